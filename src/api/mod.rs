@@ -1,0 +1,4 @@
+//! `kueue.x-k8s.io` and friends: typed Rust for every kind the lab owns, v1beta2 as the hub, with
+//! conversion, defaulting and validation as plain functions and the CRDs built from the same types.
+//!
+//! Must not know any other room; other rooms read and write the cluster in these words.

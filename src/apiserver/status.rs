@@ -1,0 +1,161 @@
+//! API errors: every refusal of the server as the `Status` object Kubernetes clients expect.
+
+use serde_json::{Value, json};
+
+use super::field::FieldError;
+
+/// A refusal, ready to be sent as a `v1.Status`.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason such as `NotFound`; empty where Kubernetes leaves it out.
+    pub reason: &'static str,
+    /// What a person reads.
+    pub message: String,
+    /// The `details` object, or null.
+    pub details: Value,
+}
+
+/// The group and plural (or kind) an error speaks of: `clusterqueues.kueue.x-k8s.io`, `pods`.
+fn qualified(group: &str, name: &str) -> String {
+    if group.is_empty() { name.to_string() } else { format!("{name}.{group}") }
+}
+
+fn details(group: &str, kind: &str, name: &str) -> Value {
+    let mut d = serde_json::Map::new();
+    for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
+        if !value.is_empty() {
+            d.insert(key.into(), value.into());
+        }
+    }
+    Value::Object(d)
+}
+
+impl ApiError {
+    /// Any error, without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: Value::Null }
+    }
+
+    /// 404 for an object; `plural` is the resource name.
+    pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
+        Self {
+            code: 404,
+            reason: "NotFound",
+            message: format!("{} {name:?} not found", qualified(group, plural)),
+            details: details(group, plural, name),
+        }
+    }
+
+    /// 404 for a path no resource is served at.
+    pub fn no_such_resource() -> Self {
+        Self {
+            code: 404,
+            reason: "NotFound",
+            message: "the server could not find the requested resource".into(),
+            details: json!({}),
+        }
+    }
+
+    /// 409: an object of that name exists.
+    pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
+        Self {
+            code: 409,
+            reason: "AlreadyExists",
+            message: format!("{} {name:?} already exists", qualified(group, plural)),
+            details: details(group, plural, name),
+        }
+    }
+
+    /// 409: the write does not fit the object's present state.
+    pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        Self {
+            code: 409,
+            reason: "Conflict",
+            message: format!(
+                "Operation cannot be fulfilled on {} {name:?}: {why}",
+                qualified(group, plural)
+            ),
+            details: details(group, plural, name),
+        }
+    }
+
+    /// 403.
+    pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        Self {
+            code: 403,
+            reason: "Forbidden",
+            message: format!("{} {name:?} is forbidden: {why}", qualified(group, plural)),
+            details: details(group, plural, name),
+        }
+    }
+
+    /// 422: field errors in the order they were found.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let all = match texts.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let mut d = details(group, kind, name);
+        d["causes"] = errors
+            .iter()
+            .map(|e| {
+                let field = if e.path.is_empty() { "<nil>" } else { &e.path };
+                json!({"reason": e.kind.reason(), "message": e.message(), "field": field})
+            })
+            .collect();
+        Self {
+            code: 422,
+            reason: "Invalid",
+            message: format!("{} {name:?} is invalid: {all}", qualified(group, kind)),
+            details: d,
+        }
+    }
+
+    /// 400.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 405.
+    pub fn method_not_allowed() -> Self {
+        Self {
+            code: 405,
+            reason: "MethodNotAllowed",
+            message: "the server does not allow this method on the requested resource".into(),
+            details: json!({}),
+        }
+    }
+
+    /// 410: the requested resourceVersion or continue token is too old.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 500.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "InternalError", message)
+    }
+
+    /// The `v1.Status` object to send.
+    pub fn to_status(&self) -> Value {
+        let mut s = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            s["reason"] = self.reason.into();
+        }
+        if !self.details.is_null() {
+            s["details"] = self.details.clone();
+        }
+        s
+    }
+}

@@ -1,0 +1,1 @@
+//! The running lab: a cluster, its machines, the controller and the presets put together.

@@ -1,0 +1,7 @@
+//! Entry point of the `kueue-lab` binary: hands the command line to [`kueue_lab::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kueue_lab::cli::main()
+}

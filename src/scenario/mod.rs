@@ -1,0 +1,1 @@
+//! Scripted runs with expectations; demos are scenarios. Drives a running lab.

@@ -1,0 +1,2 @@
+//! The terminal UI: model, update, views. Draws what it watches through a `kube::Client` and owns
+//! no truth.
