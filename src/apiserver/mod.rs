@@ -6,4 +6,6 @@
 
 pub mod field;
 pub mod hooks;
+pub mod kind;
+pub mod schema;
 pub mod status;
