@@ -29,13 +29,19 @@ enum Mode {
     /// The machine's wall clock; what any real cluster needs.
     Real,
     /// Lab time derived from tokio's clock: `base + elapsed * speed`.
-    Derived { base: Timestamp, origin: Instant, speed: f64 },
+    Derived {
+        base: Timestamp,
+        origin: Instant,
+        speed: f64,
+    },
 }
 
 impl Clock {
     /// Wall-clock time.
     pub fn real() -> Self {
-        Self { mode: Arc::new(Mode::Real) }
+        Self {
+            mode: Arc::new(Mode::Real),
+        }
     }
 
     /// Lab time that starts now and runs `speed` times as fast as the wall clock.
@@ -45,7 +51,10 @@ impl Clock {
             return Self::real();
         }
         let speed = if speed.is_finite() { speed } else { 1.0 };
-        Self::derived(Timestamp::now(), speed.clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end()))
+        Self::derived(
+            Timestamp::now(),
+            speed.clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end()),
+        )
     }
 
     /// Lab time that starts at `base` and follows tokio's clock; inside [`virtual_runtime`] that is
@@ -55,7 +64,13 @@ impl Clock {
     }
 
     fn derived(base: Timestamp, speed: f64) -> Self {
-        Self { mode: Arc::new(Mode::Derived { base, origin: Instant::now(), speed }) }
+        Self {
+            mode: Arc::new(Mode::Derived {
+                base,
+                origin: Instant::now(),
+                speed,
+            }),
+        }
     }
 
     /// How many lab seconds pass in one wall-clock second.
@@ -70,7 +85,11 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &*self.mode {
             Mode::Real => Timestamp::now(),
-            Mode::Derived { base, origin, speed } => {
+            Mode::Derived {
+                base,
+                origin,
+                speed,
+            } => {
                 let lab = origin.elapsed().mul_f64(*speed);
                 SignedDuration::try_from(lab)
                     .ok()
@@ -123,7 +142,10 @@ pub fn whole_seconds(t: Timestamp) -> Timestamp {
 
 /// A single-threaded runtime whose clock is virtual: time advances only when all tasks wait for it.
 pub fn virtual_runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
 }
 
 #[cfg(test)]
@@ -144,8 +166,14 @@ mod tests {
     #[test]
     fn a_scaled_clock_divides_waits() {
         let clock = Clock::scaled(60.0);
-        assert_eq!(clock.to_wall(Duration::from_secs(60)), Duration::from_secs(1));
-        assert_eq!(Clock::scaled(1.0).to_wall(Duration::from_secs(60)), Duration::from_secs(60));
+        assert_eq!(
+            clock.to_wall(Duration::from_secs(60)),
+            Duration::from_secs(1)
+        );
+        assert_eq!(
+            Clock::scaled(1.0).to_wall(Duration::from_secs(60)),
+            Duration::from_secs(60)
+        );
     }
 
     #[test]

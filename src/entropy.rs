@@ -21,19 +21,25 @@ pub struct Entropy {
 impl Entropy {
     /// A stream that repeats exactly for the same seed.
     pub fn seeded(seed: u64) -> Self {
-        Self { rng: Arc::new(Mutex::new(ChaCha8Rng::seed_from_u64(seed))) }
+        Self {
+            rng: Arc::new(Mutex::new(ChaCha8Rng::seed_from_u64(seed))),
+        }
     }
 
     /// A stream that differs from run to run.
     pub fn from_os() -> Self {
-        Self { rng: Arc::new(Mutex::new(ChaCha8Rng::from_os_rng())) }
+        Self {
+            rng: Arc::new(Mutex::new(ChaCha8Rng::from_os_rng())),
+        }
     }
 
     /// A random (version 4) UUID in its usual text form, for `metadata.uid`.
     pub fn uid(&self) -> String {
         let mut bytes = [0u8; 16];
         self.rng.lock().fill_bytes(&mut bytes);
-        uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+        uuid::Builder::from_random_bytes(bytes)
+            .into_uuid()
+            .to_string()
     }
 
     /// A name suffix of `len` characters as `metadata.generateName` appends it.

@@ -23,6 +23,10 @@ pub enum FieldErrorKind {
     TooLong,
     /// A list with more items than allowed.
     TooMany,
+    /// A list with fewer items than needed.
+    TooFew,
+    /// A string shorter than needed.
+    TooShort,
     /// A value of the wrong type.
     TypeInvalid,
     /// A fault of the server's own.
@@ -41,6 +45,8 @@ impl FieldErrorKind {
             Self::NotFound => "FieldValueNotFound",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
+            Self::TooShort => "FieldValueTooShort",
             Self::TypeInvalid => "FieldValueTypeInvalid",
             Self::Internal => "InternalError",
         }
@@ -57,6 +63,8 @@ impl FieldErrorKind {
             Self::NotFound => "Not found",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::TooFew => "Too few",
+            Self::TooShort => "Too short",
             Self::Internal => "Internal error",
         }
     }
@@ -71,6 +79,9 @@ pub struct FieldError {
     pub path: String,
     /// The offending value where the wording shows one.
     pub bad: Option<Value>,
+    /// The offending value as it is to be shown, where its JSON form is not what clients see (a Go
+    /// struct keeps the order of its fields, an internal type its own names).
+    pub shown: Option<String>,
     /// The rest of the sentence.
     pub detail: String,
 }
@@ -83,7 +94,44 @@ impl FieldError {
         bad: Option<Value>,
         detail: impl Into<String>,
     ) -> Self {
-        Self { kind, path: path.into(), bad, detail: detail.into() }
+        Self {
+            kind,
+            path: path.into(),
+            bad,
+            shown: None,
+            detail: detail.into(),
+        }
+    }
+
+    /// The same error with the offending value shown as `text`, unquoted.
+    #[must_use]
+    pub fn showing(mut self, text: impl Into<String>) -> Self {
+        self.shown = Some(text.into());
+        self
+    }
+
+    /// `path: Invalid value: detail`, the value itself left out.
+    pub fn invalid_unshown(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, None, detail)
+    }
+
+    /// `path: Too long: may not be more than N bytes`.
+    pub fn too_long(path: impl Into<String>, max_bytes: usize) -> Self {
+        let unit = if max_bytes == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {max_bytes} {unit}");
+        Self::new(FieldErrorKind::TooLong, path, None, detail)
+    }
+
+    /// `path: Too many: N: must have at most M items`.
+    pub fn too_many(path: impl Into<String>, actual: usize, max: usize) -> Self {
+        let unit = if max == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {max} {unit}");
+        Self::new(FieldErrorKind::TooMany, path, Some(actual.into()), detail)
+    }
+
+    /// `path: Not found: bad`.
+    pub fn not_found(path: impl Into<String>, bad: impl Into<Value>) -> Self {
+        Self::new(FieldErrorKind::NotFound, path, Some(bad.into()), "")
     }
 
     /// `path: Required value: detail`.
@@ -110,14 +158,13 @@ impl FieldError {
         Self::new(FieldErrorKind::Duplicate, path, Some(bad.into()), "")
     }
 
-    /// `path: Unsupported value: bad: supported values: "a", "b"`.
+    /// `path: Unsupported value: bad: supported values: "a", "b"`, in the order given.
     pub fn not_supported(
         path: impl Into<String>,
         bad: impl Into<Value>,
         supported: &[&str],
     ) -> Self {
-        let mut names: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
-        names.sort();
+        let names: Vec<String> = supported.iter().map(|s| go_quote(s)).collect();
         let detail = if names.is_empty() {
             String::new()
         } else {
@@ -129,11 +176,12 @@ impl FieldError {
     /// The message without the path, as a Status cause carries it.
     pub fn message(&self) -> String {
         let mut s = String::from(self.kind.words());
-        if let (Some(bad), true) = (&self.bad, self.shows_value()) {
-            s.push_str(": ");
-            match bad {
-                Value::String(v) => s.push_str(&format!("{v:?}")),
-                other => s.push_str(&other.to_string()),
+        if self.shows_value() {
+            match (&self.shown, &self.bad) {
+                (Some(text), _) => s.extend([": ", text]),
+                (None, Some(Value::String(v))) => s.extend([": ", &go_quote(v)]),
+                (None, Some(other)) => s.extend([": ", &other.to_string()]),
+                (None, None) => {}
             }
         }
         if !self.detail.is_empty() {
@@ -145,8 +193,38 @@ impl FieldError {
 
     fn shows_value(&self) -> bool {
         use FieldErrorKind::*;
-        matches!(self.kind, Invalid | TypeInvalid | Duplicate | NotSupported | NotFound)
+        matches!(
+            self.kind,
+            Invalid | TypeInvalid | Duplicate | NotSupported | NotFound | TooMany | TooFew
+        )
     }
+}
+
+/// A string in double quotes as Go's `%q` prints it.
+pub fn go_quote(s: &str) -> String {
+    let mut out = String::with_capacity(s.len() + 2);
+    out.push('"');
+    for c in s.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{b}' => out.push_str("\\v"),
+            c if c < ' ' || c == '\u{7f}' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if c.is_control() || (c.is_whitespace() && c != ' ') => match u32::from(c) {
+                wide @ 0x10000.. => out.push_str(&format!("\\U{wide:08x}")),
+                short => out.push_str(&format!("\\u{short:04x}")),
+            },
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 impl fmt::Display for FieldError {
@@ -155,5 +233,40 @@ impl fmt::Display for FieldError {
             return write!(f, "<nil>: {}", self.message());
         }
         write!(f, "{}: {}", self.path, self.message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn worded_as_kubernetes_words_it() {
+        let e = FieldError::not_supported("spec.restartPolicy", "Never", &["Always"]);
+        let want = r#"spec.restartPolicy: Unsupported value: "Never": supported values: "Always""#;
+        assert_eq!(e.to_string(), want);
+        let e = FieldError::not_supported("m", "Foo", &["NonIndexed", "Indexed"]);
+        assert!(
+            e.to_string()
+                .ends_with(r#"supported values: "NonIndexed", "Indexed""#)
+        );
+        let e = FieldError::invalid("spec.x", json!({"b": 1, "a": "y"}), "no");
+        assert_eq!(
+            e.to_string(),
+            r#"spec.x: Invalid value: {"a":"y","b":1}: no"#
+        );
+        let e = FieldError::duplicate("t[1]", json!(null)).showing(r#"{"Key":"a"}"#);
+        assert_eq!(e.to_string(), r#"t[1]: Duplicate value: {"Key":"a"}"#);
+        let e = FieldError::too_many("x", 5, 1);
+        assert_eq!(e.to_string(), "x: Too many: 5: must have at most 1 item");
+        let e = FieldError::invalid_unshown("s", "no");
+        assert_eq!(e.to_string(), "s: Invalid value: no");
+    }
+
+    #[test]
+    fn quotes_like_go() {
+        assert_eq!(go_quote("a\"b\\c\n\u{1}é'"), r#""a\"b\\c\n\x01é'""#);
     }
 }

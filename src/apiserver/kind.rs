@@ -31,14 +31,49 @@ pub struct Kind {
     pub namespaced: bool,
     /// Verbs discovery names; a request with another verb is a 405.
     pub verbs: Vec<&'static str>,
-    /// Subresources besides none: `status`, `scale`, `log`, `binding`, `eviction`.
-    pub subresources: Vec<&'static str>,
+    /// Subresources besides none: `status`, `scale`, `log`, `binding`, `eviction`, by name.
+    pub subresources: Vec<Subresource>,
+    /// The group objects of this kind are stored in; another than `group` only where two groups
+    /// serve the same objects (`events.k8s.io` serves the Events of core).
+    pub storage_group: Arc<str>,
     /// The version objects of this kind are stored in.
     pub storage_version: Arc<str>,
+    /// `storageVersionHash` of discovery; empty for kinds that are never stored.
+    pub storage_version_hash: String,
     /// The structural schema of this version; `None` for kinds that are never stored.
     pub schema: Option<Arc<Schema>>,
     /// How objects of this kind are prepared, defaulted, validated and printed.
     pub behaviour: Arc<dyn Behaviour>,
+}
+
+/// One subresource, as discovery describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// Last path segment, such as `status`.
+    pub name: &'static str,
+    /// API group of `kind` where it is not the parent's, else empty.
+    pub group: Arc<str>,
+    /// API version of `kind` where it is not the parent's, else empty.
+    pub version: Arc<str>,
+    /// The kind it speaks, such as `Scale`.
+    pub kind: Arc<str>,
+    /// Verbs discovery names.
+    pub verbs: &'static [&'static str],
+}
+
+impl Kind {
+    /// The subresource of this name, if the kind has it.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|s| s.name == name)
+    }
+}
+
+/// The hash by which discovery lets clients notice a change of storage version.
+pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+    use base64::Engine;
+    use sha2::Digest;
+    let sum = sha2::Sha256::digest(format!("{group}/{version}/{kind}"));
+    base64::engine::general_purpose::STANDARD.encode(sum.get(..8).unwrap_or_default())
 }
 
 impl std::fmt::Debug for Kind {
@@ -64,19 +99,25 @@ pub struct Column {
 
 /// What is particular to a kind. Every method has the answer of a plain object as its default.
 ///
-/// Objects arrive decoded, with unknown fields handled and structural defaults applied; metadata
-/// (uid, generation, resourceVersion, managedFields) is the server's own business.
+/// Objects arrive decoded, with unknown fields handled. The server calls, for a create: `default`,
+/// metadata system fields (uid, creationTimestamp, name), admission, `prepare_create`,
+/// `validate_create`; for an update: `default`, admission, `prepare_update` (or
+/// `prepare_subresource`), `validate_update` (or `validate_subresource`). The validating methods also
+/// check metadata.
 pub trait Behaviour: Send + Sync {
     /// Fills defaults that a schema cannot express.
     fn default(&self, _object: &mut Value) {}
 
     /// Clears or sets what a client may not choose at creation; the status is already removed when
-    /// the kind has a status subresource.
+    /// the kind has a status subresource, the uid and the creation time are set.
     fn prepare_create(&self, _object: &mut Value) {}
 
-    /// Keeps what an update may not change. The server has already restored `status` (or everything
-    /// but status, for the status subresource).
+    /// Keeps what an update may not change. The server has already restored `status`.
     fn prepare_update(&self, _new: &mut Value, _old: &Value) {}
+
+    /// Keeps what an update through `subresource` may not change. For `status` the server has
+    /// already restored everything but status and `metadata`; for others nothing is restored.
+    fn prepare_subresource(&self, _subresource: &str, _new: &mut Value, _old: &Value) {}
 
     /// Field errors of a new object.
     fn validate_create(&self, _object: &Value) -> Vec<FieldError> {
@@ -88,8 +129,13 @@ pub trait Behaviour: Send + Sync {
         Vec::new()
     }
 
-    /// Field errors of a change through the status subresource.
-    fn validate_status(&self, _new: &Value, _old: &Value) -> Vec<FieldError> {
+    /// Field errors of a change through a subresource that speaks the kind itself, such as `status`.
+    fn validate_subresource(
+        &self,
+        _subresource: &str,
+        _new: &Value,
+        _old: &Value,
+    ) -> Vec<FieldError> {
         Vec::new()
     }
 
@@ -98,15 +144,48 @@ pub trait Behaviour: Send + Sync {
         Vec::new()
     }
 
+    /// Whether objects of this kind carry `metadata.generation`.
+    fn has_generation(&self) -> bool {
+        true
+    }
+
+    /// Whether a change raises `metadata.generation`; only asked where [`Behaviour::has_generation`].
+    fn raises_generation(&self, new: &Value, old: &Value) -> bool {
+        new.get("spec") != old.get("spec")
+    }
+
+    /// Whether a PUT of an object that does not exist creates it.
+    fn creates_on_update(&self) -> bool {
+        false
+    }
+
+    /// Whether dependents are kept when a delete does not say what to do with them.
+    fn orphans_by_default(&self) -> bool {
+        false
+    }
+
     /// Columns of the `Table` form.
     fn columns(&self) -> Vec<Column>;
 
     /// Cells of one object, in the order of [`Behaviour::columns`]; `now` is for ages.
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value>;
 
-    /// The value of a field selector's field, or `None` when this kind does not support the field.
-    /// `metadata.name` and `metadata.namespace` are handled by the server.
-    fn field(&self, _object: &Value, _path: &str) -> Option<String> {
-        None
+    /// Whether a field selector may name `path`.
+    ///
+    /// # Errors
+    /// The sentence that says it may not.
+    fn selectable(&self, path: &str) -> Result<(), String> {
+        match path {
+            "metadata.name" | "metadata.namespace" => Ok(()),
+            other => Err(format!(
+                "{other:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            )),
+        }
+    }
+
+    /// The value of a field selector's field; empty where the object has none. `metadata.name` and
+    /// `metadata.namespace` are handled by the server.
+    fn field(&self, _object: &Value, _path: &str) -> String {
+        String::new()
     }
 }

@@ -7,5 +7,6 @@
 pub mod field;
 pub mod hooks;
 pub mod kind;
+pub mod kinds;
 pub mod schema;
 pub mod status;

@@ -20,7 +20,11 @@ pub struct ApiError {
 
 /// The group and plural (or kind) an error speaks of: `clusterqueues.kueue.x-k8s.io`, `pods`.
 fn qualified(group: &str, name: &str) -> String {
-    if group.is_empty() { name.to_string() } else { format!("{name}.{group}") }
+    if group.is_empty() {
+        name.to_string()
+    } else {
+        format!("{name}.{group}")
+    }
 }
 
 fn details(group: &str, kind: &str, name: &str) -> Value {
@@ -36,7 +40,12 @@ fn details(group: &str, kind: &str, name: &str) -> Value {
 impl ApiError {
     /// Any error, without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Value::Null }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+        }
     }
 
     /// 404 for an object; `plural` is the resource name.
