@@ -8,5 +8,6 @@ pub mod field;
 pub mod hooks;
 pub mod kind;
 pub mod kinds;
+pub mod quantity;
 pub mod schema;
 pub mod status;
