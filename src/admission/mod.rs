@@ -2,3 +2,30 @@
 //!
 //! Objects and a `now` go in, decisions with their whole reason come out. No tokio, no kube client,
 //! no clock, no randomness, no logging. Knows [`crate::api`] types and nothing else.
+//!
+//! # The seam with topology-aware scheduling
+//!
+//! `tas/` places pods on topology domains; everything else here only calls it:
+//!
+//! * `TasCache`: topologies, the flavors that name one, nodes, and the usage of pods outside of
+//!   topology-aware scheduling. It also keeps the usage of workloads that hold quota, per flavor
+//!   and workload, so that taking a workload out twice does no harm.
+//! * `TasFlavorSnapshot`: one flavor's domains with their free capacity for the length of a cycle.
+//!   Usage is added and removed as [`topology::TopologyDomainRequests`] and can be undone: the
+//!   cycle tries preemptions on it and puts everything back.
+//! * `find_topology_assignments(requests, options)`: for the pod sets of one workload on one
+//!   flavor together, a topology assignment per pod set or the text of why there is none. Options
+//!   are: as if the cluster were empty, the workload (for node replacement), and what sibling
+//!   flavors of the same workload already took of shared nodes.
+//! * `fits(usage)`: whether these domains still have room. `has_level(request)`: whether the
+//!   topology has the levels a pod set asks for.
+//! * Conversions between the compressed assignment of the API and the internal list of domains.
+//!
+//! Requests are [`resources::Requests`] of one pod, never scaled by the quota rules (excluded
+//! prefixes, transformations), because nodes know nothing of those.
+
+pub mod gates;
+pub mod resources;
+pub mod topology;
+
+pub use gates::Gates;

@@ -1,0 +1,163 @@
+//! [`Amount`]: a quantity of quota in the resource's own integer unit, with a sentinel for
+//! "unlimited".
+//!
+//! Must not know where quota lives or what a flavor is.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// An amount of quota or usage: milli-units for `cpu`, whole units for every other resource.
+///
+/// [`Amount::UNLIMITED`] stands for a quota too large for 64 bits. Arithmetic saturates and keeps
+/// the sentinel, so that neither an absurd quota nor the sum of a whole cohort wraps around.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Amount(i64);
+
+impl Amount {
+    /// No quantity at all.
+    pub const ZERO: Amount = Amount(0);
+    /// A quota without bound (the largest 64-bit integer).
+    pub const UNLIMITED: Amount = Amount(i64::MAX);
+
+    /// A bounded amount of `value` units (`i64::MAX` is the unlimited sentinel).
+    pub const fn new(value: i64) -> Self {
+        Amount(value)
+    }
+
+    /// Whether this is the unlimited sentinel.
+    pub const fn is_unlimited(self) -> bool {
+        self.0 == i64::MAX
+    }
+
+    /// The integer behind the amount; `i64::MAX` for unlimited. For status, metrics and messages,
+    /// not for further quota arithmetic.
+    pub const fn value(self) -> i64 {
+        self.0
+    }
+
+    /// Whether the amount is above zero.
+    pub const fn is_positive(self) -> bool {
+        self.0 > 0
+    }
+
+    /// Whether the amount is exactly zero.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The sum; unlimited if either side is.
+    #[must_use]
+    pub fn plus(self, other: Amount) -> Amount {
+        if self.is_unlimited() || other.is_unlimited() {
+            return Amount::UNLIMITED;
+        }
+        Amount(self.0.saturating_add(other.0))
+    }
+
+    /// The difference. Unlimited minus a bounded amount stays unlimited, a bounded amount minus
+    /// unlimited is the smallest integer ("nothing available"), unlimited minus itself is zero.
+    #[must_use]
+    pub fn minus(self, other: Amount) -> Amount {
+        match (self.is_unlimited(), other.is_unlimited()) {
+            (true, true) => Amount::ZERO,
+            (true, false) => Amount::UNLIMITED,
+            (false, true) => Amount(i64::MIN),
+            (false, false) => Amount(self.0.saturating_sub(other.0)),
+        }
+    }
+
+    /// The amount, or zero when it is negative.
+    #[must_use]
+    pub fn or_zero(self) -> Amount {
+        self.max(Amount::ZERO)
+    }
+
+    /// The amount as a float in the resource's usual unit (cores for `cpu`); infinite when
+    /// unlimited. For metrics.
+    pub fn as_f64(self, is_cpu: bool) -> f64 {
+        if self.is_unlimited() {
+            f64::INFINITY
+        } else if is_cpu {
+            self.0 as f64 / 1000.0
+        } else {
+            self.0 as f64
+        }
+    }
+}
+
+impl From<i64> for Amount {
+    fn from(value: i64) -> Self {
+        Amount(value)
+    }
+}
+
+impl PartialOrd for Amount {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Amount {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unlimited() {
+            f.write_str("<unlimited>")
+        } else {
+            write!(f, "{}", self.0)
+        }
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.is_unlimited() {
+            serializer.serialize_str("unlimited")
+        } else {
+            serializer.serialize_i64(self.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn unlimited_absorbs() {
+        let u = Amount::UNLIMITED;
+        let one = Amount::new(1);
+        assert_eq!(u.plus(one), u);
+        assert_eq!(one.plus(u), u);
+        assert_eq!(u.minus(one), u);
+        assert_eq!(one.minus(u), Amount::new(i64::MIN));
+        assert_eq!(u.minus(u), Amount::ZERO);
+        assert!(u > Amount::new(i64::MAX - 1));
+    }
+
+    #[test]
+    fn saturates() {
+        assert_eq!(
+            Amount::new(i64::MIN).minus(Amount::new(1)),
+            Amount::new(i64::MIN)
+        );
+        assert_eq!(
+            Amount::new(i64::MAX - 1).plus(Amount::new(5)),
+            Amount::UNLIMITED
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn plus_then_minus_is_identity_for_moderate_amounts(a in -1_000_000_000i64..1_000_000_000, b in -1_000_000_000i64..1_000_000_000) {
+            prop_assert_eq!(Amount::new(a).plus(Amount::new(b)).minus(Amount::new(b)), Amount::new(a));
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! [`Decimal`]: the exact value of a Kubernetes quantity.
+//!
+//! Must not know what the quantity is of.
+
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use thiserror::Error;
+
+/// Units of a [`Decimal`] in one whole.
+const ONE: i128 = 1_000_000_000_000_000_000;
+/// Units in the smallest fraction a quantity may carry (a nano).
+const NANO: i128 = 1_000_000_000;
+
+/// An exact decimal number: a signed count of 10⁻¹⁸, which is enough for the product of two
+/// quantities. Arithmetic saturates at some 10²⁰, beyond what any amount here can hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decimal(i128);
+
+/// Text that is no Kubernetes quantity.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{0:?} is not a quantity: want a number with an optional suffix such as m, k, M, G, Ki, Mi, Gi or an exponent such as e3"
+)]
+pub struct NotAQuantity(pub String);
+
+impl Decimal {
+    /// Zero.
+    pub const ZERO: Decimal = Decimal(0);
+
+    /// A whole number.
+    pub fn from_int(value: i64) -> Self {
+        Decimal(i128::from(value) * ONE)
+    }
+
+    /// A number of thousandths.
+    pub fn from_milli(value: i64) -> Self {
+        Decimal(i128::from(value) * (ONE / 1000))
+    }
+
+    /// The value of a Kubernetes quantity: fractions below a nano round away from zero.
+    ///
+    /// # Errors
+    /// When the text is not a quantity.
+    pub fn parse(text: &str) -> Result<Self, NotAQuantity> {
+        parse(text).ok_or_else(|| NotAQuantity(text.to_owned()))
+    }
+
+    /// The value of a quantity out of an object that was accepted before; zero when it does not
+    /// parse, which the API server does not let through.
+    pub fn parse_lossy(quantity: &Quantity) -> Self {
+        parse(&quantity.0).unwrap_or_default()
+    }
+
+    /// The whole number, rounded away from zero and clamped to 64 bits.
+    pub fn value(self) -> i64 {
+        clamp(div_away(self.0, ONE))
+    }
+
+    /// The number of thousandths, rounded away from zero and clamped to 64 bits.
+    pub fn milli_value(self) -> i64 {
+        clamp(div_away(self.0, ONE / 1000))
+    }
+
+    /// Whether the number is zero.
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether the number is below zero.
+    pub fn is_negative(self) -> bool {
+        self.0 < 0
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Decimal) -> Decimal {
+        Decimal(self.0.saturating_add(other.0))
+    }
+
+    /// The difference.
+    #[must_use]
+    pub fn minus(self, other: Decimal) -> Decimal {
+        Decimal(self.0.saturating_sub(other.0))
+    }
+
+    /// The product. Exact for factors without fractions below a nano, as parsed quantities are.
+    #[must_use]
+    pub fn times(self, other: Decimal) -> Decimal {
+        let (a, b) = (self.0, other.0);
+        if a % NANO == 0 && b % NANO == 0 {
+            return Decimal((a / NANO).saturating_mul(b / NANO));
+        }
+        let negative = (a < 0) != (b < 0);
+        // One side has digits below a nano: multiply by the whole and the fraction of the other.
+        let whole = a
+            .unsigned_abs()
+            .saturating_mul(b.unsigned_abs() / ONE.unsigned_abs());
+        let part = mul_div(
+            a.unsigned_abs(),
+            (b.unsigned_abs() % ONE.unsigned_abs()) as u64,
+            18,
+        );
+        Decimal(signed(whole.saturating_add(part), negative))
+    }
+
+    /// The product with a finite float taken at its shortest decimal notation, truncated to nanos.
+    /// A factor that is not finite gives zero.
+    #[must_use]
+    pub fn times_f64(self, factor: f64) -> Decimal {
+        if !factor.is_finite() {
+            return Decimal::ZERO;
+        }
+        let text = format!("{}", factor.abs());
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let negative = (self.0 < 0) != (factor < 0.0);
+        let magnitude = self.0.unsigned_abs();
+        let product = match whole.parse::<u64>() {
+            Err(_) => u128::MAX,
+            Ok(whole) => {
+                // Up to seventeen significant digits; the rest of a tiny fraction is zeros.
+                let digits = fraction.trim_start_matches('0');
+                let scale = fraction.len() as u32;
+                let part = mul_div(magnitude, digits.parse::<u64>().unwrap_or(0), scale);
+                magnitude
+                    .saturating_mul(u128::from(whole))
+                    .saturating_add(part)
+            }
+        };
+        Decimal(signed(product - product % NANO.unsigned_abs(), negative))
+    }
+
+    /// The nearest float.
+    pub fn as_f64(self) -> f64 {
+        // Dividing in two steps keeps whole numbers and thousandths exact.
+        let nanos = self.0 / NANO;
+        if nanos % 1_000_000_000 == 0 {
+            (nanos / 1_000_000_000) as f64
+        } else {
+            nanos as f64 / 1e9
+        }
+    }
+
+    /// The canonical decimal form: no fractional digits, the largest possible suffix out of n, u,
+    /// m, none, k, M, G, T, P, E.
+    pub fn to_decimal_si(self) -> String {
+        let mut mantissa = div_away(self.0, NANO);
+        if mantissa == 0 {
+            return "0".to_owned();
+        }
+        let mut step = 0;
+        while step + 1 < DECIMAL_SUFFIXES.len() && mantissa % 1000 == 0 {
+            mantissa /= 1000;
+            step += 1;
+        }
+        format!("{mantissa}{}", DECIMAL_SUFFIXES[step])
+    }
+}
+
+const DECIMAL_SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/// The canonical form of whole bytes: the largest power of 1024 that divides them, else the
+/// canonical decimal form.
+pub(super) fn to_binary_si(value: i64) -> String {
+    if value.unsigned_abs() < 1024 || value % 1024 != 0 {
+        return Decimal::from_int(value).to_decimal_si();
+    }
+    let (mut mantissa, mut step) = (value, 0);
+    while step + 1 < BINARY_SUFFIXES.len() && mantissa % 1024 == 0 {
+        mantissa /= 1024;
+        step += 1;
+    }
+    format!("{mantissa}{}", BINARY_SUFFIXES[step])
+}
+
+fn signed(magnitude: u128, negative: bool) -> i128 {
+    let v = i128::try_from(magnitude).unwrap_or(i128::MAX);
+    if negative { -v } else { v }
+}
+
+fn clamp(value: i128) -> i64 {
+    value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+}
+
+fn div_away(a: i128, b: i128) -> i128 {
+    let q = a / b;
+    if a % b == 0 { q } else { q + a.signum() }
+}
+
+/// `a * m / 10^scale`, truncated, saturating.
+fn mul_div(a: u128, m: u64, scale: u32) -> u128 {
+    let m = u128::from(m);
+    let low = (a & u128::from(u64::MAX)) * m;
+    let high = (a >> 64) * m + (low >> 64);
+    // Three limbs of 64 bits, most significant first.
+    let mut limbs = [(high >> 64) as u64, high as u64, low as u64];
+    let mut left = scale;
+    while left > 0 {
+        let step = left.min(18);
+        let divisor = 10u128.pow(step);
+        let mut rest = 0u128;
+        for limb in &mut limbs {
+            let current = (rest << 64) | u128::from(*limb);
+            *limb = (current / divisor) as u64;
+            rest = current % divisor;
+        }
+        if limbs == [0, 0, 0] {
+            return 0;
+        }
+        left -= step;
+    }
+    if limbs[0] != 0 {
+        return u128::MAX;
+    }
+    (u128::from(limbs[1]) << 64) | u128::from(limbs[2])
+}
+
+/// What the suffix of a quantity multiplies by: a power of two or of ten.
+enum Scale {
+    Two(u32),
+    Ten(i64),
+}
+
+fn suffix(text: &str) -> Option<Scale> {
+    Some(match text {
+        "n" => Scale::Ten(-9),
+        "u" => Scale::Ten(-6),
+        "m" => Scale::Ten(-3),
+        "" => Scale::Ten(0),
+        "k" => Scale::Ten(3),
+        "M" => Scale::Ten(6),
+        "G" => Scale::Ten(9),
+        "T" => Scale::Ten(12),
+        "P" => Scale::Ten(15),
+        "E" => Scale::Ten(18),
+        "Ki" => Scale::Two(10),
+        "Mi" => Scale::Two(20),
+        "Gi" => Scale::Two(30),
+        "Ti" => Scale::Two(40),
+        "Pi" => Scale::Two(50),
+        "Ei" => Scale::Two(60),
+        exponent => {
+            let digits = exponent.strip_prefix(['e', 'E'])?;
+            Scale::Ten(digits.strip_prefix('+').unwrap_or(digits).parse().ok()?)
+        }
+    })
+}
+
+fn parse(text: &str) -> Option<Decimal> {
+    let (negative, rest) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
+    let (number, tail) = rest.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return None;
+    }
+    let magnitude = magnitude(whole, fraction, suffix(tail)?);
+    Some(Decimal(signed(magnitude, negative)))
+}
+
+/// The value in units of a [`Decimal`], rounded up to nanos and capped where those end.
+fn magnitude(whole: &str, fraction: &str, scale: Scale) -> u128 {
+    const CAP_NANOS: u128 = i128::MAX as u128 / 1_000_000_000;
+    let whole = whole.trim_start_matches('0');
+    let fraction = fraction.trim_end_matches('0');
+    if whole.is_empty() && fraction.is_empty() {
+        return 0;
+    }
+    // Nineteen digits of fraction decide every nano of a product with up to 2^60, but for a last
+    // rounding that the sticky bit takes care of.
+    let (fraction, sticky) = if fraction.len() > 19 {
+        (&fraction[..19], true)
+    } else {
+        (fraction, false)
+    };
+    let digits = fraction.len() as i64;
+    let mut mantissa = 0u128;
+    for b in whole.bytes().chain(fraction.bytes()) {
+        mantissa = mantissa
+            .saturating_mul(10)
+            .saturating_add(u128::from(b - b'0'));
+    }
+    let (factor, exponent) = match scale {
+        Scale::Two(bits) => (1u128 << bits, 9 - digits),
+        Scale::Ten(power) => (1, power.saturating_add(9).saturating_sub(digits)),
+    };
+    let scaled = mantissa.saturating_mul(factor);
+    let nanos = match u32::try_from(exponent.unsigned_abs())
+        .ok()
+        .and_then(|e| 10u128.checked_pow(e))
+    {
+        Some(p) if exponent >= 0 => scaled.saturating_mul(p).saturating_add(u128::from(sticky)),
+        Some(p) => scaled / p + u128::from(scaled % p != 0 || sticky),
+        // Too many zeros to write down: either far above the cap, or below a nano.
+        None if exponent >= 0 => u128::MAX,
+        None => 1,
+    };
+    nanos.min(CAP_NANOS) * NANO.unsigned_abs()
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_decimal_si())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn d(text: &str) -> Decimal {
+        Decimal::parse(text).unwrap()
+    }
+
+    #[test]
+    fn every_legal_form() {
+        for (text, milli) in [
+            ("1", 1000),
+            ("1.5", 1500),
+            (".5", 500),
+            ("5.", 5000),
+            ("100m", 100),
+            ("1k", 1_000_000),
+            ("1Ki", 1_024_000),
+            ("1.5Gi", 1_610_612_736_000),
+            ("2e3", 2_000_000),
+            ("2E-3", 2),
+            ("+3", 3000),
+            ("-1.5", -1500),
+            ("0.1m", 1),
+            ("1n", 1),
+            ("0", 0),
+            ("0Ei", 0),
+        ] {
+            assert_eq!(d(text).milli_value(), milli, "{text}");
+        }
+        for text in [
+            "", "-", ".", "1.2.3", "1x", "one", "1 Gi", "0x10", "1e", "1Kib",
+        ] {
+            assert!(Decimal::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn absurd_magnitudes_are_capped() {
+        for text in [
+            "1e30",
+            "9999999999999999999999",
+            "1000000000000000000Ei",
+            "1e999999999999",
+        ] {
+            assert_eq!(d(text).value(), i64::MAX, "{text}");
+        }
+        assert_eq!(d("-1e30").value(), i64::MIN);
+        assert_eq!(d("1e-999999999").to_decimal_si(), "1n");
+        assert_eq!(d("1000000000Gi").value(), 1_000_000_000 << 30);
+    }
+
+    #[test]
+    fn canonical_forms() {
+        for (text, want) in [
+            ("1500m", "1500m"),
+            ("2000m", "2"),
+            ("15000", "15k"),
+            ("100", "100"),
+            ("1e6", "1M"),
+            ("0.000001", "1u"),
+            ("-2000", "-2k"),
+        ] {
+            assert_eq!(d(text).to_decimal_si(), want, "{text}");
+        }
+        assert_eq!(to_binary_si(1536 << 20), "1536Mi");
+        assert_eq!(to_binary_si(1_000_000), "1M");
+        assert_eq!(to_binary_si(512), "512");
+        assert_eq!(to_binary_si(1 << 40), "1Ti");
+    }
+
+    #[test]
+    fn products() {
+        assert_eq!(d("1.5").times(d("4")).milli_value(), 6000);
+        assert_eq!(d("1e18").times(d("1e18")).value(), i64::MAX);
+        assert_eq!(d("-2").times(d("3")).value(), -6);
+        assert_eq!(d("10").times_f64(0.25), d("2500m"));
+        assert_eq!(d("1").times_f64(1.0 / 3.0).to_decimal_si(), "333333333n");
+        assert_eq!(d("1").times_f64(1e-12), Decimal::ZERO);
+        assert_eq!(d("2").times_f64(1.5), d("3"));
+        assert_eq!(d("1").times_f64(f64::NAN), Decimal::ZERO);
+        assert_eq!(
+            d("9223372036854775807").times_f64(0.5).value(),
+            4611686018427387904
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_parses_or_is_refused(text in "[+-]?[0-9.]{0,25}[a-zA-Z0-9+-]{0,5}") {
+            if let Ok(v) = Decimal::parse(&text) {
+                let _ = (v.value(), v.milli_value(), v.as_f64());
+                prop_assert_eq!(Decimal::parse(&v.to_decimal_si()).unwrap(), v);
+            }
+        }
+
+        #[test]
+        fn decay_never_grows(v in 0i64..1_000_000_000_000, f in 0.0f64..1.0) {
+            let x = Decimal::from_int(v);
+            prop_assert!(x.times_f64(f) <= x);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The unit of quota, a (flavor, resource) pair, interned to a small number, and amounts by it.
+//!
+//! Must not know of queues or cohorts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
+
+use super::{Amount, ResourceName};
+
+/// The name of a ResourceFlavor.
+pub type FlavorName = std::sync::Arc<str>;
+
+/// A resource in a flavor: what quota is given for and what workloads are charged on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlavorResource {
+    /// The ResourceFlavor.
+    pub flavor: FlavorName,
+    /// The resource.
+    pub resource: ResourceName,
+}
+
+impl std::fmt::Display for FlavorResource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.flavor, self.resource)
+    }
+}
+
+impl Serialize for FlavorResource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The small number an engine has given to a [`FlavorResource`]. Numbers follow the order in which
+/// pairs were first seen; anything visible is sorted by name instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrId(u32);
+
+impl FrId {
+    /// The number, for indexing.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The (flavor, resource) pairs an engine knows, each with its number. Pairs are never forgotten.
+#[derive(Clone, Debug, Default)]
+pub struct FlavorResources {
+    pairs: Vec<FlavorResource>,
+    by_flavor: HashMap<FlavorName, SmallVec<[(ResourceName, FrId); 4]>>,
+}
+
+impl FlavorResources {
+    /// The number of a pair, given now if the pair is new.
+    pub fn intern(&mut self, flavor: &str, resource: ResourceName) -> FrId {
+        if let Some(id) = self.get(flavor, resource) {
+            return id;
+        }
+        let flavor: FlavorName = match self.by_flavor.get_key_value(flavor) {
+            Some((name, _)) => name.clone(),
+            None => flavor.into(),
+        };
+        // A cluster with 2^32 distinct pairs does not exist.
+        let id = FrId(self.pairs.len() as u32);
+        self.pairs.push(FlavorResource {
+            flavor: flavor.clone(),
+            resource,
+        });
+        self.by_flavor
+            .entry(flavor)
+            .or_default()
+            .push((resource, id));
+        id
+    }
+
+    /// The number of a pair, if it has one.
+    pub fn get(&self, flavor: &str, resource: ResourceName) -> Option<FrId> {
+        self.by_flavor
+            .get(flavor)?
+            .iter()
+            .find(|(name, _)| *name == resource)
+            .map(|&(_, id)| id)
+    }
+
+    /// The pair behind a number.
+    pub fn pair(&self, id: FrId) -> &FlavorResource {
+        &self.pairs[id.index()]
+    }
+
+    /// The resource of a pair.
+    pub fn resource(&self, id: FrId) -> ResourceName {
+        self.pairs[id.index()].resource
+    }
+
+    /// Amounts by pair name, for display and comparison.
+    pub fn named(&self, amounts: &FrAmounts) -> BTreeMap<FlavorResource, Amount> {
+        amounts
+            .iter()
+            .map(|(fr, v)| (self.pair(fr).clone(), v))
+            .collect()
+    }
+}
+
+/// Amounts by (flavor, resource): a small vector ordered by [`FrId`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrAmounts(SmallVec<[(FrId, Amount); 4]>);
+
+impl FrAmounts {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The amount of a pair, zero when absent.
+    pub fn get(&self, fr: FrId) -> Amount {
+        self.0
+            .iter()
+            .find(|(f, _)| *f == fr)
+            .map_or(Amount::ZERO, |&(_, v)| v)
+    }
+
+    /// Adds to the amount of a pair.
+    pub fn add(&mut self, fr: FrId, amount: Amount) {
+        match self.0.binary_search_by_key(&fr, |&(f, _)| f) {
+            Ok(i) => self.0[i].1 = self.0[i].1.plus(amount),
+            Err(i) => self.0.insert(i, (fr, amount)),
+        }
+    }
+
+    /// Sets the amount of a pair.
+    pub fn set(&mut self, fr: FrId, amount: Amount) {
+        match self.0.binary_search_by_key(&fr, |&(f, _)| f) {
+            Ok(i) => self.0[i].1 = amount,
+            Err(i) => self.0.insert(i, (fr, amount)),
+        }
+    }
+
+    /// Each pair with its amount.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (FrId, Amount)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Whether no pair is listed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many pairs are listed.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl FromIterator<(FrId, Amount)> for FrAmounts {
+    fn from_iter<T: IntoIterator<Item = (FrId, Amount)>>(iter: T) -> Self {
+        let mut amounts = FrAmounts::new();
+        for (fr, v) in iter {
+            amounts.add(fr, v);
+        }
+        amounts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_keep_their_number() {
+        let mut frs = FlavorResources::default();
+        let cpu = ResourceName::cpu();
+        let a = frs.intern("spot", cpu);
+        let b = frs.intern("on-demand", cpu);
+        assert_ne!(a, b);
+        assert_eq!(frs.intern("spot", cpu), a);
+        assert_eq!(frs.pair(b).to_string(), "on-demand/cpu");
+        assert_eq!(frs.get("spot", "memory".into()), None);
+    }
+}
