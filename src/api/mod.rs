@@ -2,3 +2,11 @@
 //! conversion, defaulting and validation as plain functions and the CRDs built from the same types.
 //!
 //! Must not know any other room; other rooms read and write the cluster in these words.
+
+#[macro_use]
+mod wire;
+
+pub mod constants;
+pub mod provisioning;
+mod schema;
+pub mod v1beta2;

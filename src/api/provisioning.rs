@@ -1,0 +1,128 @@
+//! `autoscaling.x-k8s.io/v1` ProvisioningRequest, as far as Kueue and the lab's autoscaler use it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema::{Parameter, SUBDOMAIN, cel};
+use super::wire::nullable;
+
+/// The API group of ProvisioningRequest.
+pub const GROUP: &str = "autoscaling.x-k8s.io";
+/// Condition: the autoscaler took up the request.
+pub const ACCEPTED: &str = "Accepted";
+/// Condition: all that was asked for is there.
+pub const PROVISIONED: &str = "Provisioned";
+/// Condition: what was asked for cannot be had.
+pub const FAILED: &str = "Failed";
+/// Condition: capacity was provisioned but is no longer kept for the request.
+pub const BOOKING_EXPIRED: &str = "BookingExpired";
+/// Condition: capacity was provisioned and taken away again.
+pub const CAPACITY_REVOKED: &str = "CapacityRevoked";
+/// Class: only look whether the capacity is there.
+pub const CHECK_CAPACITY: &str = "check-capacity.autoscaling.x-k8s.io";
+/// Class: try to add all the nodes at once.
+pub const BEST_EFFORT_ATOMIC_SCALE_UP: &str = "best-effort-atomic-scale-up.autoscaling.x-k8s.io";
+/// Pod annotation that names the request whose capacity the pod uses.
+pub const CONSUME_ANNOTATION: &str = "autoscaling.x-k8s.io/consume-provisioning-request";
+/// Pod annotation that names the class of that request.
+pub const CLASS_ANNOTATION: &str = "autoscaling.x-k8s.io/provisioning-class-name";
+/// The annotation before [`CONSUME_ANNOTATION`], which Kueue still sets.
+pub const DEPRECATED_CONSUME_ANNOTATION: &str =
+    "cluster-autoscaler.kubernetes.io/consume-provisioning-request";
+/// The annotation before [`CLASS_ANNOTATION`], which Kueue still sets.
+pub const DEPRECATED_CLASS_ANNOTATION: &str =
+    "cluster-autoscaler.kubernetes.io/provisioning-class-name";
+
+kind! {
+    /// A request to the cluster autoscaler for the capacity of some pods.
+    namespaced ProvisioningRequest "autoscaling.x-k8s.io" "v1" "provisioningrequests" {
+        /// The pods. Cannot be changed.
+        spec: ProvisioningRequestSpec,
+        /// The autoscaler's answer.
+        status: ProvisioningRequestStatus,
+    }
+}
+
+fn immutable() -> serde_json::Value {
+    cel(&[("self == oldSelf", "Value is immutable")])
+}
+
+/// The pods to find room for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["podSets", "provisioningClassName"]))]
+pub struct ProvisioningRequestSpec {
+    /// Groups of like pods.
+    #[serde(deserialize_with = "nullable")]
+    #[schemars(length(min = 1, max = 32), extend("x-kubernetes-validations" = immutable()))]
+    pub pod_sets: Vec<ProvisioningPodSet>,
+    /// The way to provision, such as [`CHECK_CAPACITY`].
+    #[schemars(length(max = 253), regex(pattern = SUBDOMAIN),
+        extend("x-kubernetes-validations" = immutable()))]
+    pub provisioning_class_name: String,
+    /// Further settings for the class.
+    #[serde(deserialize_with = "nullable", serialize_with = "null_if_empty")]
+    #[schemars(with = "BTreeMap<String, Parameter>", extend(
+        "maxProperties" = 100,
+        "x-kubernetes-validations" = immutable(),
+    ))]
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// Writes an empty map as null, as Go does with a nil map.
+fn null_if_empty<S: serde::Serializer>(
+    map: &BTreeMap<String, String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    if map.is_empty() {
+        serializer.serialize_none()
+    } else {
+        map.serialize(serializer)
+    }
+}
+
+/// A group of like pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["count", "podTemplateRef"]))]
+pub struct ProvisioningPodSet {
+    /// The PodTemplate object, in the same namespace, that says what the pods are like.
+    pub pod_template_ref: TemplateReference,
+    /// How many pods.
+    #[schemars(range(min = 1))]
+    pub count: i32,
+}
+
+/// A reference to a PodTemplate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["name"]))]
+pub struct TemplateReference {
+    /// Name of the PodTemplate.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253), regex(pattern = SUBDOMAIN))]
+    pub name: String,
+}
+
+/// The autoscaler's answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProvisioningRequestStatus {
+    /// Conditions by type, such as [`ACCEPTED`] and [`PROVISIONED`].
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    #[schemars(extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["type"],
+    ))]
+    pub conditions: Vec<Condition>,
+    /// What the class tells its users, such as where the capacity is.
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "nullable"
+    )]
+    #[schemars(extend("maxProperties" = 64))]
+    pub provisioning_class_details: BTreeMap<String, String>,
+}

@@ -1,0 +1,141 @@
+//! LocalQueue: the door of a namespace to a ClusterQueue.
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FairSharing, ResourceList, StopPolicy};
+use crate::api::schema::{Amount, ObjectName, cel};
+use crate::api::wire::nullable;
+
+kind! {
+    /// The queue that jobs of a namespace name; it leads to one ClusterQueue.
+    namespaced LocalQueue "kueue.x-k8s.io" "v1beta2" "localqueues" {
+        /// Where the queue leads.
+        spec: LocalQueueSpec,
+        /// What the controller observed.
+        status: LocalQueueStatus,
+    }
+}
+
+/// What is wanted of a LocalQueue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LocalQueueSpec {
+    /// Name of the ClusterQueue behind this queue. Cannot be changed.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "nullable"
+    )]
+    #[schemars(with = "ObjectName", extend(
+        "x-kubernetes-validations" = cel(&[("self == oldSelf", "field is immutable")]),
+    ))]
+    pub cluster_queue: String,
+    /// Stops the queue: anything but `None` makes it inactive. Default `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "None"))]
+    pub stop_policy: Option<StopPolicy>,
+    /// Weight in admission fair sharing; has effect only where the configuration turns it on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fair_sharing: Option<FairSharing>,
+}
+
+impl LocalQueueSpec {
+    /// The stop policy in force.
+    pub fn stop_policy(&self) -> StopPolicy {
+        self.stop_policy.unwrap_or(StopPolicy::None)
+    }
+}
+
+/// What was observed of a LocalQueue. The three counts are always written, even when zero.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LocalQueueStatus {
+    /// Conditions by type; `Active` says whether submitted workloads can be admitted.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    #[schemars(length(max = 16), extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["type"],
+    ))]
+    pub conditions: Vec<Condition>,
+    /// How many workloads of this queue wait.
+    pub pending_workloads: i32,
+    /// How many unfinished workloads of this queue hold a quota reservation.
+    pub reserving_workloads: i32,
+    /// How many unfinished workloads of this queue are admitted.
+    pub admitted_workloads: i32,
+    /// Quota reserved by this queue's workloads, by flavor.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    #[schemars(length(max = 64), extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["name"],
+    ))]
+    pub flavors_reservation: Vec<LocalQueueFlavorUsage>,
+    /// Quota used by this queue's admitted workloads, by flavor.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    #[schemars(length(max = 64), extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["name"],
+    ))]
+    pub flavors_usage: Vec<LocalQueueFlavorUsage>,
+    /// Where the queue stands in fair sharing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fair_sharing: Option<LocalQueueFairSharingStatus>,
+}
+
+/// Where a LocalQueue stands in fair sharing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["weightedShare"]))]
+pub struct LocalQueueFairSharingStatus {
+    /// The weighted share, as [`super::FairSharingStatus::weighted_share`].
+    pub weighted_share: i64,
+    /// Usage over time; only where admission fair sharing is turned on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission_fair_sharing_status: Option<LocalQueueAdmissionFairSharingStatus>,
+}
+
+/// Usage over time, by which admission fair sharing orders LocalQueues.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["consumedResources", "lastUpdate"]))]
+pub struct LocalQueueAdmissionFairSharingStatus {
+    /// What was used, halved by every half-life that passed since.
+    #[serde(deserialize_with = "nullable")]
+    #[schemars(with = "std::collections::BTreeMap<String, Amount>")]
+    pub consumed_resources: ResourceList,
+    /// When `consumedResources` was last brought up to date.
+    pub last_update: Option<Time>,
+}
+
+/// Usage of one flavor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["name", "resources"]))]
+pub struct LocalQueueFlavorUsage {
+    /// Name of the flavor.
+    #[schemars(with = "ObjectName")]
+    pub name: String,
+    /// Usage of each resource.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    #[schemars(length(max = 64), extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["name"],
+    ))]
+    pub resources: Vec<LocalQueueResourceUsage>,
+}
+
+/// Usage of one resource in one flavor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["name"]))]
+pub struct LocalQueueResourceUsage {
+    /// Name of the resource.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// How much is used.
+    #[serde(with = "crate::api::wire::quantity")]
+    #[schemars(with = "Amount")]
+    pub total: Quantity,
+}

@@ -1,0 +1,126 @@
+//! ProvisioningRequestConfig: how an AdmissionCheck asks a cluster autoscaler for capacity.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::api::schema::{Parameter, QUALIFIED, SUBDOMAIN};
+use crate::api::wire::nullable;
+
+kind! {
+    /// Settings of the provisioning check: what it asks for, for which resources, how often.
+    cluster ProvisioningRequestConfig "kueue.x-k8s.io" "v1beta2" "provisioningrequestconfigs" {
+        /// The settings.
+        spec: ProvisioningRequestConfigSpec,
+    }
+}
+
+wire_enum! {
+    /// Which pod sets of a workload go into one entry of the ProvisioningRequest.
+    PodSetMergePolicy {
+        /// Those whose pod templates are the same.
+        IdenticalPodTemplates = "IdenticalPodTemplates",
+        /// Those whose templates agree in everything that matters for scheduling.
+        IdenticalWorkloadSchedulingRequirements = "IdenticalWorkloadSchedulingRequirements",
+    }
+}
+
+/// What the provisioning check asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["provisioningClassName"]))]
+pub struct ProvisioningRequestConfigSpec {
+    /// The way to provision, such as `check-capacity.autoscaling.x-k8s.io`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN))]
+    pub provisioning_class_name: String,
+    /// Further settings for the class. At most 100, each of at most 255 characters.
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "nullable"
+    )]
+    #[schemars(with = "BTreeMap<String, Parameter>", extend("maxProperties" = 100))]
+    pub parameters: BTreeMap<String, String>,
+    /// The resources that are provisioned. Pod sets that request none of them are left out of the
+    /// request, and a workload without any is ready at once. Empty means all resources.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "set"))]
+    pub managed_resources: Vec<String>,
+    /// What happens after a failed request. Default: three retries, after 60, 120 and 240 seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = json!({
+        "backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800,
+    })))]
+    pub retry_strategy: Option<ProvisioningRequestRetryStrategy>,
+    /// Changes to the pods so that they find the provisioned nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_set_updates: Option<ProvisioningRequestPodSetUpdates>,
+    /// Which pod sets are asked for together; without it each on its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_set_merge_policy: Option<PodSetMergePolicy>,
+}
+
+/// Changes to the pods of a provisioned workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProvisioningRequestPodSetUpdates {
+    /// Node selectors to add.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    #[schemars(length(max = 8), extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["key"],
+    ))]
+    pub node_selector: Vec<ProvisioningRequestPodSetUpdatesNodeSelector>,
+}
+
+/// One node selector whose value the autoscaler reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["key", "valueFromProvisioningClassDetail"]))]
+pub struct ProvisioningRequestPodSetUpdatesNodeSelector {
+    /// The label key.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(length(min = 1, max = 317), regex(pattern = QUALIFIED))]
+    pub key: String,
+    /// The key in the request's `status.provisioningClassDetails` that holds the label value.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(length(min = 1, max = 32768))]
+    pub value_from_provisioning_class_detail: String,
+}
+
+/// How often and how soon a failed ProvisioningRequest is repeated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProvisioningRequestRetryStrategy {
+    /// How many retries until the workload is deactivated; 0 for none. Default 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = 3))]
+    pub backoff_limit_count: Option<i32>,
+    /// The first delay in seconds; each further one is twice as long. Default 60.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = 60))]
+    pub backoff_base_seconds: Option<i32>,
+    /// The longest delay in seconds. Default 1800.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = 1800))]
+    pub backoff_max_seconds: Option<i32>,
+}
+
+impl ProvisioningRequestRetryStrategy {
+    /// Retries until the workload is deactivated.
+    pub fn backoff_limit_count(&self) -> i32 {
+        self.backoff_limit_count.unwrap_or(3)
+    }
+
+    /// First delay in seconds.
+    pub fn backoff_base_seconds(&self) -> i32 {
+        self.backoff_base_seconds.unwrap_or(60)
+    }
+
+    /// Longest delay in seconds.
+    pub fn backoff_max_seconds(&self) -> i32 {
+        self.backoff_max_seconds.unwrap_or(1800)
+    }
+}
