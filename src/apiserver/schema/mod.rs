@@ -1,6 +1,290 @@
 //! Structural schemas: one compact form for built-in kinds and for custom resources, on which
 //! decoding, pruning, defaulting, patching, ownership of fields and OpenAPI all work.
+//!
+//! Built-in types come from the tables in `types/` (see [`table`]); custom resources are converted
+//! by `crd`. Knows nothing of storage, HTTP or particular kinds.
 
-/// A structural schema.
-#[derive(Debug)]
-pub struct Schema {}
+pub mod decode;
+pub mod encode;
+pub mod json;
+mod json_error;
+mod rules;
+mod scalar;
+pub mod table;
+pub mod time;
+
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use rules::{Rule, Rules};
+pub use table::{builtin, named};
+
+/// A field or type name: borrowed from the built-in tables, owned for custom resources.
+pub type Name = Cow<'static, str>;
+
+/// The structural schema of one value.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Go's name of the type in error texts, such as `v1.Protocol`; empty for unnamed types and in
+    /// custom resources.
+    pub name: Name,
+    /// What the value looks like.
+    pub shape: Shape,
+    /// Whether an explicit null is a value of its own (custom resources only).
+    pub nullable: bool,
+    /// Value validations of a custom resource; `None` for built-in types.
+    pub rules: Option<Box<Rules>>,
+}
+
+/// The shape of a value.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// Anything.
+    Any(AnyShape),
+    /// A JSON boolean.
+    Bool,
+    /// A whole number of the given Go type: `int32`, `int64`, `uint16` ...
+    Int(&'static str),
+    /// Any number.
+    Float,
+    /// A string; `enumeration` lists the values of a built-in enum as JSON for OpenAPI, or is empty.
+    String {
+        /// JSON array of the allowed values of a built-in `+enum` type, for OpenAPI only.
+        enumeration: &'static str,
+    },
+    /// Base64 text.
+    Bytes,
+    /// A number or a string.
+    IntOrString,
+    /// A resource quantity.
+    Quantity,
+    /// RFC 3339 time with seconds.
+    Time,
+    /// RFC 3339 time with microseconds.
+    MicroTime,
+    /// A list.
+    List(ListShape),
+    /// An object with free keys and values of one type.
+    Map(MapShape),
+    /// An object with named fields.
+    Struct(StructShape),
+}
+
+/// A value without a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyShape {
+    /// Owned and applied as one (`runtime.RawExtension`).
+    Atomic,
+    /// Maps in it are owned key by key, the rest as one.
+    Granular,
+    /// As `Granular`, in the types `JSONSchemaPropsOrBool`, `...OrArray` and `...OrStringArray`,
+    /// which hold schemas but hide them from the strict decoder.
+    HiddenSchema,
+}
+
+/// How the items of a list are told apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    /// The list is one value.
+    Atomic,
+    /// Scalars, each at most once.
+    Set,
+    /// Objects told apart by the values of these keys.
+    Map(Vec<Name>),
+}
+
+/// What a strategic merge patch does with a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatchStrategy {
+    /// `merge`: items are merged instead of the list being replaced.
+    pub merge: bool,
+    /// `replace`: the value is replaced although it is a map.
+    pub replace: bool,
+    /// `retainKeys`: a patch may name the keys that stay.
+    pub retain_keys: bool,
+    /// The key items are merged by; `None` for lists of scalars.
+    pub key: Option<&'static str>,
+}
+
+/// A list.
+#[derive(Clone, Debug)]
+pub struct ListShape {
+    /// Schema of each item.
+    pub item: TypeRef,
+    /// How items are told apart.
+    pub kind: ListKind,
+    /// Whether the type says so itself (OpenAPI shows `x-kubernetes-list-type` only then).
+    pub kind_declared: bool,
+}
+
+/// An object with free keys.
+#[derive(Clone, Debug)]
+pub struct MapShape {
+    /// Schema of each value.
+    pub value: TypeRef,
+    /// Whether the map is owned and applied as one; `None` where the type does not say.
+    pub atomic: Option<bool>,
+}
+
+/// An object with named fields.
+#[derive(Clone, Debug)]
+pub struct StructShape {
+    /// Fields, sorted by name.
+    pub fields: Arc<[Field]>,
+    /// Whether the object is owned and applied as one; `None` where the type does not say.
+    pub atomic: Option<bool>,
+    /// Fields that are not named are kept by pruning (custom resources).
+    pub preserve_unknown: bool,
+    /// Fields that are not named may be applied: they, or an object around them, are preserved, or
+    /// no field is named at all.
+    pub open: bool,
+    /// A whole object with `apiVersion`, `kind` and `metadata` of its own (custom resources).
+    pub embedded: bool,
+}
+
+/// When Go writes a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// Always, with its zero value when unset.
+    #[default]
+    Always,
+    /// `omitempty`: not when it is empty; a struct is never empty.
+    OmitEmpty,
+    /// `omitzero`: not when it is the type's zero value.
+    OmitZero,
+}
+
+/// One field of an object.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// JSON name.
+    pub name: Name,
+    /// Schema of the value.
+    pub schema: TypeRef,
+    /// When Go writes it; `OmitZero` in custom resources.
+    pub presence: Presence,
+    /// Whether Go holds it by pointer, so that unset and zero differ.
+    pub pointer: bool,
+    /// The value of an unset field: of a custom resource by its schema, of a built-in type only
+    /// where the item keys of a list need it.
+    pub default: Option<Value>,
+    /// Strategic merge patch directives of the type.
+    pub patch: PatchStrategy,
+    /// Position in Go's declaration, which is the order of encoding.
+    pub order: u16,
+}
+
+/// A reference to a schema; those of built-in types are built when first looked at.
+#[derive(Clone)]
+pub enum TypeRef {
+    /// A schema at hand.
+    Ready(Arc<Schema>),
+    /// A built-in type.
+    Builtin(&'static table::Entry),
+}
+
+impl TypeRef {
+    /// The schema as a shared pointer.
+    pub fn share(&self) -> Arc<Schema> {
+        match self {
+            Self::Ready(schema) => schema.clone(),
+            Self::Builtin(entry) => entry.schema().clone(),
+        }
+    }
+}
+
+impl Deref for TypeRef {
+    type Target = Schema;
+
+    fn deref(&self) -> &Schema {
+        match self {
+            Self::Ready(schema) => schema,
+            Self::Builtin(entry) => entry.schema(),
+        }
+    }
+}
+
+impl std::fmt::Debug for TypeRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ready(schema) => schema.fmt(f),
+            Self::Builtin(entry) => write!(f, "{}", entry.id()), // types may contain themselves
+        }
+    }
+}
+
+impl StructShape {
+    /// The field of that JSON name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        let at = self.fields.binary_search_by(|f| (*f.name).cmp(name)).ok()?;
+        self.fields.get(at)
+    }
+}
+
+impl Schema {
+    /// A schema of a shape, without name or rules.
+    pub fn of(shape: Shape) -> Self {
+        Self {
+            name: Name::Borrowed(""),
+            shape,
+            nullable: false,
+            rules: None,
+        }
+    }
+
+    /// The schema of a direct child: a field of an object, or a value of a map.
+    pub fn child(&self, name: &str) -> Option<&Schema> {
+        match &self.shape {
+            Shape::Struct(s) => s.field(name).map(|f| &*f.schema),
+            Shape::Map(m) => Some(&m.value),
+            _ => None,
+        }
+    }
+
+    /// The schema of a list's items.
+    pub fn item(&self) -> Option<&Schema> {
+        match &self.shape {
+            Shape::List(l) => Some(&l.item),
+            _ => None,
+        }
+    }
+
+    /// Go's text for the type in error messages, such as `[]v1.Container` or `map[string]string`.
+    pub fn go_name(&self) -> String {
+        if !self.name.is_empty() {
+            return self.name.to_string();
+        }
+        match &self.shape {
+            Shape::Any(_) => "interface {}".into(),
+            Shape::Bool => "bool".into(),
+            Shape::Int(name) => (*name).into(),
+            Shape::Float => "float64".into(),
+            Shape::String { .. } => "string".into(),
+            Shape::Bytes => "[]uint8".into(),
+            Shape::IntOrString => "intstr.IntOrString".into(),
+            Shape::Quantity => "resource.Quantity".into(),
+            Shape::Time => "v1.Time".into(),
+            Shape::MicroTime => "v1.MicroTime".into(),
+            Shape::List(l) => format!("[]{}", l.item.go_name()),
+            Shape::Map(m) => format!("map[string]{}", m.value.go_name()),
+            Shape::Struct(_) => "struct {}".into(),
+        }
+    }
+
+    /// Go's reflect kind of the type, as conversion from unstructured objects names it.
+    pub fn go_kind(&self) -> &'static str {
+        match &self.shape {
+            Shape::Any(_) => "interface",
+            Shape::Bool => "bool",
+            Shape::Int(name) => name,
+            Shape::Float => "float64",
+            Shape::String { .. } => "string",
+            Shape::Bytes | Shape::List(_) => "slice",
+            Shape::Map(_) => "map",
+            _ => "struct",
+        }
+    }
+}
