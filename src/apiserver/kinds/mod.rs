@@ -3,17 +3,26 @@
 //!
 //! Works on objects only; must not know storage, HTTP or watch.
 
-mod plain;
+mod catalog;
+pub mod meta;
 pub mod registry;
-pub mod table;
+mod rules;
+pub mod tables;
+pub mod value;
 
 use std::sync::Arc;
 
 pub use registry::builtin;
+pub use rules::{Field, Fields, Rules};
 
 use super::kind::Behaviour;
 
 /// The behaviour of a built-in kind.
-fn behaviour_of(_group: &str, _version: &str, _kind: &str) -> Arc<dyn Behaviour> {
-    Arc::new(plain::Plain)
+fn behaviour_of(group: &str, _version: &str, kind: &str, namespaced: bool) -> Arc<dyn Behaviour> {
+    let rules = catalog::rules(group, kind);
+    Arc::new(Rules {
+        namespaced,
+        table: tables::of(group, kind),
+        ..rules
+    })
 }

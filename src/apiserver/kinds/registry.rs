@@ -492,7 +492,7 @@ fn kind(row: &Row) -> Kind {
         storage_version: storage_version.into(),
         storage_version_hash: hash,
         schema: None,
-        behaviour: behaviour_of(row.group, row.version, row.kind),
+        behaviour: behaviour_of(row.group, row.version, row.kind, row.namespaced),
     }
 }
 

@@ -1,0 +1,533 @@
+//! Tables of the core group but for pods, and of events.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::parts::{age_cell, containers, labels, or, since};
+use super::{AGE, DEFAULT, NAME, Table};
+use crate::apiserver::kinds::value::Look;
+use crate::apiserver::quantity::Quantity;
+
+pub(super) fn of(kind: &str) -> Table {
+    match kind {
+        "Namespace" => NAMESPACE,
+        "Node" => NODE,
+        "Event" => EVENT,
+        "ConfigMap" => CONFIG_MAP,
+        "Secret" => SECRET,
+        "Service" => SERVICE,
+        "Endpoints" => ENDPOINTS,
+        "ServiceAccount" | "LimitRange" => super::NAME_AND_AGE,
+        "ResourceQuota" => RESOURCE_QUOTA,
+        "PersistentVolume" => PERSISTENT_VOLUME,
+        "PersistentVolumeClaim" => PERSISTENT_VOLUME_CLAIM,
+        "ComponentStatus" => COMPONENT_STATUS,
+        "PodTemplate" => POD_TEMPLATE,
+        "ReplicationController" => super::workload::REPLICATION_CONTROLLER,
+        _ => DEFAULT,
+    }
+}
+
+const NAMESPACE: Table = Table {
+    columns: &[NAME, ("Status", "string", 0), AGE],
+    cells: |o, now| {
+        vec![
+            o.name().into(),
+            o.text("/status/phase").into(),
+            age_cell(o, now),
+        ]
+    },
+};
+
+const CONFIG_MAP: Table = Table {
+    columns: &[NAME, ("Data", "string", 0), AGE],
+    cells: |o, now| {
+        let keys = o.entries("/data").count() + o.entries("/binaryData").count();
+        vec![o.name().into(), keys.into(), age_cell(o, now)]
+    },
+};
+
+const SECRET: Table = Table {
+    columns: &[NAME, ("Type", "string", 0), ("Data", "string", 0), AGE],
+    cells: |o, now| {
+        let keys = o.entries("/data").count();
+        vec![
+            o.name().into(),
+            o.text("/type").into(),
+            keys.into(),
+            age_cell(o, now),
+        ]
+    },
+};
+
+const COMPONENT_STATUS: Table = Table {
+    columns: &[
+        NAME,
+        ("Status", "string", 0),
+        ("Message", "string", 0),
+        ("Error", "string", 0),
+    ],
+    cells: |o, _| {
+        let healthy = o
+            .list("/conditions")
+            .iter()
+            .find(|c| c.text("/type") == "Healthy");
+        let (status, message, error) = match healthy {
+            Some(c) if c.text("/status") == "True" => {
+                ("Healthy", c.text("/message"), c.text("/error"))
+            }
+            Some(c) => ("Unhealthy", c.text("/message"), c.text("/error")),
+            None => ("Unknown", "", ""),
+        };
+        vec![o.name().into(), status.into(), message.into(), error.into()]
+    },
+};
+
+const POD_TEMPLATE: Table = Table {
+    columns: &[
+        NAME,
+        ("Containers", "string", 0),
+        ("Images", "string", 0),
+        ("Pod Labels", "string", 0),
+    ],
+    cells: |o, _| {
+        let [names, images] = containers(o.list("/template/spec/containers"));
+        vec![
+            o.name().into(),
+            names,
+            images,
+            labels(o.at("/template/metadata/labels")).into(),
+        ]
+    },
+};
+
+const NODE: Table = Table {
+    columns: &[
+        NAME,
+        ("Status", "string", 0),
+        ("Roles", "string", 0),
+        AGE,
+        ("Version", "string", 0),
+        ("Internal-IP", "string", 1),
+        ("External-IP", "string", 1),
+        ("OS-Image", "string", 1),
+        ("Kernel-Version", "string", 1),
+        ("Container-Runtime", "string", 1),
+    ],
+    cells: node,
+};
+
+fn node(o: &Value, now: Timestamp) -> Vec<Value> {
+    let ready = o
+        .list("/status/conditions")
+        .iter()
+        .rfind(|c| c.text("/type") == "Ready");
+    let mut status = match ready.map(|c| c.text("/status")) {
+        Some("True") => "Ready",
+        Some(_) => "NotReady",
+        None => "Unknown",
+    }
+    .to_string();
+    if o.flag("/spec/unschedulable") {
+        status.push_str(",SchedulingDisabled");
+    }
+    let address = |kind: &str| {
+        let found = o
+            .list("/status/addresses")
+            .iter()
+            .find(|a| a.text("/type") == kind);
+        or(
+            found.map(|a| a.text("/address")).unwrap_or_default(),
+            "<none>",
+        )
+    };
+    let info = |field: &str| or(o.text(&format!("/status/nodeInfo/{field}")), "<unknown>");
+    vec![
+        o.name().into(),
+        status.into(),
+        or(&roles(o).join(","), "<none>").into(),
+        age_cell(o, now),
+        o.text("/status/nodeInfo/kubeletVersion").into(),
+        address("InternalIP").into(),
+        address("ExternalIP").into(),
+        info("osImage").into(),
+        info("kernelVersion").into(),
+        info("containerRuntimeVersion").into(),
+    ]
+}
+
+/// Roles a node's labels give it.
+fn roles(node: &Value) -> Vec<&str> {
+    let mut roles: Vec<&str> = Vec::new();
+    for (key, value) in node.entries("/metadata/labels") {
+        let value = value.as_str().unwrap_or_default();
+        match key.strip_prefix("node-role.kubernetes.io/") {
+            Some(role) if !role.is_empty() => roles.push(role),
+            None if key == "kubernetes.io/role" && !value.is_empty() => roles.push(value),
+            _ => {}
+        }
+    }
+    roles.sort_unstable();
+    roles.dedup();
+    roles
+}
+
+const EVENT: Table = Table {
+    columns: &[
+        ("Last Seen", "string", 0),
+        ("Type", "string", 0),
+        ("Reason", "string", 0),
+        ("Object", "string", 0),
+        ("Subobject", "string", 1),
+        ("Source", "string", 1),
+        ("Message", "string", 0),
+        ("First Seen", "string", 1),
+        ("Count", "string", 1),
+        ("Name", "string", 1),
+    ],
+    cells: event,
+};
+
+/// Both forms of an event, that of core and that of `events.k8s.io`, look the same here.
+fn event(o: &Value, now: Timestamp) -> Vec<Value> {
+    let either = |core: &'static str, other: &'static str| {
+        if o.has(core) { o.at(core) } else { o.at(other) }
+    };
+    let object = either("/involvedObject", "/regarding");
+    let source = either("/source", "/deprecatedSource");
+    let first_time = either("/firstTimestamp", "/deprecatedFirstTimestamp");
+    let last_time = either("/lastTimestamp", "/deprecatedLastTimestamp");
+    let first = if first_time.is_null() {
+        o.at("/eventTime")
+    } else {
+        first_time
+    };
+    let mut last = if last_time.is_null() {
+        first
+    } else {
+        last_time
+    };
+    let mut count = either("/count", "/deprecatedCount")
+        .as_i64()
+        .unwrap_or(0)
+        .max(1);
+    if o.has("/series") {
+        last = o.at("/series/lastObservedTime");
+        count = o.int("/series/count");
+    }
+    let kind = object.text("/kind").to_lowercase();
+    let target = match object.text("/name") {
+        "" => kind,
+        name => format!("{kind}/{name}"),
+    };
+    let first_of = |a: &str, b: &str| or(a, b);
+    let component = first_of(
+        source.text("/component"),
+        first_of(
+            o.text("/reportingComponent"),
+            o.text("/reportingController"),
+        )
+        .as_str(),
+    );
+    let instance = first_of(source.text("/host"), o.text("/reportingInstance"));
+    let reporter = if instance.is_empty() {
+        component
+    } else {
+        format!("{component}, {instance}")
+    };
+    let message = first_of(o.text("/message"), o.text("/note"));
+    vec![
+        since(last, now).into(),
+        o.text("/type").into(),
+        o.text("/reason").into(),
+        target.into(),
+        object.text("/fieldPath").into(),
+        reporter.into(),
+        message.trim().into(),
+        since(first, now).into(),
+        count.into(),
+        o.name().into(),
+    ]
+}
+
+const SERVICE: Table = Table {
+    columns: &[
+        NAME,
+        ("Type", "string", 0),
+        ("Cluster-IP", "string", 0),
+        ("External-IP", "string", 0),
+        ("Port(s)", "string", 0),
+        AGE,
+        ("Selector", "string", 1),
+    ],
+    cells: service,
+};
+
+fn service(o: &Value, now: Timestamp) -> Vec<Value> {
+    let port = |p: &Value| {
+        let (port, protocol) = (p.int("/port"), p.text("/protocol"));
+        match p.int("/nodePort") {
+            0 => format!("{port}/{protocol}"),
+            node_port => format!("{port}:{node_port}/{protocol}"),
+        }
+    };
+    let ports: Vec<String> = o.list("/spec/ports").iter().map(port).collect();
+    vec![
+        o.name().into(),
+        o.text("/spec/type").into(),
+        or(o.text("/spec/clusterIPs/0"), "<none>").into(),
+        external_ip(o).into(),
+        or(&ports.join(","), "<none>").into(),
+        age_cell(o, now),
+        labels(o.at("/spec/selector")).into(),
+    ]
+}
+
+fn external_ip(service: &Value) -> String {
+    let own = service
+        .list("/spec/externalIPs")
+        .iter()
+        .filter_map(Value::as_str);
+    let own = own.collect::<Vec<_>>().join(",");
+    match service.text("/spec/type") {
+        "ClusterIP" | "NodePort" => or(&own, "<none>"),
+        "LoadBalancer" => {
+            let assigned = ingress_points(service.list("/status/loadBalancer/ingress"));
+            let both: Vec<&str> = [assigned.as_str(), &own]
+                .into_iter()
+                .filter(|s| !s.is_empty())
+                .collect();
+            or(&both.join(","), "<pending>")
+        }
+        "ExternalName" => service.text("/spec/externalName").into(),
+        _ => "<unknown>".into(),
+    }
+}
+
+/// Addresses of a load balancer, sorted, without doubles.
+pub(super) fn ingress_points(ingress: &[Value]) -> String {
+    let point = |i: &Value| or(i.text("/ip"), i.text("/hostname"));
+    let mut points: Vec<String> = ingress
+        .iter()
+        .map(point)
+        .filter(|p| !p.is_empty())
+        .collect();
+    points.sort();
+    points.dedup();
+    points.join(",")
+}
+
+const ENDPOINTS: Table = Table {
+    columns: &[NAME, ("Endpoints", "string", 0), AGE],
+    cells: |o, now| {
+        vec![
+            o.name().into(),
+            endpoints(o.list("/subsets")).into(),
+            age_cell(o, now),
+        ]
+    },
+};
+
+fn endpoints(subsets: &[Value]) -> String {
+    if subsets.is_empty() {
+        return "<none>".into();
+    }
+    let mut all = Vec::new();
+    for subset in subsets {
+        for port in subset.list("/ports") {
+            for address in subset.list("/addresses") {
+                let (ip, port) = (address.text("/ip"), port.int("/port"));
+                let v6 = ip.contains(':');
+                all.push(if v6 {
+                    format!("[{ip}]:{port}")
+                } else {
+                    format!("{ip}:{port}")
+                });
+            }
+        }
+    }
+    super::parts::cut(&all, 3, all.len())
+}
+
+const RESOURCE_QUOTA: Table = Table {
+    columns: &[NAME, ("Request", "string", 0), ("Limit", "string", 0), AGE],
+    cells: |o, now| {
+        let (mut requests, mut limits) = (Vec::new(), Vec::new());
+        for (resource, hard) in o.entries("/status/hard") {
+            let used = Quantity::or_zero(o.at("/status/used").get(resource));
+            let hard = Quantity::or_zero(Some(hard));
+            let of_limits = resource.starts_with("limits.");
+            let side = if of_limits {
+                &mut limits
+            } else {
+                &mut requests
+            };
+            side.push(format!("{resource}: {used}/{hard}"));
+        }
+        vec![
+            o.name().into(),
+            requests.join(", ").into(),
+            limits.join(", ").into(),
+            age_cell(o, now),
+        ]
+    },
+};
+
+/// Access modes by their short names, without doubles.
+fn access_modes(modes: &[Value]) -> String {
+    const SHORT: [(&str, &str); 4] = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    let given = |long: &str| modes.iter().any(|m| m.as_str() == Some(long));
+    let names: Vec<&str> = SHORT.iter().filter(|s| given(s.0)).map(|s| s.1).collect();
+    names.join(",")
+}
+
+/// The storage class, from the field or from the old annotation.
+fn storage_class(o: &Value) -> &str {
+    let annotated = o.annotation("volume.beta.kubernetes.io/storage-class");
+    annotated.unwrap_or_else(|| o.text("/spec/storageClassName"))
+}
+
+fn volume_phase(o: &Value) -> Value {
+    if o.is_terminating() {
+        "Terminating".into()
+    } else {
+        o.text("/status/phase").into()
+    }
+}
+
+const PERSISTENT_VOLUME: Table = Table {
+    columns: &[
+        NAME,
+        ("Capacity", "string", 0),
+        ("Access Modes", "string", 0),
+        ("Reclaim Policy", "string", 0),
+        ("Status", "string", 0),
+        ("Claim", "string", 0),
+        ("StorageClass", "string", 0),
+        ("VolumeAttributesClass", "string", 0),
+        ("Reason", "string", 0),
+        AGE,
+        ("VolumeMode", "string", 1),
+    ],
+    cells: |o, now| {
+        let claim = match o.has("/spec/claimRef") {
+            true => {
+                let claim = o.at("/spec/claimRef");
+                format!("{}/{}", claim.text("/namespace"), claim.text("/name"))
+            }
+            false => String::new(),
+        };
+        vec![
+            o.name().into(),
+            Quantity::or_zero(Some(o.at("/spec/capacity/storage")))
+                .to_string()
+                .into(),
+            access_modes(o.list("/spec/accessModes")).into(),
+            o.text("/spec/persistentVolumeReclaimPolicy").into(),
+            volume_phase(o),
+            claim.into(),
+            storage_class(o).into(),
+            or(o.text("/spec/volumeAttributesClassName"), "<unset>").into(),
+            o.text("/status/reason").into(),
+            age_cell(o, now),
+            or(o.text("/spec/volumeMode"), "<unset>").into(),
+        ]
+    },
+};
+
+const PERSISTENT_VOLUME_CLAIM: Table = Table {
+    columns: &[
+        NAME,
+        ("Status", "string", 0),
+        ("Volume", "string", 0),
+        ("Capacity", "string", 0),
+        ("Access Modes", "string", 0),
+        ("StorageClass", "string", 0),
+        ("VolumeAttributesClass", "string", 0),
+        AGE,
+        ("VolumeMode", "string", 1),
+    ],
+    cells: |o, now| {
+        let bound = !o.text("/spec/volumeName").is_empty();
+        let (capacity, modes) = match bound {
+            true => {
+                let capacity = Quantity::or_zero(Some(o.at("/status/capacity/storage")));
+                (
+                    capacity.to_string(),
+                    access_modes(o.list("/status/accessModes")),
+                )
+            }
+            false => (String::new(), String::new()),
+        };
+        vec![
+            o.name().into(),
+            volume_phase(o),
+            o.text("/spec/volumeName").into(),
+            capacity.into(),
+            modes.into(),
+            storage_class(o).into(),
+            or(o.text("/spec/volumeAttributesClassName"), "<unset>").into(),
+            age_cell(o, now),
+            or(o.text("/spec/volumeMode"), "<unset>").into(),
+        ]
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-01-01T01:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_node_shows_roles_and_readiness() {
+        let o = json!({
+            "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}},
+            "spec": {"unschedulable": true},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        let cells = node(&o, now());
+        assert_eq!(cells[1], "Ready,SchedulingDisabled");
+        assert_eq!(cells[2], "gpu,worker");
+        assert_eq!(cells[5], "<none>");
+    }
+
+    #[test]
+    fn an_event_of_either_group_shows_the_same() {
+        let core = json!({"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "name": "p"},
+            "source": {"component": "c"}, "lastTimestamp": "2026-01-01T00:59:50Z", "firstTimestamp": null,
+            "eventTime": "2026-01-01T00:58:00.000000Z", "message": "m ", "count": 3});
+        let other = json!({"metadata": {"name": "e"}, "regarding": {"kind": "Pod", "name": "p"},
+            "deprecatedSource": {"component": "c"}, "deprecatedLastTimestamp": "2026-01-01T00:59:50Z",
+            "eventTime": "2026-01-01T00:58:00.000000Z", "note": "m ", "deprecatedCount": 3});
+        let cells = event(&core, now());
+        assert_eq!(cells, event(&other, now()));
+        let text: Vec<String> = cells.iter().map(super::super::parts::scalar).collect();
+        assert_eq!(text.join("|"), "10s|||pod/p||c|m|2m|3|e");
+    }
+
+    #[test]
+    fn quota_and_service() {
+        let o = json!({"status": {"hard": {"pods": "10", "limits.cpu": "4", "requests.memory": "1Gi"},
+            "used": {"pods": "2", "requests.memory": "512Mi"}}});
+        let cells = (RESOURCE_QUOTA.cells)(&o, now());
+        assert_eq!(cells[1], "pods: 2/10, requests.memory: 512Mi/1Gi");
+        assert_eq!(cells[2], "limits.cpu: 0/4");
+        let o = json!({"spec": {"type": "LoadBalancer", "clusterIPs": ["10.0.0.1"],
+            "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30080}, {"port": 81, "protocol": "UDP"}]}});
+        let cells = service(&o, now());
+        assert_eq!(
+            (&cells[3], &cells[4]),
+            (&json!("<pending>"), &json!("80:30080/TCP,81/UDP"))
+        );
+    }
+}
