@@ -8,6 +8,7 @@ pub mod field;
 pub mod hooks;
 pub mod kind;
 pub mod kinds;
+pub mod patch;
 pub mod quantity;
 pub mod schema;
 pub mod status;

@@ -13,6 +13,39 @@ pub fn declared_order(schema: Option<&Schema>, value: &Value) -> String {
     out
 }
 
+/// The object as JSON after a patch: objects the patch went through have their keys sorted, all
+/// others the order of their declaration. `touched` is the patch; without it only the outermost
+/// object counts as gone through.
+pub fn patched_text(schema: &Schema, value: &Value, touched: Option<&Value>) -> String {
+    let mut out = String::new();
+    write_patched(
+        Some(schema),
+        value,
+        touched.unwrap_or(&Value::Null),
+        &mut out,
+    );
+    out
+}
+
+fn write_patched(schema: Option<&Schema>, value: &Value, touched: &Value, out: &mut String) {
+    let Value::Object(map) = value else {
+        return write_value(schema, value, out);
+    };
+    out.push('{');
+    for (i, (key, value)) in map.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        let _ = write!(out, "{}:", Value::String(key.clone()));
+        let sub = schema.and_then(|s| s.child(key));
+        match touched.get(key) {
+            Some(touched) if touched.is_object() => write_patched(sub, value, touched, out),
+            _ => write_value(sub, value, out),
+        }
+    }
+    out.push('}');
+}
+
 fn write_value(schema: Option<&Schema>, value: &Value, out: &mut String) {
     match value {
         Value::Array(items) => {

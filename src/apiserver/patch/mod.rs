@@ -1,0 +1,131 @@
+//! Patches: JSON patch, JSON merge patch and strategic merge patch, with the server's error texts.
+//!
+//! Knows objects and schemas only; server-side apply is in `managed`.
+
+mod json;
+mod merge;
+mod strategic;
+
+use serde_json::{Value, json};
+
+use super::field::FieldError;
+use super::schema::decode::Source;
+use super::schema::{Schema, encode};
+use super::status::ApiError;
+
+/// What a request wants done about unknown and duplicate fields (`fieldValidation`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// Drop them silently.
+    Ignore,
+    /// Drop them and warn; the default.
+    #[default]
+    Warn,
+    /// Refuse the request.
+    Strict,
+}
+
+impl FieldValidation {
+    /// Reads the query parameter; `None` for a value that does not exist.
+    pub fn of(parameter: &str) -> Option<Self> {
+        match parameter {
+            "" | "Warn" => Some(Self::Warn),
+            "Ignore" => Some(Self::Ignore),
+            "Strict" => Some(Self::Strict),
+            _ => None,
+        }
+    }
+}
+
+/// The kinds of patch that are computed from the object alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 6902, `application/json-patch+json`.
+    Json,
+    /// RFC 7386, `application/merge-patch+json`.
+    Merge,
+    /// `application/strategic-merge-patch+json`, built-in kinds only.
+    Strategic,
+}
+
+/// A patched object.
+#[derive(Debug)]
+pub struct Patched {
+    /// The object, decoded.
+    pub object: Value,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+/// How objects of the kind are decoded once patched: as `schema::decode::decode`, it settles the
+/// object in place and returns the paths of unknown fields, or the text of what does not fit.
+pub type Decode<'a> = &'a dyn Fn(&mut Value, Source) -> Result<Vec<String>, String>;
+
+/// Applies a patch to an object. `schema` is the kind's, for strategic merge and error texts.
+///
+/// # Errors
+/// The patch cannot be read or applied, or what comes out does not decode.
+pub fn patch(
+    patch_type: PatchType,
+    schema: &Schema,
+    decode: Decode<'_>,
+    current: &Value,
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<Patched, ApiError> {
+    let strict = validation != FieldValidation::Ignore;
+    let mut shown = None;
+    let (mut object, mut faults, source) = match patch_type {
+        PatchType::Json => {
+            let (object, faults) = json::apply(current, body, strict)?;
+            (object, faults, Source::Json)
+        }
+        PatchType::Merge => {
+            let (patch, faults) = merge::read(body, strict)?;
+            let mut object = current.clone();
+            merge::apply(&mut object, &patch);
+            shown = Some(patch);
+            (object, faults, Source::Json)
+        }
+        PatchType::Strategic => {
+            let (patch, faults) = strategic::read(body)?;
+            let object = strategic::apply(schema, current.clone(), patch.clone())?;
+            shown = Some(patch);
+            (object, faults, Source::Unstructured)
+        }
+    };
+    let before = object.clone();
+    let refuse = |text: String| {
+        let bad = match (patch_type, &shown) {
+            (PatchType::Strategic, Some(patch)) => encode::go_text(patch),
+            (_, touched) => encode::patched_text(schema, &before, touched.as_ref()),
+        };
+        ApiError::invalid("", "", "", &[FieldError::invalid("patch", bad, text)])
+    };
+    let unknown = decode(&mut object, source).map_err(&refuse)?;
+    faults.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    match validation {
+        FieldValidation::Strict if !faults.is_empty() => Err(refuse(format!(
+            "strict decoding error: {}",
+            faults.join(", ")
+        ))),
+        FieldValidation::Warn => Ok(Patched {
+            object,
+            warnings: faults,
+        }),
+        _ => Ok(Patched {
+            object,
+            warnings: Vec::new(),
+        }),
+    }
+}
+
+/// The 422 the server gives for a JSON patch that cannot be applied; it does not say why.
+fn unprocessable() -> ApiError {
+    ApiError {
+        code: 422,
+        reason: "Invalid",
+        message: "the server rejected our request due to an error in our request".into(),
+        details: json!({}),
+    }
+}
