@@ -24,8 +24,13 @@
 //! Requests are [`resources::Requests`] of one pod, never scaled by the quota rules (excluded
 //! prefixes, transformations), because nodes know nothing of those.
 
+pub mod config;
 pub mod gates;
+pub mod kube;
 pub mod resources;
 pub mod topology;
+pub mod workload;
+pub mod world;
 
+pub use config::EngineConfig;
 pub use gates::Gates;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::resources::{FlavorName, Requests};
+use crate::api::v1beta2 as api;
 
 /// Pods of one pod set on one topology domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,3 +29,71 @@ impl TopologyDomainRequests {
 
 /// Usage of topology domains by flavor.
 pub type TasUsage = BTreeMap<FlavorName, Vec<TopologyDomainRequests>>;
+
+/// Where the pods of a pod set are placed: the uncompressed form of the API's assignment. The
+/// order of domains matters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TopologyAssignment {
+    /// The node labels of the levels, from the highest down.
+    pub levels: Vec<String>,
+    /// The domains with their pods.
+    pub domains: Vec<TopologyDomainAssignment>,
+}
+
+/// Pods on one domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TopologyDomainAssignment {
+    /// The domain's value on each level.
+    pub values: Vec<String>,
+    /// How many pods.
+    pub count: i32,
+}
+
+/// The domains of a compressed assignment with their pods, one by one. Lists of the API object
+/// that are too short for the number of domains they announce read as empty and zero.
+pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
+    let mut domains = Vec::new();
+    for slice in &assignment.slices {
+        for i in 0..usize::try_from(slice.domain_count)
+            .unwrap_or(0)
+            .min(MAX_DOMAINS)
+        {
+            let values = (0..assignment.levels.len())
+                .map(|level| {
+                    slice
+                        .values_per_level
+                        .get(level)
+                        .map_or(String::new(), |v| value(v, i))
+                })
+                .collect();
+            let count = slice.pod_counts.universal;
+            let count = count.or_else(|| slice.pod_counts.individual.get(i).copied());
+            domains.push(TopologyDomainAssignment {
+                values,
+                count: count.unwrap_or(0),
+            });
+        }
+    }
+    TopologyAssignment {
+        levels: assignment.levels.clone(),
+        domains,
+    }
+}
+
+/// The most domains one slice of an assignment may announce; the API allows no more.
+const MAX_DOMAINS: usize = 100_000;
+
+fn value(values: &api::TopologyAssignmentSliceLevelValues, index: usize) -> String {
+    if let Some(universal) = &values.universal {
+        return universal.clone();
+    }
+    let Some(individual) = &values.individual else {
+        return String::new();
+    };
+    format!(
+        "{}{}{}",
+        individual.prefix.as_deref().unwrap_or_default(),
+        individual.roots.get(index).map_or("", String::as_str),
+        individual.suffix.as_deref().unwrap_or_default(),
+    )
+}

@@ -1,0 +1,133 @@
+//! [`Info`]: a Workload with what the engine works out about it once.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::hash::EquivalenceHash;
+use super::ordering::{effective_priority, queue_order_timestamp};
+use super::predicates::{generation, key, local_queue_key, uid};
+use super::progress::AssignmentState;
+use super::totals::{DraRequests, PodSetResources, from_admission, from_pod_sets};
+use super::{LocalQueueKey, WorkloadKey};
+use crate::admission::config::EngineConfig;
+use crate::admission::resources::Requests;
+use crate::admission::topology::TasUsage;
+use crate::api::v1beta2::Workload;
+
+/// A Workload with its total requests and place in the order of things. Taken afresh from every
+/// version of the object; what the engine itself learned along the way is carried over.
+#[derive(Clone, Debug)]
+pub struct Info {
+    /// The object, with effective requests.
+    pub obj: Arc<Workload>,
+    /// Its key.
+    pub key: WorkloadKey,
+    /// Its LocalQueue.
+    pub local_queue: LocalQueueKey,
+    /// What each pod set requests in total.
+    pub total_requests: Vec<PodSetResources>,
+    /// The ClusterQueue it is admitted to, or was popped from; empty while neither.
+    pub cluster_queue: Arc<str>,
+    /// Where the search for flavors stopped.
+    pub last_assignment: Option<Arc<AssignmentState>>,
+    /// How often a second pass was tried.
+    pub second_pass_iteration: u32,
+    /// The generation the scheduler last looked at.
+    pub last_evaluated_generation: i64,
+    /// The class of Workloads that fare alike.
+    pub scheduling_hash: EquivalenceHash,
+    /// Its effective priority.
+    pub priority: i64,
+    /// The time that orders it among its priority.
+    pub queue_timestamp: Timestamp,
+}
+
+impl Info {
+    /// Works out a Workload.
+    pub fn new(obj: Arc<Workload>, config: &EngineConfig) -> Self {
+        Self::with_dra(obj, config, None)
+    }
+
+    /// Works out a Workload with requests of dynamic resource allocation.
+    pub fn with_dra(obj: Arc<Workload>, config: &EngineConfig, dra: Option<&DraRequests>) -> Self {
+        let (total_requests, cluster_queue) = match &obj.status.admission {
+            Some(a) => (
+                from_admission(&obj, config),
+                Arc::from(a.cluster_queue.as_str()),
+            ),
+            None => (from_pod_sets(&obj, config, dra), Arc::from("")),
+        };
+        let hash = EquivalenceHash::of(&obj, &total_requests, &config.gates);
+        Info {
+            key: key(&obj),
+            local_queue: local_queue_key(&obj),
+            total_requests,
+            cluster_queue,
+            last_assignment: None,
+            second_pass_iteration: 0,
+            last_evaluated_generation: 0,
+            scheduling_hash: hash,
+            priority: effective_priority(&obj, &config.gates),
+            queue_timestamp: queue_order_timestamp(&obj, config),
+            obj,
+        }
+    }
+
+    /// The same Workload in a newer version, keeping what was learned about it.
+    #[must_use]
+    pub fn updated(&self, obj: Arc<Workload>, config: &EngineConfig) -> Self {
+        Info {
+            last_assignment: self.last_assignment.clone(),
+            second_pass_iteration: self.second_pass_iteration,
+            last_evaluated_generation: self.last_evaluated_generation,
+            ..Info::new(obj, config)
+        }
+    }
+
+    /// The object's UID.
+    pub fn uid(&self) -> &str {
+        uid(&self.obj)
+    }
+
+    /// The object's generation.
+    pub fn generation(&self) -> i64 {
+        generation(&self.obj)
+    }
+
+    /// Whether some pod set has a place in a topology.
+    pub fn is_using_tas(&self) -> bool {
+        self.total_requests
+            .iter()
+            .any(|ps| ps.topology_request.is_some())
+    }
+
+    /// The topology domains the Workload takes up, by flavor.
+    pub fn tas_usage(&self) -> TasUsage {
+        let mut usage = TasUsage::new();
+        for ps in &self.total_requests {
+            let Some(request) = &ps.topology_request else {
+                continue;
+            };
+            let mut flavors: Vec<_> = ps.flavors.values().collect();
+            flavors.sort();
+            flavors.dedup();
+            for flavor in flavors {
+                usage
+                    .entry(flavor.clone())
+                    .or_default()
+                    .extend(request.domain_requests.iter().cloned());
+            }
+        }
+        usage
+    }
+
+    /// The requests of all pod sets together.
+    pub fn sum_total_requests(&self) -> Requests {
+        let mut sum = Requests::new();
+        for ps in &self.total_requests {
+            sum.add(&ps.requests);
+        }
+        sum
+    }
+}

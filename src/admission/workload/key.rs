@@ -1,0 +1,69 @@
+//! Names of namespaced objects, cheap to copy and to compare.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+macro_rules! key {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The key of an object by namespace and name.
+            pub fn new(namespace: &str, name: &str) -> Self {
+                Self(format!("{namespace}/{name}").into())
+            }
+
+            /// A key written `namespace/name`.
+            pub fn parse(text: &str) -> Self {
+                Self(text.into())
+            }
+
+            /// `namespace/name`.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// The namespace.
+            pub fn namespace(&self) -> &str {
+                self.0.split_once('/').map_or("", |(namespace, _)| namespace)
+            }
+
+            /// The name.
+            pub fn name(&self) -> &str {
+                self.0.split_once('/').map_or(&self.0, |(_, name)| name)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+    };
+}
+
+key! {
+    /// A Workload: `namespace/name`.
+    WorkloadKey
+}
+
+key! {
+    /// A LocalQueue: `namespace/name`.
+    LocalQueueKey
+}

@@ -1,0 +1,82 @@
+//! What makes a Workload inadmissible whatever the quota: its namespace, requests above limits,
+//! LimitRanges.
+
+use thiserror::Error;
+
+use super::predicates::namespace;
+use crate::admission::kube::limits::{aggregate, requests_above_limits};
+use crate::admission::kube::selector::Selector;
+use crate::admission::world::World;
+use crate::api::v1beta2::Workload;
+
+/// Why a Workload cannot be admitted whatever the quota. The texts go into its conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Inadmissible {
+    /// Its namespace is gone.
+    #[error("workload namespace {0:?} does not exist: namespaces {0:?} not found")]
+    NamespaceMissing(String),
+    /// The ClusterQueue does not take this namespace.
+    #[error("workload namespace doesn't match ClusterQueue selector")]
+    NamespaceMismatch,
+    /// Requests are above limits.
+    #[error("resources validation failed: {0}")]
+    Resources(String),
+    /// Requests are outside the namespace's LimitRanges.
+    #[error("resources didn't satisfy LimitRange constraints: {0}")]
+    LimitRange(String),
+}
+
+/// Containers of the Workload whose requests are above their limits.
+pub fn resource_errors(wl: &Workload) -> Vec<String> {
+    pod_specs(wl)
+        .flat_map(|(path, spec)| requests_above_limits(spec, &path))
+        .collect()
+}
+
+/// Where the Workload is outside the LimitRanges of its namespace.
+pub fn limit_range_errors(wl: &Workload, world: &World) -> Vec<String> {
+    let Some(limits) = world.limits(namespace(wl)) else {
+        return Vec::new();
+    };
+    pod_specs(wl)
+        .flat_map(|(path, spec)| limits.violations(spec, &path))
+        .collect()
+}
+
+fn pod_specs(
+    wl: &Workload,
+) -> impl Iterator<Item = (String, &k8s_openapi::api::core::v1::PodSpec)> {
+    wl.spec.pod_sets.iter().enumerate().filter_map(|(i, ps)| {
+        Some((
+            format!("spec.podSets[{i}].template.spec"),
+            ps.template.spec.as_ref()?,
+        ))
+    })
+}
+
+/// Checks a Workload against its namespace and a ClusterQueue's namespace selector.
+///
+/// # Errors
+/// When it cannot be admitted there whatever the quota.
+pub fn validate_admissibility(
+    wl: &Workload,
+    selector: &Selector,
+    world: &World,
+) -> Result<(), Inadmissible> {
+    let ns = namespace(wl);
+    let labels = world
+        .namespace(ns)
+        .ok_or_else(|| Inadmissible::NamespaceMissing(ns.to_owned()))?;
+    if !selector.matches(labels) {
+        return Err(Inadmissible::NamespaceMismatch);
+    }
+    let errors = resource_errors(wl);
+    if !errors.is_empty() {
+        return Err(Inadmissible::Resources(aggregate(&errors)));
+    }
+    let errors = limit_range_errors(wl, world);
+    if !errors.is_empty() {
+        return Err(Inadmissible::LimitRange(aggregate(&errors)));
+    }
+    Ok(())
+}
