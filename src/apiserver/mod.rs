@@ -4,11 +4,21 @@
 //! Knows only [`crate::clock`], [`crate::entropy`], k8s-openapi and serde_json; must never import
 //! `api`, `admission` or `controller`.
 
+mod bootstrap;
 pub mod field;
+mod handlers;
 pub mod hooks;
+pub mod http;
 pub mod kind;
 pub mod kinds;
 pub mod patch;
 pub mod quantity;
+pub mod registry;
+pub mod request;
 pub mod schema;
+pub mod server;
 pub mod status;
+pub mod store;
+
+pub use http::serve::{ServeError, ServeOptions, Serving};
+pub use server::{ApiServer, Builder};

@@ -16,6 +16,8 @@ pub struct ApiError {
     pub message: String,
     /// The `details` object, or null.
     pub details: Value,
+    /// `metadata.continue`: where an expired list can go on, inconsistently.
+    pub resume: Option<String>,
 }
 
 /// The group and plural (or kind) an error speaks of: `clusterqueues.kueue.x-k8s.io`, `pods`.
@@ -45,6 +47,7 @@ impl ApiError {
             reason,
             message: message.into(),
             details: Value::Null,
+            resume: None,
         }
     }
 
@@ -55,6 +58,7 @@ impl ApiError {
             reason: "NotFound",
             message: format!("{} {name:?} not found", qualified(group, plural)),
             details: details(group, plural, name),
+            resume: None,
         }
     }
 
@@ -65,6 +69,7 @@ impl ApiError {
             reason: "NotFound",
             message: "the server could not find the requested resource".into(),
             details: json!({}),
+            resume: None,
         }
     }
 
@@ -75,6 +80,7 @@ impl ApiError {
             reason: "AlreadyExists",
             message: format!("{} {name:?} already exists", qualified(group, plural)),
             details: details(group, plural, name),
+            resume: None,
         }
     }
 
@@ -88,6 +94,7 @@ impl ApiError {
                 qualified(group, plural)
             ),
             details: details(group, plural, name),
+            resume: None,
         }
     }
 
@@ -98,6 +105,7 @@ impl ApiError {
             reason: "Forbidden",
             message: format!("{} {name:?} is forbidden: {why}", qualified(group, plural)),
             details: details(group, plural, name),
+            resume: None,
         }
     }
 
@@ -121,6 +129,7 @@ impl ApiError {
             reason: "Invalid",
             message: format!("{} {name:?} is invalid: {all}", qualified(group, kind)),
             details: d,
+            resume: None,
         }
     }
 
@@ -136,6 +145,7 @@ impl ApiError {
             reason: "MethodNotAllowed",
             message: "the server does not allow this method on the requested resource".into(),
             details: json!({}),
+            resume: None,
         }
     }
 
@@ -161,6 +171,9 @@ impl ApiError {
         });
         if !self.reason.is_empty() {
             s["reason"] = self.reason.into();
+        }
+        if let Some(token) = &self.resume {
+            s["metadata"]["continue"] = token.as_str().into();
         }
         if !self.details.is_null() {
             s["details"] = self.details.clone();

@@ -123,9 +123,11 @@ pub fn patch(
 /// The 422 the server gives for a JSON patch that cannot be applied; it does not say why.
 fn unprocessable() -> ApiError {
     ApiError {
-        code: 422,
-        reason: "Invalid",
-        message: "the server rejected our request due to an error in our request".into(),
         details: json!({}),
+        ..ApiError::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
     }
 }

@@ -1,0 +1,67 @@
+//! Admission: what is plugged in may change an object, then may refuse it.
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::meta;
+use crate::apiserver::hooks::{AdmissionRequest, Operation};
+use crate::apiserver::status::ApiError;
+
+/// One write on its way through admission.
+pub(super) struct Admitting<'a> {
+    pub(super) call: &'a Call<'a>,
+    pub(super) operation: Operation,
+    pub(super) name: &'a str,
+    pub(super) old: Option<&'a Value>,
+    pub(super) dry_run: bool,
+}
+
+impl Admitting<'_> {
+    fn request(&self) -> AdmissionRequest<'_> {
+        let kind = &self.call.served.kind;
+        AdmissionRequest {
+            group: &kind.group,
+            version: &kind.version,
+            kind: &kind.kind,
+            resource: &kind.plural,
+            subresource: &self.call.path.subresource,
+            namespace: self.call.namespace(),
+            name: self.name,
+            operation: self.operation,
+            old: self.old,
+            dry_run: self.dry_run,
+            user: &self.call.incoming.user.name,
+        }
+    }
+
+    /// Lets every plug-in change the object.
+    pub(super) async fn mutate(&self, object: &mut Value) -> Result<(), ApiError> {
+        let request = self.request();
+        for plugin in self.call.core.sockets.admission() {
+            if plugin.handles(request.group, request.resource, request.subresource) {
+                let admitted = plugin.mutate(&request, object).await?;
+                admitted
+                    .warnings
+                    .into_iter()
+                    .for_each(|w| self.call.warn(w));
+            }
+        }
+        meta::dedup_owners(object);
+        Ok(())
+    }
+
+    /// Lets every plug-in refuse the object.
+    pub(super) async fn validate(&self, object: &Value) -> Result<(), ApiError> {
+        let request = self.request();
+        for plugin in self.call.core.sockets.admission() {
+            if plugin.handles(request.group, request.resource, request.subresource) {
+                let admitted = plugin.validate(&request, object).await?;
+                admitted
+                    .warnings
+                    .into_iter()
+                    .for_each(|w| self.call.warn(w));
+            }
+        }
+        Ok(())
+    }
+}

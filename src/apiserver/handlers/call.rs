@@ -1,0 +1,178 @@
+//! One request to a resource, with everything a verb needs to answer it.
+
+use std::sync::Arc;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use parking_lot::Mutex;
+
+use super::view::{Include, View};
+use super::{Incoming, verb_of};
+use crate::apiserver::registry::Served;
+use crate::apiserver::request::accept::{Accept, Views};
+use crate::apiserver::request::{Query, ResourcePath};
+use crate::apiserver::server::Core;
+use crate::apiserver::status::ApiError;
+use crate::apiserver::store::Space;
+
+/// A request to a resource that is served.
+pub(super) struct Call<'s> {
+    pub(super) core: &'s Arc<Core>,
+    pub(super) incoming: &'s Incoming,
+    pub(super) path: ResourcePath,
+    pub(super) served: Arc<Served>,
+    pub(super) query: Query,
+    pub(super) view: View,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl<'s> Call<'s> {
+    /// `None` when nothing is served at the path.
+    pub(super) fn new(
+        core: &'s Arc<Core>,
+        incoming: &'s Incoming,
+        path: ResourcePath,
+    ) -> Result<Option<Self>, ApiError> {
+        let Some(served) = core
+            .registry
+            .find(&path.group, &path.version, &path.resource)
+        else {
+            return Ok(None);
+        };
+        let in_namespace = !path.namespace.is_empty() && path.resource != "namespaces";
+        if in_namespace && !served.kind.namespaced {
+            return Ok(None);
+        }
+        let query = Query::parse(incoming.head.uri.query().unwrap_or_default());
+        let mut accept = Accept::negotiate(header(incoming, &ACCEPT), Views::Resources)?;
+        accept.pretty |= pretty(&query, header(incoming, &http::header::USER_AGENT));
+        let include = Include::parse(query.text("includeObject"))?;
+        let view = View {
+            core: core.clone(),
+            served: served.clone(),
+            accept,
+            include,
+        };
+        Ok(Some(Self {
+            core,
+            incoming,
+            path,
+            served,
+            query,
+            view,
+            warnings: Mutex::default(),
+        }))
+    }
+
+    /// The verb, if the kind has it.
+    pub(super) fn verb(&self) -> Result<&'static str, ApiError> {
+        verb_of(&self.incoming.head.method, &self.path, &self.query)
+            .ok_or_else(ApiError::method_not_allowed)
+    }
+
+    /// Refuses verbs the kind does not have and places it cannot be in.
+    pub(super) fn allow(&self, verb: &str) -> Result<(), ApiError> {
+        if !self.path.subresource.is_empty() {
+            return Ok(());
+        }
+        let kind = &self.served.kind;
+        let placed = !kind.namespaced || !self.path.namespace.is_empty();
+        let allowed = kind.verbs.contains(&verb) && (placed || matches!(verb, "list" | "watch"));
+        if allowed {
+            Ok(())
+        } else {
+            Err(ApiError::method_not_allowed())
+        }
+    }
+
+    /// Where objects of the kind are.
+    pub(super) fn space(&self) -> Result<&Arc<Space>, ApiError> {
+        self.served
+            .space
+            .as_ref()
+            .ok_or_else(ApiError::method_not_allowed)
+    }
+
+    /// The namespace of the objects spoken of; empty for cluster-scoped kinds.
+    pub(super) fn namespace(&self) -> &str {
+        if self.served.kind.namespaced {
+            &self.path.namespace
+        } else {
+            ""
+        }
+    }
+
+    /// The storage key of an object.
+    pub(super) fn key(&self, name: &str) -> String {
+        key(self.namespace(), name)
+    }
+
+    /// 404 for an object of this kind.
+    pub(super) fn not_found(&self, name: &str) -> ApiError {
+        ApiError::not_found(&self.path.group, &self.path.resource, name)
+    }
+
+    /// Tells the client something, besides the answer.
+    pub(super) fn warn(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+
+    /// What the client is told besides the answer.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().clone()
+    }
+
+    /// The media type of the body, without parameters.
+    pub(super) fn content_type(&self) -> &str {
+        let header = header(self.incoming, &CONTENT_TYPE);
+        header.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// Who a write is recorded as: `fieldManager`, or the first word of the user agent.
+    pub(super) fn field_manager(&self) -> String {
+        match self.query.text("fieldManager") {
+            "" => {
+                let agent = header(self.incoming, &http::header::USER_AGENT);
+                let name = agent.split('/').next().unwrap_or_default();
+                let name: String = name.chars().filter(|c| !c.is_control()).take(128).collect();
+                if name.is_empty() {
+                    "unknown".into()
+                } else {
+                    name
+                }
+            }
+            name => name.into(),
+        }
+    }
+}
+
+/// The key objects are stored under.
+pub(super) fn key(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() {
+        name.into()
+    } else {
+        format!("{namespace}/{name}")
+    }
+}
+
+fn header<'a>(incoming: &'a Incoming, name: &http::header::HeaderName) -> &'a str {
+    incoming
+        .head
+        .headers
+        .get(name)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default()
+}
+
+/// Whether the client is a person's tool.
+fn pretty(query: &Query, agent: &str) -> bool {
+    match query.text("pretty") {
+        "" => ["curl", "Wget", "Mozilla/5.0"]
+            .iter()
+            .any(|p| agent.starts_with(p)),
+        text => matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True"),
+    }
+}

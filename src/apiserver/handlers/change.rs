@@ -1,0 +1,193 @@
+//! Changing an object that may change under our hands: read, transform, check, store, or again.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::admit::Admitting;
+use super::call::Call;
+use super::create::{Written, new_object};
+use super::meta;
+use super::options::WriteOptions;
+use super::view::decoded;
+use crate::apiserver::field::FieldError;
+use crate::apiserver::hooks::Operation;
+use crate::apiserver::status::ApiError;
+use crate::apiserver::store::{CommitError, Draft, Object};
+
+/// What clients are told when their resourceVersion is not the present one.
+pub(super) const STALE: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Makes the new object out of the present one; `None` stands for no object at all.
+pub(super) type Transform<'a> =
+    &'a (dyn Fn(Option<&Value>) -> Result<Value, ApiError> + Send + Sync);
+
+/// How often a change is tried when others change the object in between.
+const ATTEMPTS: usize = 32;
+
+/// Changes the object `name` as `transform` says. Also says whether it was created.
+pub(super) async fn change(
+    call: &Call<'_>,
+    options: &WriteOptions,
+    name: &str,
+    may_create: bool,
+    transform: Transform<'_>,
+) -> Result<(Written, bool), ApiError> {
+    let space = call.space()?;
+    let key = call.key(name);
+    for _ in 0..ATTEMPTS {
+        let Some(present) = space.get(&key) else {
+            if !may_create {
+                return Err(call.not_found(name));
+            }
+            let mut object = transform(None)?;
+            meta::wipe(&mut object);
+            return Ok((new_object(call, options, object).await?, true));
+        };
+        match change_once(call, options, name, &present, transform).await {
+            Ok(Some(written)) => return Ok((written, false)),
+            Ok(None) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ApiError::conflict(
+        &call.path.group,
+        &call.path.resource,
+        name,
+        STALE,
+    ))
+}
+
+/// One try; `None` when the object changed meanwhile and the client did not insist on a version.
+async fn change_once(
+    call: &Call<'_>,
+    options: &WriteOptions,
+    name: &str,
+    present: &Arc<Object>,
+    transform: Transform<'_>,
+) -> Result<Option<Written>, ApiError> {
+    let kind = &call.served.kind;
+    let old = decoded(&call.served, present)?;
+    let mut new = transform(Some(&old))?;
+    check_name(call, name, &mut new)?;
+    let insisted = check_version(call, name, &new, present)?;
+    meta::dedup_owners(&mut new);
+    kind.behaviour.default(&mut new);
+    let admitting = Admitting {
+        call,
+        operation: Operation::Update,
+        name,
+        old: Some(&old),
+        dry_run: options.dry_run,
+    };
+    admitting.mutate(&mut new).await?;
+    prepare(call, &mut new, &old);
+    let errors = validate(call, &new, &old);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(&kind.group, &kind.kind, name, &errors));
+    }
+    kind.behaviour
+        .warnings(&new, Some(&old))
+        .into_iter()
+        .for_each(|w| call.warn(w));
+    admitting.validate(&new).await?;
+    meta::meta_mut(&mut new).insert(
+        "resourceVersion".into(),
+        present.revision().to_string().into(),
+    );
+    if new == *old {
+        return Ok(Some(Written::Stored(present.clone())));
+    }
+    let gone = meta::is_terminating(&old)
+        && meta::finalizers(&new).is_empty()
+        && meta::grace(&new).unwrap_or(0) == 0;
+    if options.dry_run {
+        return Ok(Some(Written::Dry(new)));
+    }
+    let draft = Draft::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+    let (store, space) = (&call.core.store, call.space()?);
+    let outcome = if gone {
+        store.remove(space, present.key(), present.revision(), draft)
+    } else {
+        store.replace(space, present.key(), present.revision(), draft)
+    };
+    match outcome {
+        Ok(object) => Ok(Some(Written::Stored(object))),
+        Err(CommitError::Stale(_)) if insisted => Err(ApiError::conflict(
+            &call.path.group,
+            &call.path.resource,
+            name,
+            STALE,
+        )),
+        Err(CommitError::Missing) if insisted => Err(call.not_found(name)),
+        Err(CommitError::Stale(_) | CommitError::Missing) => Ok(None),
+        Err(CommitError::Exists(_) | CommitError::Closed) => Err(ApiError::no_such_resource()),
+    }
+}
+
+fn check_name(call: &Call<'_>, name: &str, new: &mut Value) -> Result<(), ApiError> {
+    meta::ensure_namespace(new, call.namespace())?;
+    let own = meta::text(new, "name");
+    if own.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if own != name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks uid and resourceVersion in the new object against the present one. True when the client
+/// named a version.
+fn check_version(
+    call: &Call<'_>,
+    name: &str,
+    new: &Value,
+    present: &Object,
+) -> Result<bool, ApiError> {
+    let (group, plural) = (&call.path.group, &call.path.resource);
+    let version = meta::text(new, "resourceVersion");
+    if version.is_empty() || version == "0" {
+        return Ok(false);
+    }
+    let asked: u64 = version.parse().map_err(|_| {
+        let error = FieldError::invalid("metadata.resourceVersion", version, "must be a number");
+        ApiError::invalid(group, &call.served.kind.kind, name, &[error])
+    })?;
+    if asked != present.revision() {
+        return Err(ApiError::conflict(group, plural, name, STALE));
+    }
+    Ok(true)
+}
+
+/// Restores what this way of writing may not change, and counts the generation.
+fn prepare(call: &Call<'_>, new: &mut Value, old: &Value) {
+    let kind = &call.served.kind;
+    meta::keep(new, old);
+    if kind.subresource("status").is_some()
+        && let Some(fields) = new.as_object_mut()
+    {
+        match old.get("status") {
+            Some(status) => {
+                fields.insert("status".into(), status.clone());
+            }
+            None => {
+                fields.remove("status");
+            }
+        }
+    }
+    kind.behaviour.prepare_update(new, old);
+    if kind.behaviour.has_generation() {
+        let raise = i64::from(kind.behaviour.raises_generation(new, old));
+        meta::set_generation(new, meta::generation(old) + raise);
+    }
+}
+
+fn validate(call: &Call<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
+    call.served.kind.behaviour.validate_update(new, old)
+}

@@ -1,0 +1,333 @@
+//! Following a collection: events as they happen, in the form the client accepts.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use super::call::Call;
+use super::list::{resource_version, too_large};
+use super::reply::Reply;
+use super::select::Selection;
+use super::view::{View, decoded, encoded, partial};
+use crate::apiserver::field::FieldError;
+use crate::apiserver::http::Body;
+use crate::apiserver::request::Form;
+use crate::apiserver::status::ApiError;
+use crate::apiserver::store::{Event, EventKind, Object, Watcher};
+
+/// How long a watch lasts when the client does not say: this or up to twice as long.
+const MIN_TIMEOUT: Duration = Duration::from_secs(1800);
+/// How often a quiet watch is told how far it has come.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// How long before the end of a watch it is told how far it has come.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// Roughly how much is sent at once.
+const CHUNK: usize = 64 << 10;
+
+/// What the options of a watch ask for.
+struct Options {
+    /// The version to start after; `None` for now.
+    from: Option<u64>,
+    /// First send what is there.
+    initial: bool,
+    /// Say when everything that was there has been sent.
+    mark_initial: bool,
+    bookmarks: bool,
+    timeout: Duration,
+}
+
+/// GET of a collection with `watch`.
+pub(super) fn watch(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let options = options(call)?;
+    let selection = Selection::of(call)?;
+    let (store, space) = (&call.core.store, call.space()?);
+    if let Some(asked) = options.from.filter(|&asked| asked > store.revision()) {
+        let current = store.revision();
+        let text = format!("Too large resource version: {asked}, current: {current}");
+        return Err(too_large(&text));
+    }
+    let mut start = VecDeque::new();
+    let mut from = options.from.unwrap_or_default();
+    if options.from.is_none() {
+        let snapshot = store.snapshot(space);
+        from = snapshot.revision();
+        if options.initial {
+            start.extend(snapshot.scan(selection.prefix(), None).cloned());
+        }
+    }
+    let watcher = match store.watch(space, from) {
+        Ok(watcher) => watcher,
+        Err(expired) => {
+            let error = ApiError::expired(expired.to_string());
+            return Ok(reply(futures::stream::iter([error_event(&error)]).boxed()));
+        }
+    };
+    let now = Instant::now();
+    let mut ticks = tokio::time::interval_at(now + BOOKMARK_PERIOD, BOOKMARK_PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let following = Following {
+        view: call.view.clone(),
+        selection,
+        start,
+        mark_initial: options.mark_initial.then_some(from),
+        watcher,
+        columns_sent: false,
+        bookmarks: options.bookmarks,
+        ticks,
+        end: now + options.timeout,
+        last_bookmark: (now + options.timeout).checked_sub(LAST_BOOKMARK),
+        ended: false,
+    };
+    Ok(reply(
+        futures::stream::unfold(following, |mut f| async { Some((f.next().await?, f)) }).boxed(),
+    ))
+}
+
+fn reply(stream: futures::stream::BoxStream<'static, Bytes>) -> Reply {
+    Reply::new(200, "application/json", Body::stream(stream))
+}
+
+fn options(call: &Call<'_>) -> Result<Options, ApiError> {
+    let query = &call.query;
+    let version = query.text("resourceVersion");
+    let matching = query.text("resourceVersionMatch");
+    let send_initial = query.flag("sendInitialEvents");
+    let mut errors = Vec::new();
+    if send_initial.is_some() && matching != "NotOlderThan" {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(FieldError::forbidden("resourceVersionMatch", why));
+    }
+    if !matching.is_empty() {
+        if send_initial.is_none() {
+            let why =
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            errors.push(FieldError::forbidden("resourceVersionMatch", why));
+        }
+        if matching != "NotOlderThan" {
+            let known = ["NotOlderThan"];
+            errors.push(FieldError::not_supported(
+                "resourceVersionMatch",
+                matching,
+                &known,
+            ));
+        }
+        if !query.text("continue").is_empty() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden("resourceVersionMatch", why));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors));
+    }
+    let asked = resource_version(version)?;
+    let bookmarks = query.flag("allowWatchBookmarks").unwrap_or(false);
+    // An old client that names no version means: what is there, then what happens.
+    let initial = send_initial.unwrap_or(asked == 0);
+    let timeout = match query.integer("timeoutSeconds")? {
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
+        _ => MIN_TIMEOUT.mul_f64(1.0 + call.core.entropy.unit()),
+    };
+    Ok(Options {
+        from: (asked > 0 && !initial).then_some(asked),
+        initial,
+        mark_initial: initial && bookmarks,
+        bookmarks,
+        timeout,
+    })
+}
+
+/// One client following one collection.
+struct Following {
+    view: View,
+    selection: Selection,
+    start: VecDeque<Arc<Object>>,
+    mark_initial: Option<u64>,
+    watcher: Watcher,
+    columns_sent: bool,
+    bookmarks: bool,
+    ticks: Interval,
+    end: Instant,
+    last_bookmark: Option<Instant>,
+    ended: bool,
+}
+
+impl Following {
+    /// The next piece to send; `None` when the watch is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let mut out = BytesMut::new();
+        while let Some(object) = self.start.pop_front() {
+            if let Err(error) = self.initial(&mut out, &object) {
+                return Some(self.fail(out, &error));
+            }
+            if out.len() >= CHUNK {
+                return Some(out.freeze());
+            }
+        }
+        if let Some(revision) = self.mark_initial.take() {
+            self.bookmark(&mut out, revision, true);
+        }
+        while out.is_empty() {
+            let last = self
+                .last_bookmark
+                .filter(|_| self.bookmarks)
+                .unwrap_or(self.end);
+            tokio::select! {
+                biased;
+                batch = self.watcher.next() => match batch {
+                    Ok(Some(events)) => for event in events {
+                        if let Err(error) = self.event(&mut out, &event) {
+                            return Some(self.fail(out, &error));
+                        }
+                    },
+                    Ok(None) => return None,
+                    Err(expired) => {
+                        return Some(self.fail(out, &ApiError::expired(expired.to_string())));
+                    }
+                },
+                () = tokio::time::sleep_until(self.end) => return None,
+                () = tokio::time::sleep_until(last) => {
+                    self.last_bookmark = None;
+                    self.progress(&mut out);
+                }
+                _ = self.ticks.tick(), if self.bookmarks => self.progress(&mut out),
+            }
+        }
+        Some(out.freeze())
+    }
+
+    fn fail(&mut self, mut out: BytesMut, error: &ApiError) -> Bytes {
+        self.ended = true;
+        out.extend_from_slice(&error_event(error));
+        out.freeze()
+    }
+
+    fn initial(&mut self, out: &mut BytesMut, object: &Arc<Object>) -> Result<(), ApiError> {
+        if self.selection.matches(object)? {
+            self.send(out, EventKind::Added, object)?;
+        }
+        Ok(())
+    }
+
+    /// Translates what happened to the object into what happened to the selection.
+    fn event(&mut self, out: &mut BytesMut, event: &Event) -> Result<(), ApiError> {
+        let was = match &event.before {
+            Some(before) => self.selection.matches(before)?,
+            None => false,
+        };
+        let is = event.kind != EventKind::Deleted && self.selection.matches(&event.object)?;
+        match (was, is) {
+            (false, false) => Ok(()),
+            (false, true) => self.send(out, EventKind::Added, &event.object),
+            (true, true) => self.send(out, EventKind::Modified, &event.object),
+            (true, false) if event.kind == EventKind::Deleted => {
+                self.send(out, EventKind::Deleted, &event.object)
+            }
+            (true, false) => self.left(out, event),
+        }
+    }
+
+    /// The object is no longer selected: the client sees it go as it last saw it.
+    fn left(&mut self, out: &mut BytesMut, event: &Event) -> Result<(), ApiError> {
+        let Some(before) = &event.before else {
+            return Ok(());
+        };
+        let mut value = (*decoded(&self.view.served, before)?).clone();
+        value["metadata"]["resourceVersion"] = event.revision().to_string().into();
+        self.send_value(out, EventKind::Deleted, &value);
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        out: &mut BytesMut,
+        kind: EventKind,
+        object: &Arc<Object>,
+    ) -> Result<(), ApiError> {
+        match self.view.accept.form {
+            Form::Plain | Form::Discovery => {
+                frame(out, kind.as_str(), &encoded(&self.view.served, object)?);
+            }
+            Form::Table | Form::Partial => {
+                let value = decoded(&self.view.served, object)?;
+                self.send_value(out, kind, &value);
+            }
+        }
+        Ok(())
+    }
+
+    fn send_value(&mut self, out: &mut BytesMut, kind: EventKind, object: &Value) {
+        let seen = match self.view.accept.form {
+            Form::Plain | Form::Discovery => json!(object),
+            Form::Partial => partial(object),
+            Form::Table => {
+                let with_columns = !std::mem::replace(&mut self.columns_sent, true);
+                let row = self.view.row(object);
+                self.view.table([row], &object["metadata"], with_columns)
+            }
+        };
+        frame(
+            out,
+            kind.as_str(),
+            &serde_json::to_vec(&seen).unwrap_or_default(),
+        );
+    }
+
+    fn progress(&mut self, out: &mut BytesMut) {
+        if let Some(revision) = self.watcher.progress() {
+            self.bookmark(out, revision, false);
+        }
+    }
+
+    fn bookmark(&self, out: &mut BytesMut, revision: u64, initial_end: bool) {
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let mut object = json!({
+            "kind": &*self.view.served.kind.kind,
+            "apiVersion": self.view.served.api_version,
+            "metadata": metadata,
+        });
+        match self.view.accept.form {
+            Form::Plain | Form::Discovery => {}
+            Form::Partial => object = partial(&object),
+            Form::Table => {
+                let row = json!({"cells": [], "object": partial(&object)});
+                object = self.view.table([row], &object["metadata"], false);
+            }
+        }
+        frame(
+            out,
+            "BOOKMARK",
+            &serde_json::to_vec(&object).unwrap_or_default(),
+        );
+    }
+}
+
+/// Writes one event.
+fn frame(out: &mut BytesMut, kind: &str, object: &[u8]) {
+    out.reserve(object.len() + 48);
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+}
+
+fn error_event(error: &ApiError) -> Bytes {
+    let mut out = BytesMut::new();
+    frame(
+        &mut out,
+        "ERROR",
+        &serde_json::to_vec(&error.to_status()).unwrap_or_default(),
+    );
+    out.freeze()
+}

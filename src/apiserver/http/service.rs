@@ -1,0 +1,83 @@
+//! The server as a `tower::Service`: what kube's client calls in-process and what hyper calls for
+//! each request from the network.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tower::BoxError;
+
+use super::Body;
+use super::identity::User;
+use crate::apiserver::handlers::{self, Incoming};
+use crate::apiserver::server::Core;
+use crate::apiserver::status::ApiError;
+
+/// The largest request body Kubernetes accepts.
+pub const BODY_LIMIT: usize = 3 << 20;
+
+/// Calls from our own process: no socket, no TLS, and the caller is the administrator.
+#[derive(Clone)]
+pub struct InProcess {
+    core: Arc<Core>,
+}
+
+impl InProcess {
+    pub(in crate::apiserver) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let core = self.core.clone();
+        async move { Ok(answer(core, request, User::admin()).await) }.boxed()
+    }
+}
+
+/// Reads the whole request and answers it.
+pub(super) async fn answer<B>(core: Arc<Core>, request: Request<B>, user: User) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<BoxError>,
+{
+    let (head, body) = request.into_parts();
+    let mut incoming = Incoming {
+        head,
+        body: Bytes::new(),
+        user,
+    };
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(body) => incoming.body = body.to_bytes(),
+        Err(error) => return handlers::refuse(&unreadable(&*error)),
+    }
+    handlers::handle(core, incoming).await
+}
+
+fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
+    if error.is::<LengthLimitError>() {
+        return ApiError::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: limit is {BODY_LIMIT}"),
+        );
+    }
+    ApiError::bad_request(format!("error reading the request body: {error}"))
+}

@@ -1,0 +1,122 @@
+//! Query parameters, read the way Kubernetes reads them.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+use crate::apiserver::status::ApiError;
+
+/// The query parameters of a request, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+/// Decodes one side of a parameter; `+` is a blank.
+fn decode(text: &str) -> String {
+    let text: Cow<'_, str> = if text.contains('+') {
+        text.replace('+', " ").into()
+    } else {
+        text.into()
+    };
+    percent_decode_str(&text).decode_utf8_lossy().into_owned()
+}
+
+impl Query {
+    /// Reads what follows the `?` of a URL.
+    pub fn parse(query: &str) -> Self {
+        let pairs = query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| {
+                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                (decode(key), decode(value))
+            })
+            .collect();
+        Self { pairs }
+    }
+
+    /// The first value of a parameter, also when empty.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.pairs
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
+    }
+
+    /// All values of a parameter.
+    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+        self.pairs
+            .iter()
+            .filter(move |(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
+    }
+
+    /// The first value of a parameter; absent and empty are the same.
+    pub fn text(&self, key: &str) -> &str {
+        self.get(key).unwrap_or_default()
+    }
+
+    /// A boolean parameter: absent is `None`; `false` and `0` in any case are false; all else,
+    /// the empty value too, is true.
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        self.get(key)
+            .map(|v| v != "0" && !v.eq_ignore_ascii_case("false"))
+    }
+
+    /// An integer parameter; absent and empty are `None`.
+    ///
+    /// # Errors
+    /// 400 with Go's words when it is no number.
+    pub fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
+        match self.text(key) {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| {
+                ApiError::bad_request(format!(
+                    "strconv.ParseInt: parsing {text:?}: invalid syntax"
+                ))
+            }),
+        }
+    }
+
+    /// Whether the request asks that nothing be stored.
+    ///
+    /// # Errors
+    /// 400 for anything but `All`.
+    pub fn dry_run(&self) -> Result<bool, ApiError> {
+        let mut asked = false;
+        for value in self.all("dryRun").filter(|v| !v.is_empty()) {
+            if value != "All" {
+                return Err(ApiError::bad_request(format!(
+                    "invalid dryRun: {value:?}: supported values: \"All\""
+                )));
+            }
+            asked = true;
+        }
+        Ok(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoding_and_kinds_of_values() {
+        let q = Query::parse("fieldSelector=&labelSelector=a%3Db%2Cc+in+%28d%29&limit=5&watch&x=0");
+        assert_eq!(q.get("fieldSelector"), Some(""));
+        assert_eq!(q.text("labelSelector"), "a=b,c in (d)");
+        assert_eq!(q.integer("limit"), Ok(Some(5)));
+        assert_eq!(q.flag("watch"), Some(true));
+        assert_eq!(q.flag("x"), Some(false));
+        assert_eq!(q.flag("y"), None);
+        assert!(Query::parse("limit=many").integer("limit").is_err());
+    }
+
+    #[test]
+    fn dry_run_is_all_or_nothing() {
+        assert_eq!(Query::parse("").dry_run(), Ok(false));
+        assert_eq!(Query::parse("dryRun=All").dry_run(), Ok(true));
+        assert!(Query::parse("dryRun=Some").dry_run().is_err());
+    }
+}

@@ -1,0 +1,228 @@
+//! One version of one object, encoded once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Map, Value};
+use smallvec::SmallVec;
+
+use super::hot::Hot;
+
+/// An object on its way into the store: encoded but for its resourceVersion, so that nothing is
+/// encoded while others wait.
+pub struct Draft {
+    value: Value,
+    /// JSON up to and including the opening brace of `metadata`, with kind and apiVersion first.
+    front: Vec<u8>,
+    /// The rest of the JSON; starts with a comma or the closing brace of `metadata`.
+    back: Vec<u8>,
+    prelude: usize,
+}
+
+/// The value is not a JSON object with a `metadata` object.
+#[derive(Debug, thiserror::Error)]
+#[error("not an object with metadata")]
+pub struct NotAnObject;
+
+impl Draft {
+    /// Encodes `value`; a resourceVersion in it is ignored.
+    ///
+    /// # Errors
+    /// [`NotAnObject`] when it is no JSON object with a `metadata` object.
+    pub fn new(mut value: Value) -> Result<Self, NotAnObject> {
+        let object = value.as_object_mut().ok_or(NotAnObject)?;
+        let meta = object
+            .get_mut("metadata")
+            .and_then(Value::as_object_mut)
+            .ok_or(NotAnObject)?;
+        meta.remove("resourceVersion");
+        let (mut front, mut back) = (Vec::with_capacity(256), Vec::with_capacity(1024));
+        front.push(b'{');
+        for key in ["kind", "apiVersion"] {
+            if let Some(v) = object.get(key) {
+                member(&mut front, key, v);
+                front.push(b',');
+            }
+        }
+        let prelude = front.len();
+        front.extend_from_slice(b"\"metadata\":{");
+        members(
+            &mut back,
+            object.get("metadata").and_then(Value::as_object),
+            |_| true,
+        );
+        back.push(b'}');
+        members(&mut back, Some(object), |k| {
+            !matches!(k, "kind" | "apiVersion" | "metadata")
+        });
+        back.push(b'}');
+        Ok(Self {
+            value,
+            front,
+            back,
+            prelude,
+        })
+    }
+
+    /// How many bytes the object takes in storage, but for its resourceVersion.
+    pub fn size(&self) -> usize {
+        self.front.len() + self.back.len()
+    }
+
+    pub(super) fn seal(mut self, key: &str, revision: u64, hot: &Arc<Hot>) -> Object {
+        let text = revision.to_string();
+        let mut bytes = self.front;
+        bytes.reserve_exact(self.back.len() + text.len() + 20);
+        bytes.extend_from_slice(b"\"resourceVersion\":\"");
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.push(b'"');
+        bytes.extend_from_slice(&self.back);
+        if let Some(meta) = self
+            .value
+            .get_mut("metadata")
+            .and_then(Value::as_object_mut)
+        {
+            meta.insert("resourceVersion".into(), text.into());
+        }
+        Object {
+            key: key.into(),
+            revision,
+            labels: labels(&self.value),
+            prelude: self.prelude,
+            bytes: bytes.into(),
+            value: RwLock::new(Some(Arc::new(self.value))),
+            versions: Mutex::default(),
+            hot: hot.clone(),
+        }
+    }
+}
+
+/// Writes `,"key":value` for each member that `wanted` lets through.
+fn members(out: &mut Vec<u8>, map: Option<&Map<String, Value>>, wanted: impl Fn(&str) -> bool) {
+    for (key, value) in map.into_iter().flatten() {
+        if wanted(key) {
+            out.push(b',');
+            member(out, key, value);
+        }
+    }
+}
+
+fn member(out: &mut Vec<u8>, key: &str, value: &Value) {
+    // Writing JSON values to memory has no way to fail.
+    let _ = serde_json::to_writer(&mut *out, key);
+    out.push(b':');
+    let _ = serde_json::to_writer(&mut *out, value);
+}
+
+fn labels(value: &Value) -> Labels {
+    let map = value["metadata"]["labels"].as_object();
+    map.into_iter()
+        .flatten()
+        .filter_map(|(k, v)| Some((k.as_str().into(), v.as_str()?.into())))
+        .collect()
+}
+
+type Versions = SmallVec<[(Box<str>, Bytes); 1]>;
+type Labels = SmallVec<[(Box<str>, Box<str>); 2]>;
+
+/// One version of one object as it is stored: immutable, encoded, shared.
+pub struct Object {
+    key: Arc<str>,
+    revision: u64,
+    labels: Labels,
+    prelude: usize,
+    bytes: Bytes,
+    value: RwLock<Option<Arc<Value>>>,
+    /// Encodings in other served versions, by apiVersion; made when first asked for.
+    versions: Mutex<Versions>,
+    hot: Arc<Hot>,
+}
+
+impl Object {
+    /// The key in its space: `namespace/name`, or `name` for cluster-scoped kinds.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The key, shared.
+    pub fn key_shared(&self) -> Arc<str> {
+        self.key.clone()
+    }
+
+    /// The revision of the commit that wrote it: its resourceVersion.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The JSON encoding in the storage version.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The encoding as it stands in a typed list: without the kind and apiVersion it starts with.
+    /// Put an opening brace before it.
+    pub fn bytes_in_list(&self) -> Bytes {
+        self.bytes.slice(self.prelude..)
+    }
+
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        // Labels come out of a sorted map.
+        let i = self.labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
+        Some(&self.labels[i].1)
+    }
+
+    /// The decoded object. Decodes it again when it was not used for a while.
+    pub fn value(self: &Arc<Self>) -> Arc<Value> {
+        if let Some(value) = &*self.value.read() {
+            return value.clone();
+        }
+        // What this store encoded decodes; the null is never seen.
+        let value = Arc::new(serde_json::from_slice(&self.bytes).unwrap_or_default());
+        *self.value.write() = Some(Arc::clone(&value));
+        self.hot.keep(self);
+        value
+    }
+
+    /// The encoding in another version, made by `encode` once and kept.
+    ///
+    /// # Errors
+    /// What `encode` says.
+    pub fn version<E>(
+        &self,
+        api_version: &str,
+        encode: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        let found = |v: &[(Box<str>, Bytes)]| {
+            v.iter()
+                .find(|(a, _)| **a == *api_version)
+                .map(|(_, b)| b.clone())
+        };
+        if let Some(bytes) = found(&self.versions.lock()) {
+            return Ok(bytes);
+        }
+        let bytes = encode()?;
+        let mut versions = self.versions.lock();
+        match found(&versions) {
+            Some(bytes) => Ok(bytes),
+            None => {
+                versions.push((api_version.into(), bytes.clone()));
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Forgets the decoded form and the encodings in other versions.
+    pub(super) fn cool(&self) {
+        *self.value.write() = None;
+        self.versions.lock().clear();
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({}@{})", self.key, self.revision)
+    }
+}

@@ -1,0 +1,98 @@
+//! Following a space from a revision on.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{Event, Space, Store};
+
+/// How many events a watcher takes at a time.
+const BATCH: usize = 256;
+
+/// The history does not reach back to where the watcher stands: it must list again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too old resource version: {asked} ({current})")]
+pub struct Expired {
+    /// Where the watcher stood.
+    pub asked: u64,
+    /// The oldest revision a watch can start from.
+    pub current: u64,
+}
+
+/// A reader of a space's events in order, at its own pace.
+pub struct Watcher {
+    store: Store,
+    space: Arc<Space>,
+    latest: watch::Receiver<u64>,
+    cursor: u64,
+}
+
+impl Store {
+    /// Follows `space`: the first event delivered is the first after `revision`.
+    ///
+    /// # Errors
+    /// [`Expired`] when events after `revision` have already been forgotten.
+    pub fn watch(&self, space: &Arc<Space>, revision: u64) -> Result<Watcher, Expired> {
+        let watcher = Watcher {
+            store: self.clone(),
+            space: space.clone(),
+            latest: space.listen(),
+            cursor: revision,
+        };
+        watcher.check(space.read().floor)?;
+        Ok(watcher)
+    }
+}
+
+impl Watcher {
+    /// Waits until there is something new and takes it: events in order of revision, none left out.
+    /// `None` when the space was closed and all of it has been read.
+    ///
+    /// # Errors
+    /// [`Expired`] when this watcher was so slow that its place was forgotten. Nothing follows.
+    pub async fn next(&mut self) -> Result<Option<Vec<Arc<Event>>>, Expired> {
+        loop {
+            self.latest.borrow_and_update();
+            let (batch, closed) = self.take()?;
+            if !batch.is_empty() {
+                return Ok(Some(batch));
+            }
+            if closed || self.latest.changed().await.is_err() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// A revision up to which everything has been delivered, if nothing is waiting: what a bookmark
+    /// may say.
+    pub fn progress(&mut self) -> Option<u64> {
+        // In this order: an event at or below the revision read is in the space by then.
+        let revision = self.store.revision();
+        let state = self.space.read();
+        if state.after(self.cursor).next().is_some() {
+            return None;
+        }
+        self.cursor = self.cursor.max(revision);
+        Some(self.cursor)
+    }
+
+    fn take(&mut self) -> Result<(Vec<Arc<Event>>, bool), Expired> {
+        let state = self.space.read();
+        self.check(state.floor)?;
+        let batch: Vec<_> = state.after(self.cursor).take(BATCH).cloned().collect();
+        if let Some(last) = batch.last() {
+            self.cursor = last.revision();
+        }
+        Ok((batch, state.is_closed()))
+    }
+
+    fn check(&self, floor: u64) -> Result<(), Expired> {
+        if self.cursor < floor {
+            return Err(Expired {
+                asked: self.cursor,
+                current: floor,
+            });
+        }
+        Ok(())
+    }
+}
