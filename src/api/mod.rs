@@ -8,5 +8,6 @@ mod wire;
 
 pub mod constants;
 pub mod provisioning;
+pub mod quantity;
 mod schema;
 pub mod v1beta2;
