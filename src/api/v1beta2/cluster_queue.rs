@@ -62,11 +62,11 @@ pub struct ClusterQueueSpec {
     pub namespace_selector: Option<LabelSelector>,
     /// Whether to look at the next flavor before borrowing or preempting.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = {}))]
+    #[schemars(extend("x-default" = serde_json::json!({})))]
     pub flavor_fungibility: Option<FlavorFungibility>,
     /// Whom a pending workload may preempt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = {}))]
+    #[schemars(extend("x-default" = serde_json::json!({})))]
     pub preemption: Option<ClusterQueuePreemption>,
     /// Which AdmissionChecks must be ready before a workload is admitted.
     #[serde(skip_serializing_if = "Option::is_none")]

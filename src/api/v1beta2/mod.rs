@@ -37,6 +37,8 @@ pub use provisioning_request_config::*;
 pub use resource_flavor::*;
 pub use resource_groups::*;
 pub use topology::*;
+#[cfg(test)]
+pub(crate) use workload::rules as workload_rules;
 pub use workload::*;
 pub use workload_priority_class::*;
 

@@ -76,7 +76,7 @@ pub struct ClusterQueuePreemption {
     pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
     /// Whether a workload that borrows may preempt in the cohort.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = {}))]
+    #[schemars(extend("x-default" = serde_json::json!({})))]
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
     /// Whom to preempt in the same ClusterQueue. Default `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ use crate::api::wire::nullable;
 #[schemars(extend(
     "required" = ["coveredResources", "flavors"],
     "x-kubernetes-validations" = cel(&[(
-        "self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
+        "self.flavors.all(x, size(x.resources) == size(self.coveredResources))",
         "flavors must have the same number of resources as the coveredResources",
     )]),
 ))]

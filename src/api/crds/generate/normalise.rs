@@ -1,0 +1,120 @@
+//! From what schemars writes to the structural schemas of CRDs.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::api::schema::QUANTITY;
+
+/// Brings a schema and all below it into the form of a CRD: no null types, no `oneOf`, no defaults
+/// but ours, our own definitions put in place, those of Kubernetes named by their short name.
+pub(super) fn schema(
+    value: &mut Value,
+    raw: &BTreeMap<String, Value>,
+    ours: &impl Fn(&str) -> bool,
+) {
+    let Value::Object(map) = value else { return };
+    // What schemars takes for defaults are the empty values of Rust; ours are said apart.
+    for noise in ["$schema", "title", "default"] {
+        map.remove(noise);
+    }
+    drop_null(map);
+    let refers = map.remove("$ref");
+    if let Some(Value::String(reference)) = &refers {
+        let name = reference.trim_start_matches("#/$defs/");
+        if let Some(known) = special(name) {
+            absorb(map, known);
+        } else if ours(name) {
+            let mut own = raw[name].clone();
+            schema(&mut own, raw, ours);
+            absorb(map, own);
+        } else {
+            map.insert("$ref".into(), json!(short(name)));
+        }
+    }
+    // What a reference brought in is in its final form already.
+    if refers.is_none() {
+        if let Some(Value::Object(properties)) = map.get_mut("properties") {
+            properties.values_mut().for_each(|v| schema(v, raw, ours));
+        }
+        for key in ["items", "additionalProperties"] {
+            if let Some(inner) = map.get_mut(key) {
+                schema(inner, raw, ours);
+            }
+        }
+    }
+    if let Some(Value::String(text)) = map.get_mut("description") {
+        *text = plain(text);
+    }
+    if let Some(default) = map.remove("x-default") {
+        map.insert("default".into(), default);
+    }
+}
+
+/// Types of Kubernetes that CRDs write in a form of their own.
+fn special(name: &str) -> Option<Value> {
+    let int_or_string = json!([{ "type": "integer" }, { "type": "string" }]);
+    Some(match name.rsplit('.').next()? {
+        "Quantity" => json!({
+            "anyOf": int_or_string, "pattern": QUANTITY, "x-kubernetes-int-or-string": true,
+        }),
+        "IntOrString" => json!({ "anyOf": int_or_string, "x-kubernetes-int-or-string": true }),
+        "Time" => json!({ "type": "string", "format": "date-time" }),
+        _ => return None,
+    })
+}
+
+/// Takes over what the other schema says, except where this one says it already.
+fn absorb(map: &mut Map<String, Value>, other: Value) {
+    if let Value::Object(other) = other {
+        for (key, value) in other {
+            map.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// `Option<T>` is just `T` that need not be there.
+fn drop_null(map: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        types.retain(|t| t != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            map.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = map.get("enum") {
+        let choices = choices.iter().filter(|c| !c.is_null()).cloned().collect();
+        map.insert("enum".into(), Value::Array(choices));
+    }
+    let null = json!({ "type": "null" });
+    if let Some(Value::Array(choices)) = map.get("anyOf")
+        && choices.contains(&null)
+    {
+        let rest: Vec<Value> = choices.iter().filter(|c| **c != null).cloned().collect();
+        map.remove("anyOf");
+        for choice in rest {
+            absorb(map, choice);
+        }
+    }
+}
+
+/// The last part of a definition's name; unique among those we use.
+pub(super) fn short(name: &str) -> String {
+    name.rsplit('.').next().unwrap_or(name).to_owned()
+}
+
+/// A doc comment as text: links lose their brackets, lines of one paragraph are joined.
+fn plain(text: &str) -> String {
+    text.split("\n\n")
+        .map(|paragraph| {
+            paragraph
+                .split('\n')
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect::<Vec<_>>()
+        .join("\n\n")
+        .replace("[`", "`")
+        .replace("`]", "`")
+}

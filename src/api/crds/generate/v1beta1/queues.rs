@@ -1,0 +1,195 @@
+//! Differences of ClusterQueue, Cohort and LocalQueue.
+
+use serde_json::{Value, json};
+
+use super::{Edit, quantity};
+use crate::api::schema::{SUBDOMAIN, cel};
+
+/// In v1beta1 the share of ClusterQueues and Cohorts has room for usage over time.
+fn usage_over_time() -> Value {
+    json!({
+        "description": "Usage over time; never set here.",
+        "type": "object",
+        "required": ["consumedResources", "lastUpdate"],
+        "properties": {
+            "consumedResources": {
+                "description": "What was used, with a decay over time.",
+                "type": "object",
+                "additionalProperties": quantity(),
+            },
+            "lastUpdate": {
+                "description": "When the usage was brought up to date.",
+                "type": "string",
+                "format": "date-time",
+            },
+        },
+    })
+}
+
+pub(super) fn cluster_queue() -> Vec<Edit> {
+    let checks = "spec.admissionChecksStrategy.admissionChecks";
+    vec![
+        Edit::Renamed("spec.cohortName", "spec.cohort"),
+        Edit::With(
+            "spec",
+            json!({ "x-kubernetes-validations": cel(&[(
+            "!has(self.cohort) && has(self.resourceGroups) ? self.resourceGroups.all(rg, rg.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit)))) : true",
+            "borrowingLimit must be nil when cohort is empty",
+        )]) }),
+        ),
+        Edit::Gone("spec.concurrentAdmissionPolicy"),
+        Edit::Added(
+            "spec.admissionChecks",
+            json!({
+                "description": "AdmissionChecks for all flavors; takes the place of admissionChecksStrategy.",
+                "type": "array",
+                "items": { "type": "string", "maxLength": 316 },
+            }),
+        ),
+        Edit::Without("spec.admissionChecksStrategy", &["required"]),
+        Edit::Without(
+            checks,
+            &[
+                "minItems",
+                "maxItems",
+                "x-kubernetes-list-type",
+                "x-kubernetes-list-map-keys",
+            ],
+        ),
+        Edit::Without(
+            "spec.admissionChecksStrategy.admissionChecks.[].name",
+            &["minLength"],
+        ),
+        Edit::Without(
+            "spec.admissionChecksStrategy.admissionChecks.[].onFlavors",
+            &["maxItems", "x-kubernetes-list-type"],
+        ),
+        Edit::Without("spec.admissionScope.admissionMode", &["enum"]),
+        Edit::With(
+            "spec.flavorFungibility.whenCanBorrow",
+            json!({ "enum": ["MayStopSearch", "TryNextFlavor", "Borrow"] }),
+        ),
+        Edit::With(
+            "spec.flavorFungibility.whenCanPreempt",
+            json!({ "enum": ["MayStopSearch", "TryNextFlavor", "Preempt"] }),
+        ),
+        Edit::Without(
+            "spec.resourceGroups.[].coveredResources",
+            &["x-kubernetes-list-type"],
+        ),
+        Edit::Without("status.conditions", &["maxItems"]),
+        Edit::Added(
+            "status.fairSharing.admissionFairSharingStatus",
+            usage_over_time(),
+        ),
+        Edit::Added(
+            "status.pendingWorkloadsStatus",
+            json!({
+                "description": "The head of the queue; never set, the visibility API tells it.",
+                "type": "object",
+                "required": ["lastChangeTime"],
+                "properties": {
+                    "clusterQueuePendingWorkload": {
+                        "description": "The first pending workloads.",
+                        "type": "array",
+                        "x-kubernetes-list-type": "atomic",
+                        "items": {
+                            "type": "object",
+                            "required": ["name", "namespace"],
+                            "properties": {
+                                "name": { "description": "Name of the Workload.", "type": "string" },
+                                "namespace": { "description": "Its namespace.", "type": "string" },
+                            },
+                        },
+                    },
+                    "lastChangeTime": {
+                        "description": "When the list last changed.",
+                        "type": "string",
+                        "format": "date-time",
+                    },
+                },
+            }),
+        ),
+    ]
+}
+
+pub(super) fn cohort() -> Vec<Edit> {
+    vec![
+        Edit::Without(
+            "spec.resourceGroups.[].coveredResources",
+            &["x-kubernetes-list-type"],
+        ),
+        Edit::Added(
+            "status.fairSharing.admissionFairSharingStatus",
+            usage_over_time(),
+        ),
+    ]
+}
+
+pub(super) fn local_queue() -> Vec<Edit> {
+    let name = json!({
+        "description": "Name of the flavor.",
+        "type": "string", "maxLength": 253, "pattern": SUBDOMAIN,
+    });
+    vec![
+        Edit::Renamed("status.flavorsUsage", "status.flavorUsage"),
+        Edit::Without("status.conditions", &["maxItems"]),
+        Edit::Added(
+            "status.flavors",
+            json!({
+                "description": "The flavors of the ClusterQueue; never set any more.",
+                "type": "array",
+                "maxItems": 64,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+                "items": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {
+                        "name": name,
+                        "nodeLabels": {
+                            "description": "Labels of the flavor's nodes.",
+                            "type": "object",
+                            "additionalProperties": { "type": "string" },
+                            "maxProperties": 8,
+                            "x-kubernetes-map-type": "atomic",
+                        },
+                        "nodeTaints": {
+                            "description": "Taints of the flavor's nodes.",
+                            "type": "array",
+                            "items": { "$ref": "Taint" },
+                            "maxItems": 8,
+                            "x-kubernetes-list-type": "atomic",
+                        },
+                        "resources": {
+                            "description": "The resources the flavor has quota for.",
+                            "type": "array",
+                            "items": { "type": "string" },
+                            "maxItems": 64,
+                            "x-kubernetes-list-type": "set",
+                        },
+                        "topology": {
+                            "description": "The flavor's topology.",
+                            "type": "object",
+                            "required": ["levels", "name"],
+                            "properties": {
+                                "name": {
+                                    "description": "Name of the Topology.",
+                                    "type": "string", "maxLength": 253, "pattern": SUBDOMAIN,
+                                },
+                                "levels": {
+                                    "description": "Its levels.",
+                                    "type": "array",
+                                    "items": { "type": "string" },
+                                    "minItems": 1,
+                                    "maxItems": 16,
+                                    "x-kubernetes-list-type": "atomic",
+                                },
+                            },
+                        },
+                    },
+                },
+            }),
+        ),
+    ]
+}
