@@ -17,3 +17,4 @@ pub mod presets;
 pub mod scenario;
 pub mod skypilot;
 pub mod tui;
+pub mod yaml;

@@ -1,0 +1,88 @@
+//! The parser's events, freed of its borrows and with scalars already read.
+
+use granit_parser::{Event, Marker, ScalarStyle, Span, Tag};
+
+use super::{Kind, Node, Position, Problem, scalar};
+
+/// A place, from numbers that count from 1.
+pub(super) fn position(line: usize, column: usize) -> Position {
+    let cut = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Position {
+        line: cut(line),
+        column: cut(column),
+    }
+}
+
+/// A place, from the parser's mark.
+pub(super) fn at(mark: &Marker) -> Position {
+    position(mark.line(), mark.col() + 1)
+}
+
+/// The beginning of a node, freed of the parser's borrow.
+pub(super) struct Head {
+    /// Where it stands.
+    pub(super) at: Position,
+    /// What begins here.
+    pub(super) what: What,
+    /// A plain `<<`, which as a key merges.
+    pub(super) merge: bool,
+}
+
+/// What a parser event begins or ends; anchors are 0 where there is none.
+pub(super) enum What {
+    Scalar(usize, Result<Node, Problem>),
+    Alias(usize),
+    List(usize),
+    Map(usize),
+    End,
+}
+
+impl Head {
+    pub(super) fn of(event: Event<'_>, span: Span) -> Self {
+        let place = at(&span.start);
+        let mut merge = false;
+        let what = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                merge = style == ScalarStyle::Plain && text == "<<";
+                What::Scalar(anchor, read_scalar(&text, style, tag.as_deref(), place))
+            }
+            Event::Alias(id) => What::Alias(id),
+            Event::SequenceStart(_, anchor, _) => What::List(anchor),
+            Event::MappingStart(_, anchor, _) => What::Map(anchor),
+            _ => What::End,
+        };
+        Self {
+            at: place,
+            what,
+            merge,
+        }
+    }
+}
+
+fn read_scalar(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+    place: Position,
+) -> Result<Node, Problem> {
+    let plain = style == ScalarStyle::Plain;
+    let kind = match tag.map(ToString::to_string) {
+        None if plain => scalar::plain(text),
+        None => Kind::Text(text.to_owned()),
+        Some(tag) => match tag.rsplit([':', '!']).next().unwrap_or_default() {
+            "str" | "" => Kind::Text(text.to_owned()),
+            "int" | "float" | "bool" | "null" => scalar::plain(text),
+            _ => {
+                return Err(Problem::new(
+                    place,
+                    format!("the tag {tag} means nothing here"),
+                ));
+            }
+        },
+    };
+    let mut node = Node::new(place, kind);
+    if matches!(node.kind, Kind::Bool(_) | Kind::Number(_)) {
+        node.written = text.into();
+    }
+    Ok(node)
+}

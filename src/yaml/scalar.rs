@@ -1,0 +1,157 @@
+//! What an unquoted scalar means: YAML 1.1's rules as Go's `yaml.v2` applies them, because that is
+//! how `kubectl` reads the same file.
+
+use serde_json::Number;
+
+use super::Kind;
+
+/// The value of a plain scalar. Dates stay strings, as they do on their way to JSON.
+pub(super) fn plain(text: &str) -> Kind {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Kind::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Kind::Bool(true);
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Kind::Bool(false);
+        }
+        _ => {}
+    }
+    number(text).map_or_else(|| Kind::Text(text.to_owned()), Kind::Number)
+}
+
+/// The number a plain scalar spells, if it spells one that JSON can hold.
+pub(super) fn number(text: &str) -> Option<Number> {
+    let first = *text.as_bytes().first()?;
+    if first == b'.' {
+        return float(text);
+    }
+    if !(first.is_ascii_digit() || first == b'+' || first == b'-') || is_date(text) {
+        return None;
+    }
+    let digits: String = text.chars().filter(|c| *c != '_').collect();
+    integer(&digits).or_else(|| float(&digits))
+}
+
+/// An integer with Go's base prefixes; a leading zero means octal.
+fn integer(text: &str) -> Option<Number> {
+    let (negative, body) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let lower = body.to_ascii_lowercase();
+    let (base, digits) = if let Some(d) = lower.strip_prefix("0x") {
+        (16, d)
+    } else if let Some(d) = lower.strip_prefix("0b") {
+        (2, d)
+    } else if let Some(d) = lower.strip_prefix("0o") {
+        (8, d)
+    } else if lower.len() > 1 && lower.starts_with('0') {
+        (8, &lower[1..])
+    } else {
+        (10, lower.as_str())
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
+        return None;
+    }
+    let magnitude = u64::from_str_radix(digits, base).ok()?;
+    if negative {
+        let value = i64::try_from(-i128::from(magnitude)).ok()?;
+        Some(Number::from(value))
+    } else {
+        Some(Number::from(magnitude))
+    }
+}
+
+/// A decimal float such as `1.5`, `.5`, `6.` or `1e3`; infinities and NaN have no JSON.
+fn float(text: &str) -> Option<Number> {
+    let body = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match body.find(['e', 'E']) {
+        Some(i) => (&body[..i], Some(&body[i + 1..])),
+        None => (body, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    if let Some(e) = exponent {
+        let e = e.strip_prefix(['-', '+']).unwrap_or(e);
+        if e.is_empty() || !digits(e) {
+            return None;
+        }
+    }
+    Number::from_f64(text.strip_prefix('+').unwrap_or(text).parse().ok()?)
+}
+
+/// Whether Go would take the text for a date: four digits and a dash.
+fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn num(text: &str) -> String {
+        match plain(text) {
+            Kind::Number(n) => n.to_string(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn numbers_read_as_go_reads_them() {
+        for (text, expected) in [
+            ("6", "6"),
+            ("6.0", "6.0"),
+            ("1_000", "1000"),
+            ("010", "8"),
+            ("0x1F", "31"),
+            ("-0b11", "-3"),
+            (".5", "0.5"),
+            ("1e3", "1000.0"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("-9223372036854775808", "-9223372036854775808"),
+        ] {
+            assert_eq!(num(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_number_is_a_string() {
+        for text in [
+            "36Gi",
+            "200Mi",
+            "1.5m",
+            "2026-03-02",
+            "10:30",
+            "-",
+            "+",
+            ".",
+            "e3",
+            "0x",
+            "09",
+            "6+",
+            "1.2.3",
+            ".inf",
+        ] {
+            let expected = if text == "09" { "Number" } else { "Text" };
+            assert!(
+                format!("{:?}", plain(text)).starts_with(expected),
+                "{text}: {:?}",
+                plain(text)
+            );
+        }
+    }
+
+    #[test]
+    fn yaml_1_1_booleans() {
+        assert_eq!(plain("yes"), Kind::Bool(true));
+        assert_eq!(plain("Off"), Kind::Bool(false));
+        assert_eq!(plain("yEs"), Kind::Text("yEs".into()));
+        assert_eq!(plain("~"), Kind::Null);
+    }
+}
