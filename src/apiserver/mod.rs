@@ -12,6 +12,7 @@ pub mod http;
 pub mod kind;
 pub mod kinds;
 pub mod patch;
+pub mod protobuf;
 pub mod quantity;
 pub mod registry;
 pub mod request;

@@ -48,7 +48,6 @@ impl Sockets {
         self.converter.read().clone()
     }
 
-    #[expect(dead_code, reason = "logs come with the pod subresources")]
     pub(super) fn kubelet(&self) -> Option<Arc<dyn Kubelet>> {
         self.kubelet.read().clone()
     }

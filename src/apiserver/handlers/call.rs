@@ -71,12 +71,17 @@ impl<'s> Call<'s> {
 
     /// Refuses verbs the kind does not have and places it cannot be in.
     pub(super) fn allow(&self, verb: &str) -> Result<(), ApiError> {
-        if !self.path.subresource.is_empty() {
-            return Ok(());
-        }
         let kind = &self.served.kind;
+        let sub = &self.path.subresource;
         let placed = !kind.namespaced || !self.path.namespace.is_empty();
-        let allowed = kind.verbs.contains(&verb) && (placed || matches!(verb, "list" | "watch"));
+        let allowed = if sub.is_empty() {
+            kind.verbs.contains(&verb) && (placed || matches!(verb, "list" | "watch"))
+        } else {
+            let found = kind
+                .subresource(sub)
+                .ok_or_else(ApiError::no_such_resource)?;
+            found.verbs.contains(&verb) && placed
+        };
         if allowed {
             Ok(())
         } else {

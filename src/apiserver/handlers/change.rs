@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::admit::Admitting;
 use super::call::Call;
 use super::create::{Written, new_object};
-use super::meta;
 use super::options::WriteOptions;
 use super::view::decoded;
+use super::{meta, namespace};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::status::ApiError;
@@ -59,6 +59,34 @@ pub(super) async fn change(
     ))
 }
 
+/// Changes an object past its kind's rules and admission, as the server itself does.
+pub(super) fn direct(
+    call: &Call<'_>,
+    options: &WriteOptions,
+    name: &str,
+    transform: &(dyn Fn(&Value) -> Result<Value, ApiError> + Send + Sync),
+) -> Result<(), ApiError> {
+    let (space, key) = (call.space()?, call.key(name));
+    loop {
+        let present = space.get(&key).ok_or_else(|| call.not_found(name))?;
+        let new = transform(&*decoded(&call.served, &present)?)?;
+        if options.dry_run {
+            return Ok(());
+        }
+        let draft = Draft::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+        match call
+            .core
+            .store
+            .replace(space, &key, present.revision(), draft)
+        {
+            Ok(_) => return Ok(()),
+            Err(CommitError::Stale(_)) => {}
+            Err(CommitError::Missing) => return Err(call.not_found(name)),
+            Err(_) => return Err(ApiError::no_such_resource()),
+        }
+    }
+}
+
 /// One try; `None` when the object changed meanwhile and the client did not insist on a version.
 async fn change_once(
     call: &Call<'_>,
@@ -101,7 +129,8 @@ async fn change_once(
     }
     let gone = meta::is_terminating(&old)
         && meta::finalizers(&new).is_empty()
-        && meta::grace(&new).unwrap_or(0) == 0;
+        && meta::grace(&old).unwrap_or(0) == 0
+        && !namespace::is_held(call, &new);
     if options.dry_run {
         return Ok(Some(Written::Dry(new)));
     }
@@ -168,26 +197,51 @@ fn check_version(
 /// Restores what this way of writing may not change, and counts the generation.
 fn prepare(call: &Call<'_>, new: &mut Value, old: &Value) {
     let kind = &call.served.kind;
-    meta::keep(new, old);
-    if kind.subresource("status").is_some()
-        && let Some(fields) = new.as_object_mut()
-    {
-        match old.get("status") {
-            Some(status) => {
-                fields.insert("status".into(), status.clone());
-            }
-            None => {
-                fields.remove("status");
-            }
+    let behaviour = &kind.behaviour;
+    let subresource = call.path.subresource.as_str();
+    match subresource {
+        "status" => {
+            let status = new.get("status").cloned();
+            let metadata = new.get("metadata").cloned();
+            new.clone_from(old);
+            put(new, "status", status);
+            put(new, "metadata", metadata);
         }
+        "" | "scale" if kind.subresource("status").is_some() => {
+            put(new, "status", old.get("status").cloned());
+        }
+        _ => {}
     }
-    kind.behaviour.prepare_update(new, old);
-    if kind.behaviour.has_generation() {
-        let raise = i64::from(kind.behaviour.raises_generation(new, old));
-        meta::set_generation(new, meta::generation(old) + raise);
+    meta::keep(new, old);
+    match subresource {
+        "" | "scale" => behaviour.prepare_update(new, old),
+        other => behaviour.prepare_subresource(other, new, old),
+    }
+    if behaviour.has_generation() {
+        let raise = subresource != "status" && behaviour.raises_generation(new, old);
+        meta::set_generation(new, meta::generation(old) + i64::from(raise));
+    }
+}
+
+/// Sets or removes a field of an object.
+fn put(object: &mut Value, field: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => {
+            fields.insert(field.into(), value);
+        }
+        None => {
+            fields.remove(field);
+        }
     }
 }
 
 fn validate(call: &Call<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
-    call.served.kind.behaviour.validate_update(new, old)
+    let behaviour = &call.served.kind.behaviour;
+    match call.path.subresource.as_str() {
+        "" | "scale" => behaviour.validate_update(new, old),
+        other => behaviour.validate_subresource(other, new, old),
+    }
 }

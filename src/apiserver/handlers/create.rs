@@ -8,8 +8,10 @@ use super::admit::Admitting;
 use super::call::Call;
 use super::options::WriteOptions;
 use super::reply::Reply;
+use super::view::decoded;
 use super::{input, meta};
 use crate::apiserver::hooks::Operation;
+use crate::apiserver::registry::Served;
 use crate::apiserver::status::ApiError;
 use crate::apiserver::store::{CommitError, Draft, Object};
 
@@ -25,6 +27,14 @@ pub(super) enum Written {
 }
 
 impl Written {
+    /// The object in the version `served` serves.
+    pub(super) fn value(&self, served: &Served) -> Result<Arc<Value>, ApiError> {
+        match self {
+            Self::Stored(object) => decoded(served, object),
+            Self::Dry(value) => Ok(Arc::new(value.clone())),
+        }
+    }
+
     pub(super) fn show(&self, call: &Call<'_>, status: u16) -> Result<Reply, ApiError> {
         match self {
             Self::Stored(object) => call.view.show(status, object),
@@ -36,7 +46,8 @@ impl Written {
 /// POST to a collection.
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, ApiError> {
     let options = WriteOptions::of(call, "CreateOptions")?;
-    let mut object = input::object(call)?;
+    let mut object = input::object(call, options.validation)?;
+    input::check_api_version(call, &object)?;
     meta::wipe(&mut object);
     meta::ensure_namespace(&mut object, call.namespace())?;
     meta::dedup_owners(&mut object);

@@ -9,7 +9,7 @@ use super::call::Call;
 use super::grace::{self, Grace};
 use super::reply::Reply;
 use super::view::decoded;
-use super::{list, meta};
+use super::{list, meta, namespace};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::status::ApiError;
@@ -85,6 +85,7 @@ impl DeleteOptions {
         options.checked()
     }
 
+    /// Refuses options that contradict each other.
     fn checked(self) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
         if let Some(policy) = &self.propagation {
@@ -241,7 +242,10 @@ async fn delete_at(
             dry_run: options.dry_run,
         };
         admitting.validate(&Value::Null).await?;
-        let next = plan(call, options, &old);
+        let next = match namespace::plan(call, &old) {
+            Some(next) => next,
+            None => plan(call, options, &old),
+        };
         match commit(call, options, &present, next) {
             Ok(deleted) => return Ok(deleted),
             Err(CommitError::Missing) => return Err(call.not_found(name)),
@@ -280,7 +284,7 @@ fn check_preconditions(
 }
 
 /// What is to happen to the object.
-enum Next {
+pub(super) enum Next {
     /// Nothing; it is on its way already.
     Wait,
     /// It goes now, in this last state.

@@ -13,11 +13,13 @@ mod grace;
 mod input;
 mod list;
 pub(super) mod meta;
+mod namespace;
 mod nonresource;
 mod options;
 mod patch;
 mod reply;
 mod select;
+mod subresource;
 mod update;
 mod view;
 mod watch;
@@ -73,7 +75,7 @@ async fn resource(call: &Call<'_>) -> Result<Reply, ApiError> {
     let verb = call.verb()?;
     call.allow(verb)?;
     if !call.path.subresource.is_empty() {
-        return Err(ApiError::no_such_resource());
+        return subresource::answer(call, verb).await;
     }
     match verb {
         "get" => get::get(call),

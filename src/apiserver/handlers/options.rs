@@ -1,21 +1,10 @@
 //! The options of a write.
 
 use crate::apiserver::field::FieldError;
+use crate::apiserver::patch::FieldValidation;
 use crate::apiserver::status::ApiError;
 
 use super::call::Call;
-
-/// What happens to fields the schema does not know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum FieldValidation {
-    /// They are dropped silently.
-    Ignore,
-    /// They are dropped with a warning.
-    #[default]
-    Warn,
-    /// The write is refused.
-    Strict,
-}
 
 /// Options of create, update, patch and apply.
 #[derive(Clone, Debug, Default)]
@@ -78,16 +67,16 @@ impl WriteOptions {
             errors.push(error.showing(shown));
         }
         options.dry_run = !dry_run.is_empty();
-        options.validation = match query.text("fieldValidation") {
-            "Ignore" => FieldValidation::Ignore,
-            "" | "Warn" => FieldValidation::Warn,
-            "Strict" => FieldValidation::Strict,
-            other => {
-                let known = ["", "Ignore", "Warn", "Strict"];
-                errors.push(FieldError::not_supported("fieldValidation", other, &known));
-                FieldValidation::Strict
-            }
-        };
+        let validation = query.text("fieldValidation");
+        options.validation = FieldValidation::of(validation).unwrap_or_else(|| {
+            let known = ["", "Ignore", "Warn", "Strict"];
+            errors.push(FieldError::not_supported(
+                "fieldValidation",
+                validation,
+                &known,
+            ));
+            FieldValidation::Strict
+        });
         if errors.is_empty() {
             return Ok(options);
         }

@@ -7,35 +7,63 @@ use super::change::change;
 use super::input;
 use super::options::WriteOptions;
 use super::reply::Reply;
+use crate::apiserver::patch::{PatchType, patch as compute};
+use crate::apiserver::schema::Schema;
+use crate::apiserver::schema::decode::{Source, decode};
 use crate::apiserver::status::ApiError;
 
-/// The patch media types every kind accepts.
-const ACCEPTED: &str =
-    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// Server-side apply.
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 /// PATCH of a named object.
 pub(super) async fn patch(call: &Call<'_>) -> Result<Reply, ApiError> {
+    check_media_type(call)?;
     let options = WriteOptions::of(call, "PatchOptions")?;
-    let body: Value = serde_json::from_slice(&call.incoming.body)
-        .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
+    let schema = call
+        .served
+        .schema()
+        .ok_or_else(ApiError::method_not_allowed)?;
     let transform = |old: Option<&Value>| {
-        let mut object = old
-            .cloned()
-            .ok_or_else(|| call.not_found(&call.path.name))?;
-        match call.content_type() {
-            "application/json-patch+json" => {
-                let patch: json_patch::Patch = serde_json::from_value(body.clone())
-                    .map_err(|e| ApiError::bad_request(e.to_string()))?;
-                json_patch::patch(&mut object, &patch)
-                    .map_err(|e| ApiError::new(422, "Invalid", e.to_string()))?;
-            }
-            "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
-                json_patch::merge(&mut object, &body);
-            }
-            _ => return Err(input::unsupported(ACCEPTED)),
-        }
-        Ok(object)
+        let old = old.ok_or_else(|| call.not_found(&call.path.name))?;
+        patched(call, &schema, &options, old)
     };
     let (written, created) = change(call, &options, &call.path.name, false, &transform).await?;
     written.show(call, if created { 201 } else { 200 })
+}
+
+/// 415 when the body is no patch the kind accepts.
+pub(super) fn check_media_type(call: &Call<'_>) -> Result<(), ApiError> {
+    if patch_type(call).is_some() || call.content_type() == APPLY {
+        return Ok(());
+    }
+    Err(input::unsupported(
+        &[JSON, MERGE, STRATEGIC, APPLY].join(", "),
+    ))
+}
+
+fn patch_type(call: &Call<'_>) -> Option<PatchType> {
+    match call.content_type() {
+        JSON => Some(PatchType::Json),
+        MERGE => Some(PatchType::Merge),
+        STRATEGIC => Some(PatchType::Strategic),
+        _ => None,
+    }
+}
+
+/// What the patch in the body makes of an object of the given schema.
+pub(super) fn patched(
+    call: &Call<'_>,
+    schema: &Schema,
+    options: &WriteOptions,
+    old: &Value,
+) -> Result<Value, ApiError> {
+    let patch_type = patch_type(call).ok_or_else(|| input::unsupported(APPLY))?;
+    let settle = |object: &mut Value, source: Source| decode(schema, object, source);
+    let body = &call.incoming.body;
+    let patched = compute(patch_type, schema, &settle, old, body, options.validation)?;
+    patched.warnings.into_iter().for_each(|w| call.warn(w));
+    Ok(patched.object)
 }

@@ -64,6 +64,15 @@ impl Reply {
         Self::value(200, Accept::default(), value)
     }
 
+    /// Nothing but a status.
+    pub(super) fn empty(status: u16) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Bytes::new().into(),
+        }
+    }
+
     /// Plain text.
     pub(super) fn text(status: u16, text: impl Into<String>) -> Self {
         Self::new(

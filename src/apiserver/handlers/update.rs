@@ -10,7 +10,8 @@ use crate::apiserver::status::ApiError;
 /// PUT of a named object.
 pub(super) async fn update(call: &Call<'_>) -> Result<Reply, ApiError> {
     let options = WriteOptions::of(call, "UpdateOptions")?;
-    let object = input::object(call)?;
+    let object = input::object(call, options.validation)?;
+    input::check_api_version(call, &object)?;
     let may_create = call.served.kind.behaviour.creates_on_update();
     let transform = |_: Option<&serde_json::Value>| Ok(object.clone());
     let (written, created) =

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 
+use super::jwt::TokenKey;
+
 /// The group that may do everything.
 pub const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
@@ -77,14 +79,25 @@ impl User {
 /// The secrets of one server run.
 pub struct Identity {
     token: String,
+    tokens: TokenKey,
 }
 
 impl Identity {
     /// New secrets from the operating system.
     pub fn generate() -> Self {
-        Self {
-            token: random_token(),
+        // Without the operating system's random source there is no secret and no server.
+        match TokenKey::generate() {
+            Ok(tokens) => Self {
+                token: random_token(),
+                tokens,
+            },
+            Err(e) => unreachable!("the operating system gives no random bytes: {e}"),
         }
+    }
+
+    /// The key service account tokens are signed with.
+    pub fn tokens(&self) -> &TokenKey {
+        &self.tokens
     }
 
     /// The bearer token that makes its holder the administrator.

@@ -6,6 +6,7 @@
 pub mod body;
 mod guard;
 pub mod identity;
+pub mod jwt;
 pub mod kubeconfig;
 pub mod serve;
 pub mod service;

@@ -6,12 +6,13 @@
 mod table;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::kind::Kind;
+use super::schema::{self, Schema};
 use super::store::{Space, Store};
 pub use table::{Group, Table, Version};
 
@@ -26,9 +27,19 @@ pub struct Served {
     pub api_version: String,
     /// The apiVersion objects are stored in.
     pub storage_api_version: String,
+    schema: OnceLock<Option<Arc<Schema>>>,
 }
 
 impl Served {
+    /// The structural schema of this version; built when first asked for.
+    pub fn schema(&self) -> Option<Arc<Schema>> {
+        let kind = &self.kind;
+        let built = || schema::builtin(&kind.group, &kind.version, &kind.kind);
+        self.schema
+            .get_or_init(|| kind.schema.clone().or_else(built))
+            .clone()
+    }
+
     /// Whether objects are stored in the version this serves.
     pub fn is_stored_version(&self) -> bool {
         self.api_version == self.storage_api_version
@@ -110,6 +121,7 @@ impl Registry {
             space,
             api_version: api_version(&kind.group, &kind.version),
             storage_api_version: api_version(&kind.storage_group, &kind.storage_version),
+            schema: OnceLock::new(),
             kind,
         }
     }

@@ -1,0 +1,95 @@
+//! `serviceaccounts/token`: a bearer token for a service account.
+
+use serde_json::{Value, json};
+
+use super::super::call::Call;
+use super::super::options::WriteOptions;
+use super::super::reply::Reply;
+use super::super::{input, meta};
+use super::text;
+use crate::apiserver::field::FieldError;
+use crate::apiserver::http::jwt::ISSUER;
+use crate::apiserver::status::ApiError;
+
+/// How long a token lasts when the request does not say, in seconds.
+const DEFAULT_SECONDS: i64 = 3600;
+/// The shortest and longest that may be asked for.
+const MIN_SECONDS: i64 = 600;
+const MAX_SECONDS: i64 = 1 << 32;
+
+/// POST of a TokenRequest to a service account.
+pub(super) async fn token(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let options = WriteOptions::of(call, "CreateOptions")?;
+    let mut request = input::other(
+        call,
+        "authentication.k8s.io/v1",
+        "TokenRequest",
+        options.validation,
+    )?;
+    let name = &call.path.name;
+    let account = call
+        .space()?
+        .get(&call.key(name))
+        .ok_or_else(|| call.not_found(name))?;
+    let account = account.value();
+    let asked = request
+        .pointer("/spec/expirationSeconds")
+        .and_then(Value::as_i64);
+    let seconds = asked.unwrap_or(DEFAULT_SECONDS);
+    check(seconds, name)?;
+
+    let now = call.core.clock.now().as_second();
+    let audiences = match request.pointer("/spec/audiences").and_then(Value::as_array) {
+        Some(list) if !list.is_empty() => list.clone(),
+        _ => vec![ISSUER.into()],
+    };
+    let namespace = &call.path.namespace;
+    let mut bound = json!({
+        "namespace": namespace,
+        "serviceaccount": {"name": name, "uid": meta::text(&account, "uid")},
+    });
+    if let Some(object) = request
+        .pointer("/spec/boundObjectRef")
+        .filter(|o| o.is_object())
+    {
+        let kind = text(object, "/kind").to_lowercase();
+        bound[kind] = json!({"name": text(object, "/name"), "uid": text(object, "/uid")});
+    }
+    let claims = json!({
+        "iss": ISSUER,
+        "sub": format!("system:serviceaccount:{namespace}:{name}"),
+        "aud": audiences,
+        "iat": now,
+        "nbf": now,
+        "exp": now + seconds,
+        "jti": call.core.entropy.uid(),
+        "kubernetes.io": bound,
+    });
+    let token = call.core.identity.tokens().sign(&claims);
+    let token = token.ok_or_else(|| ApiError::internal("failed to sign the token"))?;
+    let expires = call.core.clock.now() + jiff::SignedDuration::from_secs(seconds);
+    request["metadata"] = json!({
+        "name": name,
+        "namespace": namespace,
+        "creationTimestamp": meta::time(call.core.clock.now()),
+    });
+    request["spec"]["audiences"] = claims["aud"].clone();
+    request["spec"]["expirationSeconds"] = seconds.into();
+    request["status"] = json!({"token": token, "expirationTimestamp": meta::time(expires)});
+    Ok(Reply::value(201, call.view.accept, &request))
+}
+
+fn check(seconds: i64, name: &str) -> Result<(), ApiError> {
+    let why = match seconds {
+        ..MIN_SECONDS => "may not specify a duration less than 10 minutes",
+        MAX_SECONDS.. => "may not specify a duration larger than 2^32 seconds",
+        _ => return Ok(()),
+    };
+    let error = FieldError::invalid("spec.expirationSeconds", seconds, why);
+    Err(ApiError::invalid(
+        "authentication.k8s.io",
+        "TokenRequest",
+        name,
+        &[error],
+    ))
+}

@@ -1,0 +1,107 @@
+//! The messages, read from `fields.txt` when first needed.
+//!
+//! An unindented line opens a message; the indented lines below it give number, JSON name and type
+//! of its fields. The name `>` means that the fields of that message stand in the JSON object
+//! itself, `*` that the message is its one field. Types: `s` string, `b` boolean, `i` integer,
+//! `f` number, `y` bytes, `T` time, `U` time with microseconds, `D` duration, `Q` quantity,
+//! `I` integer or string, `R` embedded JSON, `F` a field set, otherwise a message; `[]` before it a
+//! list, `{}` a map.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+static TEXT: &str = include_str!("fields.txt");
+
+/// A message and its fields, sorted by number.
+#[derive(Debug)]
+pub(super) struct Message {
+    package: &'static str,
+    pub(super) fields: Vec<Field>,
+}
+
+/// One field of a message.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) number: u32,
+    pub(super) name: &'static str,
+    pub(super) many: Many,
+    pub(super) kind: &'static str,
+}
+
+/// How often a field may occur.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Many {
+    One,
+    List,
+    Map,
+}
+
+static MESSAGES: LazyLock<HashMap<&'static str, Message>> = LazyLock::new(|| {
+    let mut messages = HashMap::new();
+    let mut current: Option<(&'static str, Message)> = None;
+    for line in TEXT.lines() {
+        if let Some(field) = line.strip_prefix(' ') {
+            if let (Some((_, message)), Some(field)) = (&mut current, parse(field)) {
+                message.fields.push(field);
+            }
+            continue;
+        }
+        let package = line.rsplit_once('.').map_or("", |(package, _)| package);
+        let opened = (
+            line,
+            Message {
+                package,
+                fields: Vec::new(),
+            },
+        );
+        if let Some((name, message)) = current.replace(opened) {
+            messages.insert(name, message);
+        }
+    }
+    messages.extend(current);
+    messages
+});
+
+fn parse(line: &'static str) -> Option<Field> {
+    let mut parts = line.split(' ');
+    let (number, name, kind) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
+    let (many, kind) = match (kind.strip_prefix("[]"), kind.strip_prefix("{}")) {
+        (Some(item), _) => (Many::List, item),
+        (_, Some(value)) => (Many::Map, value),
+        _ => (Many::One, kind),
+    };
+    Some(Field {
+        number,
+        name,
+        many,
+        kind,
+    })
+}
+
+impl Message {
+    /// The field of that number.
+    pub(super) fn field(&self, number: u32) -> Option<&Field> {
+        let at = self
+            .fields
+            .binary_search_by_key(&number, |f| f.number)
+            .ok()?;
+        self.fields.get(at)
+    }
+
+    /// The message a field of this one refers to.
+    pub(super) fn refer(&self, kind: &str) -> Option<&'static Message> {
+        if kind.contains('.') {
+            return MESSAGES.get(kind);
+        }
+        MESSAGES.get(format!("{}.{kind}", self.package).as_str())
+    }
+}
+
+/// The message of a kind.
+pub(super) fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
+    let package = group.split('.').next().unwrap_or_default();
+    let find = |package: &str| MESSAGES.get(format!("{package}.{version}.{kind}").as_str());
+    // DeleteOptions and the like are served under every group.
+    find(package).or_else(|| MESSAGES.get(format!("meta.v1.{kind}").as_str()))
+}
