@@ -7,6 +7,7 @@
 mod wire;
 
 pub mod constants;
+pub mod convert;
 pub mod crds;
 pub mod provisioning;
 pub mod quantity;

@@ -5,12 +5,14 @@ pub(crate) mod rules;
 mod spec;
 mod status;
 mod topology_assignment;
+mod topology_encoding;
 mod topology_request;
 
 pub use admission::*;
 pub use spec::*;
 pub use status::*;
 pub use topology_assignment::*;
+pub use topology_encoding::*;
 pub use topology_request::*;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
