@@ -33,6 +33,9 @@ pub(super) fn to_v1beta1(
     Ok(warnings)
 }
 
+/// A resource and its quota in each flavor of its group.
+type Covered = (String, Vec<Value>);
+
 /// `spec.resources[].flavors[].quota{min,max}` becomes resource groups.
 fn cluster_queue(object: &mut Value, warnings: &mut Vec<Warning>) -> Result<bool, ConvertError> {
     drop(object, &["status"]);
@@ -47,7 +50,7 @@ fn cluster_queue(object: &mut Value, warnings: &mut Vec<Warning>) -> Result<bool
         .and_then(Value::as_str)
         .is_some_and(|c| !c.is_empty());
     // Resources with the same flavors in the same order were admitted together: one group.
-    let mut groups: Vec<(Vec<String>, Vec<(String, Vec<Value>)>)> = Vec::new();
+    let mut groups: Vec<(Vec<String>, Vec<Covered>)> = Vec::new();
     for (i, resource) in resources.as_array().into_iter().flatten().enumerate() {
         let name = resource["name"].as_str().unwrap_or_default().to_owned();
         let mut flavors = Vec::new();
