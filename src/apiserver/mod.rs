@@ -11,6 +11,7 @@ pub mod hooks;
 pub mod http;
 pub mod kind;
 pub mod kinds;
+mod metrics;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;

@@ -9,6 +9,7 @@ use super::hooks::{Admission, Converter, Kubelet};
 use super::http::identity::Identity;
 use super::http::service::InProcess;
 use super::kinds;
+use super::metrics::Metrics;
 use super::registry::Registry;
 use super::store::{Limits, Store};
 use crate::clock::Clock;
@@ -28,6 +29,7 @@ pub(super) struct Core {
     pub(super) registry: Registry,
     pub(super) sockets: Sockets,
     pub(super) identity: Identity,
+    pub(super) metrics: Metrics,
 }
 
 /// What is plugged in from outside; may change while the server runs.
@@ -96,6 +98,7 @@ impl Builder {
         let registry = Registry::new(store.clone(), kinds::builtin());
         let core = Core {
             identity: Identity::generate(),
+            metrics: Metrics::default(),
             clock: self.clock,
             entropy: self.entropy,
             store,

@@ -98,12 +98,17 @@ impl ApiError {
         }
     }
 
-    /// 403.
+    /// 403; the message names the resource and the object where they are not empty.
     pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let what = match (plural, name) {
+            ("", _) => String::new(),
+            (plural, "") => format!("{} is ", qualified(group, plural)),
+            (plural, name) => format!("{} {name:?} is ", qualified(group, plural)),
+        };
         Self {
             code: 403,
             reason: "Forbidden",
-            message: format!("{} {name:?} is forbidden: {why}", qualified(group, plural)),
+            message: format!("{what}forbidden: {why}"),
             details: details(group, plural, name),
             resume: None,
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use parking_lot::Mutex;
 
+use super::Incoming;
 use super::view::{Include, View};
-use super::{Incoming, verb_of};
 use crate::apiserver::registry::Served;
 use crate::apiserver::request::accept::{Accept, Views};
 use crate::apiserver::request::{Query, ResourcePath};
@@ -31,6 +31,7 @@ impl<'s> Call<'s> {
         core: &'s Arc<Core>,
         incoming: &'s Incoming,
         path: ResourcePath,
+        query: Query,
     ) -> Result<Option<Self>, ApiError> {
         let Some(served) = core
             .registry
@@ -42,7 +43,6 @@ impl<'s> Call<'s> {
         if in_namespace && !served.kind.namespaced {
             return Ok(None);
         }
-        let query = Query::parse(incoming.head.uri.query().unwrap_or_default());
         let mut accept = Accept::negotiate(header(incoming, &ACCEPT), Views::Resources)?;
         accept.pretty |= pretty(&query, header(incoming, &http::header::USER_AGENT));
         let include = Include::parse(query.text("includeObject"))?;
@@ -63,10 +63,27 @@ impl<'s> Call<'s> {
         }))
     }
 
-    /// The verb, if the kind has it.
-    pub(super) fn verb(&self) -> Result<&'static str, ApiError> {
-        verb_of(&self.incoming.head.method, &self.path, &self.query)
-            .ok_or_else(ApiError::method_not_allowed)
+    /// The same request, as if it had been made to another kind.
+    pub(super) fn about(&self, served: Arc<Served>) -> Self {
+        let path = ResourcePath {
+            group: served.kind.group.to_string(),
+            version: served.kind.version.to_string(),
+            resource: served.kind.plural.to_string(),
+            ..self.path.clone()
+        };
+        let view = View {
+            served: served.clone(),
+            ..self.view.clone()
+        };
+        Self {
+            core: self.core,
+            incoming: self.incoming,
+            path,
+            served,
+            query: self.query.clone(),
+            view,
+            warnings: Mutex::default(),
+        }
     }
 
     /// Refuses verbs the kind does not have and places it cannot be in.

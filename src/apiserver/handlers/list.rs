@@ -42,7 +42,11 @@ pub(super) struct Page {
 
 /// GET of a collection.
 pub(super) fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
-    let page = page(call)?;
+    show(call, &page(call)?)
+}
+
+/// The answer that shows a page.
+fn show(call: &Call<'_>, page: &Page) -> Result<Reply, ApiError> {
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     if let Some(token) = &page.token {
         metadata["continue"] = token.as_str().into();
@@ -52,7 +56,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
     }
     let (view, objects) = (&call.view, page.objects.iter());
     let value = match view.accept.form {
-        Form::Plain | Form::Discovery => return plain(call, &page, &metadata),
+        Form::Plain | Form::Discovery => return plain(call, page, &metadata),
         Form::Partial => {
             let items = objects.map(|o| Ok(partial(&*decoded(&call.served, o)?)));
             json!({
@@ -68,6 +72,21 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
         }
     };
     Ok(Reply::value(200, view.accept, &value))
+}
+
+/// The list of a kind that has no objects here.
+pub(super) fn nothing(call: &Call<'_>) -> Result<Reply, ApiError> {
+    if !call.path.name.is_empty() {
+        return Err(call.not_found(&call.path.name));
+    }
+    let revision = call.core.store.revision();
+    let page = Page {
+        objects: Vec::new(),
+        revision,
+        token: None,
+        remaining: None,
+    };
+    show(call, &page)
 }
 
 /// The list in its own form, from encodings that are already there.

@@ -3,6 +3,7 @@
 //! Works on storage, kinds and parsed requests; must not know sockets or TLS.
 
 mod admit;
+mod authorize;
 mod call;
 mod change;
 mod create;
@@ -18,6 +19,7 @@ mod nonresource;
 mod options;
 mod patch;
 mod reply;
+mod review;
 mod select;
 mod subresource;
 mod update;
@@ -25,15 +27,18 @@ mod view;
 mod watch;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
 
 use super::http::Body;
 use super::http::identity::User;
+use super::metrics::Labels;
 use super::request::{Query, RequestInfo, ResourcePath};
 use super::server::Core;
 use super::status::ApiError;
+use authorize::Attributes;
 use call::Call;
 use reply::Reply;
 
@@ -49,21 +54,37 @@ pub struct Incoming {
 
 /// Answers a request. Refusals are answers too.
 pub(super) async fn handle(core: Arc<Core>, incoming: Incoming) -> Response<Body> {
-    let outcome = match RequestInfo::parse(incoming.head.uri.path()) {
-        RequestInfo::Other(segments) => nonresource::answer(&core, &incoming, &segments),
-        RequestInfo::Resource(path) => match Call::new(&core, &incoming, path) {
-            Ok(Some(call)) => {
-                let outcome = resource(&call).await;
-                let reply = outcome.unwrap_or_else(|e| Reply::refusal(&e));
-                return reply.with_warnings(call.warnings()).into_response();
-            }
-            Ok(None) => Ok(Reply::page_not_found()),
-            Err(error) => Err(error),
-        },
+    let began = Instant::now();
+    let (reply, mut labels) = match RequestInfo::parse(incoming.head.uri.path()) {
+        RequestInfo::Other(segments) => {
+            let reply = other(&core, &incoming, &segments);
+            let resource = segments.first().cloned().unwrap_or_default();
+            let labels = Labels {
+                verb: "get",
+                group: String::new(),
+                version: String::new(),
+                resource,
+                code: 0,
+            };
+            (reply, labels)
+        }
+        RequestInfo::Resource(path) => {
+            let query = Query::parse(incoming.head.uri.query().unwrap_or_default());
+            let verb = verb_of(&incoming.head.method, &path, &query).unwrap_or("unknown");
+            let labels = Labels {
+                verb,
+                group: path.group.clone(),
+                version: path.version.clone(),
+                resource: path.resource.clone(),
+                code: 0,
+            };
+            (resource(&core, &incoming, path, query, verb).await, labels)
+        }
     };
-    outcome
-        .unwrap_or_else(|e| Reply::refusal(&e))
-        .into_response()
+    let reply = reply.unwrap_or_else(|e| Reply::refusal(&e));
+    labels.code = reply.status();
+    core.metrics.count(labels, began.elapsed());
+    reply.into_response()
 }
 
 /// The answer to a request that was refused before it was understood.
@@ -71,11 +92,58 @@ pub(super) fn refuse(error: &ApiError) -> Response<Body> {
     Reply::refusal(error).into_response()
 }
 
-async fn resource(call: &Call<'_>) -> Result<Reply, ApiError> {
-    let verb = call.verb()?;
+/// Answers a path that names no resource.
+fn other(core: &Core, incoming: &Incoming, segments: &[String]) -> Result<Reply, ApiError> {
+    let asked = Attributes {
+        verb: incoming.head.method.as_str().to_lowercase(),
+        path: incoming.head.uri.path().into(),
+        ..Attributes::default()
+    };
+    if !nonresource::is_public(segments) && !authorize::allowed(core, &incoming.user, &asked) {
+        return Err(asked.refusal(&incoming.user));
+    }
+    nonresource::answer(core, incoming, segments)
+}
+
+/// Answers a request to a resource.
+async fn resource(
+    core: &Arc<Core>,
+    incoming: &Incoming,
+    path: ResourcePath,
+    query: Query,
+    verb: &'static str,
+) -> Result<Reply, ApiError> {
+    let asked = Attributes {
+        verb: verb.into(),
+        group: path.group.clone(),
+        resource: path.resource.clone(),
+        subresource: path.subresource.clone(),
+        namespace: path.namespace.clone(),
+        name: path.name.clone(),
+        path: String::new(),
+    };
+    if !authorize::allowed(core, &incoming.user, &asked) {
+        return Err(asked.refusal(&incoming.user));
+    }
+    let Some(call) = Call::new(core, incoming, path, query)? else {
+        return Ok(Reply::page_not_found());
+    };
+    let outcome = act(&call, verb).await;
+    let reply = outcome.unwrap_or_else(|e| Reply::refusal(&e));
+    Ok(reply.with_warnings(call.warnings()))
+}
+
+async fn act(call: &Call<'_>, verb: &str) -> Result<Reply, ApiError> {
     call.allow(verb)?;
     if !call.path.subresource.is_empty() {
         return subresource::answer(call, verb).await;
+    }
+    if call.served.space.is_none() {
+        return match (verb, &*call.served.kind.kind) {
+            ("create", "Binding") => subresource::bind_unnamed(call),
+            ("create", _) => review::review(call),
+            _ => list::nothing(call),
+        };
     }
     match verb {
         "get" => get::get(call),

@@ -1,15 +1,22 @@
-//! Paths that are no resources: discovery, version, health.
+//! Paths that are no resources: discovery, version, health, metrics, OpenID.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Incoming;
-use super::discovery;
 use super::reply::Reply;
+use super::{Incoming, discovery};
+use crate::apiserver::http::jwt::ISSUER;
+use crate::apiserver::registry::api_version;
 use crate::apiserver::server::Core;
 use crate::apiserver::status::ApiError;
 
 /// The checks behind the health endpoints, in the order they are listed.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+
+/// Paths anybody may read, as in a cluster with the default roles.
+pub(super) fn is_public(segments: &[String]) -> bool {
+    let first = segments.first().map(String::as_str);
+    matches!(first, Some("healthz" | "livez" | "readyz" | "version"))
+}
 
 /// Answers a path that names no resource.
 pub(super) fn answer(
@@ -17,16 +24,23 @@ pub(super) fn answer(
     incoming: &Incoming,
     segments: &[String],
 ) -> Result<Reply, ApiError> {
+    if !matches!(incoming.head.method, http::Method::GET | http::Method::HEAD) {
+        return Err(ApiError::method_not_allowed());
+    }
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     match segments.as_slice() {
+        [] => Ok(Reply::json(&json!({"paths": paths(core)}))),
         ["api" | "apis", ..] => discovery::answer(core, incoming, &segments),
         ["version"] => Ok(Reply::json(&version())),
         [probe @ ("healthz" | "livez" | "readyz"), rest @ ..] => Ok(health(incoming, probe, rest)),
+        ["metrics"] => Ok(Reply::text(200, core.metrics.text())),
+        [".well-known", "openid-configuration"] => Ok(Reply::json(&openid())),
+        ["openid", "v1", "jwks"] => Ok(Reply::json(&core.identity.tokens().key_set())),
         _ => Ok(Reply::page_not_found()),
     }
 }
 
-fn version() -> serde_json::Value {
+fn version() -> Value {
     json!({
         "major": "1",
         "minor": "36",
@@ -38,10 +52,56 @@ fn version() -> serde_json::Value {
         "gitCommit": "0000000000000000000000000000000000000000",
         "gitTreeState": "clean",
         "buildDate": "2026-06-01T00:00:00Z",
-        "goVersion": "go1.25",
+        "goVersion": "go1.26",
         "compiler": "gc",
         "platform": "linux/amd64",
     })
+}
+
+fn openid() -> Value {
+    json!({
+        "issuer": ISSUER,
+        "jwks_uri": format!("{ISSUER}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    })
+}
+
+/// Everything the root path lists.
+fn paths(core: &Core) -> Vec<String> {
+    let mut paths: Vec<String> = [
+        "/.well-known/openid-configuration",
+        "/api",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/openid/v1/jwks",
+        "/version",
+    ]
+    .map(String::from)
+    .into();
+    for probe in ["/healthz", "/livez", "/readyz"] {
+        paths.push(probe.into());
+        paths.extend(CHECKS.iter().map(|check| format!("{probe}/{check}")));
+    }
+    for group in core.registry.table().groups() {
+        if !group.name.is_empty() {
+            paths.push(format!("/apis/{}", group.name));
+        }
+        let root = if group.name.is_empty() {
+            "/api"
+        } else {
+            "/apis"
+        };
+        let versions = group.versions.iter();
+        paths.extend(versions.map(|v| format!("{root}/{}", api_version(&group.name, &v.name))));
+    }
+    paths.sort();
+    paths
 }
 
 fn health(incoming: &Incoming, probe: &str, rest: &[&str]) -> Reply {

@@ -92,6 +92,11 @@ impl Reply {
         Self::value(error.code, Accept::default(), &error.to_status())
     }
 
+    /// The HTTP status.
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
     /// The same answer with warnings for the client.
     pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         for text in warnings {

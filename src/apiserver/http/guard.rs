@@ -67,7 +67,7 @@ pub(super) fn check(head: &Parts, hosts: &Hosts) -> Result<(), ApiError> {
 }
 
 /// Who makes a request, by its bearer token. Without one it is anonymous.
-pub(super) fn authenticate(head: &Parts, identity: &Identity) -> Result<User, ApiError> {
+pub(super) fn authenticate(head: &Parts, identity: &Identity, now: i64) -> Result<User, ApiError> {
     let Some(header) = head.headers.get(AUTHORIZATION) else {
         return Ok(User::anonymous());
     };
@@ -75,10 +75,9 @@ pub(super) fn authenticate(head: &Parts, identity: &Identity) -> Result<User, Ap
         let (scheme, token) = h.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
-    match token {
-        Some(token) if identity.is_token(token) => Ok(User::admin()),
-        _ => Err(unauthorized()),
-    }
+    token
+        .and_then(|token| identity.user_of(token, now))
+        .ok_or_else(unauthorized)
 }
 
 /// Turns the caller into the user it wants to act as, which only the administrator may.
@@ -199,7 +198,7 @@ mod tests {
                 .body(())
                 .unwrap()
                 .into_parts();
-            authenticate(&head, &identity)
+            authenticate(&head, &identity, 0)
         };
         assert!(
             with(format!("Bearer {}", identity.token()))

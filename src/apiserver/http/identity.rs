@@ -105,6 +105,24 @@ impl Identity {
         &self.token
     }
 
+    /// Who the holder of a bearer token is at `now` (Unix seconds).
+    pub fn user_of(&self, token: &str, now: i64) -> Option<User> {
+        if self.is_token(token) {
+            return Some(User::admin());
+        }
+        let claims = self.tokens.verify(token, now)?;
+        let name = claims["sub"].as_str()?.to_string();
+        let account = &claims["kubernetes.io"]["serviceaccount"];
+        let uid = account["uid"].as_str().unwrap_or_default().to_string();
+        let mut user = User {
+            name,
+            uid,
+            ..User::default()
+        };
+        user.complete();
+        Some(user)
+    }
+
     /// Whether `token` is the administrator's; takes the same time whatever it differs in.
     pub fn is_token(&self, token: &str) -> bool {
         let (a, b) = (self.token.as_bytes(), token.as_bytes());

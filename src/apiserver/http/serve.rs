@@ -84,6 +84,7 @@ pub enum ServeError {
 pub struct Serving {
     address: SocketAddr,
     kubeconfig: String,
+    authority: String,
     stop: CancellationToken,
     open: TaskTracker,
     listener: JoinHandle<()>,
@@ -147,6 +148,7 @@ impl ApiServer {
         Ok(Serving {
             address,
             kubeconfig,
+            authority: authority.pem().to_string(),
             stop,
             open,
             listener,
@@ -163,6 +165,11 @@ impl Serving {
     /// A kubeconfig that makes its holder the administrator.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
+    }
+
+    /// The certificate (PEM) of the authority that signed the server's certificate.
+    pub fn authority(&self) -> &str {
+        &self.authority
     }
 
     /// Writes the kubeconfig to a file only its owner can read (0600), replacing what is there.
@@ -260,8 +267,9 @@ async fn connection(stream: TcpStream, acceptor: &TlsAcceptor, shared: Arc<Share
 
 async fn answer(shared: Arc<Shared>, request: http::Request<Incoming>) -> Response<Body> {
     let (mut head, body) = request.into_parts();
+    let now = shared.core.clock.now().as_second();
     let user = guard::check(&head, &shared.hosts)
-        .and_then(|()| guard::authenticate(&head, &shared.core.identity))
+        .and_then(|()| guard::authenticate(&head, &shared.core.identity, now))
         .and_then(|user| guard::impersonate(&mut head, user));
     let user = match user {
         Ok(user) => user,

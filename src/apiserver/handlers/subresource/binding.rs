@@ -19,29 +19,49 @@ const TOPOLOGY: [&str; 2] = [
 ];
 
 /// POST of a Binding to a pod.
-pub(super) async fn bind(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub(super) fn bind(call: &Call<'_>) -> Result<Reply, ApiError> {
     let options = WriteOptions::of(call, "CreateOptions")?;
     let binding = input::other(call, "v1", "Binding", options.validation)?;
-    let name = &call.path.name;
-    let own = meta::text(&binding, "name");
-    if own != name {
+    if meta::text(&binding, "name") != call.path.name {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Binding object",
         ));
     }
-    let errors = validate(&binding);
+    apply(call, call, &options, &binding)
+}
+
+/// POST to `bindings`, the old way: the binding itself names the pod.
+pub(in super::super) fn bind_unnamed(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let options = WriteOptions::of(call, "CreateOptions")?;
+    let binding = input::other(call, "v1", "Binding", options.validation)?;
+    let pods = call
+        .core
+        .registry
+        .find("", "v1", "pods")
+        .ok_or_else(ApiError::no_such_resource)?;
+    apply(call, &call.about(pods), &options, &binding)
+}
+
+fn apply(
+    call: &Call<'_>,
+    pods: &Call<'_>,
+    options: &WriteOptions,
+    binding: &Value,
+) -> Result<Reply, ApiError> {
+    let name = meta::text(binding, "name");
+    let errors = validate(binding);
     if !errors.is_empty() {
         return Err(ApiError::invalid("", "Binding", name, &errors));
     }
-    let node = text(&binding, "/target/name").to_string();
+    let node = text(binding, "/target/name").to_string();
     let now = call.core.clock.now();
     let conflict = |why: String| ApiError::conflict("", "pods/binding", name, &why);
-    direct(call, &options, name, &|pod: &Value| {
-        check(&binding, pod, name).map_err(conflict)?;
+    direct(pods, options, name, &|pod: &Value| {
+        check(binding, pod, name).map_err(conflict)?;
         let mut pod = pod.clone();
         pod["spec"]["nodeName"] = node.as_str().into();
-        take_over(&mut pod, &binding, "annotations");
-        take_over(&mut pod, &binding, "labels");
+        take_over(&mut pod, binding, "annotations");
+        take_over(&mut pod, binding, "labels");
         topology(call, &mut pod, &node);
         scheduled(&mut pod, now);
         Ok(pod)

@@ -19,9 +19,9 @@ pub(super) async fn answer(call: &Call<'_>, verb: &str) -> Result<Reply, ApiErro
     match (call.path.subresource.as_str(), verb) {
         ("scale", _) => scale::answer(call, verb).await,
         ("log", "get") => log::log(call).await,
-        ("binding", "create") => binding::bind(call).await,
+        ("binding", "create") => binding::bind(call),
         ("eviction", "create") => eviction::evict(call).await,
-        ("token", "create") => token::token(call).await,
+        ("token", "create") => token::token(call),
         ("exec" | "attach" | "portforward" | "proxy", _) => connect::refuse(call),
         (_, "get") => get::get(call),
         (_, "update") => update::update(call).await,
@@ -29,6 +29,8 @@ pub(super) async fn answer(call: &Call<'_>, verb: &str) -> Result<Reply, ApiErro
         _ => Err(ApiError::method_not_allowed()),
     }
 }
+
+pub(super) use binding::bind_unnamed;
 
 /// The Status that says a create-only subresource has done its work.
 fn done(call: &Call<'_>) -> Reply {

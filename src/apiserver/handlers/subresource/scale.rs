@@ -11,7 +11,7 @@ use super::super::view::decoded;
 use super::super::{input, meta};
 use super::text;
 use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::meta::labels::shown_selector;
+use crate::apiserver::request::LabelSelector;
 use crate::apiserver::schema;
 use crate::apiserver::status::ApiError;
 
@@ -79,9 +79,10 @@ fn of(object: &Value) -> Value {
     let selector = &object["spec"]["selector"];
     let selector = match text(object, "/kind") {
         // Its selector is a plain map.
-        "ReplicationController" => shown_selector(&json!({"matchLabels": selector})),
-        _ => shown_selector(selector),
+        "ReplicationController" => LabelSelector::of_object(&json!({"matchLabels": selector})),
+        _ => LabelSelector::of_object(selector),
     };
+    let selector = selector.to_string();
     if !selector.is_empty() {
         scale["status"]["selector"] = selector.into();
     }

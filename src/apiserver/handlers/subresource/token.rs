@@ -18,7 +18,7 @@ const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;
 
 /// POST of a TokenRequest to a service account.
-pub(super) async fn token(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub(super) fn token(call: &Call<'_>) -> Result<Reply, ApiError> {
     let options = WriteOptions::of(call, "CreateOptions")?;
     let mut request = input::other(
         call,

@@ -3,6 +3,10 @@
 mod lexer;
 mod parser;
 
+use std::fmt;
+
+use serde_json::Value;
+
 use crate::apiserver::status::ApiError;
 
 /// How a requirement relates a label to its values.
@@ -37,7 +41,6 @@ pub struct Requirement {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
-    text: String,
 }
 
 impl LabelSelector {
@@ -47,10 +50,45 @@ impl LabelSelector {
     /// 400 with upstream's words.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         let requirements = parser::parse(text).map_err(ApiError::bad_request)?;
-        Ok(Self {
-            requirements,
-            text: text.into(),
-        })
+        Ok(Self { requirements })
+    }
+
+    /// The selector of a `metav1.LabelSelector` object. What is no selector selects everything.
+    pub fn of_object(selector: &Value) -> Self {
+        let equal = selector["matchLabels"].as_object().into_iter().flatten();
+        let mut requirements: Vec<Requirement> = equal
+            .map(|(key, value)| Requirement {
+                key: key.clone(),
+                operator: Operator::In,
+                values: vec![value.as_str().unwrap_or_default().into()],
+            })
+            .collect();
+        for expression in selector["matchExpressions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let operator = match expression["operator"].as_str() {
+                Some("In") => Operator::In,
+                Some("NotIn") => Operator::NotIn,
+                Some("Exists") => Operator::Exists,
+                Some("DoesNotExist") => Operator::DoesNotExist,
+                _ => continue,
+            };
+            let values = expression["values"].as_array().into_iter().flatten();
+            let mut values: Vec<String> = values
+                .filter_map(|v| Some(v.as_str()?.to_string()))
+                .collect();
+            values.sort();
+            let key = expression["key"].as_str().unwrap_or_default().into();
+            requirements.push(Requirement {
+                key,
+                operator,
+                values,
+            });
+        }
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Self { requirements }
     }
 
     /// Whether everything matches.
@@ -62,10 +100,35 @@ impl LabelSelector {
     pub fn matches<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|r| r.matches(get(&r.key)))
     }
+}
 
-    /// The selector as the client wrote it.
-    pub fn text(&self) -> &str {
-        &self.text
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, requirement) in self.requirements.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            write!(f, "{comma}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            key,
+            operator,
+            values,
+        } = self;
+        let list = values.join(",");
+        match (operator, values.as_slice()) {
+            (Operator::In, [one]) => write!(f, "{key}={one}"),
+            (Operator::In, _) => write!(f, "{key} in ({list})"),
+            (Operator::NotIn, _) => write!(f, "{key} notin ({list})"),
+            (Operator::Exists, _) => write!(f, "{key}"),
+            (Operator::DoesNotExist, _) => write!(f, "!{key}"),
+            (Operator::GreaterThan, _) => write!(f, "{key}>{list}"),
+            (Operator::LessThan, _) => write!(f, "{key}<{list}"),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Serves the embedded Kubernetes API alone, for conformance runs:
 //! `cargo run --example apiserver -- --kubeconfig-out FILE [--port N]`.
 
+mod namespaces;
+
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -31,6 +33,10 @@ async fn main() -> anyhow::Result<()> {
     serving
         .write_kubeconfig(&args.kubeconfig_out)
         .with_context(|| format!("writing {}", args.kubeconfig_out.display()))?;
+    tokio::spawn(namespaces::run(
+        server.client(),
+        serving.authority().to_string(),
+    ));
     println!("ready {}", args.kubeconfig_out.display());
     tokio::signal::ctrl_c().await?;
     serving.shutdown().await;
