@@ -24,9 +24,14 @@
 //! Requests are [`resources::Requests`] of one pod, never scaled by the quota rules (excluded
 //! prefixes, transformations), because nodes know nothing of those.
 
+pub mod afs;
+pub mod cache;
+pub mod concurrent;
 pub mod config;
 pub mod gates;
 pub mod kube;
+pub mod messages;
+pub mod queue;
 pub mod resources;
 pub mod topology;
 pub mod workload;

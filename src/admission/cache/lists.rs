@@ -1,0 +1,92 @@
+//! Who uses what: the ClusterQueues of a flavor, topology, check or namespace, ancestors.
+
+use std::sync::Arc;
+
+use super::Cache;
+use super::edit::{CacheError, QueueNames};
+use super::forest::CohortHasCycle;
+use crate::admission::kube::selector::Labels;
+use crate::admission::workload::WorkloadKey;
+
+impl Cache {
+    fn names(&self, keep: impl Fn(&super::ClusterQueue) -> bool) -> QueueNames {
+        self.cluster_queues()
+            .filter(|q| keep(q))
+            .map(|q| q.name.clone())
+            .collect()
+    }
+
+    /// The ClusterQueues that have a flavor.
+    pub fn queues_using_flavor(&self, flavor: &str) -> QueueNames {
+        self.names(|q| q.uses_flavor(flavor))
+    }
+
+    /// The ClusterQueues with a flavor on a topology.
+    pub fn queues_using_topology(&self, topology: &str) -> QueueNames {
+        self.names(|q| q.tas_flavors.values().any(|t| t == topology))
+    }
+
+    /// The ClusterQueues with an admission check.
+    pub fn queues_using_check(&self, check: &str) -> QueueNames {
+        self.names(|q| q.checks.contains_key(check))
+    }
+
+    /// The ClusterQueues that take workloads from a namespace with these labels.
+    pub fn queues_matching(&self, labels: &Labels) -> QueueNames {
+        self.names(|q| q.namespace_selector.matches(labels))
+    }
+
+    /// A cohort and those above it, up to the root; none when the cohort is not there.
+    ///
+    /// # Errors
+    /// When they form a cycle.
+    pub fn cohort_ancestors(&self, cohort: &str) -> Result<Vec<Arc<str>>, CohortHasCycle> {
+        let Some(node) = self.forest.cohort(cohort) else {
+            return Ok(Vec::new());
+        };
+        if self.forest.has_cycle(node) {
+            return Err(CohortHasCycle);
+        }
+        let path = std::iter::once(node).chain(self.forest.ancestors(node));
+        Ok(path.map(|n| self.forest[n].name.clone()).collect())
+    }
+
+    /// The cohorts above a ClusterQueue but for the root.
+    ///
+    /// # Errors
+    /// When they form a cycle.
+    pub fn queue_ancestors(&self, cohort: &str) -> Result<Vec<Arc<str>>, CohortHasCycle> {
+        let mut path = self.cohort_ancestors(cohort)?;
+        path.pop();
+        Ok(path)
+    }
+
+    /// The cohorts above the ClusterQueue a workload is admitted to, up to the root.
+    ///
+    /// # Errors
+    /// When they form a cycle.
+    pub fn workload_ancestors(&self, queue: &str) -> Result<Vec<Arc<str>>, CohortHasCycle> {
+        let parent = self.node_of(queue).and_then(|n| self.forest.parent(n));
+        parent.map_or(Ok(Vec::new()), |p| {
+            self.cohort_ancestors(&self.forest[p].name)
+        })
+    }
+
+    /// The path of a ClusterQueue from the root of its cohorts, as messages write it.
+    pub fn queue_path(&self, node: super::NodeId) -> String {
+        let mut names: Vec<&str> = vec![&self.forest[node].name];
+        names.extend(self.forest.ancestors(node).map(|n| &*self.forest[n].name));
+        names.reverse();
+        format!("/{}", names.join("/"))
+    }
+
+    /// The keys of the workloads that hold quota of a ClusterQueue, sorted.
+    pub fn member_keys(&self, queue: &str) -> Result<Vec<WorkloadKey>, CacheError> {
+        let queue = self
+            .cluster_queue(queue)
+            .ok_or(CacheError::ClusterQueueNotFound)?;
+        let mut keys: Vec<WorkloadKey> = queue.by_key.keys().cloned().collect();
+        keys.sort();
+        Ok(keys)
+    }
+}

@@ -1,0 +1,225 @@
+//! Workloads coming to hold quota and giving it back, and LocalQueues counting their own.
+
+use std::sync::Arc;
+
+use super::local_queue::LocalQueueUsage;
+use super::workloads::{CachedWorkload, WlIdx};
+use super::{Cache, CacheError, NodeId};
+use crate::admission::concurrent::is_variant;
+use crate::admission::config::EngineConfig;
+use crate::admission::resources::{Amount, FrAmounts};
+use crate::admission::workload::{Info, LocalQueueKey, WorkloadKey, predicates};
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+
+fn charge(total: &mut FrAmounts, usage: &FrAmounts, add: bool) {
+    for (fr, amount) in usage.iter() {
+        let signed = if add {
+            amount.value()
+        } else {
+            amount.value().saturating_neg()
+        };
+        total.add(fr, Amount::new(signed));
+    }
+}
+
+fn step(count: &mut usize, add: bool) {
+    *count = if add {
+        *count + 1
+    } else {
+        count.saturating_sub(1)
+    };
+}
+
+impl Cache {
+    /// Counts a workload that holds quota, in its newest version; one that no longer holds any is
+    /// taken out. True when it is counted now.
+    ///
+    /// # Errors
+    /// When the ClusterQueue it is admitted to is not there.
+    pub fn upsert_workload(
+        &mut self,
+        wl: &Arc<Workload>,
+        config: &EngineConfig,
+    ) -> Result<bool, CacheError> {
+        let admission = wl.status.admission.as_ref();
+        if config.gates.concurrent_admission && !is_variant(wl) {
+            let queue = admission.and_then(|a| self.cluster_queue(&a.cluster_queue));
+            if queue.is_some_and(|q| q.concurrent_admission.is_some()) {
+                return Ok(false);
+            }
+        }
+        let key = predicates::key(wl);
+        let Some(admission) = admission.filter(|_| predicates::has_active_quota_reservation(wl))
+        else {
+            if let Some(name) = self.assigned.remove(&key) {
+                self.remove_member(&name, &key);
+            }
+            return Ok(false);
+        };
+        let node = self
+            .node_of(&admission.cluster_queue)
+            .ok_or(CacheError::ClusterQueueNotFound)?;
+        if let Some(old) = self.assigned.get(&key).cloned()
+            && *old != *admission.cluster_queue
+        {
+            self.remove_member(&old, &key);
+        }
+        let name = self.forest[node].name.clone();
+        self.assigned.insert(key, name);
+        self.add_member(node, Info::new(wl.clone(), config), config);
+        Ok(true)
+    }
+
+    /// Takes a workload out, if it is counted.
+    ///
+    /// # Errors
+    /// When the ClusterQueue it was counted in is gone.
+    pub fn delete_workload(&mut self, key: &WorkloadKey) -> Result<(), CacheError> {
+        let Some(name) = self.assigned.get(key).cloned() else {
+            return Ok(());
+        };
+        if !self.queues.contains_key(&name) {
+            return Err(CacheError::ClusterQueueNotFound);
+        }
+        self.remove_member(&name, key);
+        self.assigned.remove(key);
+        Ok(())
+    }
+
+    /// Counts a workload in a ClusterQueue, replacing an earlier version of it.
+    pub(crate) fn add_member(&mut self, node: NodeId, info: Info, config: &EngineConfig) {
+        let name = self.forest[node].name.clone();
+        self.remove_member(&name, &info.key);
+        let key = info.key.clone();
+        let ready = info.obj.is_true(c::PODS_READY);
+        let mut workload = CachedWorkload::new(Arc::new(info), node, &mut self.forest.frs);
+        let Some(queue) = self.queue_mut(node) else {
+            return;
+        };
+        workload.position = queue.members.len();
+        let idx = self.workloads.insert(workload);
+        let Some(queue) = self.queue_mut(node) else {
+            return;
+        };
+        queue.members.push(idx);
+        queue.by_key.insert(key.clone(), idx);
+        if config.block_admission_until_pods_ready && !ready {
+            queue.not_ready.insert(key);
+        }
+        self.charge_member(idx, true);
+    }
+
+    fn remove_member(&mut self, queue: &str, key: &WorkloadKey) {
+        let Some(node) = self.node_of(queue) else {
+            return;
+        };
+        let Some(idx) = self.queue(node).and_then(|q| q.member(key)) else {
+            return;
+        };
+        self.charge_member(idx, false);
+        // Less is used than before, so that more may fit.
+        self.forest[node].generation += 1;
+        let Some(gone) = self.workloads.remove(idx) else {
+            return;
+        };
+        let Some(queue) = self.queue_mut(node) else {
+            return;
+        };
+        queue.by_key.remove(key);
+        queue.not_ready.remove(key);
+        queue.members.swap_remove(gone.position);
+        if let Some(&moved) = queue.members.get(gone.position)
+            && let Some(workload) = self.workloads.get_mut(moved)
+        {
+            workload.position = gone.position;
+        }
+    }
+
+    /// Adds a member's usage to, or removes it from, its ClusterQueue, cohorts and LocalQueue.
+    fn charge_member(&mut self, idx: WlIdx, add: bool) {
+        let Some(workload) = self.workloads.get(idx) else {
+            return;
+        };
+        let (node, admitted) = (workload.queue, workload.admitted);
+        let usage = workload.usage.clone();
+        let local_queue = workload.info.local_queue.clone();
+        for (fr, amount) in usage.iter() {
+            if add {
+                self.forest.add_usage(node, fr, amount);
+            } else {
+                self.forest.remove_usage(node, fr, amount);
+            }
+        }
+        let Some(queue) = self.queue_mut(node) else {
+            return;
+        };
+        if admitted {
+            charge(&mut queue.admitted_usage, &usage, add);
+            step(&mut queue.admitted_workloads, add);
+        }
+        if let Some(lq) = queue.local_queues.get_mut(&local_queue) {
+            charge(&mut lq.reserved, &usage, add);
+            step(&mut lq.reserving_workloads, add);
+            if admitted {
+                charge(&mut lq.admitted, &usage, add);
+                step(&mut lq.admitted_workloads, add);
+            }
+        }
+    }
+
+    /// Counts for a LocalQueue of a ClusterQueue from now on, members it already has included.
+    ///
+    /// # Errors
+    /// When it is counted for already. Nothing happens when the ClusterQueue is not there.
+    pub fn add_local_queue(&mut self, queue: &str, key: &LocalQueueKey) -> Result<(), CacheError> {
+        let Some(node) = self.node_of(queue) else {
+            return Ok(());
+        };
+        let Some(queue) = self.queue(node) else {
+            return Ok(());
+        };
+        if queue.local_queues.contains_key(key) {
+            return Err(CacheError::LocalQueueExists);
+        }
+        let mut usage = LocalQueueUsage::default();
+        for workload in queue
+            .members
+            .iter()
+            .filter_map(|&idx| self.workloads.get(idx))
+        {
+            if workload.info.local_queue == *key {
+                charge(&mut usage.reserved, &workload.usage, true);
+                usage.reserving_workloads += 1;
+                if workload.admitted {
+                    charge(&mut usage.admitted, &workload.usage, true);
+                    usage.admitted_workloads += 1;
+                }
+            }
+        }
+        if let Some(queue) = self.queue_mut(node) {
+            queue.local_queues.insert(key.clone(), usage);
+        }
+        Ok(())
+    }
+
+    /// Counts no longer for a LocalQueue of a ClusterQueue.
+    pub fn delete_local_queue(&mut self, queue: &str, key: &LocalQueueKey) {
+        if let Some(node) = self.node_of(queue)
+            && let Some(queue) = self.queue_mut(node)
+        {
+            queue.local_queues.remove(key);
+        }
+    }
+
+    /// Whether a workload is counted in a ClusterQueue.
+    pub fn is_added(&self, queue: &str, key: &WorkloadKey) -> bool {
+        self.cluster_queue(queue)
+            .is_some_and(|q| q.by_key.contains_key(key))
+    }
+
+    /// Whether the pods of all workloads counted are ready. True when that is not watched.
+    pub fn all_pods_ready(&self) -> bool {
+        self.cluster_queues().all(|q| q.not_ready.is_empty())
+    }
+}

@@ -1,0 +1,118 @@
+//! The cache: who holds how much of what. ClusterQueues and cohorts with their quota, flavors,
+//! checks, and the workloads that hold quota.
+//!
+//! Must not know of pending workloads.
+
+mod cluster_queue;
+mod drs;
+mod edit;
+mod forest;
+mod lists;
+mod local_queue;
+mod members;
+mod node;
+mod policy;
+mod readiness;
+mod report;
+mod workloads;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+pub use cluster_queue::{
+    AdmissionChecks, ClusterQueue, ConcurrentAdmission, Fungibility, QueueStatus, ResourceGroup,
+    admission_checks,
+};
+pub use drs::{Drs, Share};
+pub use edit::CacheError;
+pub use forest::{CohortHasCycle, Forest, Node, NodeId, NodeKind};
+pub use local_queue::LocalQueueUsage;
+pub use node::{Quota, ResourceNode};
+pub use policy::{BorrowWithinCohort, Policy, Preemption};
+pub use readiness::{CheckInfo, Readiness};
+pub use report::{ClusterQueueUsage, LocalQueueReport};
+pub use workloads::{CachedWorkload, WlIdx, usage_of};
+
+use super::resources::FlavorName;
+use super::workload::WorkloadKey;
+use crate::api::v1beta2::ResourceFlavor;
+
+/// Who holds how much of what.
+#[derive(Clone, Debug, Default)]
+pub struct Cache {
+    /// Quota and usage.
+    pub forest: Forest,
+    queues: BTreeMap<Arc<str>, NodeId>,
+    by_node: Vec<Option<Box<ClusterQueue>>>,
+    flavors: BTreeMap<FlavorName, Arc<ResourceFlavor>>,
+    checks: BTreeMap<String, CheckInfo>,
+    topologies: BTreeSet<String>,
+    workloads: workloads::Workloads,
+    /// The ClusterQueue each workload was last counted in, as long as it holds quota.
+    assigned: HashMap<WorkloadKey, Arc<str>>,
+}
+
+impl Cache {
+    /// A ClusterQueue by name.
+    pub fn cluster_queue(&self, name: &str) -> Option<&ClusterQueue> {
+        self.queue(*self.queues.get(name)?)
+    }
+
+    /// The ClusterQueue behind a node.
+    pub fn queue(&self, node: NodeId) -> Option<&ClusterQueue> {
+        self.by_node.get(node.index())?.as_deref()
+    }
+
+    fn queue_mut(&mut self, node: NodeId) -> Option<&mut ClusterQueue> {
+        self.by_node.get_mut(node.index())?.as_deref_mut()
+    }
+
+    /// All ClusterQueues, by name.
+    pub fn cluster_queues(&self) -> impl Iterator<Item = &ClusterQueue> {
+        self.queues.values().filter_map(|&node| self.queue(node))
+    }
+
+    /// The node of a ClusterQueue.
+    pub fn node_of(&self, name: &str) -> Option<NodeId> {
+        self.queues.get(name).copied()
+    }
+
+    /// A flavor by name.
+    pub fn flavor(&self, name: &str) -> Option<&Arc<ResourceFlavor>> {
+        self.flavors.get(name)
+    }
+
+    /// All flavors.
+    pub fn flavors(&self) -> &BTreeMap<FlavorName, Arc<ResourceFlavor>> {
+        &self.flavors
+    }
+
+    /// An admission check by name.
+    pub fn check(&self, name: &str) -> Option<&CheckInfo> {
+        self.checks.get(name)
+    }
+
+    /// A workload that holds quota.
+    pub fn workload(&self, idx: WlIdx) -> Option<&CachedWorkload> {
+        self.workloads.get(idx)
+    }
+
+    /// A workload that holds quota, to mark it.
+    pub fn workload_mut(&mut self, idx: WlIdx) -> Option<&mut CachedWorkload> {
+        self.workloads.get_mut(idx)
+    }
+
+    /// A workload that holds quota, by key, wherever it holds it.
+    pub fn workload_by_key(&self, key: &WorkloadKey) -> Option<&CachedWorkload> {
+        let queue = self.cluster_queue(self.assigned.get(key)?)?;
+        self.workload(queue.member(key)?)
+    }
+
+    /// Whether the topology of a TAS flavor is there.
+    pub fn has_topology(&self, flavor: &str) -> bool {
+        self.flavors
+            .get(flavor)
+            .and_then(|f| f.spec.topology_name.as_ref())
+            .is_some_and(|t| self.topologies.contains(t))
+    }
+}

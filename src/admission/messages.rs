@@ -1,0 +1,41 @@
+//! Lengths of texts that go into conditions and Events.
+
+/// The longest message of a condition, in bytes.
+const CONDITION_LIMIT: usize = 32 * 1024;
+/// The longest message of an Event, in bytes.
+const EVENT_LIMIT: usize = 1024;
+
+/// A message cut to what a condition may hold.
+pub fn truncate_condition(message: String) -> String {
+    truncate(message, CONDITION_LIMIT)
+}
+
+/// A message cut to what an Event may hold.
+pub fn truncate_event(message: String) -> String {
+    truncate(message, EVENT_LIMIT)
+}
+
+fn truncate(mut message: String, limit: usize) -> String {
+    const MARK: &str = " ...";
+    if message.len() > limit {
+        let mut end = limit - MARK.len();
+        while !message.is_char_boundary(end) {
+            end -= 1;
+        }
+        message.truncate(end);
+        message.push_str(MARK);
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_at_a_character() {
+        assert_eq!(truncate_event("short".to_owned()), "short");
+        let long = truncate_event("ä".repeat(600));
+        assert!(long.len() <= 1024 && long.ends_with(" ..."));
+    }
+}

@@ -1,0 +1,524 @@
+//! [`Queues`]: LocalQueues with their workloads, and the pending workloads of each ClusterQueue.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
+
+use super::pending::{OrderContext, Pending};
+use super::reason::{QuotaReservedReason, RequeueReason};
+use super::second_pass::SecondPass;
+use crate::admission::cache::Forest;
+use crate::admission::cache::NodeId;
+use crate::admission::concurrent;
+use crate::admission::workload::{
+    DraRequests, Info, LocalQueueKey, WorkloadKey, adjust_resources, predicates,
+};
+use crate::admission::world::World;
+use crate::api::v1beta2::{ClusterQueue, Workload};
+
+/// Requests to retry parked workloads are gathered this long.
+const FLUSH_DELAY: SignedDuration = SignedDuration::from_secs(1);
+
+/// Why a workload could not be queued, or a queue not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum QueueError {
+    /// The LocalQueue is not there, or stopped.
+    #[error("localQueue doesn't exist or inactive")]
+    LocalQueueDoesNotExistOrInactive,
+    /// The ClusterQueue is not there.
+    #[error("clusterQueue doesn't exist")]
+    ClusterQueueDoesNotExist,
+    /// The ClusterQueue is there already.
+    #[error("clusterQueue already exists")]
+    ClusterQueueAlreadyExists,
+    /// The LocalQueue is there already.
+    #[error("queue already exists")]
+    LocalQueueAlreadyExists,
+    /// The workload is not to be queued in its state.
+    #[error("workload is inadmissible and can't be added to a LocalQueue")]
+    WorkloadIsInadmissible,
+}
+
+/// Whose parked workloads are to be retried.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlushTarget {
+    /// A ClusterQueue without a cohort.
+    ClusterQueue(Arc<str>),
+    /// All ClusterQueues below the cohort with this name, a root.
+    Cohort(Arc<str>),
+}
+
+/// A LocalQueue with its pending workloads.
+#[derive(Clone, Debug)]
+pub struct LocalQueueState {
+    /// The ClusterQueue it belongs to.
+    pub cluster_queue: Arc<str>,
+    /// Its weight in admission fair sharing.
+    pub weight: f64,
+    items: BTreeMap<WorkloadKey, Arc<Info>>,
+}
+
+impl LocalQueueState {
+    /// How many workloads are pending.
+    pub fn pending(&self) -> usize {
+        self.items.len()
+    }
+}
+
+/// A workload taken from the front of a queue.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The workload, with the ClusterQueue it was taken from.
+    pub info: Info,
+    /// Whether its preemptions are in progress.
+    pub is_preemptor: bool,
+}
+
+/// All queues.
+#[derive(Clone, Debug, Default)]
+pub struct Queues {
+    local_queues: BTreeMap<LocalQueueKey, LocalQueueState>,
+    pending: BTreeMap<Arc<str>, Pending>,
+    /// The LocalQueue of each workload for as long as it exists, running or not.
+    assigned: HashMap<WorkloadKey, LocalQueueKey>,
+    flushes: BTreeMap<FlushTarget, Timestamp>,
+    /// Workloads that hold quota and need another look.
+    pub second_pass: SecondPass,
+}
+
+/// ClusterQueues.
+impl Queues {
+    /// Adds a ClusterQueue, with the workloads of the LocalQueues that were there before it.
+    ///
+    /// # Errors
+    /// When it is there already.
+    pub fn add_cluster_queue(
+        &mut self,
+        cq: &ClusterQueue,
+        ctx: OrderContext<'_>,
+    ) -> Result<(), QueueError> {
+        let name = cq.metadata.name.as_deref().unwrap_or_default();
+        if self.pending.contains_key(name) {
+            return Err(QueueError::ClusterQueueAlreadyExists);
+        }
+        let mut pending = Pending::new();
+        pending.read(&cq.spec, ctx.config, true);
+        for (key, queue) in self
+            .local_queues
+            .iter()
+            .filter(|(_, q)| &*q.cluster_queue == name)
+        {
+            pending.set_weight(key, queue.weight, ctx);
+            add_from_local_queue(&mut pending, queue, ctx);
+        }
+        self.pending.insert(name.into(), pending);
+        Ok(())
+    }
+
+    /// Reads a changed ClusterQueue.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn update_cluster_queue(
+        &mut self,
+        cq: &ClusterQueue,
+        ctx: OrderContext<'_>,
+    ) -> Result<(), QueueError> {
+        let name = cq.metadata.name.as_deref().unwrap_or_default();
+        let pending = self
+            .pending
+            .get_mut(name)
+            .ok_or(QueueError::ClusterQueueDoesNotExist)?;
+        pending.read(&cq.spec, ctx.config, false);
+        Ok(())
+    }
+
+    /// Removes a ClusterQueue; its workloads stay with their LocalQueues.
+    pub fn delete_cluster_queue(&mut self, name: &str) {
+        self.pending.remove(name);
+    }
+
+    /// The pending workloads of a ClusterQueue.
+    pub fn pending(&self, queue: &str) -> Option<&Pending> {
+        self.pending.get(queue)
+    }
+
+    /// The pending workloads of a ClusterQueue, to change.
+    pub fn pending_mut(&mut self, queue: &str) -> Option<&mut Pending> {
+        self.pending.get_mut(queue)
+    }
+
+    /// The names of all ClusterQueues.
+    pub fn cluster_queues(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.pending.keys()
+    }
+
+    /// Restores the order of a ClusterQueue after the usage of its LocalQueues changed.
+    pub fn rebuild(&mut self, queue: &str, ctx: OrderContext<'_>) {
+        if let Some(pending) = self.pending.get_mut(queue) {
+            pending.rebuild(ctx);
+        }
+    }
+}
+
+fn add_from_local_queue(
+    pending: &mut Pending,
+    queue: &LocalQueueState,
+    ctx: OrderContext<'_>,
+) -> bool {
+    let mut added = false;
+    for info in queue.items.values() {
+        if ctx.config.gates.concurrent_admission && concurrent::is_parent(&info.obj) {
+            continue;
+        }
+        // One that is parked stays so; retrying it is for those who know about its backoff.
+        added |= pending.push_active_if_not_present(info.clone(), ctx);
+    }
+    added
+}
+
+/// LocalQueues.
+impl Queues {
+    /// Adds a LocalQueue with the workloads that name it, as last seen.
+    ///
+    /// # Errors
+    /// When it is there already.
+    pub fn add_local_queue<'a>(
+        &mut self,
+        key: &LocalQueueKey,
+        cluster_queue: &str,
+        weight: f64,
+        workloads: impl Iterator<Item = &'a Arc<Workload>>,
+        world: &World,
+        ctx: OrderContext<'_>,
+    ) -> Result<(), QueueError> {
+        if self.local_queues.contains_key(key) {
+            return Err(QueueError::LocalQueueAlreadyExists);
+        }
+        if let Some(pending) = self.pending.get_mut(cluster_queue) {
+            pending.set_weight(key, weight, ctx);
+        }
+        let mut queue = LocalQueueState {
+            cluster_queue: cluster_queue.into(),
+            weight,
+            items: BTreeMap::new(),
+        };
+        for wl in workloads {
+            let wl_key = predicates::key(wl);
+            self.assigned.insert(wl_key.clone(), key.clone());
+            if predicates::is_admissible(wl, &ctx.config.gates) {
+                let info = Info::new(adjust_resources(wl, world), ctx.config);
+                queue.items.insert(wl_key, Arc::new(info));
+            }
+        }
+        if let Some(pending) = self.pending.get_mut(cluster_queue) {
+            add_from_local_queue(pending, &queue, ctx);
+        }
+        self.local_queues.insert(key.clone(), queue);
+        Ok(())
+    }
+
+    /// Reads a changed LocalQueue: it may move to another ClusterQueue or weigh differently.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn update_local_queue(
+        &mut self,
+        key: &LocalQueueKey,
+        cluster_queue: &str,
+        weight: f64,
+        ctx: OrderContext<'_>,
+    ) -> Result<(), QueueError> {
+        let queue = self
+            .local_queues
+            .get_mut(key)
+            .ok_or(QueueError::LocalQueueDoesNotExistOrInactive)?;
+        queue.weight = weight;
+        if &*queue.cluster_queue != cluster_queue {
+            if let Some(old) = self.pending.get_mut(&queue.cluster_queue) {
+                queue.items.keys().for_each(|wl| old.delete(wl, ctx));
+                old.remove_weight(key);
+            }
+            queue.cluster_queue = cluster_queue.into();
+            if let Some(new) = self.pending.get_mut(cluster_queue) {
+                new.set_weight(key, weight, ctx);
+                add_from_local_queue(new, queue, ctx);
+            }
+        }
+        if let Some(pending) = self.pending.get_mut(cluster_queue) {
+            pending.set_weight(key, weight, ctx);
+        }
+        Ok(())
+    }
+
+    /// Removes a LocalQueue with its pending workloads.
+    pub fn delete_local_queue(&mut self, key: &LocalQueueKey, ctx: OrderContext<'_>) {
+        let Some(queue) = self.local_queues.remove(key) else {
+            return;
+        };
+        if let Some(pending) = self.pending.get_mut(&queue.cluster_queue) {
+            queue.items.keys().for_each(|wl| pending.delete(wl, ctx));
+            pending.remove_weight(key);
+        }
+    }
+
+    /// A LocalQueue.
+    pub fn local_queue(&self, key: &LocalQueueKey) -> Option<&LocalQueueState> {
+        self.local_queues.get(key)
+    }
+
+    /// The ClusterQueue behind a LocalQueue, and whether it is there; none when the LocalQueue is
+    /// not.
+    pub fn cluster_queue_of(&self, key: &LocalQueueKey) -> Option<(&Arc<str>, bool)> {
+        let queue = self.local_queues.get(key)?;
+        Some((
+            &queue.cluster_queue,
+            self.pending.contains_key(&queue.cluster_queue),
+        ))
+    }
+}
+
+/// Workloads.
+impl Queues {
+    /// Whether a workload only stands for its variants.
+    pub fn is_concurrent_admission_parent(&self, wl: &Workload, ctx: OrderContext<'_>) -> bool {
+        if !ctx.config.gates.concurrent_admission || concurrent::is_variant(wl) {
+            return false;
+        }
+        let queue = self.cluster_queue_of(&predicates::local_queue_key(wl));
+        let pending = queue.and_then(|(name, _)| self.pending.get(name));
+        pending.is_some_and(Pending::has_concurrent_admission)
+    }
+
+    /// Queues a workload with effective requests, or takes in its newest version.
+    ///
+    /// # Errors
+    /// When it is not to be queued, or its queue is not there.
+    pub fn add_or_update_workload(
+        &mut self,
+        wl: &Arc<Workload>,
+        dra: Option<&DraRequests>,
+        ctx: OrderContext<'_>,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
+        if self.is_concurrent_admission_parent(wl, ctx) {
+            return Ok(());
+        }
+        if !predicates::is_admissible(wl, &ctx.config.gates) {
+            return Err(QueueError::WorkloadIsInadmissible);
+        }
+        let key = predicates::key(wl);
+        let queue_key = predicates::local_queue_key(wl);
+        if self.assigned.get(&key).is_some_and(|q| *q != queue_key) {
+            self.delete_and_forget_workload(&key, ctx);
+        }
+        let queue = self
+            .local_queues
+            .get_mut(&queue_key)
+            .ok_or(QueueError::LocalQueueDoesNotExistOrInactive)?;
+        let mut info = Info::with_dra(wl.clone(), ctx.config, dra);
+        let pending = self.pending.get_mut(&queue.cluster_queue);
+        if ctx.config.gates.flavor_fungibility_preserve_scan_progress {
+            let tracked = pending.as_ref().and_then(|p| p.get(&key));
+            let progress = tracked.and_then(|t| t.last_assignment.as_ref());
+            info.last_assignment = progress
+                .filter(|p| p.matches_shape(&info.scheduling_hash))
+                .cloned();
+        }
+        let info = Arc::new(info);
+        self.assigned.insert(key.clone(), queue_key);
+        queue.items.insert(key, info.clone());
+        let pending = pending.ok_or(QueueError::ClusterQueueDoesNotExist)?;
+        pending.push_or_update(info, ctx, now);
+        Ok(())
+    }
+
+    /// Puts a workload back that was not admitted, in its newest version `latest` if it still
+    /// exists. True when it was put somewhere it was not.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of it decides where the workload goes"
+    )]
+    pub fn requeue_workload(
+        &mut self,
+        info: &Info,
+        latest: Option<&Arc<Workload>>,
+        reason: RequeueReason,
+        quota_reserved_reason: Option<QuotaReservedReason>,
+        world: &World,
+        ctx: OrderContext<'_>,
+        now: Timestamp,
+    ) -> bool {
+        let latest = latest.filter(|wl| predicates::is_admissible(wl, &ctx.config.gates));
+        let Some(latest) = latest else { return false };
+        let queue_key = predicates::local_queue_key(latest);
+        let Some(queue) = self.local_queues.get_mut(&queue_key) else {
+            return false;
+        };
+        let info = Arc::new(info.updated(adjust_resources(latest, world), ctx.config));
+        self.assigned.insert(info.key.clone(), queue_key);
+        queue.items.insert(info.key.clone(), info.clone());
+        let Some(pending) = self.pending.get_mut(&queue.cluster_queue) else {
+            return false;
+        };
+        pending.requeue_if_not_present(info, reason, quota_reserved_reason, ctx, now)
+    }
+
+    /// Takes a workload out of the queues.
+    pub fn delete_workload(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
+        let queue = self
+            .assigned
+            .get(key)
+            .and_then(|q| self.local_queues.get_mut(q));
+        let Some(queue) = queue else { return };
+        queue.items.remove(key);
+        if let Some(pending) = self.pending.get_mut(&queue.cluster_queue) {
+            pending.delete(key, ctx);
+        }
+        self.second_pass.delete(key);
+    }
+
+    /// Takes a workload out of the queues and forgets which was its own.
+    pub fn delete_and_forget_workload(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
+        self.delete_workload(key, ctx);
+        self.assigned.remove(key);
+    }
+
+    /// The ClusterQueue whose quota matters to a workload, running or not, by the LocalQueue it
+    /// was last seen in.
+    pub fn associated_cluster_queue(&self, key: &WorkloadKey) -> Option<&Arc<str>> {
+        let queue = self.local_queues.get(self.assigned.get(key)?)?;
+        self.pending
+            .contains_key(&queue.cluster_queue)
+            .then_some(&queue.cluster_queue)
+    }
+
+    /// Takes the next workload of every ClusterQueue that is active, after all that need another
+    /// look.
+    pub fn heads(&mut self, active: impl Fn(&str) -> bool, ctx: OrderContext<'_>) -> Vec<Head> {
+        let mut heads: Vec<Head> = self
+            .second_pass
+            .take_ready()
+            .into_iter()
+            .map(|info| Head {
+                info: Info::clone(&info),
+                is_preemptor: false,
+            })
+            .collect();
+        for (name, pending) in &mut self.pending {
+            if !active(name) {
+                continue;
+            }
+            let Some(popped) = pending.pop(ctx) else {
+                continue;
+            };
+            let is_preemptor = pending.is_preemptor(&popped);
+            let mut info = Info::clone(&popped);
+            info.cluster_queue = name.clone();
+            let queue = self
+                .assigned
+                .get(&info.key)
+                .and_then(|q| self.local_queues.get_mut(q));
+            if let Some(queue) = queue {
+                queue.items.remove(&info.key);
+            }
+            heads.push(Head { info, is_preemptor });
+        }
+        heads
+    }
+
+    /// Whether there is a workload to take: one that needs another look, or one in the heap of a
+    /// ClusterQueue that is active.
+    pub fn has_heads(&self, active: impl Fn(&str) -> bool) -> bool {
+        self.second_pass.has_ready()
+            || self
+                .pending
+                .iter()
+                .any(|(name, p)| !p.is_idle() && active(name))
+    }
+}
+
+/// Retrying parked workloads.
+impl Queues {
+    /// Asks for the parked workloads of these ClusterQueues, and of all in their cohorts, to be
+    /// retried a little later. Cohorts in a cycle are left alone.
+    pub fn request_flush<'a>(
+        &mut self,
+        queues: impl IntoIterator<Item = &'a Arc<str>>,
+        node_of: impl Fn(&str) -> Option<NodeId>,
+        forest: &Forest,
+        now: Timestamp,
+    ) {
+        for name in queues {
+            if !self.pending.contains_key(name) {
+                continue;
+            }
+            let Some(node) = node_of(name) else { continue };
+            let target = match forest.parent(node) {
+                None => FlushTarget::ClusterQueue(name.clone()),
+                Some(_) if forest.has_cycle(node) => continue,
+                Some(_) => FlushTarget::Cohort(forest[forest.root(node)].name.clone()),
+            };
+            self.request_flush_of(target, now);
+        }
+    }
+
+    /// Asks for parked workloads to be retried a little later. A request that is waiting already
+    /// is not put off.
+    pub fn request_flush_of(&mut self, target: FlushTarget, now: Timestamp) {
+        let due = now.saturating_add(FLUSH_DELAY).unwrap_or(Timestamp::MAX);
+        let at = self.flushes.entry(target).or_insert(due);
+        *at = (*at).min(due);
+    }
+
+    /// When the next request is due.
+    pub fn next_flush(&self) -> Option<Timestamp> {
+        self.flushes.values().min().copied()
+    }
+
+    /// The requests that are due, taken.
+    pub fn take_due_flushes(&mut self, now: Timestamp) -> Vec<FlushTarget> {
+        let due: Vec<FlushTarget> = self
+            .flushes
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(t, _)| t.clone())
+            .collect();
+        due.iter().for_each(|t| {
+            self.flushes.remove(t);
+        });
+        due
+    }
+
+    /// Retries parked workloads; gives how many moved to the heaps.
+    pub fn flush(
+        &mut self,
+        target: &FlushTarget,
+        forest: &Forest,
+        world: &World,
+        ctx: OrderContext<'_>,
+        now: Timestamp,
+    ) -> usize {
+        let names: BTreeSet<Arc<str>> = match target {
+            FlushTarget::ClusterQueue(name) => [name.clone()].into(),
+            FlushTarget::Cohort(name) => match forest.cohort(name) {
+                Some(root) if !forest.has_cycle(root) => forest
+                    .subtree_queues(root)
+                    .iter()
+                    .map(|&q| forest[q].name.clone())
+                    .collect(),
+                _ => return 0,
+            },
+        };
+        let queues = names.iter();
+        let mut moved = 0;
+        for name in queues {
+            if let Some(pending) = self.pending.get_mut(name) {
+                moved += pending.flush(world, ctx, now);
+            }
+        }
+        moved
+    }
+}
