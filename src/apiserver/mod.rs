@@ -11,6 +11,7 @@ pub mod hooks;
 pub mod http;
 pub mod kind;
 pub mod kinds;
+pub mod managed;
 mod metrics;
 pub mod patch;
 pub mod protobuf;

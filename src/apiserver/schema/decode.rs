@@ -85,6 +85,9 @@ fn unset(field: &Field) -> Option<Value> {
 
 /// Whether Go leaves the field out although it has been given this (settled) value.
 fn omitted(field: &Field, value: &Value) -> bool {
+    if field.name == "managedFields" && value.is_array() {
+        return false; // an empty list asks for ownership to be forgotten, see `managed`
+    }
     let empty = match value {
         Value::Null => true,
         _ if field.pointer => false,

@@ -1,0 +1,232 @@
+//! Between values and sets of fields: which fields a value has, and a value without some fields.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::apiserver::schema::{ListShape, Schema};
+
+use super::atom::{Atom, Fields, atom};
+use super::element;
+use super::set::{self, FieldSet};
+
+/// Every field and item the value mentions.
+pub(super) fn of_value(schema: &Schema, value: &Value) -> FieldSet {
+    let mut node = Value::Object(Map::new());
+    let _ = mention(schema, value, &mut node);
+    FieldSet::trusted(node)
+}
+
+/// Fills `node` with what is below the value; returns whether the value itself is a leaf.
+fn mention(schema: &Schema, value: &Value, node: &mut Value) -> bool {
+    match atom(schema, Some(value)) {
+        Atom::Leaf => true,
+        Atom::Fields(fields) => {
+            for (name, value) in value.as_object().into_iter().flatten() {
+                let mut child = Value::Object(Map::new());
+                let leaf = mention(fields.schema_or_any(name), value, &mut child);
+                let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+                put(
+                    node,
+                    element::field(name),
+                    child,
+                    leaf || empty || !fields.declares(name),
+                );
+            }
+            false
+        }
+        Atom::Items(list) => {
+            mention_items(list, value, node);
+            false
+        }
+    }
+}
+
+fn mention_items(list: &ListShape, value: &Value, node: &mut Value) {
+    let items: Vec<(String, &Value)> = value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| Some((element::item(list, item).ok()?, item)))
+        .collect();
+    let mut seen = HashSet::new();
+    let twice: HashSet<&str> = items
+        .iter()
+        .filter(|(key, _)| !seen.insert(key))
+        .map(|(key, _)| key.as_str())
+        .collect();
+    for (key, item) in &items {
+        let mut child = Value::Object(Map::new());
+        if !twice.contains(key.as_str()) {
+            mention(&list.item, item, &mut child);
+        }
+        put(node, key.clone(), child, true);
+    }
+}
+
+/// Adds a node below another one, unless it is nothing.
+fn put(node: &mut Value, key: String, mut child: Value, member: bool) {
+    let nothing = child.as_object().is_some_and(Map::is_empty);
+    if nothing && !member {
+        return;
+    }
+    if member {
+        set::make_member(&mut child);
+    }
+    if let Value::Object(node) = node {
+        node.insert(key, child);
+    }
+}
+
+/// The set with every named field that has something below it as a member, so that removing it
+/// removes the field and not only what was in it.
+pub(super) fn with_named_fields(schema: &Schema, fields: &FieldSet) -> FieldSet {
+    let mut node = fields.clone().into_value();
+    name_fields(Some(schema), &mut node);
+    FieldSet::trusted(node)
+}
+
+fn name_fields(schema: Option<&Schema>, node: &mut Value) {
+    let shape = schema.map(|s| children_of(s));
+    let Value::Object(map) = node else { return };
+    for (key, child) in map.iter_mut().filter(|(key, _)| *key != ".") {
+        let mut declared = false;
+        let sub = match (&shape, key.strip_prefix("f:")) {
+            (Some(Children::Fields(fields)), Some(name)) => {
+                declared = fields.declares(name);
+                fields.schema(name)
+            }
+            (Some(Children::Items(list)), None) if key.starts_with("k:") => Some(&*list.item),
+            _ => None,
+        };
+        name_fields(sub, child);
+        if declared {
+            set::make_member(child);
+        }
+    }
+}
+
+/// What is below values of a type, whether owned as one or not.
+pub(super) enum Children<'s> {
+    Fields(Fields<'s>),
+    Items(&'s ListShape),
+    None,
+}
+
+pub(super) fn children_of(schema: &Schema) -> Children<'_> {
+    use crate::apiserver::schema::{AnyShape, Shape};
+    match &schema.shape {
+        Shape::Struct(s) => Children::Fields(Fields::Struct(s)),
+        Shape::Map(m) => Children::Fields(Fields::Map(m)),
+        Shape::List(l) => Children::Items(l),
+        Shape::Any(AnyShape::Granular | AnyShape::HiddenSchema) => Children::Fields(Fields::Any),
+        _ => Children::None,
+    }
+}
+
+/// The value without the fields and items of the set. A container that loses everything becomes
+/// null.
+pub(super) fn removed(schema: &Schema, value: &Value, fields: &FieldSet) -> Value {
+    let mut value = value.clone();
+    if !fields.is_empty() {
+        remove(schema, &mut value, &fields.clone().into_value());
+    }
+    value
+}
+
+fn remove(schema: &Schema, value: &mut Value, node: &Value) {
+    match atom(schema, Some(value)) {
+        Atom::Leaf => {
+            if value.is_array() || value.is_object() {
+                *value = Value::Null;
+            }
+        }
+        Atom::Fields(fields) => {
+            let Value::Object(map) = value else { return };
+            for (key, below) in set::below(node) {
+                let Some(name) = key.strip_prefix("f:") else {
+                    continue;
+                };
+                if set::member(below) {
+                    map.remove(name);
+                } else if let Some(child) = map.get_mut(name) {
+                    remove(fields.schema_or_any(name), child, below);
+                }
+            }
+            if map.is_empty() {
+                *value = Value::Null;
+            }
+        }
+        Atom::Items(list) => {
+            let Value::Array(items) = value else { return };
+            items.retain_mut(|item| {
+                let below = element::item(list, item)
+                    .ok()
+                    .and_then(|key| node.get(&key));
+                match below {
+                    Some(below) if set::member(below) => false,
+                    Some(below) => {
+                        remove(&list.item, item, below);
+                        true
+                    }
+                    None => true,
+                }
+            });
+            if items.is_empty() {
+                *value = Value::Null;
+            }
+        }
+    }
+}
+
+/// The set as it would be had it been recorded under today's schema: fields below what is now owned
+/// as one are replaced by that one.
+pub(super) fn reconciled(schema: &Schema, fields: &FieldSet) -> Option<FieldSet> {
+    if !stale(schema, fields.node()) {
+        return None;
+    }
+    let mut node = fields.clone().into_value();
+    collapse(schema, &mut node);
+    Some(FieldSet::trusted(node))
+}
+
+/// The schema below a path element.
+fn below_element<'s>(schema: &'s Schema, key: &str) -> Option<&'s Schema> {
+    match (children_of(schema), key.strip_prefix("f:")) {
+        (Children::Fields(Fields::Any), _) => None,
+        (Children::Fields(fields), Some(name)) => fields.schema(name),
+        (Children::Items(list), None) => Some(&list.item),
+        _ => None,
+    }
+}
+
+/// Whether values of the type are containers owned as one.
+fn owned_as_one(schema: &Schema) -> bool {
+    !matches!(
+        children_of(schema),
+        Children::None | Children::Fields(Fields::Any)
+    ) && matches!(atom(schema, None), Atom::Leaf)
+}
+
+fn stale(schema: &Schema, node: &Map<String, Value>) -> bool {
+    node.iter().any(|(key, child)| match child.as_object() {
+        Some(child) if !child.is_empty() => {
+            below_element(schema, key).is_some_and(|sub| owned_as_one(sub) || stale(sub, child))
+        }
+        _ => false,
+    })
+}
+
+fn collapse(schema: &Schema, node: &mut Value) {
+    let Value::Object(map) = node else { return };
+    for (key, child) in map.iter_mut().filter(|(key, _)| *key != ".") {
+        let Some(sub) = below_element(schema, key) else {
+            continue;
+        };
+        if set::below(child).next().is_some() && owned_as_one(sub) {
+            *child = Value::Object(Map::new());
+        } else {
+            collapse(sub, child);
+        }
+    }
+}
