@@ -9,9 +9,10 @@ use super::call::Call;
 use super::create::{Written, new_object};
 use super::options::WriteOptions;
 use super::view::decoded;
-use super::{meta, namespace};
+use super::{meta, namespace, owners};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::Operation;
+use crate::apiserver::managed;
 use crate::apiserver::status::ApiError;
 use crate::apiserver::store::{CommitError, Draft, Object};
 
@@ -42,6 +43,8 @@ pub(super) async fn change(
                 return Err(call.not_found(name));
             }
             let mut object = transform(None)?;
+            check_name(call, name, &mut object)?;
+            check_absent(call, name, &object)?;
             meta::wipe(&mut object);
             return Ok((new_object(call, options, object).await?, true));
         };
@@ -102,6 +105,7 @@ async fn change_once(
     let insisted = check_version(call, name, &new, present)?;
     meta::dedup_owners(&mut new);
     kind.behaviour.default(&mut new);
+    owners::track(call, options, Some(&old), &mut new);
     let admitting = Admitting {
         call,
         operation: Operation::Update,
@@ -124,6 +128,7 @@ async fn change_once(
         "resourceVersion".into(),
         present.revision().to_string().into(),
     );
+    managed::keep_times(&mut new, &old);
     if new == *old {
         return Ok(Some(Written::Stored(present.clone())));
     }
@@ -153,6 +158,19 @@ async fn change_once(
         Err(CommitError::Stale(_) | CommitError::Missing) => Ok(None),
         Err(CommitError::Exists(_) | CommitError::Closed) => Err(ApiError::no_such_resource()),
     }
+}
+
+/// 409 when the object is meant to be one that exists.
+fn check_absent(call: &Call<'_>, name: &str, object: &Value) -> Result<(), ApiError> {
+    let uid = meta::text(object, "uid");
+    if uid.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+    );
+    let (group, plural) = (&call.path.group, &call.path.resource);
+    Err(ApiError::conflict(group, plural, name, &why))
 }
 
 fn check_name(call: &Call<'_>, name: &str, new: &mut Value) -> Result<(), ApiError> {

@@ -9,7 +9,7 @@ use super::call::Call;
 use super::options::WriteOptions;
 use super::reply::Reply;
 use super::view::decoded;
-use super::{input, meta};
+use super::{input, meta, owners};
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::registry::Served;
 use crate::apiserver::status::ApiError;
@@ -83,6 +83,7 @@ async fn create_once(
     let kind = &call.served.kind;
     kind.behaviour.default(&mut object);
     meta::fill(&mut object, &core.entropy, core.clock.now());
+    owners::track(call, options, None, &mut object);
     let name = meta::text(&object, "name").to_string();
     let admitting = Admitting {
         call,

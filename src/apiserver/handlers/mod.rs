@@ -17,6 +17,7 @@ pub(super) mod meta;
 mod namespace;
 mod nonresource;
 mod options;
+mod owners;
 mod patch;
 mod reply;
 mod review;

@@ -10,10 +10,6 @@ use super::call::Call;
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteOptions {
     pub(super) dry_run: bool,
-    #[expect(
-        dead_code,
-        reason = "ownership of fields is recorded once `managed` is there"
-    )]
     pub(super) manager: String,
     pub(super) validation: FieldValidation,
     pub(super) force: Option<bool>,

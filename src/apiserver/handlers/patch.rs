@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::change::change;
-use super::input;
 use super::options::WriteOptions;
 use super::reply::Reply;
+use super::{input, owners};
 use crate::apiserver::patch::{PatchType, patch as compute};
 use crate::apiserver::schema::Schema;
 use crate::apiserver::schema::decode::{Source, decode};
@@ -26,11 +26,15 @@ pub(super) async fn patch(call: &Call<'_>) -> Result<Reply, ApiError> {
         .served
         .schema()
         .ok_or_else(ApiError::method_not_allowed)?;
+    let apply = call.content_type() == APPLY;
     let transform = |old: Option<&Value>| {
+        if apply {
+            return owners::apply(call, &schema, &options, old);
+        }
         let old = old.ok_or_else(|| call.not_found(&call.path.name))?;
         patched(call, &schema, &options, old)
     };
-    let (written, created) = change(call, &options, &call.path.name, false, &transform).await?;
+    let (written, created) = change(call, &options, &call.path.name, apply, &transform).await?;
     written.show(call, if created { 201 } else { 200 })
 }
 

@@ -1,0 +1,129 @@
+//! Who owns which field after a write, and server-side apply.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::options::WriteOptions;
+use super::patch::APPLY;
+use crate::apiserver::managed::set::FieldSet;
+use crate::apiserver::managed::{self, Versions, Writer, reset_fields};
+use crate::apiserver::patch::FieldValidation;
+use crate::apiserver::schema::Schema;
+use crate::apiserver::schema::decode::{Source, decode};
+use crate::apiserver::schema::json::{self, Parsed};
+use crate::apiserver::status::ApiError;
+
+impl Versions for Call<'_> {
+    fn view(&self, object: &Value, api_version: &str) -> Option<(Value, Arc<Schema>)> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let served = self
+            .core
+            .registry
+            .find(group, version, &self.path.resource)?;
+        let mut object = object.clone();
+        object["apiVersion"] = api_version.into();
+        Some((object, served.schema()?))
+    }
+}
+
+/// Records in `new` who owns what after a create or update. An apply has done so already.
+pub(super) fn track(
+    call: &Call<'_>,
+    options: &WriteOptions,
+    live: Option<&Value>,
+    new: &mut Value,
+) {
+    if call.content_type() == APPLY {
+        return;
+    }
+    if let Some(schema) = call.served.schema() {
+        let reset = reset(call, &schema);
+        managed::update(&writer(call, options, &schema, &reset), live, new);
+    }
+}
+
+/// What the configuration in the body makes of an object.
+pub(super) fn apply(
+    call: &Call<'_>,
+    schema: &Schema,
+    options: &WriteOptions,
+    live: Option<&Value>,
+) -> Result<Value, ApiError> {
+    let Parsed {
+        value: config,
+        duplicates,
+    } = json::parse_yaml(&call.incoming.body)
+        .map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    if !config.is_object() {
+        return Err(ApiError::bad_request("error decoding YAML: not an object"));
+    }
+    let reset = reset(call, schema);
+    let writer = writer(call, options, schema, &reset);
+    let force = options.force.unwrap_or(false);
+    let mut object = managed::apply(&writer, live, &config, force)?.object;
+    for path in &duplicates {
+        let text = format!("duplicate field {path:?}");
+        match options.validation {
+            FieldValidation::Strict => {
+                let text = format!("error strict decoding YAML: {text}");
+                return Err(ApiError::bad_request(text));
+            }
+            FieldValidation::Warn => call.warn(text),
+            FieldValidation::Ignore => {}
+        }
+    }
+    decode(schema, &mut object, Source::Unstructured).map_err(|why| {
+        let kind = format!(
+            "{}, Kind={}",
+            call.served.api_version, call.served.kind.kind
+        );
+        let (namespace, name) = (call.namespace(), &call.path.name);
+        ApiError::new(
+            500,
+            "",
+            format!(
+                "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
+                 unable to convert unstructured object to {kind}: {why}"
+            ),
+        )
+    })?;
+    Ok(object)
+}
+
+fn writer<'a>(
+    call: &'a Call<'a>,
+    options: &'a WriteOptions,
+    schema: &'a Schema,
+    reset: &'a FieldSet,
+) -> Writer<'a> {
+    Writer {
+        manager: &options.manager,
+        api_version: &call.served.api_version,
+        kind: &call.served.kind.kind,
+        subresource: &call.path.subresource,
+        schema,
+        versions: call,
+        reset,
+        now: call.core.clock.now(),
+    }
+}
+
+/// The fields this way of writing never changes.
+fn reset(call: &Call<'_>, schema: &Schema) -> FieldSet {
+    let kind = &call.served.kind;
+    let custom = schema.name.is_empty();
+    match (call.path.subresource.as_str(), &*kind.group, &*kind.kind) {
+        ("status", ..) if custom => reset_fields(&[&["metadata"], &["spec"]]),
+        ("status", "apps", _) => reset_fields(&[&["spec"], &["metadata", "labels"]]),
+        ("status", "", "Pod") => reset_fields(&[
+            &["spec"],
+            &["metadata", "deletionTimestamp"],
+            &["metadata", "ownerReferences"],
+        ]),
+        ("status", ..) => reset_fields(&[&["spec"]]),
+        _ if kind.subresource("status").is_some() => reset_fields(&[&["status"]]),
+        _ => FieldSet::default(),
+    }
+}
