@@ -6,10 +6,15 @@
 #[macro_use]
 mod wire;
 
+pub mod config;
 pub mod constants;
 pub mod convert;
 pub mod crds;
+pub mod defaults;
+pub mod field;
+pub mod names;
 pub mod provisioning;
 pub mod quantity;
 mod schema;
 pub mod v1beta2;
+pub mod validation;

@@ -1,0 +1,240 @@
+//! Rules of Kubernetes' own that Kueue's objects share: labels, annotations, selectors, conditions,
+//! tolerations, quantities.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Toleration;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    Condition, LabelSelector, LabelSelectorRequirement,
+};
+
+use crate::api::field::{FieldError, FieldErrors, Path};
+use crate::api::names;
+use crate::api::quantity::Quantity;
+
+/// What Kubernetes says of a number that must not be negative.
+pub const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
+
+/// What Kubernetes says of a field that cannot be changed.
+pub const IMMUTABLE: &str = "field is immutable";
+
+const MAX_ANNOTATIONS: usize = 256 * 1024;
+
+/// A label key.
+pub fn label_name(name: &str, path: &Path) -> FieldErrors {
+    names::label_key(name)
+        .into_iter()
+        .map(|e| FieldError::invalid(path, name, e))
+        .collect()
+}
+
+/// Labels, or a node selector.
+pub fn labels<'a>(
+    labels: impl IntoIterator<Item = (&'a String, &'a String)>,
+    path: &Path,
+) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    for (key, value) in labels {
+        errors.extend(label_name(key, path));
+        let of_value = names::label_value(value);
+        errors.extend(
+            of_value
+                .into_iter()
+                .map(|e| FieldError::invalid(path, value, e)),
+        );
+    }
+    errors
+}
+
+/// Annotations.
+pub fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    for key in annotations.keys() {
+        // Case does not matter in annotation keys.
+        let of_key = names::label_key(&key.to_lowercase());
+        errors.extend(
+            of_key
+                .into_iter()
+                .map(|e| FieldError::invalid(path, key, e)),
+        );
+    }
+    let size: usize = annotations.iter().map(|(k, v)| k.len() + v.len()).sum();
+    if size > MAX_ANNOTATIONS {
+        errors.push(FieldError::too_long(path, MAX_ANNOTATIONS));
+    }
+    errors
+}
+
+/// A label selector.
+pub fn label_selector(selector: &LabelSelector, path: &Path) -> FieldErrors {
+    let mut errors = labels(
+        selector.match_labels.iter().flatten(),
+        &path.child("matchLabels"),
+    );
+    let requirements = selector.match_expressions.iter().flatten();
+    for (i, requirement) in requirements.enumerate() {
+        errors.extend(selector_requirement(
+            requirement,
+            &path.child("matchExpressions").index(i),
+        ));
+    }
+    errors
+}
+
+fn selector_requirement(requirement: &LabelSelectorRequirement, path: &Path) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    let values = requirement.values.as_deref().unwrap_or_default();
+    let values_path = path.child("values");
+    match requirement.operator.as_str() {
+        "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
+            &values_path,
+            "must be specified when `operator` is 'In' or 'NotIn'",
+        )),
+        "In" | "NotIn" => {}
+        "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(FieldError::forbidden(
+            &values_path,
+            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        )),
+        "Exists" | "DoesNotExist" => {}
+        other => errors.push(FieldError::invalid(
+            &path.child("operator"),
+            other,
+            "not a valid selector operator",
+        )),
+    }
+    errors.extend(label_name(&requirement.key, &path.child("key")));
+    for (i, value) in values.iter().enumerate() {
+        let of_value = names::label_value(value);
+        errors.extend(
+            of_value
+                .into_iter()
+                .map(|e| FieldError::invalid(&values_path.index(i), value, e)),
+        );
+    }
+    errors
+}
+
+/// Whether labels satisfy a selector; nothing when the selector makes no sense. An empty selector
+/// matches everything.
+pub fn selector_matches(
+    selector: &LabelSelector,
+    labels: &BTreeMap<String, String>,
+) -> Option<bool> {
+    if !label_selector(selector, &Path::default()).is_empty() {
+        return None;
+    }
+    let by_labels = selector
+        .match_labels
+        .iter()
+        .flatten()
+        .all(|(k, v)| labels.get(k) == Some(v));
+    let by_expression = |r: &LabelSelectorRequirement| {
+        let has = |value: &String| r.values.iter().flatten().any(|v| v == value);
+        match (r.operator.as_str(), labels.get(&r.key)) {
+            ("In", value) => value.is_some_and(has),
+            ("NotIn", value) => !value.is_some_and(has),
+            ("Exists", value) => value.is_some(),
+            (_, value) => value.is_none(),
+        }
+    };
+    Some(
+        by_labels
+            && selector
+                .match_expressions
+                .iter()
+                .flatten()
+                .all(by_expression),
+    )
+}
+
+/// Conditions of a status.
+pub fn conditions(conditions: &[Condition], path: &Path) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    let mut types = BTreeSet::new();
+    for (i, condition) in conditions.iter().enumerate() {
+        let path = path.index(i);
+        if !types.insert(&condition.type_) {
+            errors.push(FieldError::duplicate(&path, &condition.type_));
+        }
+        errors.extend(condition_of(condition, &path));
+    }
+    errors
+}
+
+fn condition_of(condition: &Condition, path: &Path) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if condition.type_.is_empty() {
+        errors.push(FieldError::required(&path.child("type"), "is required"));
+    } else {
+        errors.extend(label_name(&condition.type_, &path.child("type")));
+    }
+    match condition.status.as_str() {
+        "" => errors.push(FieldError::required(&path.child("status"), "")),
+        "True" | "False" | "Unknown" => {}
+        other => errors.push(FieldError::not_supported(
+            &path.child("status"),
+            other,
+            &["False", "True", "Unknown"],
+        )),
+    }
+    if let Some(generation) = condition.observed_generation.filter(|g| *g < 0) {
+        errors.push(FieldError::invalid(
+            &path.child("observedGeneration"),
+            &generation,
+            "must be greater than or equal to zero",
+        ));
+    }
+    let reason = path.child("reason");
+    if condition.reason.is_empty() {
+        errors.push(FieldError::required(&reason, ""));
+    } else {
+        let form = names::condition_reason(&condition.reason);
+        errors.extend(
+            form.into_iter()
+                .map(|e| FieldError::invalid(&reason, &condition.reason, e)),
+        );
+        if condition.reason.len() > 1024 {
+            errors.push(FieldError::too_long(&reason, 1024));
+        }
+    }
+    if condition.message.len() > 32 * 1024 {
+        errors.push(FieldError::too_long(&path.child("message"), 32 * 1024));
+    }
+    errors
+}
+
+/// The keys of tolerations; their other rules are in the CRDs.
+pub fn tolerations(tolerations: &[Toleration], path: &Path) -> FieldErrors {
+    let keys = tolerations
+        .iter()
+        .enumerate()
+        .filter_map(|(i, t)| Some((i, t.key.as_deref()?)));
+    keys.filter(|(_, key)| !key.is_empty())
+        .flat_map(|(i, key)| label_name(key, &path.index(i).child("key")))
+        .collect()
+}
+
+/// The value of a quantity; an error where it is none.
+pub fn quantity(text: &Text, path: &Path) -> Result<Quantity, FieldError> {
+    // The zero value of the type stands for nothing.
+    if text.0.is_empty() {
+        return Ok(Quantity::ZERO);
+    }
+    Quantity::parse(&text.0).map_err(|e| FieldError::invalid(path, &text.0, e.to_string()))
+}
+
+/// A quantity that must not be negative.
+pub fn not_negative(text: &Text, path: &Path) -> FieldErrors {
+    match quantity(text, path) {
+        Ok(quantity) if quantity.is_negative() => {
+            vec![FieldError::invalid(
+                path,
+                &quantity.to_string(),
+                NOT_NEGATIVE,
+            )]
+        }
+        Ok(_) => FieldErrors::new(),
+        Err(error) => vec![error],
+    }
+}

@@ -1,0 +1,338 @@
+//! Workload: what must hold of it at any time.
+
+use k8s_openapi::api::core::v1::{Container, ResourceRequirements};
+
+use super::gated_by::admission_gated_by;
+use super::meta::{annotations, conditions, labels, not_negative, quantity, tolerations};
+use crate::api::config::{Feature, FeatureGates};
+use crate::api::constants::{
+    ELASTIC_JOB_ANNOTATION, ELASTIC_JOB_VALUE, PRIORITY_BOOST_ANNOTATION, QUOTA_RESERVED,
+};
+use crate::api::field::{FieldError, FieldErrors, Path};
+use crate::api::quantity::Quantity;
+use crate::api::v1beta2::{
+    AdmissionCheckState, PodSet, PodSetTopologyRequest, ResourceList, Workload,
+};
+
+/// Whether the workload holds quota.
+pub(super) fn reserves(workload: &Workload) -> bool {
+    workload.is_true(QUOTA_RESERVED)
+}
+
+/// Whether the workload may grow and shrink.
+pub(super) fn elastic(workload: &Workload, gates: &FeatureGates) -> bool {
+    let annotations = workload.metadata.annotations.as_ref();
+    gates.enabled(Feature::ElasticJobsViaWorkloadSlices)
+        && annotations
+            .and_then(|a| a.get(ELASTIC_JOB_ANNOTATION))
+            .is_some_and(|v| v == ELASTIC_JOB_VALUE)
+}
+
+/// Validates a Workload; `old` is what it was before a change, nothing for a new one.
+pub fn workload(workload: &Workload, old: Option<&Workload>, gates: &FeatureGates) -> FieldErrors {
+    let (spec, status) = (Path::new("spec"), Path::new("status"));
+    let pod_sets = spec.child("podSets");
+    let mut errors = FieldErrors::new();
+    for (i, set) in workload.spec.pod_sets.iter().enumerate() {
+        errors.extend(pod_set(set, &pod_sets.index(i), gates));
+    }
+    let variable = workload
+        .spec
+        .pod_sets
+        .iter()
+        .filter(|s| s.min_count.is_some())
+        .count();
+    if variable > 1 {
+        let detail = "at most one podSet can use minCount";
+        errors.push(FieldError::invalid(&pod_sets, &variable, detail));
+    }
+    if variable > 0 && elastic(workload, gates) {
+        let detail = "partial admission and elastic job cannot be used together";
+        errors.push(FieldError::invalid(&pod_sets, &variable, detail));
+    }
+    if reserves(workload) {
+        errors.extend(admission(workload, old, &status.child("admission")));
+    }
+    errors.extend(conditions(
+        &workload.status.conditions,
+        &status.child("conditions"),
+    ));
+    errors.extend(reclaimable_pods(
+        workload,
+        old,
+        &status.child("reclaimablePods"),
+        gates,
+    ));
+    for (i, check) in workload.status.admission_checks.iter().enumerate() {
+        let path = status
+            .child("admissionChecks")
+            .index(i)
+            .child("podSetUpdates");
+        errors.extend(pod_set_updates(check, workload, &path));
+    }
+    if gates.enabled(Feature::AdmissionGatedBy) {
+        errors.extend(admission_gated_by(&workload.metadata));
+    }
+    if gates.enabled(Feature::PriorityBoost) {
+        errors.extend(priority_boost(workload));
+    }
+    errors
+}
+
+fn pod_set(set: &PodSet, path: &Path, gates: &FeatureGates) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    let template = path.child("template");
+    if gates.enabled(Feature::WorkloadValidationForPodSetMetadata)
+        && let Some(metadata) = &set.template.metadata
+    {
+        let path = template.child("metadata");
+        errors.extend(labels(
+            metadata.labels.iter().flatten(),
+            &path.child("labels"),
+        ));
+        if let Some(of_template) = &metadata.annotations {
+            errors.extend(annotations(of_template, &path.child("annotations")));
+        }
+    }
+    if let Some(pod) = &set.template.spec {
+        let path = template.child("spec");
+        let init = pod.init_containers.iter().flatten();
+        for (i, container) in init.enumerate() {
+            errors.extend(of_container(
+                container,
+                &path.child("initContainers").index(i),
+                gates,
+            ));
+        }
+        for (i, container) in pod.containers.iter().enumerate() {
+            errors.extend(of_container(
+                container,
+                &path.child("containers").index(i),
+                gates,
+            ));
+        }
+        errors.extend(requirements(
+            pod.resources.as_ref(),
+            &path.child("resources"),
+            gates,
+        ));
+    }
+    if gates.enabled(Feature::TASValidateWorkloadSliceSize)
+        && let Some(request) = &set.topology_request
+    {
+        errors.extend(slice_sizes(request, &path.child("topologyRequest")));
+    }
+    errors
+}
+
+fn of_container(container: &Container, path: &Path, gates: &FeatureGates) -> FieldErrors {
+    requirements(
+        container.resources.as_ref(),
+        &path.child("resources"),
+        gates,
+    )
+}
+
+fn requirements(
+    requirements: Option<&ResourceRequirements>,
+    path: &Path,
+    gates: &FeatureGates,
+) -> FieldErrors {
+    let Some(requirements) = requirements else {
+        return FieldErrors::new();
+    };
+    let requests = requirements.requests.as_ref();
+    let limits = requirements.limits.as_ref();
+    let requests = requests.map(|r| resource_list(r, &path.child("requests"), gates));
+    let limits = limits.map(|l| resource_list(l, &path.child("limits"), gates));
+    requests.into_iter().chain(limits).flatten().collect()
+}
+
+/// `pods` is counted by Kueue itself, and amounts are not negative.
+fn resource_list(list: &ResourceList, path: &Path, gates: &FeatureGates) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    for (name, amount) in list {
+        let path = path.key(name);
+        if name == "pods" {
+            let detail = "the key is reserved for internal kueue use";
+            errors.push(FieldError::invalid(&path, "pods", detail));
+        }
+        if gates.enabled(Feature::WorkloadValidateResourcesAreNonNegative) {
+            errors.extend(not_negative(amount, &path));
+        }
+    }
+    errors
+}
+
+fn slice_sizes(request: &PodSetTopologyRequest, path: &Path) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    let size = path.child("podSetSliceSize");
+    match (
+        &request.pod_set_slice_required_topology,
+        request.pod_set_slice_size,
+    ) {
+        (Some(_), None) => errors.push(FieldError::required(
+            &size,
+            "must be set when podSetSliceRequiredTopology is specified",
+        )),
+        (Some(_), Some(n)) if n <= 0 => {
+            errors.push(FieldError::invalid(&size, &n, "must be greater than 0"));
+        }
+        (None, Some(_)) => errors.push(FieldError::forbidden(
+            &size,
+            "may not be set when podSetSliceRequiredTopology is not specified",
+        )),
+        _ => {}
+    }
+    let layers = request
+        .podset_slice_required_topology_constraints
+        .iter()
+        .enumerate();
+    for (i, layer) in layers.filter(|(_, layer)| layer.size <= 0) {
+        let path = path
+            .child("podsetSliceRequiredTopologyConstraints")
+            .index(i)
+            .child("size");
+        errors.push(FieldError::invalid(
+            &path,
+            &layer.size,
+            "must be greater than 0",
+        ));
+    }
+    errors
+}
+
+fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldErrors {
+    let Some(admission) = &workload.status.admission else {
+        // What was so before may stay so, that it can be mended.
+        let was_so = old.is_some_and(|o| reserves(o) && o.status.admission.is_none());
+        let detail = "must be set while the QuotaReserved condition is true";
+        return if was_so {
+            Vec::new()
+        } else {
+            vec![FieldError::required(path, detail)]
+        };
+    };
+    let mut errors = FieldErrors::new();
+    for (i, assignment) in admission.pod_set_assignments.iter().enumerate() {
+        let path = path.child("podSetAssignments").index(i);
+        if !workload
+            .spec
+            .pod_sets
+            .iter()
+            .any(|s| s.name == assignment.name)
+        {
+            errors.push(FieldError::not_found(&path.child("name"), &assignment.name));
+        }
+        let Some(count) = assignment.count.filter(|c| *c > 0) else {
+            continue;
+        };
+        for (name, text) in &assignment.resource_usage {
+            let path = path.child("resourceUsage").key(name);
+            match quantity(text, &path) {
+                Ok(usage) if amount(name, usage) % i64::from(count) != 0 => {
+                    let detail = format!("is not a multiple of {count}");
+                    errors.push(FieldError::invalid(&path, &usage.to_string(), detail));
+                }
+                Ok(_) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    errors
+}
+
+/// The number Kueue counts with: thousandths of CPUs, whole units of everything else.
+fn amount(resource: &str, usage: Quantity) -> i64 {
+    if resource == "cpu" {
+        usage.milli_value()
+    } else {
+        usage.value()
+    }
+}
+
+fn reclaimable_pods(
+    workload: &Workload,
+    old: Option<&Workload>,
+    path: &Path,
+    gates: &FeatureGates,
+) -> FieldErrors {
+    let names: Vec<&str> = workload
+        .spec
+        .pod_sets
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    // A count that a scale-down left too high may stay until it is brought up to date.
+    let before = old
+        .filter(|_| elastic(workload, gates))
+        .map(|o| &o.status.reclaimable_pods);
+    let mut errors = FieldErrors::new();
+    for pods in &workload.status.reclaimable_pods {
+        let path = path.key(&pods.name);
+        match workload.spec.pod_sets.iter().find(|s| s.name == pods.name) {
+            None => {
+                errors.push(FieldError::not_supported(
+                    &path.child("name"),
+                    &pods.name,
+                    &names,
+                ));
+            }
+            Some(set) if pods.count > set.count && !before.is_some_and(|b| b.contains(pods)) => {
+                let detail = format!("should be less or equal to {}", set.count);
+                errors.push(FieldError::invalid(
+                    &path.child("count"),
+                    &pods.count,
+                    detail,
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    errors
+}
+
+fn pod_set_updates(check: &AdmissionCheckState, workload: &Workload, path: &Path) -> FieldErrors {
+    let mut names: Vec<&str> = workload
+        .spec
+        .pod_sets
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    names.sort_unstable();
+    let mut errors = FieldErrors::new();
+    for (i, update) in check.pod_set_updates.iter().enumerate() {
+        let path = path.index(i);
+        if !names.contains(&update.name.as_str()) {
+            errors.push(FieldError::not_supported(
+                &path.child("name"),
+                &update.name,
+                &names,
+            ));
+        }
+        errors.extend(tolerations(&update.tolerations, &path.child("tolerations")));
+        errors.extend(annotations(&update.annotations, &path.child("annotations")));
+        errors.extend(labels(&update.node_selector, &path.child("nodeSelector")));
+        errors.extend(labels(&update.labels, &path.child("labels")));
+    }
+    errors
+}
+
+fn priority_boost(workload: &Workload) -> Option<FieldError> {
+    let boost = workload
+        .metadata
+        .annotations
+        .as_ref()?
+        .get(PRIORITY_BOOST_ANNOTATION)?;
+    let path = Path::new("metadata")
+        .child("annotations")
+        .key(PRIORITY_BOOST_ANNOTATION);
+    let detail = if boost.is_empty() {
+        "must be a valid signed integer; use \"0\" explicitly, empty string is not allowed"
+    } else if boost.parse::<i32>().is_err() {
+        "must be a valid signed integer"
+    } else {
+        return None;
+    };
+    Some(FieldError::invalid(&path, boost, detail))
+}

@@ -1,0 +1,180 @@
+//! Workload: what may change, above all while it holds quota.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::gated_by::admission_gated_by_update;
+use super::meta::IMMUTABLE;
+use super::semantic::equal;
+use super::workload::{elastic, reserves, workload};
+use crate::api::config::{Feature, FeatureGates};
+use crate::api::constants::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION;
+use crate::api::field::{FieldError, FieldErrors, Path};
+use crate::api::v1beta2::{Admission, CheckState, PodSet, Workload};
+
+/// Validates a change of a Workload or of its status.
+pub fn workload_update(new: &Workload, old: &Workload, gates: &FeatureGates) -> FieldErrors {
+    let (spec, status) = (Path::new("spec"), Path::new("status"));
+    let mut errors = workload(new, Some(old), gates);
+    if reserves(old) {
+        let path = spec.child("podSets");
+        errors.extend(pod_sets(
+            &new.spec.pod_sets,
+            &old.spec.pod_sets,
+            &path,
+            gates,
+        ));
+    }
+    if reserves(new) && reserves(old) {
+        errors.extend(reclaimable_pods(
+            new,
+            old,
+            &status.child("reclaimablePods"),
+            gates,
+        ));
+    }
+    if let (Some(new), Some(old)) = (&new.status.admission, &old.status.admission) {
+        errors.extend(admission(new, old, &status.child("admission"), gates));
+    }
+    errors.extend(pod_set_updates(new, old, &status.child("admissionChecks")));
+    errors.extend(cluster_name(new, old, &status.child("clusterName"), gates));
+    if gates.enabled(Feature::AdmissionGatedBy) {
+        errors.extend(admission_gated_by_update(&new.metadata, &old.metadata));
+    }
+    errors
+}
+
+/// Pod sets stay as they are, but elastic ones may shrink.
+fn pod_sets(new: &[PodSet], old: &[PodSet], path: &Path, gates: &FeatureGates) -> FieldErrors {
+    if new.len() != old.len() {
+        return vec![FieldError::invalid(path, new, IMMUTABLE)];
+    }
+    let shrinks = gates.enabled(Feature::ElasticJobsViaWorkloadSlices);
+    let pairs = new.iter().zip(old).enumerate();
+    pairs
+        .filter_map(|(i, (new, old))| {
+            let mut new = new.clone();
+            if shrinks && new.count < old.count {
+                new.count = old.count;
+            }
+            let same = equal(&new, old);
+            (!same).then(|| FieldError::invalid(&path.child(&i.to_string()), &new, IMMUTABLE))
+        })
+        .collect()
+}
+
+/// An admission can be set or removed as a whole; of a set one only the placement may change.
+fn admission(
+    new: &Admission,
+    old: &Admission,
+    path: &Path,
+    gates: &FeatureGates,
+) -> Option<FieldError> {
+    let mut old = old.clone();
+    let (of_new, of_old) = (&new.pod_set_assignments, &mut old.pod_set_assignments);
+    if gates.enabled(Feature::TopologyAwareScheduling) && of_new.len() == of_old.len() {
+        for (new, old) in of_new.iter().zip(of_old) {
+            old.topology_assignment = new.topology_assignment.clone();
+            old.delayed_topology_request = new.delayed_topology_request;
+        }
+    }
+    (!equal(new, &old)).then(|| FieldError::invalid(path, new, IMMUTABLE))
+}
+
+/// Counts of pods that are done only grow, but for pod sets that were scaled down.
+fn reclaimable_pods(
+    new: &Workload,
+    old: &Workload,
+    path: &Path,
+    gates: &FeatureGates,
+) -> FieldErrors {
+    let counts = |w: &Workload| -> BTreeMap<String, i32> {
+        w.status
+            .reclaimable_pods
+            .iter()
+            .map(|p| (p.name.clone(), p.count))
+            .collect()
+    };
+    let (now, before) = (counts(new), counts(old));
+    if now == before || before.is_empty() {
+        return FieldErrors::new();
+    }
+    let shrunk = scaled_down(new, gates);
+    let mut errors = FieldErrors::new();
+    for pods in &new.status.reclaimable_pods {
+        if let Some(was) = before.get(&pods.name)
+            && pods.count < *was
+            && !shrunk.contains(pods.name.as_str())
+        {
+            let detail = format!("cannot be less than {was}");
+            let path = path.key(&pods.name).child("count");
+            errors.push(FieldError::invalid(&path, &pods.count, detail));
+        }
+    }
+    let gone = before
+        .keys()
+        .filter(|n| !now.contains_key(*n) && !shrunk.contains(n.as_str()));
+    errors.extend(gone.map(|name| FieldError::required(&path.key(name), "cannot be removed")));
+    errors
+}
+
+/// Pod sets of an elastic workload that are smaller than they were admitted.
+fn scaled_down<'a>(workload: &'a Workload, gates: &FeatureGates) -> BTreeSet<&'a str> {
+    let Some(admission) = workload
+        .status
+        .admission
+        .as_ref()
+        .filter(|_| elastic(workload, gates))
+    else {
+        return BTreeSet::new();
+    };
+    let count = |name: &str| {
+        let set = workload.spec.pod_sets.iter().find(|s| s.name == name);
+        set.map_or(0, |s| s.count)
+    };
+    let assignments = admission.pod_set_assignments.iter();
+    assignments
+        .filter(|a| a.count.is_some_and(|c| c > count(&a.name)))
+        .map(|a| a.name.as_str())
+        .collect()
+}
+
+/// What a check that is ready asked for stays as long as it is ready.
+fn pod_set_updates(new: &Workload, old: &Workload, path: &Path) -> FieldErrors {
+    let ready = |state: CheckState| state == CheckState::Ready;
+    let checks = old.status.admission_checks.iter().enumerate();
+    checks
+        .filter(|(_, old)| ready(old.state))
+        .filter_map(|(i, old)| {
+            let mut now = new.status.admission_checks.iter();
+            let now = now.find(|c| c.name == old.name && ready(c.state))?;
+            let same = equal(&now.pod_set_updates, &old.pod_set_updates);
+            let path = path.index(i).child("podSetUpdates");
+            (!same).then(|| FieldError::invalid(&path, &now.pod_set_updates, IMMUTABLE))
+        })
+        .collect()
+}
+
+/// A cluster is chosen among the nominated ones.
+fn cluster_name(
+    new: &Workload,
+    old: &Workload,
+    path: &Path,
+    gates: &FeatureGates,
+) -> Option<FieldError> {
+    let annotations = new.metadata.annotations.as_ref();
+    let replaces =
+        annotations.is_some_and(|a| a.contains_key(WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION));
+    if gates.enabled(Feature::ElasticJobsViaWorkloadSlices) && replaces {
+        return None;
+    }
+    let chosen = new
+        .status
+        .cluster_name
+        .as_ref()
+        .filter(|_| old.status.cluster_name.is_none())?;
+    let nominated = old.status.nominated_cluster_names.contains(chosen);
+    (!nominated).then(|| {
+        let detail = "when setting clusterName it must be one of the nominatedClusterNames";
+        FieldError::invalid(path, chosen, detail)
+    })
+}
