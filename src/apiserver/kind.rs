@@ -159,6 +159,11 @@ pub trait Behaviour: Send + Sync {
         false
     }
 
+    /// Whether a PUT without a resourceVersion replaces whatever is there.
+    fn updates_unconditionally(&self) -> bool {
+        true
+    }
+
     /// Whether dependents are kept when a delete does not say what to do with them.
     fn orphans_by_default(&self) -> bool {
         false

@@ -103,6 +103,8 @@ async fn change_once(
     let mut new = transform(Some(&old))?;
     check_name(call, name, &mut new)?;
     let insisted = check_version(call, name, &new, present)?;
+    let revision = present.revision().to_string();
+    meta::meta_mut(&mut new).insert("resourceVersion".into(), revision.into());
     meta::dedup_owners(&mut new);
     kind.behaviour.default(&mut new);
     owners::track(call, options, Some(&old), &mut new);
@@ -124,10 +126,6 @@ async fn change_once(
         .into_iter()
         .for_each(|w| call.warn(w));
     admitting.validate(&new).await?;
-    meta::meta_mut(&mut new).insert(
-        "resourceVersion".into(),
-        present.revision().to_string().into(),
-    );
     managed::keep_times(&mut new, &old);
     if new == *old {
         return Ok(Some(Written::Stored(present.clone())));
@@ -200,7 +198,12 @@ fn check_version(
     let (group, plural) = (&call.path.group, &call.path.resource);
     let version = meta::text(new, "resourceVersion");
     if version.is_empty() || version == "0" {
-        return Ok(false);
+        if call.served.kind.behaviour.updates_unconditionally() {
+            return Ok(false);
+        }
+        let why = "must be specified for an update";
+        let error = FieldError::invalid("metadata.resourceVersion", 0, why);
+        return Err(ApiError::invalid(group, plural, name, &[error]));
     }
     let asked: u64 = version.parse().map_err(|_| {
         let error = FieldError::invalid("metadata.resourceVersion", version, "must be a number");

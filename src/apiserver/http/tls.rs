@@ -20,7 +20,7 @@ pub(super) const NAMES: [&str; 5] = [
 ];
 
 /// The service address of the API server inside clusters.
-pub(super) const SERVICE_ADDRESS: &str = "10.96.0.1";
+pub const SERVICE_ADDRESS: &str = "10.96.0.1";
 
 /// The TLS side could not be set up.
 #[derive(Debug, thiserror::Error)]

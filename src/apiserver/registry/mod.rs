@@ -108,7 +108,7 @@ impl Registry {
     }
 
     fn serve(&self, state: &mut State, kind: Kind) -> Served {
-        let stored = !kind.storage_version.is_empty();
+        let stored = !kind.storage_version_hash.is_empty();
         let space = stored.then(|| {
             let key = format!("{}/{}", kind.storage_group, kind.plural);
             let space = state
