@@ -5,6 +5,7 @@
 //! `api`, `admission` or `controller`.
 
 mod bootstrap;
+mod convert;
 pub mod field;
 mod handlers;
 pub mod hooks;

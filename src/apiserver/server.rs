@@ -45,7 +45,6 @@ impl Sockets {
         self.admission.read().clone()
     }
 
-    #[expect(dead_code, reason = "custom resources come with their definitions")]
     pub(super) fn converter(&self) -> Option<Arc<dyn Converter>> {
         self.converter.read().clone()
     }

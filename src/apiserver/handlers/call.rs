@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::Incoming;
 use super::view::{Include, View};
+use crate::apiserver::managed;
 use crate::apiserver::registry::Served;
 use crate::apiserver::request::accept::{Accept, Views};
 use crate::apiserver::request::{Query, ResourcePath};
@@ -155,19 +156,8 @@ impl<'s> Call<'s> {
 
     /// Who a write is recorded as: `fieldManager`, or the first word of the user agent.
     pub(super) fn field_manager(&self) -> String {
-        match self.query.text("fieldManager") {
-            "" => {
-                let agent = header(self.incoming, &http::header::USER_AGENT);
-                let name = agent.split('/').next().unwrap_or_default();
-                let name: String = name.chars().filter(|c| !c.is_control()).take(128).collect();
-                if name.is_empty() {
-                    "unknown".into()
-                } else {
-                    name
-                }
-            }
-            name => name.into(),
-        }
+        let agent = header(self.incoming, &http::header::USER_AGENT);
+        managed::manager_name(self.query.text("fieldManager"), agent)
     }
 }
 

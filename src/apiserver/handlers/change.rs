@@ -8,8 +8,7 @@ use super::admit::Admitting;
 use super::call::Call;
 use super::create::{Written, new_object};
 use super::options::WriteOptions;
-use super::view::decoded;
-use super::{meta, namespace, owners};
+use super::{convert, meta, namespace, owners};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::managed;
@@ -72,7 +71,7 @@ pub(super) fn direct(
     let (space, key) = (call.space()?, call.key(name));
     loop {
         let present = space.get(&key).ok_or_else(|| call.not_found(name))?;
-        let new = transform(&*decoded(&call.served, &present)?)?;
+        let new = transform(&*call.view.decoded(&present)?)?;
         if options.dry_run {
             return Ok(());
         }
@@ -99,7 +98,7 @@ async fn change_once(
     transform: Transform<'_>,
 ) -> Result<Option<Written>, ApiError> {
     let kind = &call.served.kind;
-    let old = decoded(&call.served, present)?;
+    let old = call.view.decoded(present)?;
     let mut new = transform(Some(&old))?;
     check_name(call, name, &mut new)?;
     let insisted = check_version(call, name, &new, present)?;
@@ -137,6 +136,7 @@ async fn change_once(
     if options.dry_run {
         return Ok(Some(Written::Dry(new)));
     }
+    convert::to_storage(call.core, &call.served, &mut new)?;
     let draft = Draft::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
     let (store, space) = (&call.core.store, call.space()?);
     let outcome = if gone {

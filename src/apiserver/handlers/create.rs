@@ -8,10 +8,8 @@ use super::admit::Admitting;
 use super::call::Call;
 use super::options::WriteOptions;
 use super::reply::Reply;
-use super::view::decoded;
-use super::{input, meta, owners};
+use super::{convert, input, meta, owners};
 use crate::apiserver::hooks::Operation;
-use crate::apiserver::registry::Served;
 use crate::apiserver::status::ApiError;
 use crate::apiserver::store::{CommitError, Draft, Object};
 
@@ -28,9 +26,9 @@ pub(super) enum Written {
 
 impl Written {
     /// The object in the version `served` serves.
-    pub(super) fn value(&self, served: &Served) -> Result<Arc<Value>, ApiError> {
+    pub(super) fn value(&self, call: &Call<'_>) -> Result<Arc<Value>, ApiError> {
         match self {
-            Self::Stored(object) => decoded(served, object),
+            Self::Stored(object) => call.view.decoded(object),
             Self::Dry(value) => Ok(Arc::new(value.clone())),
         }
     }
@@ -137,6 +135,7 @@ fn store(
         meta::meta_mut(&mut object).remove("resourceVersion");
         return Ok(Written::Dry(object));
     }
+    convert::to_storage(call.core, &call.served, &mut object)?;
     let draft = Draft::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
     match call.core.store.create(space, &key, draft) {
         Ok(object) => Ok(Written::Stored(object)),

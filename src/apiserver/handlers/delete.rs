@@ -8,8 +8,7 @@ use super::admit::Admitting;
 use super::call::Call;
 use super::grace::{self, Grace};
 use super::reply::Reply;
-use super::view::decoded;
-use super::{list, meta, namespace};
+use super::{convert, list, meta, namespace};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::status::ApiError;
@@ -35,6 +34,17 @@ pub(super) enum Deleted {
     Gone(Value),
     /// The object is marked and still there.
     Pending(Value),
+}
+
+impl Deleted {
+    /// The same in the version the client speaks.
+    fn seen_by(mut self, call: &Call<'_>) -> Result<Self, ApiError> {
+        if !call.served.is_stored_version() {
+            let (Self::Gone(object) | Self::Pending(object)) = &mut self;
+            convert::into(call.core, &call.served, object)?;
+        }
+        Ok(self)
+    }
 }
 
 impl DeleteOptions {
@@ -179,7 +189,7 @@ pub(super) async fn delete_collection(call: &Call<'_>) -> Result<Reply, ApiError
         let name = object.key().rsplit('/').next().unwrap_or_default();
         let namespace = object.key().rsplit_once('/').map_or("", |(ns, _)| ns);
         match delete_at(call, &options, namespace, name).await {
-            Ok(_) => items.push((*decoded(&call.served, object)?).clone()),
+            Ok(_) => items.push((*call.view.decoded(object)?).clone()),
             Err(e) if e.reason == "NotFound" => {}
             Err(e) => return Err(e),
         }
@@ -232,7 +242,7 @@ async fn delete_at(
         let Some(present) = space.get(&key) else {
             return Err(call.not_found(name));
         };
-        let old = decoded(&call.served, &present)?;
+        let old = call.view.decoded(&present)?;
         check_preconditions(call, options, &old)?;
         let admitting = Admitting {
             call,
@@ -242,12 +252,14 @@ async fn delete_at(
             dry_run: options.dry_run,
         };
         admitting.validate(&Value::Null).await?;
-        let next = match namespace::plan(call, &old) {
+        // What happens to it happens in the stored version, whatever version the client speaks.
+        let stored = present.value();
+        let next = match namespace::plan(call, &stored) {
             Some(next) => next,
-            None => plan(call, options, &old),
+            None => plan(call, options, &stored),
         };
         match commit(call, options, &present, next) {
-            Ok(deleted) => return Ok(deleted),
+            Ok(deleted) => return deleted.seen_by(call),
             Err(CommitError::Missing) => return Err(call.not_found(name)),
             Err(CommitError::Stale(_)) => {}
             Err(_) => return Err(ApiError::no_such_resource()),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::reply::Reply;
 use super::select::Selection;
-use super::view::{decoded, encoded, partial};
+use super::view::partial;
 use crate::apiserver::field::FieldError;
 use crate::apiserver::http::Body;
 use crate::apiserver::request::Form;
@@ -58,7 +58,7 @@ fn show(call: &Call<'_>, page: &Page) -> Result<Reply, ApiError> {
     let value = match view.accept.form {
         Form::Plain | Form::Discovery => return plain(call, page, &metadata),
         Form::Partial => {
-            let items = objects.map(|o| Ok(partial(&*decoded(&call.served, o)?)));
+            let items = objects.map(|o| Ok(partial(&*view.decoded(o)?)));
             json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": "meta.k8s.io/v1",
@@ -67,7 +67,7 @@ fn show(call: &Call<'_>, page: &Page) -> Result<Reply, ApiError> {
             })
         }
         Form::Table => {
-            let rows = objects.map(|o| Ok(view.row(&*decoded(&call.served, o)?)));
+            let rows = objects.map(|o| Ok(view.row(&*view.decoded(o)?)));
             view.table(rows.collect::<Result<Vec<_>, ApiError>>()?, &metadata, true)
         }
     };
@@ -108,7 +108,7 @@ fn plain(call: &Call<'_>, page: &Page, metadata: &Value) -> Result<Reply, ApiErr
             piece.push(b'{');
             piece.extend_from_slice(&object.bytes_in_list());
         } else {
-            piece.extend_from_slice(&encoded(&call.served, object)?);
+            piece.extend_from_slice(&call.view.encoded(object)?);
         }
         if piece.len() >= PIECE {
             pieces.push(std::mem::take(&mut piece).into());

@@ -6,6 +6,7 @@ mod admit;
 mod authorize;
 mod call;
 mod change;
+mod convert;
 mod create;
 mod delete;
 mod discovery;

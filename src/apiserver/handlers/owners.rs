@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call::Call;
+use super::convert;
 use super::options::WriteOptions;
 use super::patch::APPLY;
 use crate::apiserver::managed::set::FieldSet;
@@ -22,8 +23,7 @@ impl Versions for Call<'_> {
             .core
             .registry
             .find(group, version, &self.path.resource)?;
-        let mut object = object.clone();
-        object["apiVersion"] = api_version.into();
+        let object = convert::between(self.core, &self.served, &served, object).ok()?;
         Some((object, served.schema()?))
     }
 }

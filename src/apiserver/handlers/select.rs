@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use super::call::{Call, key};
-use super::view::decoded;
-use crate::apiserver::registry::Served;
+use super::view::View;
 use crate::apiserver::request::{FieldSelector, LabelSelector};
 use crate::apiserver::status::ApiError;
 use crate::apiserver::store::Object;
 
 /// A namespace, and selectors on labels and fields.
 pub(super) struct Selection {
-    served: Arc<Served>,
+    view: View,
     prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -39,7 +38,7 @@ impl Selection {
             format!("{namespace}/")
         };
         Ok(Self {
-            served: call.served.clone(),
+            view: call.view.clone(),
             prefix,
             labels,
             fields,
@@ -56,7 +55,7 @@ impl Selection {
         let name = self.fields.exact("metadata.name")?;
         let namespace = match self.prefix.strip_suffix('/') {
             Some(namespace) => namespace,
-            None if self.served.kind.namespaced => self.fields.exact("metadata.namespace")?,
+            None if self.view.served.kind.namespaced => self.fields.exact("metadata.namespace")?,
             None => "",
         };
         Some(key(namespace, name))
@@ -83,9 +82,9 @@ impl Selection {
                 "metadata.namespace" => term.value == namespace,
                 field => {
                     if value.is_none() {
-                        value = Some(decoded(&self.served, object)?);
+                        value = Some(self.view.decoded(object)?);
                     }
-                    let behaviour = &self.served.kind.behaviour;
+                    let behaviour = &self.view.served.kind.behaviour;
                     value
                         .as_ref()
                         .is_some_and(|v| behaviour.field(v, field) == term.value)

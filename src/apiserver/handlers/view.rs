@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::convert;
 use super::reply::Reply;
 use crate::apiserver::registry::Served;
 use crate::apiserver::request::{Accept, Form};
@@ -44,24 +45,31 @@ impl Include {
 }
 
 /// The object in the version `served` serves.
-pub(super) fn decoded(served: &Served, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
+pub(super) fn decoded(
+    core: &Core,
+    served: &Served,
+    object: &Arc<Object>,
+) -> Result<Arc<Value>, ApiError> {
     let stored = object.value();
     if served.is_stored_version() {
         return Ok(stored);
     }
     let mut value = (*stored).clone();
-    value["apiVersion"] = served.api_version.as_str().into();
-    value["kind"] = (*served.kind.kind).into();
+    convert::into(core, served, &mut value)?;
     Ok(Arc::new(value))
 }
 
 /// The object's JSON in the version `served` serves; encoded once per version.
-pub(super) fn encoded(served: &Served, object: &Arc<Object>) -> Result<Bytes, ApiError> {
+pub(super) fn encoded(
+    core: &Core,
+    served: &Served,
+    object: &Arc<Object>,
+) -> Result<Bytes, ApiError> {
     if served.is_stored_version() {
         return Ok(object.bytes().clone());
     }
     object.version(&served.api_version, || {
-        let value = decoded(served, object)?;
+        let value = decoded(core, served, object)?;
         serde_json::to_vec(&*value)
             .map(Bytes::from)
             .map_err(|e| ApiError::internal(e.to_string()))
@@ -78,16 +86,24 @@ pub(super) fn partial(object: &Value) -> Value {
 }
 
 impl View {
+    /// The object in the version this client speaks.
+    pub(super) fn decoded(&self, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
+        decoded(&self.core, &self.served, object)
+    }
+
+    /// The object's JSON in the version this client speaks.
+    pub(super) fn encoded(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
+        encoded(&self.core, &self.served, object)
+    }
+
     /// The answer that shows one stored object.
     pub(super) fn show(&self, status: u16, object: &Arc<Object>) -> Result<Reply, ApiError> {
         match self.accept.form {
             Form::Plain | Form::Discovery => {
-                let json = encoded(&self.served, object)?;
+                let json = self.encoded(object)?;
                 Ok(Reply::encoded(status, self.accept, json))
             }
-            Form::Table | Form::Partial => {
-                Ok(self.show_value(status, &*decoded(&self.served, object)?))
-            }
+            Form::Table | Form::Partial => Ok(self.show_value(status, &*self.decoded(object)?)),
         }
     }
 

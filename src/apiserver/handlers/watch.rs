@@ -13,7 +13,7 @@ use super::call::Call;
 use super::list::{resource_version, too_large};
 use super::reply::Reply;
 use super::select::Selection;
-use super::view::{View, decoded, encoded, partial};
+use super::view::{View, partial};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::http::Body;
 use crate::apiserver::request::Form;
@@ -239,7 +239,7 @@ impl Following {
         let Some(before) = &event.before else {
             return Ok(());
         };
-        let mut value = (*decoded(&self.view.served, before)?).clone();
+        let mut value = (*self.view.decoded(before)?).clone();
         value["metadata"]["resourceVersion"] = event.revision().to_string().into();
         self.send_value(out, EventKind::Deleted, &value);
         Ok(())
@@ -253,10 +253,10 @@ impl Following {
     ) -> Result<(), ApiError> {
         match self.view.accept.form {
             Form::Plain | Form::Discovery => {
-                frame(out, kind.as_str(), &encoded(&self.view.served, object)?);
+                frame(out, kind.as_str(), &self.view.encoded(object)?);
             }
             Form::Table | Form::Partial => {
-                let value = decoded(&self.view.served, object)?;
+                let value = self.view.decoded(object)?;
                 self.send_value(out, kind, &value);
             }
         }

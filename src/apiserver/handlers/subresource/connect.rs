@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::super::call::Call;
 use super::super::reply::Reply;
-use super::super::view::decoded;
 use super::text;
 use crate::apiserver::status::ApiError;
 
@@ -16,7 +15,7 @@ pub(super) fn refuse(call: &Call<'_>) -> Result<Reply, ApiError> {
         .get(&call.key(name))
         .ok_or_else(|| call.not_found(name))?;
     if call.path.resource == "pods" {
-        let pod = decoded(&call.served, &object)?;
+        let pod = call.view.decoded(&object)?;
         let host: &Value = &pod;
         if text(host, "/spec/nodeName").is_empty() {
             return Err(ApiError::bad_request(format!(

@@ -9,7 +9,6 @@ use super::super::call::Call;
 use super::super::delete::{DeleteOptions, delete_named};
 use super::super::options::WriteOptions;
 use super::super::reply::Reply;
-use super::super::view::decoded;
 use super::super::{input, meta};
 use super::{done, text};
 use crate::apiserver::kinds::meta::labels::{is_empty_selector, selects};
@@ -41,7 +40,7 @@ pub(super) async fn evict(call: &Call<'_>) -> Result<Reply, ApiError> {
         .space()?
         .get(&call.key(name))
         .ok_or_else(|| call.not_found(name))?;
-    let pod = decoded(&call.served, &present)?;
+    let pod = call.view.decoded(&present)?;
     if !ignores_budgets(&pod)
         && let Some((served, budget)) = budget_of(call, &pod)?
     {

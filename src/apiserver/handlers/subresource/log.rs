@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::super::call::Call;
 use super::super::meta;
 use super::super::reply::Reply;
-use super::super::view::decoded;
 use super::text;
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::LogRequest;
@@ -20,7 +19,7 @@ pub(super) async fn log(call: &Call<'_>) -> Result<Reply, ApiError> {
         .space()?
         .get(&call.key(name))
         .ok_or_else(|| call.not_found(name))?;
-    let pod = decoded(&call.served, &object)?;
+    let pod = call.view.decoded(&object)?;
     request.container = container(&pod, name, call.query.text("container"))?;
     request.uid = meta::text(&pod, "uid").to_string();
     let kubelet = call.core.sockets.kubelet();

@@ -7,7 +7,6 @@ use super::super::change::change;
 use super::super::options::WriteOptions;
 use super::super::patch::{self, patched};
 use super::super::reply::Reply;
-use super::super::view::decoded;
 use super::super::{input, meta};
 use super::text;
 use crate::apiserver::field::FieldError;
@@ -26,7 +25,7 @@ pub(super) async fn answer(call: &Call<'_>, verb: &str) -> Result<Reply, ApiErro
             .space()?
             .get(&call.key(name))
             .ok_or_else(|| call.not_found(name))?;
-        let scale = of(&*decoded(&call.served, &object)?);
+        let scale = of(&*call.view.decoded(&object)?);
         return Ok(Reply::value(200, call.view.accept, &scale));
     }
     let (options, put) = if verb == "update" {
@@ -48,7 +47,7 @@ pub(super) async fn answer(call: &Call<'_>, verb: &str) -> Result<Reply, ApiErro
         scaled(call, old, &scale)
     };
     let (written, _) = change(call, &options, name, false, &transform).await?;
-    let scale = of(&*written.value(&call.served)?);
+    let scale = of(&*written.value(call)?);
     Ok(Reply::value(200, call.view.accept, &scale))
 }
 

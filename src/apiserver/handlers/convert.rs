@@ -1,0 +1,66 @@
+//! Objects between the version they are stored in and the versions that are served.
+
+use serde_json::Value;
+
+use crate::apiserver::convert as builtin;
+use crate::apiserver::registry::Served;
+use crate::apiserver::schema::decode::{Source, decode};
+use crate::apiserver::server::Core;
+use crate::apiserver::status::ApiError;
+
+/// The object in the version `to` serves; it is in the version `from` serves.
+pub(super) fn between(
+    core: &Core,
+    from: &Served,
+    to: &Served,
+    object: &Value,
+) -> Result<Value, ApiError> {
+    let mut object = object.clone();
+    if from.api_version != to.api_version {
+        into(core, to, &mut object)?;
+    }
+    Ok(object)
+}
+
+/// Brings an object that is in the storage version, or another, into the version `to` serves.
+pub(super) fn into(core: &Core, to: &Served, object: &mut Value) -> Result<(), ApiError> {
+    into_version(core, to, &to.api_version, object)?;
+    if let Some(schema) = to.schema() {
+        // What conversion makes fits the schema; decoding settles what is written when unset.
+        let _ = decode(&schema, object, Source::Json);
+    }
+    Ok(())
+}
+
+/// Brings an object into the version it is stored in.
+pub(super) fn to_storage(core: &Core, served: &Served, object: &mut Value) -> Result<(), ApiError> {
+    if served.is_stored_version() {
+        return Ok(());
+    }
+    into_version(core, served, &served.storage_api_version, object)
+}
+
+fn into_version(
+    core: &Core,
+    served: &Served,
+    api_version: &str,
+    object: &mut Value,
+) -> Result<(), ApiError> {
+    let kind = &served.kind;
+    let converter = core
+        .sockets
+        .converter()
+        .filter(|c| c.handles(&kind.group, &kind.kind));
+    match converter {
+        Some(converter) => converter.convert(object, api_version).map_err(|why| {
+            ApiError::internal(format!(
+                "conversion of {} to {api_version} failed: {why}",
+                kind.kind
+            ))
+        }),
+        None => {
+            builtin::builtin(object, api_version);
+            Ok(())
+        }
+    }
+}
