@@ -62,6 +62,14 @@ impl Quantity {
         }
     }
 
+    /// A number of thousandths of a unit.
+    pub fn from_millis(millis: i64) -> Self {
+        Self {
+            nanos: i128::from(millis) * (NANO / 1000),
+            format: Format::DecimalSi,
+        }
+    }
+
     /// Reads the text of a quantity; fractions below a nano-unit are rounded up.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ pub(super) fn rules(group: &str, kind: &str) -> Rules {
         ("", "Endpoints" | "LimitRange") => UPSERT,
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => SPEC,
         ("batch", "Job") => JOB,
-        ("batch", "CronJob") => SPEC,
+        ("batch", "CronJob") => super::batch::cronjob::RULES,
         ("policy", "PodDisruptionBudget") => SPEC,
         ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => SPEC,
         ("discovery.k8s.io", "EndpointSlice") => Rules {
@@ -92,7 +92,7 @@ const POD: Rules = Rules {
         ("status.podIPs", "/status/podIPs/0/ip", ""),
         ("status.nominatedNodeName", "/status/nominatedNodeName", ""),
     ]),
-    ..SPEC
+    ..super::pod::RULES
 };
 
 const SECRET: Rules = Rules {
@@ -163,9 +163,8 @@ const REPLICATION_CONTROLLER: Rules = Rules {
 };
 
 const JOB: Rules = Rules {
-    orphans_by_default: true,
     fields: Fields::Named(&[("status.successful", "/status/succeeded", "0")], "Job"),
-    ..SPEC
+    ..super::batch::job::RULES
 };
 
 const RESOURCE_SLICE: Rules = Rules {

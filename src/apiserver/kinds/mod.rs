@@ -3,8 +3,13 @@
 //!
 //! Works on objects only; must not know storage, HTTP or watch.
 
+pub mod batch;
 mod catalog;
+pub mod check;
+mod godiff;
+mod godump;
 pub mod meta;
+pub mod pod;
 pub mod registry;
 mod rules;
 pub mod tables;

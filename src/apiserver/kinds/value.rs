@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 static NULL: Value = Value::Null;
 
-/// Looking into a value by JSON pointer; nothing is ever an error, only absent.
+/// Looking into a value by JSON pointer; nothing is ever an error, only absent. Keys that contain `/`
+/// or `~` cannot be reached (take the map and its key instead), which keeps looking free of copies.
 pub trait Look {
     /// The value at `pointer`, null where there is none.
     fn at(&self, pointer: &str) -> &Value;
@@ -74,10 +75,19 @@ pub trait Look {
 
 impl Look for Value {
     fn at(&self, pointer: &str) -> &Value {
-        match pointer {
-            "" => self,
-            _ => self.pointer(pointer).unwrap_or(&NULL),
+        let mut value = self;
+        for token in pointer.split('/').skip(1) {
+            let next = match value {
+                Value::Object(map) => map.get(token),
+                Value::Array(items) => token.parse::<usize>().ok().and_then(|i| items.get(i)),
+                _ => None,
+            };
+            match next {
+                Some(next) => value = next,
+                None => return &NULL,
+            }
         }
+        value
     }
 }
 

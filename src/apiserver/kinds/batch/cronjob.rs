@@ -1,0 +1,178 @@
+//! Cron jobs.
+
+use serde_json::{Value, json};
+
+use super::{cron, job};
+use crate::apiserver::field::FieldError;
+use crate::apiserver::kinds::check::{Errors, Path};
+use crate::apiserver::kinds::meta::labels;
+use crate::apiserver::kinds::pod;
+use crate::apiserver::kinds::rules::Rules;
+use crate::apiserver::kinds::value::{Fill, Look};
+
+/// The rules of cron jobs.
+pub const RULES: Rules = Rules {
+    default,
+    prepare_create: |cron_job| cron_job["status"] = json!({}),
+    create: |cron_job| {
+        let mut errors = Errors::default();
+        validate_spec(&mut errors, cron_job.at("/spec"), None);
+        if cron_job.name().len() > 52 {
+            // Names of its Jobs get a time of eleven characters more, and must be labels.
+            let path = Path::root("metadata");
+            let detail = "must be no more than 52 characters";
+            errors.invalid(&path.child("name"), cron_job.name(), detail);
+        }
+        errors.0
+    },
+    update: |new, old| {
+        let mut errors = Errors::default();
+        validate_spec(&mut errors, new.at("/spec"), Some(old.at("/spec")));
+        errors.0
+    },
+    warnings: |new, old| warnings(new, old),
+    generation_of: &["spec"],
+    ..Rules::PLAIN
+};
+
+const SPEC: Path<'_> = Path::root("spec");
+
+fn default(cron_job: &mut Value) {
+    let Some(spec) = cron_job.child_if("spec") else {
+        return;
+    };
+    spec.or_set("concurrencyPolicy", "Allow");
+    spec.or_set("suspend", false);
+    spec.or_set("successfulJobsHistoryLimit", 3);
+    spec.or_set("failedJobsHistoryLimit", 1);
+    if let Some(job_spec) = spec
+        .child_if("jobTemplate")
+        .and_then(|t| t.child_if("spec"))
+    {
+        job::spec_common(job_spec);
+    }
+}
+
+fn validate_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
+    let schedule = spec.text("/schedule");
+    let path = SPEC.child("schedule");
+    match schedule {
+        "" => errors.required(&path, ""),
+        _ => {
+            if let Err(why) = cron::check(schedule) {
+                errors.invalid(&path, schedule, why);
+            }
+            let had_zone = old.is_some_and(|o| o.text("/schedule").contains("TZ"));
+            if schedule.contains("TZ") && !had_zone {
+                let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+                errors.invalid(&path, schedule, detail);
+            } else if schedule.contains("TZ") && spec.has("/timeZone") {
+                let detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
+                errors.invalid(&path, schedule, detail);
+            }
+        }
+    }
+    errors.not_negative(&SPEC, spec, "startingDeadlineSeconds");
+    if spec.has("/timeZone") && old.is_none_or(|o| o.at("/timeZone") != spec.at("/timeZone")) {
+        time_zone(errors, &SPEC.child("timeZone"), spec.text("/timeZone"));
+    }
+    let policies = ["Allow", "Forbid", "Replace"];
+    errors.some_of(
+        &SPEC.child("concurrencyPolicy"),
+        spec.text("/concurrencyPolicy"),
+        &policies,
+    );
+    let template = SPEC.child("jobTemplate");
+    let job_path = template.child("spec");
+    let job_spec = spec.at("/jobTemplate/spec");
+    job::validate_spec(errors, &job_path, job_spec);
+    if job_spec.has("/selector") {
+        let shown = labels::shown_selector(job_spec.at("/selector"));
+        errors.invalid_as(
+            &job_path.child("selector"),
+            shown,
+            "`selector` will be auto-generated",
+        );
+    }
+    if job_spec.flag("/manualSelector") {
+        let path = job_path.child("manualSelector");
+        errors.0.push(FieldError::not_supported(
+            path.to_string(),
+            true,
+            &["nil", "false"],
+        ));
+    }
+    for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
+        errors.not_negative(&SPEC, spec, field);
+    }
+}
+
+fn time_zone(errors: &mut Errors, path: &Path<'_>, zone: &str) {
+    if zone.is_empty() {
+        errors.invalid(path, zone, "timeZone must be nil or non-empty string");
+        return;
+    }
+    let fine = |part: &str| {
+        !matches!(part, "" | "." | "..")
+            && part.len() <= 14
+            && !part.starts_with('-')
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || ".-_+".contains(c))
+    };
+    if !zone.split('/').all(fine) {
+        errors.invalid(path, zone, format!("unknown time zone {zone}"));
+    } else if zone.eq_ignore_ascii_case("local") {
+        let detail =
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        errors.invalid(path, zone, detail);
+    } else if jiff::tz::TimeZone::get(zone).is_err() {
+        errors.invalid(path, zone, format!("unknown time zone {zone}"));
+    }
+}
+
+fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if old.is_none() && new.name().len() > 63 {
+        warnings.push("metadata.name: this is used in Job names and hostnames, which can result in surprising behavior; a DNS label is recommended".into());
+    }
+    let template = new.at("/spec/jobTemplate/spec/template/spec");
+    warnings.extend(pod::spec::warnings(
+        template,
+        "spec.jobTemplate.spec.template.spec",
+    ));
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_and_checks() {
+        let mut c = json!({"metadata": {"name": "a".repeat(53)}, "spec": {"schedule": "whenever", "timeZone": "Mars/Base",
+            "jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "c", "image": "x"}]}}}}}});
+        default(&mut c);
+        assert_eq!(
+            (
+                c.text("/spec/concurrencyPolicy"),
+                c.int("/spec/failedJobsHistoryLimit")
+            ),
+            ("Allow", 1)
+        );
+        let texts: Vec<String> = (RULES.create)(&c).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts[0],
+            r#"spec.schedule: Invalid value: "whenever": expected exactly 5 fields, found 1: [whenever]"#
+        );
+        assert_eq!(
+            texts[1],
+            r#"spec.timeZone: Invalid value: "Mars/Base": unknown time zone Mars/Base"#
+        );
+        assert!(
+            texts[2].ends_with("must be no more than 52 characters"),
+            "{texts:?}"
+        );
+        assert_eq!(texts.len(), 3);
+    }
+}

@@ -1,0 +1,552 @@
+//! Jobs: defaults, the selector the server makes, what a Job may look like and what of it may change.
+
+use serde_json::{Value, json};
+
+use super::{job_status, policy};
+use crate::apiserver::field::FieldError;
+use crate::apiserver::kinds::check::{Errors, Path};
+use crate::apiserver::kinds::godump;
+use crate::apiserver::kinds::meta::{labels, names};
+use crate::apiserver::kinds::pod;
+use crate::apiserver::kinds::rules::Rules;
+use crate::apiserver::kinds::value::{Fill, Look};
+
+/// The rules of Jobs, but for their field selectors.
+pub const RULES: Rules = Rules {
+    default,
+    prepare_create,
+    create: validate_create,
+    update: validate_update,
+    subresource: |name, new, old| match name {
+        "status" => job_status::validate(new, old),
+        _ => Vec::new(),
+    },
+    warnings: |new, _| pod::spec::warnings(new.at("/spec/template/spec"), "spec.template.spec"),
+    generation_of: &["spec"],
+    orphans_by_default: true,
+    ..Rules::PLAIN
+};
+
+const SPEC: Path<'_> = Path::root("spec");
+const MAX_INDEXED_PARALLELISM: i64 = 100_000;
+const MANY_COMPLETIONS: i64 = 100_000;
+const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
+const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
+
+fn default(job: &mut Value) {
+    let labels = job.at("/spec/template/metadata/labels").clone();
+    let Some(spec) = job.child_if("spec") else {
+        return;
+    };
+    if !spec.has("/completions") && !spec.has("/parallelism") {
+        spec.or_set("completions", 1);
+    }
+    spec.or_set("parallelism", 1);
+    let per_index = spec.has("/backoffLimitPerIndex");
+    spec.or_set("backoffLimit", if per_index { i32::MAX } else { 6 });
+    spec.or_set("completionMode", "NonIndexed");
+    spec.or_set("suspend", false);
+    spec.or_set("manualSelector", false);
+    let careful = spec.has("/podFailurePolicy");
+    spec.or_set(
+        "podReplacementPolicy",
+        if careful {
+            "Failed"
+        } else {
+            "TerminatingOrFailed"
+        },
+    );
+    spec_common(spec);
+    let own = job.at("/metadata/labels");
+    if own.entries("").next().is_none() && labels.entries("").next().is_some() {
+        job.child("metadata").put("labels", Some(labels));
+    }
+}
+
+/// Defaults that the job templates of cron jobs get too.
+pub fn spec_common(spec: &mut Value) {
+    pod::defaults::template(spec);
+    if let Some(policy) = spec.child_if("podFailurePolicy") {
+        for rule in policy.items_mut("rules") {
+            for pattern in rule.items_mut("onPodConditions") {
+                pattern.or_set("status", "True");
+            }
+        }
+    }
+}
+
+fn prepare_create(job: &mut Value) {
+    if job.at("/spec/manualSelector") != true {
+        generate_selector(job);
+    }
+    job["status"] = json!({});
+}
+
+/// Labels and a selector that no other Job's pods have.
+fn generate_selector(job: &mut Value) {
+    let (name, uid) = (
+        job.name().to_string(),
+        job.text("/metadata/uid").to_string(),
+    );
+    let spec = job.child("spec");
+    let labels = spec.child("template").child("metadata").child("labels");
+    for label in NAME_LABELS {
+        labels.or_set(label, name.as_str());
+    }
+    for label in UID_LABELS {
+        labels.or_set(label, uid.as_str());
+    }
+    spec.child("selector")
+        .child("matchLabels")
+        .or_set(UID_LABELS[1], uid);
+}
+
+fn validate_create(job: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    generated_selector(&mut errors, job, true);
+    whole_spec(&mut errors, job.at("/spec"));
+    pod_hostnames(&mut errors, job);
+    errors.0
+}
+
+/// The labels the server puts on the template must be the Job's own.
+fn generated_selector(errors: &mut Errors, job: &Value, prefixed: bool) {
+    let selector = job.at("/spec/selector");
+    if job.flag("/spec/manualSelector") || selector.is_null() {
+        return;
+    }
+    let (name, uid) = (job.name(), job.text("/metadata/uid"));
+    if uid.is_empty() {
+        errors.required(&Path::root("metadata").child("uid"), "");
+    }
+    let template = SPEC.child("template");
+    let path = template.child("metadata");
+    let path = path.child("labels");
+    let labels = job.at("/spec/template/metadata/labels");
+    let mut expected = json!({});
+    let count = if prefixed { 2 } else { 1 };
+    for i in 0..count {
+        for (label, want) in [(UID_LABELS[i], uid), (NAME_LABELS[i], name)] {
+            expected[label] = want.into();
+            match labels.get(label).and_then(Value::as_str) {
+                None => errors.required(&path.key(label), &format!("must be '{want}'")),
+                Some(value) if value != want => {
+                    errors.invalid(
+                        &path.key(label),
+                        labels.clone(),
+                        format!("must be '{want}'"),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    if !labels::selects(selector, &expected) {
+        let shown = labels::shown_selector(selector);
+        errors.invalid_as(
+            &SPEC.child("selector"),
+            shown,
+            "`selector` not auto-generated",
+        );
+    }
+}
+
+fn whole_spec(errors: &mut Errors, spec: &Value) {
+    validate_spec(errors, &SPEC, spec);
+    let selector = spec.at("/selector");
+    let path = SPEC.child("selector");
+    match selector.is_null() {
+        true => errors.required(&path, ""),
+        false => errors.extend(labels::validate_selector(selector, &path.to_string())),
+    }
+    let labels = spec.at("/template/metadata/labels");
+    if !labels::selects(selector, labels) {
+        let template = SPEC.child("template");
+        let metadata = template.child("metadata");
+        let detail = "`selector` does not match template `labels`";
+        errors.invalid(&metadata.child("labels"), labels.clone(), detail);
+    }
+}
+
+/// Field errors of the spec of a Job or of a cron job's template.
+pub fn validate_spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+    for field in [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ] {
+        errors.not_negative(path, spec, field);
+    }
+    if spec.has("/maxFailedIndexes") && !spec.has("/backoffLimitPerIndex") {
+        let detail = "when maxFailedIndexes is specified";
+        errors.required(&path.child("backoffLimitPerIndex"), detail);
+    }
+    if spec.has("/managedBy") {
+        managed_by(errors, &path.child("managedBy"), spec.text("/managedBy"));
+    }
+    if spec.has("/completionMode") {
+        let mode = spec.text("/completionMode");
+        errors.one_of(
+            &path.child("completionMode"),
+            mode,
+            &["NonIndexed", "Indexed"],
+        );
+    }
+    if spec.text("/completionMode") == "Indexed" {
+        indexed(errors, path, spec);
+    } else if matches!(spec.text("/completionMode"), "" | "NonIndexed") {
+        for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+            if let Some(n) = spec.get(field).and_then(Value::as_i64) {
+                errors.invalid(&path.child(field), n, "requires indexed completion mode");
+            }
+        }
+    }
+    policy::failure(errors, &path.child("podFailurePolicy"), spec);
+    policy::success(errors, &path.child("successPolicy"), spec);
+    replacement(errors, &path.child("podReplacementPolicy"), spec);
+    let template = path.child("template");
+    pod::validate_template(errors, &template, spec.at("/template"));
+    let pod_spec = template.child("spec");
+    let restart = pod_spec.child("restartPolicy");
+    match spec.text("/template/spec/restartPolicy") {
+        "" | "Always" => errors.required(&restart, "valid values: \"OnFailure\", \"Never\""),
+        policy @ ("OnFailure" | "Never") => {
+            if policy != "Never" && spec.has("/podFailurePolicy") {
+                let detail = "only \"Never\" is supported when podFailurePolicy is specified";
+                errors.invalid(&restart, policy, detail);
+            }
+        }
+        other => errors.one_of(&restart, other, &["OnFailure", "Never"]),
+    }
+}
+
+fn managed_by(errors: &mut Errors, path: &Path<'_>, name: &str) {
+    match name.split_once('/') {
+        _ if name.is_empty() => errors.required(path, ""),
+        Some((host, rest)) if !host.is_empty() && !rest.is_empty() => {
+            errors.complaints(path, host, names::subdomain(host));
+            let fine = |c: char| c.is_ascii_alphanumeric() || "/-._~%!$&'()*+,;=:".contains(c);
+            if !rest.chars().all(fine) {
+                let detail = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+                errors.invalid(path, rest, detail);
+            }
+        }
+        _ => {
+            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+            errors.invalid(path, name, detail);
+        }
+    }
+    if name.len() > 63 {
+        errors.too_long(path, 63);
+    }
+}
+
+fn indexed(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+    let of = |field: &str| spec.get(field).and_then(Value::as_i64);
+    let (completions, parallelism) = (of("completions"), of("parallelism"));
+    let max_failed = of("maxFailedIndexes");
+    if completions.is_none() {
+        errors.required(
+            &path.child("completions"),
+            "when completion mode is Indexed",
+        );
+    }
+    if let Some(n) = parallelism.filter(|n| *n > MAX_INDEXED_PARALLELISM) {
+        let detail = "must be less than or equal to 100000 when completion mode is Indexed";
+        errors.invalid(&path.child("parallelism"), n, detail);
+    }
+    let failed_path = path.child("maxFailedIndexes");
+    if let (Some(failed), Some(all)) = (max_failed, completions)
+        && failed > all
+    {
+        errors.invalid(
+            &failed_path,
+            failed,
+            "must be less than or equal to completions",
+        );
+    }
+    if let Some(failed) = max_failed.filter(|n| *n > 100_000) {
+        errors.invalid(&failed_path, failed, "must be less than or equal to 100000");
+    }
+    let many = completions.is_some_and(|n| n > MANY_COMPLETIONS);
+    if !many || of("backoffLimitPerIndex").is_none() {
+        return;
+    }
+    if max_failed.is_none() {
+        let detail = "must be specified when completions is above 100000";
+        errors.required(&failed_path, detail);
+    }
+    let detail = "must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index";
+    for (field, n) in [
+        ("parallelism", parallelism),
+        ("maxFailedIndexes", max_failed),
+    ] {
+        if let Some(n) = n.filter(|n| *n > 10_000) {
+            errors.invalid(&path.child(field), n, detail);
+        }
+    }
+}
+
+fn replacement(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+    if spec.has("/podReplacementPolicy") {
+        let careful = spec.has("/podFailurePolicy");
+        let known: &[&str] = if careful {
+            &["Failed"]
+        } else {
+            &["Failed", "TerminatingOrFailed"]
+        };
+        errors.one_of(path, spec.text("/podReplacementPolicy"), known);
+    }
+}
+
+/// The names of an indexed Job's pods must be host names.
+fn pod_hostnames(errors: &mut Errors, job: &Value) {
+    let completions = job.int("/spec/completions");
+    if job.text("/spec/completionMode") != "Indexed" || completions <= 0 {
+        return;
+    }
+    let last = format!("{}-{}", job.name(), completions - 1);
+    if !names::label(&last).is_empty() {
+        let detail = format!("will not able to create pod with invalid DNS label: {last}");
+        errors.invalid(&Path::root("metadata").child("name"), job.name(), detail);
+    }
+}
+
+fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let prefixed = old
+        .at("/spec/template/metadata/labels")
+        .get(NAME_LABELS[1])
+        .is_some();
+    generated_selector(&mut errors, new, prefixed);
+    whole_spec(&mut errors, new.at("/spec"));
+    let (spec, before) = (new.at("/spec"), old.at("/spec"));
+    completions(&mut errors, spec, before);
+    if spec.at("/selector") != before.at("/selector") {
+        let shown = labels::shown_selector(spec.at("/selector"));
+        errors.invalid_as(&SPEC.child("selector"), shown, "field is immutable");
+    }
+    template(&mut errors, new, old);
+    for field in [
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ] {
+        let of = |spec: &Value| spec.get(field).cloned().unwrap_or_default();
+        errors.immutable(&SPEC.child(field), &of(spec), &of(before));
+    }
+    errors.0
+}
+
+fn completions(errors: &mut Errors, spec: &Value, before: &Value) {
+    let path = SPEC.child("completions");
+    let (now, then) = (spec.at("/completions"), before.at("/completions"));
+    if spec.text("/completionMode") != "Indexed" {
+        errors.immutable(&path, now, then);
+    } else if now != then && !now.is_null() && now != spec.at("/parallelism") {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        errors.invalid(&path, now.clone(), detail);
+    }
+}
+
+/// While a Job is suspended and none of its pods are there, where its pods may run and what they ask
+/// for may change.
+fn template(errors: &mut Errors, new: &Value, old: &Value) {
+    let conditions = old.list("/status/conditions").iter();
+    let is_suspended = |c: &Value| c.text("/type") == "Suspended" && c.text("/status") == "True";
+    let suspended = old.flag("/spec/suspend");
+    let idle = !old.has("/status/startTime")
+        || (conditions.clone().any(is_suspended) && old.int("/status/active") == 0);
+    let after = new.at("/spec/template");
+    let mut before = old.at("/spec/template").clone();
+    if suspended && idle {
+        allow_scheduling(&mut before, after);
+        allow_resources(&mut before, after);
+        if before.at("/spec") != after.at("/spec") {
+            let shown = godump::pod_spec(after.at("/spec"));
+            errors.invalid_as(&SPEC.child("template.spec"), shown, "field is immutable");
+        }
+        return;
+    }
+    if before != *after {
+        let shown = godump::pod_template(after);
+        errors.invalid_as(&SPEC.child("template"), shown, "field is immutable");
+    }
+}
+
+/// Takes over what decides where pods may run.
+fn allow_scheduling(before: &mut Value, after: &Value) {
+    for field in ["annotations", "labels"] {
+        let now = after.at("/metadata").get(field).cloned();
+        before.child("metadata").put(field, now);
+    }
+    let spec = before.child("spec");
+    for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+        spec.put(field, after.at("/spec").get(field).cloned());
+    }
+    let node = after.at("/spec/affinity/nodeAffinity");
+    match (after.has("/spec/affinity"), spec.has("/affinity")) {
+        (false, false) => {}
+        (false, true) => {
+            spec.child("affinity").take_key("nodeAffinity");
+            if spec.entries("/affinity").next().is_none() {
+                spec.take_key("affinity");
+            }
+        }
+        (true, _) => {
+            let node = (!node.is_null()).then(|| node.clone());
+            spec.child("affinity").put("nodeAffinity", node);
+        }
+    }
+}
+
+/// Takes over what containers of the same name ask for.
+fn allow_resources(before: &mut Value, after: &Value) {
+    let spec = before.child("spec");
+    for list in ["containers", "initContainers"] {
+        let wanted = after.at("/spec").list(&format!("/{list}"));
+        if spec.items_mut(list).len() != wanted.len() {
+            continue;
+        }
+        for (c, wanted) in spec.items_mut(list).iter_mut().zip(wanted) {
+            if c.text("/name") == wanted.text("/name") {
+                c.put("resources", wanted.get("resources").cloned());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(spec: Value) -> Value {
+        let mut job = json!({"metadata": {"name": "j", "namespace": "n", "uid": "u"},
+            "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}});
+        json_patch::merge(&mut job["spec"], &spec);
+        default(&mut job);
+        prepare_create(&mut job);
+        job
+    }
+
+    fn texts(errors: Vec<FieldError>) -> Vec<String> {
+        errors.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn defaults_and_selector() {
+        let j = job(json!({}));
+        assert_eq!(
+            (
+                j.int("/spec/completions"),
+                j.int("/spec/parallelism"),
+                j.int("/spec/backoffLimit")
+            ),
+            (1, 1, 6)
+        );
+        assert_eq!(
+            *j.at("/spec/selector"),
+            json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}})
+        );
+        assert_eq!(j.at("/spec/template/metadata/labels")["job-name"], "j");
+        assert!(validate_create(&j).is_empty());
+        assert!(!job(json!({"parallelism": 3})).has("/spec/completions"));
+        let labelled = job(json!({"template": {"metadata": {"labels": {"a": "b"}}}}));
+        assert_eq!(labelled.label("a"), Some("b"));
+        assert_eq!(labelled.label("job-name"), None);
+    }
+
+    #[test]
+    fn invalid_jobs() {
+        let bad = job(
+            json!({"parallelism": -1, "completions": -2, "backoffLimit": -1, "completionMode": "Foo",
+            "template": {"spec": {"restartPolicy": "Always"}}}),
+        );
+        assert_eq!(
+            texts(validate_create(&bad)),
+            [
+                "spec.parallelism: Invalid value: -1: must be greater than or equal to 0",
+                "spec.completions: Invalid value: -2: must be greater than or equal to 0",
+                "spec.backoffLimit: Invalid value: -1: must be greater than or equal to 0",
+                r#"spec.completionMode: Unsupported value: "Foo": supported values: "NonIndexed", "Indexed""#,
+                r#"spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never""#,
+            ]
+        );
+        let own = job(json!({"selector": {"matchLabels": {"a": "b"}}}));
+        assert_eq!(
+            texts(validate_create(&own))[0],
+            r#"spec.selector: Invalid value: {"matchLabels":{"a":"b","batch.kubernetes.io/controller-uid":"u"}}: `selector` not auto-generated"#
+        );
+        let name = job(json!({"managedBy": "nobody"}));
+        assert_eq!(
+            texts(validate_create(&name)),
+            [
+                r#"spec.managedBy: Invalid value: "nobody": must be a domain-prefixed path (such as "acme.io/foo")"#
+            ]
+        );
+    }
+
+    #[test]
+    fn what_may_change() {
+        let change = |old: Value, patch: Value| {
+            let mut new = old.clone();
+            json_patch::merge(&mut new, &patch);
+            texts(validate_update(&new, &old))
+                .into_iter()
+                .map(|t| t.chars().take(60).collect())
+                .collect::<Vec<String>>()
+        };
+        let selector = json!({"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}});
+        let none: Vec<String> = Vec::new();
+        assert_eq!(
+            change(job(json!({"suspend": true})), selector.clone()),
+            none
+        );
+        assert_eq!(
+            change(
+                job(json!({})),
+                json!({"spec": {"parallelism": 7, "suspend": true}})
+            ),
+            none
+        );
+        let running = change(job(json!({})), selector.clone());
+        assert!(
+            running[0].starts_with(r#"spec.template: Invalid value: {"labels":{"batch."#),
+            "{running:?}"
+        );
+        let mut started = job(json!({"suspend": true}));
+        started["status"] = json!({"startTime": "t", "active": 1});
+        assert_eq!(change(started.clone(), selector.clone()).len(), 1);
+        started["status"] =
+            json!({"startTime": "t", "conditions": [{"type": "Suspended", "status": "True"}]});
+        assert_eq!(change(started, selector), none);
+        let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "y", "resources": {}}]}}}});
+        let image = change(job(json!({"suspend": true})), image);
+        assert!(
+            image[0].starts_with(r#"spec.template.spec: Invalid value: {"Volumes":null,"Init"#),
+            "{image:?}"
+        );
+        let elastic = job(json!({"completionMode": "Indexed", "completions": 3, "parallelism": 3}));
+        assert_eq!(
+            change(
+                elastic.clone(),
+                json!({"spec": {"completions": 4, "parallelism": 4}})
+            ),
+            none
+        );
+        assert_eq!(
+            change(elastic, json!({"spec": {"completions": 9}})),
+            ["spec.completions: Invalid value: 9: can only be modified in "]
+        );
+        assert_eq!(
+            change(job(json!({})), json!({"spec": {"managedBy": "x.y/z"}})),
+            [r#"spec.managedBy: Invalid value: "x.y/z": field is immutable"#]
+        );
+    }
+}

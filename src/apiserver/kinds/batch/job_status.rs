@@ -1,0 +1,277 @@
+//! Changes of a Job's status: conditions and counters that fit one another.
+
+use serde_json::Value;
+
+use super::indexes;
+use crate::apiserver::field::FieldError;
+use crate::apiserver::kinds::check::{Errors, Path};
+use crate::apiserver::kinds::value::Look;
+
+const STATUS: Path<'_> = Path::root("status");
+
+fn is(job: &Value, condition: &str) -> bool {
+    let found = |c: &Value| c.text("/type") == condition && c.text("/status") == "True";
+    job.list("/status/conditions").iter().any(found)
+}
+
+/// Field errors of a change of status.
+pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let status = new.at("/status");
+    for field in ["active", "succeeded", "failed", "ready", "terminating"] {
+        errors.not_negative(&STATUS, status, field);
+    }
+    uncounted(&mut errors, status);
+    finish(&mut errors, new, old);
+    index_sets(&mut errors, new, old);
+    counters(&mut errors, new, old);
+    transitions(&mut errors, new, old);
+    errors.0
+}
+
+fn uncounted(errors: &mut Errors, status: &Value) {
+    let path = STATUS.child("uncountedTerminatedPods");
+    let mut seen: Vec<&str> = Vec::new();
+    for field in ["succeeded", "failed"] {
+        let list = status
+            .at("/uncountedTerminatedPods")
+            .list(&format!("/{field}"));
+        let path = path.child(field);
+        for (i, uid) in list.iter().filter_map(Value::as_str).enumerate() {
+            let path = path.index(i);
+            if uid.is_empty() {
+                errors.invalid(&path, "", "must not be empty");
+            } else if seen.contains(&uid) {
+                errors.duplicate(&path, uid);
+            } else {
+                seen.push(uid);
+            }
+        }
+    }
+}
+
+/// What must and must not be there once a Job has come to its end. A rule that was broken before
+/// does not keep the status from changing.
+fn finish(errors: &mut Errors, new: &Value, old: &Value) {
+    let status = new.at("/status");
+    let (complete, failed) = (is(new, "Complete"), is(new, "Failed"));
+    let finished = complete || failed;
+    let conditions = STATUS.child("conditions");
+    let newly = |condition: &str| is(new, condition) && !is(old, condition);
+    let (completes, fails) = (newly("Complete"), newly("Failed"));
+    let finishes = completes || fails;
+    if complete && failed {
+        errors.invalid_unshown(
+            &conditions,
+            "cannot set Complete=True and Failed=true conditions",
+        );
+    }
+    if complete && is(new, "FailureTarget") {
+        let detail = "cannot set Complete=True and FailureTarget=true conditions";
+        errors.invalid_unshown(&conditions, detail);
+    }
+    let time = STATUS.child("completionTime");
+    let end = status.at("/completionTime");
+    if !end.is_null() && !complete {
+        let detail = "cannot set completionTime when there is no Complete=True condition";
+        errors.invalid(&time, end.clone(), detail);
+    }
+    if end.is_null() && complete && completes {
+        errors.required(&time, "completionTime is required for Complete jobs");
+    }
+    let start = status.at("/startTime");
+    if let (Some(start), Some(end)) = (start.as_str(), end.as_str())
+        && end < start
+    {
+        errors.invalid(&time, end, "must be equal to or after `startTime`");
+    }
+    if failed && fails && !is(new, "FailureTarget") {
+        let detail = "cannot set Failed=True condition without the FailureTarget=true condition";
+        errors.invalid_unshown(&conditions, detail);
+    }
+    if complete && completes && !is(new, "SuccessCriteriaMet") {
+        let detail =
+            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
+        errors.invalid_unshown(&conditions, detail);
+    }
+    if finishes && status.int("/active") > 0 {
+        let detail = "active>0 is invalid for finished job";
+        errors.invalid(&STATUS.child("active"), status.int("/active"), detail);
+    }
+    if finishes && start.is_null() {
+        errors.required(
+            &STATUS.child("startTime"),
+            "startTime is required for finished job",
+        );
+    }
+    let waiting = status.at("/uncountedTerminatedPods");
+    let some = !waiting.list("/failed").is_empty() || !waiting.list("/succeeded").is_empty();
+    if finished && some {
+        let path = STATUS.child("uncountedTerminatedPods");
+        errors.invalid(&path, waiting.clone(), "must be empty for finished job");
+    }
+}
+
+fn index_sets(errors: &mut Errors, new: &Value, old: &Value) {
+    let (status, spec) = (new.at("/status"), new.at("/spec"));
+    let completions = spec.at("/completions").as_i64();
+    let done = status.text("/completedIndexes");
+    let lost = status.at("/failedIndexes").as_str();
+    let changed = |field: &str| status.get(field) != old.at("/status").get(field);
+    if let Some(all) = completions
+        && changed("completedIndexes")
+        && let Err(why) = indexes::count(done, all)
+    {
+        let path = STATUS.child("completedIndexes");
+        errors.invalid(
+            &path,
+            done,
+            format!("error parsing completedIndexes: {why}"),
+        );
+    }
+    let path = STATUS.child("failedIndexes");
+    if let (Some(all), Some(lost)) = (completions, lost)
+        && spec.has("/backoffLimitPerIndex")
+        && changed("failedIndexes")
+        && let Err(why) = indexes::count(lost, all)
+    {
+        errors.invalid(&path, lost, format!("error parsing failedIndexes: {why}"));
+    }
+    if !done.is_empty() && spec.text("/completionMode") != "Indexed" {
+        let detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
+        errors.invalid(&STATUS.child("completedIndexes"), done, detail);
+    }
+    if let Some(lost) = lost
+        && !spec.has("/backoffLimitPerIndex")
+    {
+        let detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
+        errors.invalid(&path, lost, detail);
+    }
+    if let (Some(all), Some(lost)) = (completions, lost)
+        && let (Ok(done), Ok(failed)) =
+            (indexes::intervals(done, all), indexes::intervals(lost, all))
+    {
+        let common = failed.iter().find_map(|f| {
+            done.iter()
+                .find(|d| d.0 <= f.1 && f.0 <= d.1)
+                .map(|d| d.0.max(f.0))
+        });
+        if let Some(index) = common {
+            let detail = format!("failedIndexes and completedIndexes overlap at index: {index}");
+            errors.invalid(&path, lost, detail);
+        }
+    }
+}
+
+fn counters(errors: &mut Errors, new: &Value, old: &Value) {
+    let status = new.at("/status");
+    let finished = is(new, "Complete") || is(new, "Failed");
+    let terminating = status.int("/terminating");
+    if terminating > 0 && finished {
+        let detail = "terminating>0 is invalid for finished job";
+        errors.invalid(&STATUS.child("terminating"), terminating, detail);
+    }
+    let (ready, active) = (status.at("/ready").as_i64(), status.int("/active"));
+    if let Some(ready) = ready
+        && ready > active
+    {
+        errors.invalid(
+            &STATUS.child("ready"),
+            ready,
+            "cannot set more ready pods than active",
+        );
+    }
+    let conditions = STATUS.child("conditions");
+    if is(new, "SuccessCriteriaMet") {
+        for other in ["Failed", "FailureTarget"] {
+            if is(new, other) {
+                let detail =
+                    format!("cannot set SuccessCriteriaMet=True and {other}=true conditions");
+                errors.invalid_unshown(&conditions, detail);
+            }
+        }
+    }
+    for (field, what) in [("failed", "failed"), ("succeeded", "succeeded")] {
+        let pointer = format!("/status/{field}");
+        if new.int(&pointer) < old.int(&pointer) {
+            let detail = format!("cannot decrease the {what} counter");
+            errors.invalid(&STATUS.child(field), new.int(&pointer), detail);
+        }
+    }
+}
+
+fn transitions(errors: &mut Errors, new: &Value, old: &Value) {
+    let conditions = STATUS.child("conditions");
+    for terminal in ["Failed", "Complete", "FailureTarget"] {
+        if is(old, terminal) && !is(new, terminal) {
+            let detail = format!("cannot disable the terminal {terminal}=True condition");
+            errors.invalid_unshown(&conditions, detail);
+        }
+    }
+    let (end, ended) = (
+        new.at("/status/completionTime"),
+        old.at("/status/completionTime"),
+    );
+    if !end.is_null() && !ended.is_null() {
+        errors.immutable(&STATUS.child("completionTime"), end, ended);
+    }
+    let (start, started) = (new.at("/status/startTime"), old.at("/status/startTime"));
+    if !started.is_null() && start != started && !new.flag("/spec/suspend") {
+        let detail = "startTime cannot be removed for unsuspended job";
+        errors.required(&STATUS.child("startTime"), detail);
+    }
+    if is(old, "SuccessCriteriaMet") && !is(new, "SuccessCriteriaMet") {
+        let detail = "cannot disable the SuccessCriteriaMet=True condition";
+        errors.invalid_unshown(&conditions, detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(new: Value, old: Value) -> Vec<String> {
+        validate(
+            &json!({"status": new, "spec": {"suspend": false}}),
+            &json!({"status": old, "spec": {}}),
+        )
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+    }
+
+    #[test]
+    fn a_forged_end() {
+        let on = |t: &str| json!({"type": t, "status": "True"});
+        assert_eq!(
+            texts(
+                json!({"conditions": [on("Complete"), on("Failed")]}),
+                json!({})
+            ),
+            [
+                "status.conditions: Invalid value: cannot set Complete=True and Failed=true conditions",
+                "status.completionTime: Required value: completionTime is required for Complete jobs",
+                "status.conditions: Invalid value: cannot set Failed=True condition without the FailureTarget=true condition",
+                "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+                "status.startTime: Required value: startTime is required for finished job",
+            ]
+        );
+        assert_eq!(
+            texts(json!({"active": -1}), json!({})),
+            ["status.active: Invalid value: -1: must be greater than or equal to 0"]
+        );
+        let done = json!({"conditions": [on("SuccessCriteriaMet"), on("Complete")], "startTime": "2026-01-01T00:00:00Z",
+            "completionTime": "2026-01-01T00:00:01Z", "succeeded": 1, "uncountedTerminatedPods": {}});
+        assert!(texts(done.clone(), json!({"startTime": "2026-01-01T00:00:00Z"})).is_empty());
+        assert_eq!(
+            texts(json!({"startTime": "2026-01-01T00:00:00Z"}), done),
+            [
+                "status.succeeded: Invalid value: 0: cannot decrease the succeeded counter",
+                "status.conditions: Invalid value: cannot disable the terminal Complete=True condition",
+                "status.conditions: Invalid value: cannot disable the SuccessCriteriaMet=True condition",
+            ]
+        );
+    }
+}

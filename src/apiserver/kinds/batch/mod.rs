@@ -1,0 +1,8 @@
+//! Jobs and cron jobs.
+
+pub mod cron;
+pub mod cronjob;
+pub mod indexes;
+pub mod job;
+mod job_status;
+mod policy;

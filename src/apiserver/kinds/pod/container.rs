@@ -1,0 +1,298 @@
+//! Containers of all sorts: what each must look like and what the sorts differ in.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{env, probe, resources, security, volume};
+use crate::apiserver::kinds::check::{Errors, Path};
+use crate::apiserver::kinds::meta::names;
+use crate::apiserver::kinds::value::Look;
+
+/// What checks of a container need to know of its pod.
+pub struct PodFacts<'a> {
+    /// Volumes that are in order, by name.
+    pub volumes: Vec<(&'a str, &'a Value)>,
+    /// The pod's resource claims.
+    pub claims: &'a [Value],
+    /// How long the pod may take to end.
+    pub grace_period: Option<i64>,
+    /// The pod's restart policy.
+    pub restart_policy: &'a str,
+    /// Whether the pod shares the users of its host.
+    pub host_users: bool,
+}
+
+/// Field errors of the regular containers.
+pub fn validate_regular(errors: &mut Errors, path: &Path<'_>, list: &[Value], pod: &PodFacts<'_>) {
+    if list.is_empty() {
+        errors.required(path, "");
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for (i, c) in list.iter().enumerate() {
+        let path = path.index(i);
+        common(errors, &path, c, pod);
+        if !seen.insert(c.text("/name")) {
+            errors.duplicate(&path.child("name"), c.text("/name"));
+        }
+        probe::lifecycle_and_probes(errors, &path, c, pod.grace_period);
+        if c.has("/restartPolicy") {
+            restart_policy(errors, &path, c);
+        }
+    }
+    host_ports(errors, path, list);
+}
+
+/// Field errors of the init containers.
+pub fn validate_init(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    list: &[Value],
+    regular: &[Value],
+    pod: &PodFacts<'_>,
+) {
+    let mut seen: BTreeSet<&str> = regular.iter().map(|c| c.text("/name")).collect();
+    for (i, c) in list.iter().enumerate() {
+        let path_i = path.index(i);
+        common(errors, &path_i, c, pod);
+        let mut sidecar = false;
+        if c.has("/restartPolicy") {
+            restart_policy(errors, &path_i, c);
+            sidecar = c.text("/restartPolicy") == "Always";
+        }
+        if !c.text("/name").is_empty() && !seen.insert(c.text("/name")) {
+            errors.duplicate(&path_i.child("name"), c.text("/name"));
+        }
+        host_ports(errors, path, std::slice::from_ref(c));
+        if sidecar {
+            probe::lifecycle_and_probes(errors, &path_i, c, pod.grace_period);
+            continue;
+        }
+        for field in [
+            "lifecycle",
+            "livenessProbe",
+            "readinessProbe",
+            "startupProbe",
+        ] {
+            if c.get(field).is_some_and(|v| !v.is_null()) {
+                let detail = "may not be set for init containers without restartPolicy=Always";
+                errors.forbidden(&path_i.child(field), detail);
+            }
+        }
+    }
+}
+
+/// A container's own restart policy; of an init container `Always` makes a sidecar.
+fn restart_policy(errors: &mut Errors, path: &Path<'_>, c: &Value) {
+    let known = ["Always", "Never", "OnFailure"];
+    errors.one_of(
+        &path.child("restartPolicy"),
+        c.text("/restartPolicy"),
+        &known,
+    );
+}
+
+/// Field errors of the ephemeral containers.
+pub fn validate_ephemeral(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    list: &[Value],
+    others: &[&[Value]],
+    pod: &PodFacts<'_>,
+) {
+    const ALLOWED: [&str; 18] = [
+        "name",
+        "image",
+        "command",
+        "args",
+        "workingDir",
+        "resizePolicy",
+        "restartPolicy",
+        "envFrom",
+        "env",
+        "volumeMounts",
+        "volumeDevices",
+        "terminationMessagePath",
+        "terminationMessagePolicy",
+        "imagePullPolicy",
+        "securityContext",
+        "stdin",
+        "stdinOnce",
+        "tty",
+    ];
+    let other: BTreeSet<&str> = others
+        .iter()
+        .flat_map(|l| l.iter())
+        .map(|c| c.text("/name"))
+        .collect();
+    let mut seen = other.clone();
+    for (i, c) in list.iter().enumerate() {
+        let path = path.index(i);
+        common(errors, &path, c, pod);
+        validate_image_spaces(errors, &path, c);
+        if !seen.insert(c.text("/name")) {
+            errors.duplicate(&path.child("name"), c.text("/name"));
+        }
+        let target = c.text("/targetContainerName");
+        if !target.is_empty() && !other.contains(target) {
+            errors.not_found(&path.child("targetContainerName"), target);
+        }
+        for (field, value) in c.entries("") {
+            let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+            let known = ALLOWED.contains(&field.as_str()) || field == "targetContainerName";
+            if !known && !value.is_null() && !empty {
+                errors.forbidden(
+                    &path.child(field),
+                    "cannot be set for an Ephemeral Container",
+                );
+            }
+        }
+        let mounts = path.child("volumeMounts");
+        for (j, mount) in c.list("/volumeMounts").iter().enumerate() {
+            for field in ["subPath", "subPathExpr"] {
+                if mount.get(field).is_some_and(|v| v != "") {
+                    let path = mounts.index(j);
+                    let detail = "cannot be set for an Ephemeral Container";
+                    errors.forbidden(&path.child(field), detail);
+                }
+            }
+        }
+    }
+}
+
+/// What all sorts of containers are checked for.
+fn common(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
+    match c.text("/name") {
+        "" => errors.required(&path.child("name"), ""),
+        name => errors.complaints(&path.child("name"), name, names::label(name)),
+    }
+    if c.text("/image").is_empty() {
+        errors.required(&path.child("image"), "");
+    }
+    errors.some_of(
+        &path.child("terminationMessagePolicy"),
+        c.text("/terminationMessagePolicy"),
+        &["File", "FallbackToLogsOnError"],
+    );
+    ports(errors, &path.child("ports"), c.list("/ports"));
+    env::validate(errors, &path.child("env"), c.list("/env"));
+    env::validate_from(errors, &path.child("envFrom"), c.list("/envFrom"));
+    volume::mounts(errors, &path.child("volumeMounts"), c, pod);
+    volume::devices(errors, &path.child("volumeDevices"), c, pod);
+    errors.some_of(
+        &path.child("imagePullPolicy"),
+        c.text("/imagePullPolicy"),
+        &["Always", "IfNotPresent", "Never"],
+    );
+    resources::requirements(
+        errors,
+        &path.child("resources"),
+        c.at("/resources"),
+        pod.claims,
+    );
+    resize_policy(
+        errors,
+        &path.child("resizePolicy"),
+        c.list("/resizePolicy"),
+        pod,
+    );
+    let context = c.at("/securityContext");
+    security::container(
+        errors,
+        &path.child("securityContext"),
+        context,
+        pod.host_users,
+    );
+}
+
+/// The image of a pod's container may not be padded, though one of a template may.
+pub fn validate_image_spaces(errors: &mut Errors, path: &Path<'_>, c: &Value) {
+    let image = c.text("/image");
+    if image.trim() != image {
+        errors.invalid(
+            &path.child("image"),
+            image,
+            "must not have leading or trailing whitespace",
+        );
+    }
+}
+
+fn ports(errors: &mut Errors, path: &Path<'_>, ports: &[Value]) {
+    let mut seen = BTreeSet::new();
+    for (i, port) in ports.iter().enumerate() {
+        let path = path.index(i);
+        let name = port.text("/name");
+        if !name.is_empty() {
+            let complaints = names::port_name(name);
+            if !complaints.is_empty() {
+                errors.complaints(&path.child("name"), name, complaints);
+            } else if !seen.insert(name) {
+                errors.duplicate(&path.child("name"), name);
+            }
+        }
+        match port.int("/containerPort") {
+            0 => errors.required(&path.child("containerPort"), ""),
+            n => port_number(errors, &path.child("containerPort"), n),
+        }
+        if port.int("/hostPort") != 0 {
+            port_number(errors, &path.child("hostPort"), port.int("/hostPort"));
+        }
+        let protocols = ["SCTP", "TCP", "UDP"];
+        errors.some_of(&path.child("protocol"), port.text("/protocol"), &protocols);
+    }
+}
+
+/// Field errors of the number of a port.
+pub fn port_number(errors: &mut Errors, path: &Path<'_>, number: i64) {
+    for complaint in names::port_number(number) {
+        errors.invalid(path, number, complaint);
+    }
+}
+
+/// Field errors of a port given by number or name.
+pub fn port_or_name(errors: &mut Errors, path: &Path<'_>, port: &Value) {
+    match port {
+        Value::String(name) => errors.complaints(path, name, names::port_name(name)),
+        other => port_number(errors, path, other.as_i64().unwrap_or_default()),
+    }
+}
+
+fn host_ports(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
+    let mut seen = BTreeSet::new();
+    for (i, c) in list.iter().enumerate() {
+        for (j, port) in c.list("/ports").iter().enumerate() {
+            let number = port.int("/hostPort");
+            if number == 0 {
+                continue;
+            }
+            let key = format!(
+                "{}/{}/{number}",
+                port.text("/protocol"),
+                port.text("/hostIP")
+            );
+            if !seen.insert(key.clone()) {
+                let c = path.index(i);
+                let ports = c.child("ports");
+                let port = ports.index(j);
+                errors.duplicate(&port.child("hostPort"), key);
+            }
+        }
+    }
+}
+
+fn resize_policy(errors: &mut Errors, path: &Path<'_>, list: &[Value], pod: &PodFacts<'_>) {
+    let mut seen = BTreeSet::new();
+    for (i, policy) in list.iter().enumerate() {
+        let (resource, restart) = (policy.text("/resourceName"), policy.text("/restartPolicy"));
+        if !seen.insert(resource) {
+            errors.duplicate(&path.index(i), resource);
+        }
+        errors.some_of(path, resource, &["cpu", "memory"]);
+        errors.some_of(path, restart, &["NotRequired", "RestartContainer"]);
+        if pod.restart_policy == "Never" && restart != "NotRequired" {
+            let detail = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+            errors.invalid(path, restart, detail);
+        }
+    }
+}

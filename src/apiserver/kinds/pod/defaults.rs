@@ -1,0 +1,301 @@
+//! Defaults of pods and of the pod templates of workloads.
+
+use serde_json::{Map, Value, json};
+
+use crate::apiserver::kinds::value::{Fill, Look};
+use crate::apiserver::quantity::Quantity;
+
+/// Defaults of a pod.
+pub fn pod(pod: &mut Value) {
+    if let Some(spec) = pod.child_if("spec") {
+        pod_spec(spec);
+        spec.or_set("enableServiceLinks", true);
+        for field in ["containers", "initContainers"] {
+            for container in spec.items_mut(field) {
+                requests_from_limits(container);
+            }
+        }
+        if spec.flag("/hostNetwork") {
+            for field in ["containers", "initContainers"] {
+                for container in spec.items_mut(field) {
+                    for port in container.items_mut("ports") {
+                        let number = port.at("/containerPort").clone();
+                        if port.int("/hostPort") == 0 {
+                            port.put("hostPort", Some(number));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if let Some(status) = pod.child_if("status") {
+        for condition in status.items_mut("conditions") {
+            condition.or_set("lastProbeTime", Value::Null);
+            condition.or_set("lastTransitionTime", Value::Null);
+        }
+    }
+}
+
+/// Defaults of the spec of a pod template.
+pub fn pod_spec(spec: &mut Value) {
+    spec.or_set("restartPolicy", "Always");
+    spec.or_set("dnsPolicy", "ClusterFirst");
+    spec.or_set("terminationGracePeriodSeconds", 30);
+    spec.or_set("securityContext", json!({}));
+    spec.or_set("schedulerName", "default-scheduler");
+    // Both names of the account say the same.
+    match (
+        spec.text("/serviceAccountName"),
+        spec.text("/serviceAccount"),
+    ) {
+        ("", "") => {}
+        ("", account) => {
+            let account = account.to_string();
+            spec.put("serviceAccountName", Some(account.into()));
+        }
+        (account, _) => {
+            let account = account.to_string();
+            spec.put("serviceAccount", Some(account.into()));
+        }
+    }
+    for field in ["containers", "initContainers", "ephemeralContainers"] {
+        for c in spec.items_mut(field) {
+            container(c);
+        }
+    }
+    for v in spec.items_mut("volumes") {
+        volume(v);
+    }
+    if let Some(overhead) = spec.child_if("overhead") {
+        round_to_milli(overhead);
+    }
+}
+
+/// Defaults of the pod template of a workload.
+pub fn template(holder: &mut Value) {
+    if let Some(spec) = holder.child_if("template").and_then(|t| t.child_if("spec")) {
+        pod_spec(spec);
+    }
+}
+
+fn container(c: &mut Value) {
+    c.or_set("terminationMessagePath", "/dev/termination-log");
+    c.or_set("terminationMessagePolicy", "File");
+    let policy = pull_policy(c.text("/image"));
+    c.or_set("imagePullPolicy", policy);
+    for port in c.items_mut("ports") {
+        port.or_set("protocol", "TCP");
+    }
+    for field in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(p) = c.child_if(field) {
+            probe(p);
+        }
+    }
+    if let Some(lifecycle) = c.child_if("lifecycle") {
+        for field in ["postStart", "preStop"] {
+            if let Some(get) = lifecycle
+                .child_if(field)
+                .and_then(|h| h.child_if("httpGet"))
+            {
+                http_get(get);
+            }
+        }
+    }
+    for variable in c.items_mut("env") {
+        if let Some(reference) = variable
+            .child_if("valueFrom")
+            .and_then(|from| from.child_if("fieldRef"))
+        {
+            reference.or_set("apiVersion", "v1");
+        }
+        if let Some(reference) = variable
+            .child_if("valueFrom")
+            .and_then(|from| from.child_if("resourceFieldRef"))
+        {
+            reference.or_set("divisor", "0");
+        }
+    }
+    if let Some(resources) = c.child_if("resources") {
+        for list in ["limits", "requests"] {
+            if let Some(list) = resources.child_if(list) {
+                round_to_milli(list);
+            }
+        }
+    }
+    c.or_set("resources", json!({}));
+}
+
+/// The pull policy of an image: one that may change under its tag is always pulled.
+fn pull_policy(image: &str) -> &'static str {
+    let (name, digest) = match image.split_once('@') {
+        Some((name, _)) => (name, true),
+        None => (image, false),
+    };
+    let last = name.rsplit('/').next().unwrap_or_default();
+    match last.split_once(':') {
+        Some((_, "latest")) => "Always",
+        None if !digest => "Always",
+        _ => "IfNotPresent",
+    }
+}
+
+fn probe(p: &mut Value) {
+    for (field, default) in [
+        ("timeoutSeconds", 1),
+        ("periodSeconds", 10),
+        ("successThreshold", 1),
+        ("failureThreshold", 3),
+    ] {
+        if p.int(&format!("/{field}")) == 0 {
+            p.put(field, Some(default.into()));
+        }
+    }
+    if let Some(get) = p.child_if("httpGet") {
+        http_get(get);
+    }
+    if let Some(grpc) = p.child_if("grpc") {
+        grpc.or_set("service", "");
+    }
+}
+
+fn http_get(get: &mut Value) {
+    get.or_set("path", "/");
+    get.or_set("scheme", "HTTP");
+}
+
+/// What a container may use at most is also what it asks for, where it does not ask itself.
+fn requests_from_limits(container: &mut Value) {
+    let Some(resources) = container.child_if("resources") else {
+        return;
+    };
+    let limits: Map<String, Value> = match resources.get("limits") {
+        Some(Value::Object(limits)) if !limits.is_empty() => limits.clone(),
+        _ => return,
+    };
+    let requests = resources.child("requests");
+    for (name, limit) in limits {
+        requests.or_set(&name, limit);
+    }
+}
+
+/// Amounts below a thousandth are rounded up to one.
+pub fn round_to_milli(list: &mut Value) {
+    let Value::Object(map) = list else { return };
+    for amount in map.values_mut() {
+        // The canonical text of an amount with smaller parts ends in one of these.
+        let fine = amount.as_str().is_some_and(|s| s.ends_with(['n', 'u']));
+        if fine && let Some(quantity) = Quantity::of(amount) {
+            *amount = Quantity::from_millis(quantity.millis()).to_string().into();
+        }
+    }
+}
+
+const VOLUME_SOURCES: usize = 1;
+
+fn volume(v: &mut Value) {
+    let Value::Object(map) = v else { return };
+    if map.keys().filter(|k| *k != "name").count() < VOLUME_SOURCES {
+        v.put("emptyDir", Some(json!({})));
+        return;
+    }
+    for field in ["secret", "configMap", "downwardAPI", "projected"] {
+        if let Some(source) = v.child_if(field) {
+            source.or_set("defaultMode", 0o644);
+            downward_items(source);
+        }
+    }
+    if let Some(projected) = v.child_if("projected") {
+        for source in projected.items_mut("sources") {
+            if let Some(token) = source.child_if("serviceAccountToken") {
+                token.or_set("expirationSeconds", 3600);
+            }
+            if let Some(downward) = source.child_if("downwardAPI") {
+                downward_items(downward);
+            }
+        }
+    }
+    if let Some(path) = v.child_if("hostPath") {
+        path.or_set("type", "");
+    }
+    if let Some(template) = v
+        .child_if("ephemeral")
+        .and_then(|e| e.child_if("volumeClaimTemplate"))
+        && let Some(spec) = template.child_if("spec")
+    {
+        spec.or_set("volumeMode", "Filesystem");
+    }
+    if let Some(iscsi) = v.child_if("iscsi") {
+        iscsi.or_set("iscsiInterface", "default");
+    }
+}
+
+fn downward_items(source: &mut Value) {
+    for item in source.items_mut("items") {
+        if let Some(reference) = item.child_if("fieldRef") {
+            reference.or_set("apiVersion", "v1");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_gets_its_defaults() {
+        let mut p = json!({"spec": {
+            "containers": [{"name": "c", "image": "nginx:1.25", "ports": [{"containerPort": 80}],
+                "resources": {"limits": {"cpu": "1", "memory": "100u"}, "requests": {"cpu": "500m"}},
+                "livenessProbe": {"httpGet": {"port": 80}}}],
+            "volumes": [{"name": "e"}, {"name": "s", "secret": {"secretName": "x"}}],
+            "serviceAccount": "robot"}});
+        pod(&mut p);
+        let c = p.at("/spec/containers/0");
+        assert_eq!(c.text("/imagePullPolicy"), "IfNotPresent");
+        assert_eq!(c.text("/ports/0/protocol"), "TCP");
+        assert_eq!(
+            *c.at("/resources/requests"),
+            json!({"cpu": "500m", "memory": "1m"})
+        );
+        assert_eq!(
+            *c.at("/livenessProbe/httpGet"),
+            json!({"path": "/", "port": 80, "scheme": "HTTP"})
+        );
+        assert_eq!(c.int("/livenessProbe/failureThreshold"), 3);
+        assert_eq!(*p.at("/spec/volumes/0/emptyDir"), json!({}));
+        assert_eq!(p.int("/spec/volumes/1/secret/defaultMode"), 420);
+        assert_eq!(p.text("/spec/serviceAccountName"), "robot");
+        assert_eq!(
+            (
+                p.int("/spec/terminationGracePeriodSeconds"),
+                p.flag("/spec/enableServiceLinks")
+            ),
+            (30, true)
+        );
+        let once = p.clone();
+        pod(&mut p);
+        assert_eq!(p, once);
+    }
+
+    #[test]
+    fn pull_policies() {
+        for (image, policy) in [
+            ("x", "Always"),
+            ("x:latest", "Always"),
+            ("x:1", "IfNotPresent"),
+            ("host:5000/x", "Always"),
+            ("host:5000/x:1", "IfNotPresent"),
+            ("x@sha256:00", "IfNotPresent"),
+            ("x:latest@sha256:00", "Always"),
+        ] {
+            assert_eq!(pull_policy(image), policy, "{image}");
+        }
+    }
+
+    #[test]
+    fn ports_of_the_host_network() {
+        let mut p = json!({"spec": {"hostNetwork": true, "containers": [{"ports": [{"containerPort": 80}]}]}});
+        pod(&mut p);
+        assert_eq!(p.int("/spec/containers/0/ports/0/hostPort"), 80);
+    }
+}

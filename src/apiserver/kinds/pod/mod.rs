@@ -1,0 +1,192 @@
+//! Pods: defaults, what a pod may look like and what of it may change.
+
+pub mod container;
+pub mod defaults;
+mod env;
+mod probe;
+pub mod qos;
+pub mod resources;
+pub mod scheduling;
+mod security;
+pub mod spec;
+mod status;
+mod update;
+mod volume;
+
+use serde_json::{Value, json};
+
+use super::check::{Errors, Path};
+use super::rules::Rules;
+use super::value::{Fill, Look};
+use crate::apiserver::field::FieldError;
+
+/// The rules of pods, but for their field selectors.
+pub const RULES: Rules = Rules {
+    default: defaults::pod,
+    prepare_create,
+    prepare_update,
+    prepare_subresource,
+    create: validate_create,
+    update: update::validate,
+    subresource: validate_subresource,
+    warnings,
+    generation_of: &["spec"],
+    ..Rules::PLAIN
+};
+
+const SPEC: Path<'_> = Path::root("spec");
+
+fn prepare_create(pod: &mut Value) {
+    let mut status = json!({"phase": "Pending", "qosClass": qos::class(pod)});
+    if !pod.list("/spec/schedulingGates").is_empty() {
+        status["conditions"] = json!([gated_condition(pod)]);
+    }
+    pod["status"] = status;
+    scheduling::match_label_keys(pod);
+}
+
+/// The condition that tells that the scheduler does not look at the pod yet.
+fn gated_condition(pod: &Value) -> Value {
+    json!({
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+        "lastProbeTime": null,
+        "lastTransitionTime": pod.at("/metadata/creationTimestamp"),
+    })
+}
+
+fn prepare_update(new: &mut Value, old: &Value) {
+    // A container is debugged through its own subresource; the list as such may not change here.
+    if new.at("/spec/ephemeralContainers").is_null() && old.has("/spec/ephemeralContainers") {
+        let kept = old.at("/spec/ephemeralContainers").clone();
+        new.child("spec").put("ephemeralContainers", Some(kept));
+    }
+}
+
+fn prepare_subresource(subresource: &str, new: &mut Value, old: &Value) {
+    match subresource {
+        "status" => {
+            // Pods lose their class of service with nobody's word.
+            if !new.has("/status/qosClass") && old.has("/status/qosClass") {
+                new.child("status")
+                    .put("qosClass", Some(old.at("/status/qosClass").clone()));
+            }
+        }
+        "ephemeralcontainers" => {
+            let containers = new.at("/spec/ephemeralContainers").clone();
+            let mut kept = old.clone();
+            kept["metadata"] = new.at("/metadata").clone();
+            let containers = (!containers.is_null()).then_some(containers);
+            kept.child("spec").put("ephemeralContainers", containers);
+            *new = kept;
+        }
+        "resize" => update::prepare_resize(new, old),
+        _ => {}
+    }
+}
+
+fn validate_create(pod: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    metadata_and_spec(&mut errors, pod);
+    if !pod.list("/spec/ephemeralContainers").is_empty() {
+        errors.forbidden(
+            &SPEC.child("ephemeralContainers"),
+            "cannot be set on create",
+        );
+    }
+    if !pod.text("/spec/nodeName").is_empty() && !pod.list("/spec/schedulingGates").is_empty() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        errors.forbidden(&SPEC.child("nodeName"), detail);
+    }
+    errors.0
+}
+
+/// What creates and updates of a pod are both checked for.
+fn metadata_and_spec(errors: &mut Errors, pod: &Value) {
+    let metadata = Path::root("metadata");
+    annotations(
+        errors,
+        &metadata.child("annotations"),
+        pod.at("/metadata/annotations"),
+    );
+    spec::validate(errors, &SPEC, pod.at("/spec"), true);
+    if pod.text("/spec/serviceAccountName").is_empty() {
+        tokens_without_account(errors, pod);
+    }
+    for field in ["containers", "initContainers"] {
+        let path = SPEC.child(field);
+        for (i, container) in pod
+            .at("/spec")
+            .list(&format!("/{field}"))
+            .iter()
+            .enumerate()
+        {
+            container::validate_image_spaces(errors, &path.index(i), container);
+        }
+    }
+}
+
+/// Annotations of pods and pod templates that have a meaning.
+pub fn annotations(errors: &mut Errors, path: &Path<'_>, annotations: &Value) {
+    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+    if let Some(cost) = annotations.get(COST).and_then(Value::as_str)
+        && cost.parse::<i32>().is_err()
+    {
+        errors.invalid(&path.key(COST), cost, "must be a 32bit integer");
+    }
+}
+
+fn tokens_without_account(errors: &mut Errors, pod: &Value) {
+    let volumes = SPEC.child("volumes");
+    for (i, volume) in pod.list("/spec/volumes").iter().enumerate() {
+        for (j, source) in volume.list("/projected/sources").iter().enumerate() {
+            if source.has("/serviceAccountToken") {
+                let volume = volumes.index(i);
+                let sources = volume.child("projected");
+                let sources = sources.child("sources");
+                let source = sources.index(j);
+                let path = source.child("serviceAccountToken");
+                errors.forbidden(
+                    &path,
+                    "must not be specified when serviceAccountName is not set",
+                );
+            }
+        }
+    }
+}
+
+fn validate_subresource(subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+    match subresource {
+        "status" => status::validate(new, old),
+        "ephemeralcontainers" => update::validate_ephemeral_containers(new, old),
+        "resize" => update::validate_resize(new, old),
+        _ => Vec::new(),
+    }
+}
+
+fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
+    spec::warnings(new.at("/spec"), "spec")
+}
+
+/// Field errors of a pod template at `path`.
+pub fn validate_template(errors: &mut Errors, path: &Path<'_>, template: &Value) {
+    let metadata = template.at("/metadata");
+    let labels = path.child("labels").to_string();
+    errors.extend(super::meta::labels::validate(
+        metadata.at("/labels"),
+        &labels,
+    ));
+    let annotations_path = path.child("annotations");
+    let found =
+        super::meta::annotations(metadata.at("/annotations"), &annotations_path.to_string());
+    errors.extend(found);
+    annotations(errors, &annotations_path, metadata.at("/annotations"));
+    let spec_path = path.child("spec");
+    spec::validate(errors, &spec_path, template.at("/spec"), false);
+    if !template.list("/spec/ephemeralContainers").is_empty() {
+        let detail = "ephemeral containers not allowed in pod template";
+        errors.forbidden(&spec_path.child("ephemeralContainers"), detail);
+    }
+}

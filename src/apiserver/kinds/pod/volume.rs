@@ -1,0 +1,426 @@
+//! Volumes of pods, and their mounts in containers.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::container::PodFacts;
+use super::env;
+use super::security::{descending, no_backsteps};
+use crate::apiserver::kinds::check::{Errors, Path};
+use crate::apiserver::kinds::meta::names;
+use crate::apiserver::kinds::value::Look;
+use crate::apiserver::quantity::Quantity;
+
+/// Sources of volumes in the order in which Kubernetes looks for them.
+const SOURCES: [&str; 29] = [
+    "emptyDir",
+    "hostPath",
+    "gitRepo",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "secret",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "flocker",
+    "persistentVolumeClaim",
+    "rbd",
+    "cinder",
+    "cephfs",
+    "quobyte",
+    "downwardAPI",
+    "fc",
+    "azureFile",
+    "vsphereVolume",
+    "configMap",
+    "photonPersistentDisk",
+    "projected",
+    "azureDisk",
+    "storageos",
+    "portworxVolume",
+    "scaleIO",
+    "csi",
+    "ephemeral",
+    "image",
+];
+
+/// Field errors of the volumes; those without any, by name.
+pub fn validate<'a>(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    list: &'a [Value],
+) -> Vec<(&'a str, &'a Value)> {
+    let mut fine = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (i, volume) in list.iter().enumerate() {
+        let path = path.index(i);
+        let name = volume.text("/name");
+        let mut found = Errors::default();
+        sources(&mut found, &path, volume);
+        match name {
+            "" => found.required(&path.child("name"), ""),
+            name => found.complaints(&path.child("name"), name, names::label(name)),
+        }
+        if seen.contains(name) {
+            found.duplicate(&path.child("name"), name);
+        }
+        if found.0.is_empty() {
+            seen.insert(name);
+            fine.push((name, volume));
+        }
+        errors.extend(found.0);
+    }
+    fine
+}
+
+fn sources(errors: &mut Errors, path: &Path<'_>, volume: &Value) {
+    let mut found = false;
+    for sort in SOURCES {
+        let source = volume.get(sort).unwrap_or(&Value::Null);
+        if source.is_null() {
+            continue;
+        }
+        let path = path.child(sort);
+        if found {
+            errors.forbidden(&path, "may not specify more than 1 volume type");
+            continue;
+        }
+        found = true;
+        one_source(errors, &path, sort, source);
+    }
+    if !found {
+        errors.required(path, "must specify a volume type");
+    }
+}
+
+fn one_source(errors: &mut Errors, path: &Path<'_>, sort: &str, source: &Value) {
+    match sort {
+        "emptyDir" => {
+            let limit = Quantity::of(source.at("/sizeLimit"));
+            if limit.is_some_and(|q| q.signum() < 0) {
+                let detail = "SizeLimit field must be a valid resource quantity";
+                errors.forbidden(&path.child("sizeLimit"), detail);
+            }
+        }
+        "hostPath" => host_path(errors, path, source),
+        "secret" => {
+            required(errors, path, source, "secretName");
+            mode(
+                errors,
+                &path.child("defaultMode"),
+                source.at("/defaultMode"),
+            );
+            key_items(errors, &path.child("items"), source.list("/items"));
+        }
+        "configMap" => {
+            required(errors, path, source, "name");
+            mode(
+                errors,
+                &path.child("defaultMode"),
+                source.at("/defaultMode"),
+            );
+            key_items(errors, &path.child("items"), source.list("/items"));
+        }
+        "downwardAPI" => {
+            mode(
+                errors,
+                &path.child("defaultMode"),
+                source.at("/defaultMode"),
+            );
+            downward_files(errors, path, source.list("/items"));
+        }
+        "projected" => projected(errors, path, source),
+        "persistentVolumeClaim" => required(errors, path, source, "claimName"),
+        "nfs" => {
+            required(errors, path, source, "server");
+            required(errors, path, source, "path");
+            if !source.text("/path").starts_with('/') {
+                let detail = "must be an absolute path";
+                errors.invalid(&path.child("path"), source.text("/path"), detail);
+            }
+        }
+        "csi" => required(errors, path, source, "driver"),
+        "ephemeral" => {
+            if !source.has("/volumeClaimTemplate") {
+                errors.required(&path.child("volumeClaimTemplate"), "");
+            }
+        }
+        "image" => {
+            if source.has("/pullPolicy") {
+                let policy = source.text("/pullPolicy");
+                let known = ["Always", "IfNotPresent", "Never"];
+                errors.some_of(&path.child("pullPolicy"), policy, &known);
+            }
+        }
+        "gitRepo" => required(errors, path, source, "repository"),
+        "gcePersistentDisk" => required(errors, path, source, "pdName"),
+        "awsElasticBlockStore" => required(errors, path, source, "volumeID"),
+        "azureDisk" => {
+            required(errors, path, source, "diskName");
+            required(errors, path, source, "diskURI");
+        }
+        "azureFile" => {
+            required(errors, path, source, "secretName");
+            required(errors, path, source, "shareName");
+        }
+        "iscsi" => {
+            required(errors, path, source, "targetPortal");
+            required(errors, path, source, "iqn");
+        }
+        _ => {}
+    }
+}
+
+fn required(errors: &mut Errors, path: &Path<'_>, source: &Value, field: &str) {
+    if source
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .is_empty()
+    {
+        errors.required(&path.child(field), "");
+    }
+}
+
+fn host_path(errors: &mut Errors, path: &Path<'_>, source: &Value) {
+    let text = source.text("/path");
+    if text.is_empty() {
+        errors.required(&path.child("path"), "");
+        return;
+    }
+    no_backsteps(errors, &path.child("path"), text);
+    const TYPES: [&str; 8] = [
+        "",
+        "BlockDevice",
+        "CharDevice",
+        "Directory",
+        "DirectoryOrCreate",
+        "File",
+        "FileOrCreate",
+        "Socket",
+    ];
+    if source.has("/type") {
+        errors.one_of(&path.child("type"), source.text("/type"), &TYPES);
+    }
+}
+
+fn mode(errors: &mut Errors, path: &Path<'_>, value: &Value) {
+    if let Some(mode) = value.as_i64()
+        && !(0..=0o777).contains(&mode)
+    {
+        let detail = "must be a number between 0 and 0777 (octal), both inclusive";
+        errors.invalid(path, mode, detail);
+    }
+}
+
+fn key_items(errors: &mut Errors, path: &Path<'_>, items: &[Value]) {
+    for (i, item) in items.iter().enumerate() {
+        let path = path.index(i);
+        required(errors, &path, item, "key");
+        file_path(errors, &path.child("path"), item.text("/path"));
+        mode(errors, &path.child("mode"), item.at("/mode"));
+    }
+}
+
+/// Where a file goes inside a volume.
+fn file_path(errors: &mut Errors, path: &Path<'_>, text: &str) {
+    if text.is_empty() {
+        errors.required(path, "");
+        return;
+    }
+    descending(errors, path, text);
+    if text.starts_with("..") && !text.starts_with("../") && text != ".." {
+        errors.invalid(path, text, "must not start with '..'");
+    }
+}
+
+fn downward_files(errors: &mut Errors, path: &Path<'_>, items: &[Value]) {
+    for item in items {
+        file_path(errors, &path.child("path"), item.text("/path"));
+        let both = item.has("/fieldRef") && item.has("/resourceFieldRef");
+        if both {
+            let detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
+            errors.invalid(path, "resource", detail);
+        } else if item.has("/fieldRef") {
+            let reference = item.at("/fieldRef");
+            env::field_ref(
+                errors,
+                &path.child("fieldRef"),
+                reference,
+                &env::VOLUME_FIELDS,
+            );
+        } else if item.has("/resourceFieldRef") {
+            let reference = item.at("/resourceFieldRef");
+            env::resource_ref(errors, &path.child("resourceFieldRef"), reference, true);
+        } else {
+            let detail = "one of fieldRef and resourceFieldRef is required";
+            errors.required(&path.child("fieldRef"), detail);
+        }
+        mode(errors, &path.child("mode"), item.at("/mode"));
+    }
+}
+
+fn projected(errors: &mut Errors, path: &Path<'_>, source: &Value) {
+    mode(
+        errors,
+        &path.child("defaultMode"),
+        source.at("/defaultMode"),
+    );
+    let sources = path.child("sources");
+    for (i, entry) in source.list("/sources").iter().enumerate() {
+        let path = sources.index(i);
+        let mut found = false;
+        for sort in [
+            "secret",
+            "configMap",
+            "downwardAPI",
+            "serviceAccountToken",
+            "clusterTrustBundle",
+        ] {
+            let part = entry.get(sort).unwrap_or(&Value::Null);
+            if part.is_null() {
+                continue;
+            }
+            let path = path.child(sort);
+            if found {
+                errors.forbidden(&path, "may not specify more than 1 volume type per source");
+                continue;
+            }
+            found = true;
+            match sort {
+                "secret" | "configMap" => {
+                    required(errors, &path, part, "name");
+                    key_items(errors, &path.child("items"), part.list("/items"));
+                }
+                "downwardAPI" => downward_files(errors, &path, part.list("/items")),
+                "serviceAccountToken" => token(errors, &path, part),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn token(errors: &mut Errors, path: &Path<'_>, token: &Value) {
+    let seconds = token.int("/expirationSeconds");
+    if seconds < 600 {
+        let detail = "may not specify a duration less than 10 minutes";
+        errors.invalid(&path.child("expirationSeconds"), seconds, detail);
+    }
+    if seconds > 1 << 32 {
+        let detail = "may not specify a duration larger than 2^32 seconds";
+        errors.invalid(&path.child("expirationSeconds"), seconds, detail);
+    }
+    match token.text("/path") {
+        "" => errors.required(&path.child("path"), ""),
+        text => file_path(errors, &path.child("path"), text),
+    }
+}
+
+/// Field errors of a container's mounts.
+pub fn mounts(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
+    let devices = c.list("/volumeDevices");
+    let mut seen = BTreeSet::new();
+    for (i, mount) in c.list("/volumeMounts").iter().enumerate() {
+        let entry = path.index(i);
+        let (name, at) = (mount.text("/name"), mount.text("/mountPath"));
+        if name.is_empty() {
+            errors.required(&entry.child("name"), "");
+        }
+        let volume = pod.volumes.iter().find(|v| v.0 == name).map(|v| v.1);
+        if volume.is_none() {
+            errors.not_found(&entry.child("name"), name);
+        }
+        if at.is_empty() {
+            errors.required(&entry.child("mountPath"), "");
+        }
+        if !seen.insert(at) {
+            errors.invalid(&entry.child("mountPath"), at, "must be unique");
+        }
+        if devices.iter().any(|d| d.text("/name") == name) {
+            errors.invalid(
+                &entry.child("name"),
+                name,
+                "must not already exist in volumeDevices",
+            );
+        }
+        if devices.iter().any(|d| d.text("/devicePath") == at) {
+            let detail = "must not already exist as a path in volumeDevices";
+            errors.invalid(&entry.child("mountPath"), at, detail);
+        }
+        let (sub, expression) = (mount.text("/subPath"), mount.text("/subPathExpr"));
+        // The paths of these errors leave the index out, as they do upstream.
+        descending(errors, &path.child("subPath"), sub);
+        if !expression.is_empty() {
+            if !sub.is_empty() {
+                let detail = "subPathExpr and subPath are mutually exclusive";
+                errors.invalid(&entry.child("subPathExpr"), expression, detail);
+            }
+            descending(errors, &path.child("subPathExpr"), expression);
+        }
+        propagation(errors, path, mount, c);
+    }
+}
+
+fn propagation(errors: &mut Errors, path: &Path<'_>, mount: &Value, c: &Value) {
+    if !mount.has("/mountPropagation") {
+        return;
+    }
+    let mode = mount.text("/mountPropagation");
+    let path = path.child("mountPropagation");
+    let known = ["Bidirectional", "HostToContainer", "None"];
+    errors.one_of(&path, mode, &known);
+    if mode == "Bidirectional" && !c.flag("/securityContext/privileged") {
+        let detail = "Bidirectional mount propagation is available only to privileged containers";
+        errors.forbidden(&path, detail);
+    }
+}
+
+/// Field errors of a container's block devices.
+pub fn devices(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
+    let mounts = c.list("/volumeMounts");
+    let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
+    for (i, device) in c.list("/volumeDevices").iter().enumerate() {
+        let entry = path.index(i);
+        let (name, at) = (device.text("/name"), device.text("/devicePath"));
+        if name.is_empty() {
+            errors.required(&entry.child("name"), "");
+        } else if !names.insert(name) {
+            errors.invalid(&entry.child("name"), name, "must be unique");
+        }
+        match pod.volumes.iter().find(|v| v.0 == name).map(|v| v.1) {
+            None => errors.not_found(&entry.child("name"), name),
+            Some(v) if !v.has("/persistentVolumeClaim") && !v.has("/ephemeral") => {
+                let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+                errors.invalid(&entry.child("name"), name, detail);
+            }
+            Some(_) => {}
+        }
+        if at.is_empty() {
+            errors.required(&entry.child("devicePath"), "");
+        }
+        if paths.contains(at) {
+            errors.invalid(&entry.child("devicePath"), at, "must be unique");
+        }
+        if at.split('/').any(|part| part == "..") {
+            errors.invalid(
+                &entry.child("devicePath"),
+                at,
+                "can not contain backsteps ('..')",
+            );
+        } else {
+            paths.insert(at);
+        }
+        if mounts.iter().any(|m| m.text("/name") == name) {
+            errors.invalid(
+                &entry.child("name"),
+                name,
+                "must not already exist in volumeMounts",
+            );
+        }
+        if mounts.iter().any(|m| m.text("/mountPath") == at) {
+            let detail = "must not already exist as a path in volumeMounts";
+            errors.invalid(&entry.child("devicePath"), at, detail);
+        }
+    }
+}
