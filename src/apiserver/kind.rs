@@ -154,6 +154,11 @@ pub trait Behaviour: Send + Sync {
         new.get("spec") != old.get("spec")
     }
 
+    /// Whether a new object may come with a status, though there is a status subresource.
+    fn keeps_status(&self) -> bool {
+        false
+    }
+
     /// Whether a PUT of an object that does not exist creates it.
     fn creates_on_update(&self) -> bool {
         false

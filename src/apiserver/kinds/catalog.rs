@@ -1,182 +1,104 @@
 //! Which rules each built-in kind follows.
 
+use serde_json::json;
+
 use super::meta::names;
+use super::pod;
 use super::rules::{Field, Fields, Rules};
+use super::value::Fill;
+use super::{apps, batch, cluster, config, limits, namespace, node, service};
 
 /// The rules of a built-in kind, but for its table and scope.
 pub(super) fn rules(group: &str, kind: &str) -> Rules {
     match (group, kind) {
-        ("", "Namespace") => NAMESPACE,
-        ("", "Node") => NODE,
-        ("", "Pod") => POD,
-        ("", "Secret") => SECRET,
-        ("", "Event") => EVENT,
-        ("events.k8s.io", "Event") => NEW_EVENT,
-        ("", "Service") => SERVICE,
-        ("", "ReplicationController") => REPLICATION_CONTROLLER,
-        ("", "PodTemplate") => Rules {
-            generation_of: &["template"],
-            ..UPSERT
+        ("", "Namespace") => namespace::RULES,
+        ("", "Node") => node::RULES,
+        ("", "Pod") => Rules {
+            fields: Fields::Some(POD_FIELDS),
+            ..pod::RULES
         },
-        ("", "Endpoints" | "LimitRange") => UPSERT,
-        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => SPEC,
-        ("batch", "Job") => JOB,
-        ("batch", "CronJob") => super::batch::cronjob::RULES,
-        ("policy", "PodDisruptionBudget") => SPEC,
-        ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => SPEC,
-        ("discovery.k8s.io", "EndpointSlice") => Rules {
-            generation_of: &["addressType", "endpoints", "ports"],
-            ..PLAIN
+        ("", "ConfigMap") => config::CONFIG_MAP,
+        ("", "Secret") => config::SECRET,
+        ("", "Service") => service::RULES,
+        ("", "ReplicationController") => apps::REPLICATION_CONTROLLER,
+        ("", "PodTemplate") => POD_TEMPLATE,
+        ("", "LimitRange") => limits::LIMIT_RANGE,
+        ("", "ResourceQuota") => limits::RESOURCE_QUOTA,
+        ("", "PersistentVolume") => cluster::PERSISTENT_VOLUME,
+        ("", "PersistentVolumeClaim") => cluster::PERSISTENT_VOLUME_CLAIM,
+        ("", "Endpoints") => ENDPOINTS,
+        (_, "Event") => cluster::rules(group, kind),
+        ("", _) => PLAIN,
+        ("apps", _) => apps::rules(kind),
+        ("batch", "Job") => Rules {
+            fields: Fields::Named(&[("status.successful", "/status/succeeded", "0")], "Job"),
+            ..batch::job::RULES
         },
-        ("admissionregistration.k8s.io", _) => Rules {
-            generation_of: &["spec", "webhooks"],
-            ..PLAIN
-        },
-        ("apiextensions.k8s.io" | "flowcontrol.apiserver.k8s.io", _) => SPEC,
-        ("scheduling.k8s.io", "PriorityClass") => Rules {
-            generation_of: &["value"],
-            ..PLAIN
-        },
-        ("resource.k8s.io", "DeviceClass") => SPEC,
-        ("resource.k8s.io", "ResourceSlice") => RESOURCE_SLICE,
-        ("coordination.k8s.io", "Lease") => UPSERT,
-        ("rbac.authorization.k8s.io", _) => Rules {
-            name: names::path_segment,
-            creates_on_update: true,
+        ("batch", "CronJob") => batch::cronjob::RULES,
+        ("apiextensions.k8s.io", _) => Rules {
+            generation_of: &["spec"],
             ..PLAIN
         },
         ("certificates.k8s.io", _) => SIGNING_REQUEST,
-        ("apiregistration.k8s.io", _) => Rules {
-            name: names::path_segment,
-            ..PLAIN
-        },
-        _ => PLAIN,
+        ("apiregistration.k8s.io", _) => API_SERVICE,
+        _ => cluster::rules(group, kind),
     }
 }
 
 const PLAIN: Rules = Rules::PLAIN;
-/// A kind whose generation counts the changes of its spec.
-const SPEC: Rules = Rules {
-    generation_of: &["spec"],
-    ..PLAIN
-};
-/// A kind that a PUT creates.
-const UPSERT: Rules = Rules {
+
+const POD_FIELDS: &[Field] = &[
+    ("spec.nodeName", "/spec/nodeName", ""),
+    ("spec.host", "/spec/nodeName", ""),
+    ("spec.restartPolicy", "/spec/restartPolicy", ""),
+    ("spec.schedulerName", "/spec/schedulerName", ""),
+    ("spec.serviceAccountName", "/spec/serviceAccountName", ""),
+    ("spec.hostNetwork", "/spec/hostNetwork", "false"),
+    ("status.phase", "/status/phase", ""),
+    ("status.podIP", "/status/podIP", ""),
+    ("status.podIPs", "/status/podIPs/0/ip", ""),
+    ("status.nominatedNodeName", "/status/nominatedNodeName", ""),
+];
+
+const POD_TEMPLATE: Rules = Rules {
+    default: pod::defaults::template,
+    create: |object| {
+        let mut errors = super::check::Errors::default();
+        let template = super::check::Path::root("template");
+        pod::validate_template(&mut errors, &template, &object["template"]);
+        errors.0
+    },
+    generation_of: &["template"],
     creates_on_update: true,
     ..PLAIN
 };
 
-const PHASE: Field = ("status.phase", "/status/phase", "");
-
-const NAMESPACE: Rules = Rules {
-    name: names::label_name,
-    fields: Fields::Some(&[PHASE, ("name", "/metadata/name", "")]),
+const ENDPOINTS: Rules = Rules {
+    default: |endpoints| {
+        for subset in endpoints.items_mut("subsets") {
+            for port in subset.items_mut("ports") {
+                port.or_set("protocol", "TCP");
+            }
+        }
+    },
+    creates_on_update: true,
     ..PLAIN
-};
-
-const NODE: Rules = Rules {
-    fields: Fields::Some(&[("spec.unschedulable", "/spec/unschedulable", "false")]),
-    ..PLAIN
-};
-
-const POD: Rules = Rules {
-    fields: Fields::Some(&[
-        ("spec.nodeName", "/spec/nodeName", ""),
-        ("spec.host", "/spec/nodeName", ""),
-        ("spec.restartPolicy", "/spec/restartPolicy", ""),
-        ("spec.schedulerName", "/spec/schedulerName", ""),
-        ("spec.serviceAccountName", "/spec/serviceAccountName", ""),
-        ("spec.hostNetwork", "/spec/hostNetwork", "false"),
-        PHASE,
-        ("status.podIP", "/status/podIP", ""),
-        ("status.podIPs", "/status/podIPs/0/ip", ""),
-        ("status.nominatedNodeName", "/status/nominatedNodeName", ""),
-    ]),
-    ..super::pod::RULES
-};
-
-const SECRET: Rules = Rules {
-    fields: Fields::Some(&[("type", "/type", "")]),
-    ..PLAIN
-};
-
-const EVENT: Rules = Rules {
-    fields: Fields::Some(&[
-        ("involvedObject.kind", "/involvedObject/kind", ""),
-        ("involvedObject.namespace", "/involvedObject/namespace", ""),
-        ("involvedObject.name", "/involvedObject/name", ""),
-        ("involvedObject.uid", "/involvedObject/uid", ""),
-        (
-            "involvedObject.apiVersion",
-            "/involvedObject/apiVersion",
-            "",
-        ),
-        (
-            "involvedObject.resourceVersion",
-            "/involvedObject/resourceVersion",
-            "",
-        ),
-        ("involvedObject.fieldPath", "/involvedObject/fieldPath", ""),
-        ("reason", "/reason", ""),
-        ("reportingComponent", "/reportingComponent", ""),
-        ("source", "/source/component", ""),
-        ("source", "/reportingComponent", ""),
-        ("type", "/type", ""),
-    ]),
-    ..UPSERT
-};
-
-/// Events in the form of their own group.
-const NEW_EVENT: Rules = Rules {
-    fields: Fields::Some(&[
-        ("regarding.kind", "/regarding/kind", ""),
-        ("regarding.namespace", "/regarding/namespace", ""),
-        ("regarding.name", "/regarding/name", ""),
-        ("regarding.uid", "/regarding/uid", ""),
-        ("regarding.apiVersion", "/regarding/apiVersion", ""),
-        (
-            "regarding.resourceVersion",
-            "/regarding/resourceVersion",
-            "",
-        ),
-        ("regarding.fieldPath", "/regarding/fieldPath", ""),
-        ("reason", "/reason", ""),
-        ("reportingController", "/reportingController", ""),
-        ("type", "/type", ""),
-    ]),
-    ..UPSERT
-};
-
-const SERVICE: Rules = Rules {
-    name: names::label_1035_name,
-    fields: Fields::Some(&[
-        ("spec.clusterIP", "/spec/clusterIP", ""),
-        ("spec.type", "/spec/type", ""),
-    ]),
-    ..UPSERT
-};
-
-const REPLICATION_CONTROLLER: Rules = Rules {
-    orphans_by_default: true,
-    fields: Fields::Some(&[("status.replicas", "/status/replicas", "0")]),
-    ..SPEC
-};
-
-const JOB: Rules = Rules {
-    fields: Fields::Named(&[("status.successful", "/status/succeeded", "0")], "Job"),
-    ..super::batch::job::RULES
-};
-
-const RESOURCE_SLICE: Rules = Rules {
-    fields: Fields::Some(&[
-        ("spec.nodeName", "/spec/nodeName", ""),
-        ("spec.driver", "/spec/driver", ""),
-    ]),
-    ..SPEC
 };
 
 const SIGNING_REQUEST: Rules = Rules {
     name: names::any_name,
     fields: Fields::Some(&[("spec.signerName", "/spec/signerName", "")]),
+    prepare_create: |request| request["status"] = json!({}),
+    ..PLAIN
+};
+
+const API_SERVICE: Rules = Rules {
+    name: names::path_segment,
+    default: |service| {
+        if let Some(target) = service.child_if("spec").and_then(|s| s.child_if("service")) {
+            target.or_set("port", 443);
+        }
+    },
+    prepare_create: |service| service["status"] = json!({}),
     ..PLAIN
 };

@@ -3,15 +3,22 @@
 //!
 //! Works on objects only; must not know storage, HTTP or watch.
 
+mod apps;
 pub mod batch;
 mod catalog;
 pub mod check;
+mod cluster;
+mod config;
 mod godiff;
 mod godump;
+mod limits;
 pub mod meta;
+mod namespace;
+mod node;
 pub mod pod;
 pub mod registry;
 mod rules;
+mod service;
 pub mod tables;
 pub mod value;
 

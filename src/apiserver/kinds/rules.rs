@@ -36,6 +36,10 @@ pub struct Rules {
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
     /// What raises the generation: fields of the object itself, none for kinds without generations.
     pub generation_of: &'static [&'static str],
+    /// Whether annotations raise the generation too.
+    pub generation_of_annotations: bool,
+    /// See [`Behaviour::keeps_status`].
+    pub keeps_status: bool,
     /// See [`Behaviour::creates_on_update`].
     pub creates_on_update: bool,
     /// See [`Behaviour::orphans_by_default`].
@@ -83,6 +87,8 @@ impl Rules {
         subresource: |_, _, _| Vec::new(),
         warnings: |_, _| Vec::new(),
         generation_of: &[],
+        generation_of_annotations: false,
+        keeps_status: false,
         creates_on_update: false,
         orphans_by_default: false,
         fields: Fields::None,
@@ -138,9 +144,15 @@ impl Behaviour for Rules {
     }
 
     fn raises_generation(&self, new: &Value, old: &Value) -> bool {
+        let annotations = "/metadata/annotations";
         self.generation_of
             .iter()
             .any(|field| new.get(field) != old.get(field))
+            || self.generation_of_annotations && new.at(annotations) != old.at(annotations)
+    }
+
+    fn keeps_status(&self) -> bool {
+        self.keeps_status
     }
 
     fn creates_on_update(&self) -> bool {

@@ -526,8 +526,10 @@ mod tests {
         started["status"] =
             json!({"startTime": "t", "conditions": [{"type": "Suspended", "status": "True"}]});
         assert_eq!(change(started, selector), none);
-        let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "y", "resources": {}}]}}}});
-        let image = change(job(json!({"suspend": true})), image);
+        let old = job(json!({"suspend": true}));
+        let mut new = old.clone();
+        new["spec"]["template"]["spec"]["containers"][0]["image"] = "y".into();
+        let image = texts(validate_update(&new, &old));
         assert!(
             image[0].starts_with(r#"spec.template.spec: Invalid value: {"Volumes":null,"Init"#),
             "{image:?}"

@@ -28,11 +28,20 @@ pub fn pod(pod: &mut Value) {
             }
         }
     }
-    if let Some(status) = pod.child_if("status") {
-        for condition in status.items_mut("conditions") {
-            condition.or_set("lastProbeTime", Value::Null);
-            condition.or_set("lastTransitionTime", Value::Null);
-        }
+    addresses(pod);
+}
+
+/// The one address of a pod is the first of its addresses.
+fn addresses(pod: &mut Value) {
+    let Some(status) = pod.child_if("status") else {
+        return;
+    };
+    let one = status.text("/podIP").to_string();
+    let first = status.text("/podIPs/0/ip").to_string();
+    if !one.is_empty() && one != first {
+        status.put("podIPs", Some(json!([{"ip": one}])));
+    } else if one.is_empty() && !first.is_empty() {
+        status.put("podIP", Some(first.into()));
     }
 }
 

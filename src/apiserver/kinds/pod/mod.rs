@@ -67,12 +67,10 @@ fn prepare_update(new: &mut Value, old: &Value) {
 
 fn prepare_subresource(subresource: &str, new: &mut Value, old: &Value) {
     match subresource {
-        "status" => {
-            // Pods lose their class of service with nobody's word.
-            if !new.has("/status/qosClass") && old.has("/status/qosClass") {
-                new.child("status")
-                    .put("qosClass", Some(old.at("/status/qosClass").clone()));
-            }
+        // Only the server itself decides on the class of service.
+        "status" if !new.has("/status/qosClass") && old.has("/status/qosClass") => {
+            let class = old.at("/status/qosClass").clone();
+            new.child("status").put("qosClass", Some(class));
         }
         "ephemeralcontainers" => {
             let containers = new.at("/spec/ephemeralContainers").clone();

@@ -141,17 +141,16 @@ fn one_source(errors: &mut Errors, path: &Path<'_>, sort: &str, source: &Value) 
             }
         }
         "csi" => required(errors, path, source, "driver"),
-        "ephemeral" => {
-            if !source.has("/volumeClaimTemplate") {
-                errors.required(&path.child("volumeClaimTemplate"), "");
-            }
+        "ephemeral" if !source.has("/volumeClaimTemplate") => {
+            errors.required(&path.child("volumeClaimTemplate"), "");
         }
-        "image" => {
-            if source.has("/pullPolicy") {
-                let policy = source.text("/pullPolicy");
-                let known = ["Always", "IfNotPresent", "Never"];
-                errors.some_of(&path.child("pullPolicy"), policy, &known);
-            }
+        "image" if source.has("/pullPolicy") => {
+            let policy = source.text("/pullPolicy");
+            errors.some_of(
+                &path.child("pullPolicy"),
+                policy,
+                &["Always", "IfNotPresent", "Never"],
+            );
         }
         "gitRepo" => required(errors, path, source, "repository"),
         "gcePersistentDisk" => required(errors, path, source, "pdName"),

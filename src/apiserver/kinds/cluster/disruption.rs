@@ -1,0 +1,60 @@
+//! Pod disruption budgets.
+
+use serde_json::{Value, json};
+
+use crate::apiserver::field::FieldError;
+use crate::apiserver::kinds::check::{Errors, Path};
+use crate::apiserver::kinds::meta::{labels, names};
+use crate::apiserver::kinds::rules::Rules;
+use crate::apiserver::kinds::tables::parts::scalar;
+use crate::apiserver::kinds::value::Look;
+
+pub(super) const RULES: Rules = Rules {
+    prepare_create: |budget| {
+        budget["status"] = json!({
+            "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0,
+        });
+    },
+    create: checks,
+    update: |new, _| checks(new),
+    generation_of: &["spec"],
+    ..Rules::PLAIN
+};
+
+const SPEC: Path<'_> = Path::root("spec");
+
+fn checks(budget: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let spec = budget.at("/spec");
+    if spec.has("/minAvailable") && spec.has("/maxUnavailable") {
+        let detail = "minAvailable and maxUnavailable cannot be both set";
+        errors.invalid(&SPEC, spec.clone(), detail);
+    }
+    for field in ["minAvailable", "maxUnavailable"] {
+        let value = spec.get(field).unwrap_or(&Value::Null);
+        let path = SPEC.child(field);
+        match value {
+            Value::String(text) => {
+                errors.complaints(&path, text, names::percent(text));
+                let percent: Option<u64> = text.strip_suffix('%').and_then(|n| n.parse().ok());
+                if percent.is_some_and(|n| n > 100) {
+                    errors.invalid(&path, scalar(value), "must not be greater than 100%");
+                }
+            }
+            Value::Number(n) if n.as_i64().is_some_and(|n| n < 0) => {
+                errors.invalid(&path, value.clone(), "must be greater than or equal to 0");
+            }
+            _ => {}
+        }
+    }
+    errors.extend(labels::validate_selector(
+        spec.at("/selector"),
+        "spec.selector",
+    ));
+    if spec.has("/unhealthyPodEvictionPolicy") {
+        let path = SPEC.child("unhealthyPodEvictionPolicy");
+        let policy = spec.text("/unhealthyPodEvictionPolicy");
+        errors.one_of(&path, policy, &["AlwaysAllow", "IfHealthyBudget"]);
+    }
+    errors.0
+}

@@ -1,0 +1,491 @@
+//! Services.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::check::{self, Errors, Path};
+use super::meta::{labels, names};
+use super::pod::container::{port_number, port_or_name};
+use super::rules::{Fields, Rules};
+use super::value::{Fill, Look};
+use crate::apiserver::field::FieldError;
+
+/// The rules of services. Addresses are given out by `policy`.
+pub const RULES: Rules = Rules {
+    name: names::label_1035_name,
+    fields: Fields::Some(&[
+        ("spec.clusterIP", "/spec/clusterIP", ""),
+        ("spec.type", "/spec/type", ""),
+    ]),
+    default,
+    prepare_create: |service| {
+        service["status"] = json!({"loadBalancer": {}});
+        one_address(service);
+    },
+    prepare_update: |new, old| {
+        keep_addresses(new, old);
+        one_address(new);
+    },
+    create: validate,
+    update: |new, old| {
+        let mut errors = Errors::default();
+        addresses_stay(&mut errors, new, old);
+        errors.extend(validate(new));
+        errors.0
+    },
+    creates_on_update: true,
+    ..Rules::PLAIN
+};
+
+const SPEC: Path<'_> = Path::root("spec");
+
+fn default(service: &mut Value) {
+    let Some(spec) = service.child_if("spec") else {
+        return;
+    };
+    spec.or_set("type", "ClusterIP");
+    spec.or_set("sessionAffinity", "None");
+    match spec.text("/sessionAffinity") {
+        "None" => {
+            spec.take_key("sessionAffinityConfig");
+        }
+        "ClientIP" => {
+            let config = spec.child("sessionAffinityConfig");
+            config.child("clientIP").or_set("timeoutSeconds", 10800);
+        }
+        _ => {}
+    }
+    for port in spec.items_mut("ports") {
+        port.or_set("protocol", "TCP");
+        let number = port.at("/port").clone();
+        let unset = matches!(port.at("/targetPort"), Value::Null)
+            || port.at("/targetPort") == 0
+            || port.at("/targetPort") == "";
+        if unset {
+            port.put("targetPort", Some(number));
+        }
+    }
+    let kind = spec.text("/type").to_string();
+    let outside = matches!(kind.as_str(), "NodePort" | "LoadBalancer")
+        || kind == "ClusterIP" && !spec.list("/externalIPs").is_empty();
+    if outside {
+        spec.or_set("externalTrafficPolicy", "Cluster");
+    }
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer" | "ClusterIP") {
+        spec.or_set("internalTrafficPolicy", "Cluster");
+    }
+    if kind == "LoadBalancer" {
+        spec.or_set("allocateLoadBalancerNodePorts", true);
+    }
+}
+
+/// The one address is the first of the addresses.
+fn one_address(service: &mut Value) {
+    let Some(spec) = service.child_if("spec") else {
+        return;
+    };
+    let one = spec.text("/clusterIP").to_string();
+    let first = spec.text("/clusterIPs/0").to_string();
+    if !one.is_empty() && first.is_empty() {
+        spec.put("clusterIPs", Some(vec![one].into()));
+    } else if one.is_empty() && !first.is_empty() {
+        spec.put("clusterIP", Some(first.into()));
+    }
+}
+
+/// An update that does not speak of addresses and ports the server gave out keeps them.
+fn keep_addresses(new: &mut Value, old: &Value) {
+    let (kind, before) = (new.text("/spec/type").to_string(), old.text("/spec/type"));
+    if kind == "ExternalName" || before == "ExternalName" {
+        return;
+    }
+    let spec = new.child("spec");
+    let was = old.at("/spec");
+    if spec.text("/clusterIP").is_empty() && spec.list("/clusterIPs").is_empty() {
+        for field in ["clusterIP", "clusterIPs"] {
+            spec.put(field, was.get(field).cloned());
+        }
+    }
+    for field in ["ipFamilies", "ipFamilyPolicy"] {
+        if spec.get(field).is_none_or(Value::is_null) {
+            spec.put(field, was.get(field).cloned());
+        }
+    }
+    if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        return;
+    }
+    let used: BTreeSet<i64> = spec
+        .list("/ports")
+        .iter()
+        .map(|p| p.int("/nodePort"))
+        .collect();
+    for port in spec.items_mut("ports") {
+        let same = |p: &&Value| {
+            p.at("/port") == port.at("/port") && p.at("/protocol") == port.at("/protocol")
+        };
+        let before = was
+            .list("/ports")
+            .iter()
+            .find(same)
+            .map(|p| p.int("/nodePort"));
+        if let Some(number) = before.filter(|n| *n != 0 && !used.contains(n))
+            && port.int("/nodePort") == 0
+        {
+            port.put("nodePort", Some(number.into()));
+        }
+    }
+}
+
+fn is_headless(service: &Value) -> bool {
+    service.list("/spec/clusterIPs").len() == 1 && service.text("/spec/clusterIPs/0") == "None"
+}
+
+fn validate(service: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let spec = service.at("/spec");
+    let kind = spec.text("/type");
+    let headless = is_headless(service);
+    let ports = spec.list("/ports");
+    let ports_path = SPEC.child("ports");
+    if ports.is_empty() && !headless && kind != "ExternalName" {
+        errors.required(&ports_path, "");
+    }
+    let ips_path = SPEC.child("clusterIPs");
+    match kind {
+        "LoadBalancer" | "NodePort" if headless => {
+            let detail = format!("may not be set to 'None' for {kind} services");
+            errors.invalid(&ips_path.index(0), "None", detail);
+        }
+        "ExternalName" => external_name(&mut errors, spec),
+        _ => {}
+    }
+    let mut seen = BTreeSet::new();
+    for (i, port) in ports.iter().enumerate() {
+        one_port(
+            &mut errors,
+            &ports_path.index(i),
+            port,
+            ports.len() > 1,
+            &mut seen,
+        );
+    }
+    errors.extend(labels::validate(spec.at("/selector"), "spec.selector"));
+    affinity(&mut errors, spec);
+    addresses(&mut errors, spec);
+    let external = SPEC.child("externalIPs");
+    for (i, ip) in spec.list("/externalIPs").iter().enumerate() {
+        check::ip(
+            &mut errors,
+            &external.index(i),
+            ip.as_str().unwrap_or_default(),
+        );
+    }
+    let kinds = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    errors.some_of(&SPEC.child("type"), kind, &kinds);
+    port_conflicts(&mut errors, &ports_path, ports, kind);
+    traffic(&mut errors, spec);
+    errors.0
+}
+
+fn external_name(errors: &mut Errors, spec: &Value) {
+    for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        let value = spec.get(field).unwrap_or(&Value::Null);
+        let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if !empty {
+            errors.forbidden(
+                &SPEC.child(field),
+                "may not be set for ExternalName services",
+            );
+        }
+    }
+    let name = spec.text("/externalName");
+    let name = name.strip_suffix('.').unwrap_or(name);
+    match name {
+        "" => errors.required(&SPEC.child("externalName"), ""),
+        name => errors.complaints(&SPEC.child("externalName"), name, names::subdomain(name)),
+    }
+}
+
+fn one_port<'a>(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    port: &'a Value,
+    named: bool,
+    seen: &mut BTreeSet<&'a str>,
+) {
+    match port.text("/name") {
+        "" if named => errors.required(&path.child("name"), ""),
+        "" => {}
+        name => {
+            errors.complaints(&path.child("name"), name, names::label(name));
+            if !seen.insert(name) {
+                errors.duplicate(&path.child("name"), name);
+            }
+        }
+    }
+    port_number(errors, &path.child("port"), port.int("/port"));
+    errors.some_of(
+        &path.child("protocol"),
+        port.text("/protocol"),
+        &["SCTP", "TCP", "UDP"],
+    );
+    port_or_name(errors, &path.child("targetPort"), port.at("/targetPort"));
+    if port.has("/appProtocol") {
+        let name = port.text("/appProtocol");
+        errors.complaints(
+            &path.child("appProtocol"),
+            name,
+            names::qualified_name(name),
+        );
+    }
+}
+
+fn affinity(errors: &mut Errors, spec: &Value) {
+    let kind = spec.text("/sessionAffinity");
+    errors.some_of(&SPEC.child("sessionAffinity"), kind, &["ClientIP", "None"]);
+    let config = SPEC.child("sessionAffinityConfig");
+    let seconds = spec
+        .at("/sessionAffinityConfig/clientIP/timeoutSeconds")
+        .as_i64();
+    match (kind, seconds) {
+        ("ClientIP", Some(seconds)) if !(1..=86400).contains(&seconds) => {
+            let client = config.child("clientIP");
+            let detail = "must be greater than 0 and less than 86400";
+            errors.invalid(&client.child("timeoutSeconds"), seconds, detail);
+        }
+        ("None", _) if spec.has("/sessionAffinityConfig") => {
+            errors.forbidden(&config, "must not be set when session affinity is None");
+        }
+        _ => {}
+    }
+}
+
+fn addresses(errors: &mut Errors, spec: &Value) {
+    if spec.text("/type") == "ExternalName" {
+        return;
+    }
+    let path = SPEC.child("clusterIPs");
+    let (one, all) = (spec.text("/clusterIP"), spec.list("/clusterIPs"));
+    let shown = spec.at("/clusterIPs").clone();
+    match (one, spec.text("/clusterIPs/0")) {
+        ("", "") => {}
+        ("", _) => {
+            let detail = "must be empty when `clusterIP` is not specified";
+            errors.invalid(&path, shown.clone(), detail);
+        }
+        (_, "") => errors.required(&path, ""),
+        (one, first) if one != first => {
+            errors.invalid(&path, shown.clone(), "first value must match `clusterIP`");
+        }
+        _ => {}
+    }
+    let families = SPEC.child("ipFamilies");
+    let list = spec.list("/ipFamilies");
+    for (i, family) in list.iter().enumerate() {
+        let name = family.as_str().unwrap_or_default();
+        errors.one_of(&families.index(i), name, &["IPv4", "IPv6"]);
+        if list.iter().take(i).any(|f| f == family) {
+            errors.duplicate(&families.index(i), name);
+        }
+    }
+    if spec.has("/ipFamilyPolicy") {
+        let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+        errors.one_of(
+            &SPEC.child("ipFamilyPolicy"),
+            spec.text("/ipFamilyPolicy"),
+            &policies,
+        );
+    }
+    for (i, ip) in all.iter().filter_map(Value::as_str).enumerate() {
+        if i == 0 && ip == "None" {
+            if all.len() > 1 {
+                let detail = "'None' must be the first and only value";
+                errors.invalid(&path, shown.clone(), detail);
+            }
+            continue;
+        }
+        check::ip(errors, &path.index(i), ip);
+    }
+    if all.len() > 2 {
+        errors.invalid(&path, shown, "may only hold up to 2 values");
+    }
+}
+
+fn port_conflicts(errors: &mut Errors, path: &Path<'_>, ports: &[Value], kind: &str) {
+    if kind == "ClusterIP" {
+        for (i, port) in ports.iter().enumerate() {
+            if port.int("/nodePort") != 0 {
+                let entry = path.index(i);
+                let detail = "may not be used when `type` is 'ClusterIP'";
+                errors.forbidden(&entry.child("nodePort"), detail);
+            }
+        }
+    }
+    let same = |field: &'static str| {
+        move |a: &Value, b: &Value| {
+            a.get(field) == b.get(field) && a.get("protocol") == b.get("protocol")
+        }
+    };
+    for (i, port) in ports.iter().enumerate() {
+        let before = &ports[..i];
+        let number = port.int("/nodePort");
+        if number != 0 && before.iter().any(|p| same("nodePort")(p, port)) {
+            let entry = path.index(i);
+            errors.duplicate(&entry.child("nodePort"), number);
+        }
+    }
+    for (i, port) in ports.iter().enumerate() {
+        if ports[..i].iter().any(|p| same("port")(p, port)) {
+            let shown = format!(
+                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
+                port.at("/protocol"),
+                port.at("/port"),
+            );
+            let error = FieldError::duplicate(path.index(i).to_string(), Value::Null);
+            errors.0.push(error.showing(shown));
+        }
+    }
+}
+
+fn traffic(errors: &mut Errors, spec: &Value) {
+    let kind = spec.text("/type");
+    let outside = matches!(kind, "NodePort" | "LoadBalancer")
+        || kind == "ClusterIP" && !spec.list("/externalIPs").is_empty();
+    let policy = spec.text("/externalTrafficPolicy");
+    let path = SPEC.child("externalTrafficPolicy");
+    match outside {
+        true => errors.some_of(&path, policy, &["Cluster", "Local"]),
+        false if !policy.is_empty() => {
+            errors.invalid(
+                &path,
+                policy,
+                "may only be set for externally-accessible services",
+            );
+        }
+        false => {}
+    }
+    let path = SPEC.child("internalTrafficPolicy");
+    if spec.has("/internalTrafficPolicy") {
+        errors.one_of(
+            &path,
+            spec.text("/internalTrafficPolicy"),
+            &["Cluster", "Local"],
+        );
+    }
+    if spec.has("/allocateLoadBalancerNodePorts") && kind != "LoadBalancer" {
+        let path = SPEC.child("allocateLoadBalancerNodePorts");
+        errors.forbidden(&path, "may only be used when `type` is 'LoadBalancer'");
+    }
+    if !spec.list("/loadBalancerSourceRanges").is_empty() && kind != "LoadBalancer" {
+        let path = SPEC.child("LoadBalancerSourceRanges");
+        errors.forbidden(&path, "may only be used when `type` is 'LoadBalancer'");
+    }
+    if spec.has("/trafficDistribution") {
+        let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+        let path = SPEC.child("trafficDistribution");
+        errors.one_of(&path, spec.text("/trafficDistribution"), &known);
+    }
+}
+
+/// Addresses change only on the way from or to an external name.
+fn addresses_stay(errors: &mut Errors, new: &Value, old: &Value) {
+    let external = |s: &Value| s.text("/spec/type") == "ExternalName";
+    if external(new) || external(old) {
+        return;
+    }
+    let path = SPEC.child("clusterIPs");
+    let (now, then) = (new.list("/spec/clusterIPs"), old.list("/spec/clusterIPs"));
+    for i in 0..now.len().min(then.len()) {
+        if now[i] != then[i] {
+            let shown = Value::Array(now.to_vec());
+            errors.invalid(&path.index(i), shown, "may not change once set");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(spec: Value) -> Value {
+        let mut s = json!({"metadata": {"name": "s"}, "spec": spec});
+        default(&mut s);
+        one_address(&mut s);
+        s
+    }
+
+    fn texts(spec: Value) -> Vec<String> {
+        validate(&service(spec))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn defaults() {
+        let s = service(json!({"ports": [{"port": 80}], "clusterIP": "None"}));
+        assert_eq!(
+            *s.at("/spec/ports/0"),
+            json!({"port": 80, "protocol": "TCP", "targetPort": 80})
+        );
+        assert_eq!(*s.at("/spec/clusterIPs"), json!(["None"]));
+        assert_eq!(
+            (s.text("/spec/type"), s.text("/spec/internalTrafficPolicy")),
+            ("ClusterIP", "Cluster")
+        );
+        assert!(!s.has("/spec/externalTrafficPolicy"));
+    }
+
+    #[test]
+    fn checks() {
+        assert!(texts(json!({"clusterIP": "None"})).is_empty());
+        assert_eq!(texts(json!({})), ["spec.ports: Required value"]);
+        assert_eq!(
+            texts(json!({"ports": [{"port": 0}, {"port": 80, "name": "A"}]}))[0],
+            "spec.ports[0].name: Required value"
+        );
+        assert_eq!(
+            texts(json!({"type": "ExternalName", "ports": [{"port": 1}]})),
+            ["spec.externalName: Required value"]
+        );
+        assert_eq!(
+            texts(json!({"type": "Odd", "ports": [{"port": 1}]})),
+            [
+                r#"spec.type: Unsupported value: "Odd": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort""#
+            ]
+        );
+        let twice = json!({"ports": [{"port": 1, "name": "a"}, {"port": 1, "name": "b"}]});
+        assert_eq!(
+            texts(twice),
+            [
+                r#"spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":1,"TargetPort":0,"NodePort":0}"#
+            ]
+        );
+    }
+
+    #[test]
+    fn an_update_keeps_what_the_server_gave() {
+        let mut old =
+            service(json!({"type": "NodePort", "ports": [{"port": 80}], "clusterIP": "10.0.0.1"}));
+        old["spec"]["ports"][0]["nodePort"] = 30080.into();
+        let mut new = service(
+            json!({"type": "NodePort", "ports": [{"port": 80}, {"port": 81, "name": "b"}]}),
+        );
+        keep_addresses(&mut new, &old);
+        assert_eq!(
+            (
+                new.text("/spec/clusterIP"),
+                new.int("/spec/ports/0/nodePort")
+            ),
+            ("10.0.0.1", 30080)
+        );
+        new["spec"]["clusterIPs"] = json!(["10.0.0.2"]);
+        let mut errors = Errors::default();
+        addresses_stay(&mut errors, &new, &old);
+        assert_eq!(
+            errors.0[0].to_string(),
+            r#"spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set"#
+        );
+    }
+}
