@@ -1,0 +1,229 @@
+//! `~/.sky/config.yaml`, as far as it shapes Pods, and the same settings in a task's `config:` block.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::pod::merge;
+use crate::yaml::{Limits, Problem, from_node, parse_one};
+
+/// The settings of the person who launches, as in `~/.sky/config.yaml`. Sections that say nothing
+/// about Pods are accepted and not looked at.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct SkyConfig {
+    kubernetes: Settings,
+}
+
+/// The `config:` block of a task.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct Overrides {
+    kubernetes: TaskKubernetes,
+}
+
+/// The `kubernetes` section of a task: only what a task may override.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+struct TaskKubernetes {
+    pod_config: Option<Value>,
+    custom_metadata: Option<Value>,
+    provision_timeout: Option<i64>,
+    kueue: Kueue,
+    quota: Quota,
+    remote_identity: Option<Value>,
+    set_pod_resource_limits: Option<LimitSetting>,
+    #[serde(rename = "dws")]
+    _dws: Option<IgnoredAny>,
+    #[serde(rename = "enable_docker")]
+    _enable_docker: Option<IgnoredAny>,
+}
+
+/// The `kubernetes` section of the configuration file.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+struct Settings {
+    pod_config: Option<Value>,
+    custom_metadata: Option<Value>,
+    provision_timeout: Option<i64>,
+    kueue: Kueue,
+    quota: Quota,
+    remote_identity: Option<Value>,
+    set_pod_resource_limits: Option<LimitSetting>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+struct Kueue {
+    local_queue_name: Option<String>,
+    admission_timeout: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+struct Quota {
+    queue: Option<String>,
+}
+
+/// `set_pod_resource_limits`: off, equal to the requests, or so many times them.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(untagged, expecting = "expected true, false or a number of at least 1")]
+enum LimitSetting {
+    Switch(bool),
+    Factor(f64),
+}
+
+/// What the two levels of configuration come to for one launch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueSettings {
+    /// The LocalQueue of method B: the Pods become a pod group of it.
+    pub local_queue: Option<String>,
+    /// How long a Pod may wait to be scheduled once nothing gates it; `None` waits for ever.
+    pub provision_timeout: Option<std::time::Duration>,
+    /// How long a Pod may wait behind a gate; `None` waits for ever.
+    pub admission_timeout: Option<std::time::Duration>,
+}
+
+/// Seconds without a queue, for one node, for each further node, and at most.
+const PROVISION: (f64, f64, f64) = (10.0, 0.2, 60.0);
+/// Seconds in a day, what a queue is given by default.
+const DAY: f64 = 86_400.0;
+
+impl SkyConfig {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// Where it is not YAML or a known setting has the wrong shape.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        from_node(&parse_one(text, Limits::default())?)
+    }
+
+    /// The queue and the timeouts that hold for a task of `num_nodes`.
+    pub fn queue_settings(&self, task: &Overrides, num_nodes: u32) -> QueueSettings {
+        let (own, global) = (&task.kubernetes, &self.kubernetes);
+        let named = |quota: &Quota, kueue: &Kueue| {
+            let name = quota
+                .queue
+                .clone()
+                .or_else(|| kueue.local_queue_name.clone());
+            name.filter(|n| !n.is_empty())
+        };
+        let local_queue =
+            named(&own.quota, &own.kueue).or_else(|| named(&global.quota, &global.kueue));
+        let seconds = |set: Option<i64>, default: f64| match set {
+            Some(n) if n < 0 => None,
+            Some(n) => Some(std::time::Duration::from_secs(n.unsigned_abs())),
+            None => Some(std::time::Duration::from_secs_f64(default)),
+        };
+        let (first, further, most) = PROVISION;
+        let provision = match local_queue {
+            Some(_) => DAY,
+            None => (first + further * f64::from(num_nodes.saturating_sub(1))).min(most),
+        };
+        QueueSettings {
+            local_queue,
+            provision_timeout: seconds(
+                own.provision_timeout.or(global.provision_timeout),
+                provision,
+            ),
+            admission_timeout: seconds(
+                own.kueue
+                    .admission_timeout
+                    .or(global.kueue.admission_timeout),
+                DAY,
+            ),
+        }
+    }
+
+    /// `pod_config` of both levels, the task's merged over the person's.
+    pub(super) fn pod_config(&self, task: &Overrides) -> Option<Value> {
+        both(
+            self.kubernetes.pod_config.as_ref(),
+            task.kubernetes.pod_config.as_ref(),
+        )
+    }
+
+    /// `custom_metadata` of both levels, the task's merged over the person's.
+    pub(super) fn custom_metadata(&self, task: &Overrides) -> Option<Value> {
+        both(
+            self.kubernetes.custom_metadata.as_ref(),
+            task.kubernetes.custom_metadata.as_ref(),
+        )
+    }
+
+    /// How many times the requests the limits are; `None` sets none.
+    pub(super) fn limit_factor(&self, task: &Overrides) -> Option<f64> {
+        let set = task.kubernetes.set_pod_resource_limits;
+        match set.or(self.kubernetes.set_pod_resource_limits)? {
+            LimitSetting::Switch(false) => None,
+            LimitSetting::Switch(true) => Some(1.0),
+            LimitSetting::Factor(factor) => Some(factor.max(1.0)),
+        }
+    }
+
+    /// The service account of the Pods.
+    pub(super) fn service_account(&self, task: &Overrides) -> String {
+        let set = task.kubernetes.remote_identity.as_ref();
+        let identity = set.or(self.kubernetes.remote_identity.as_ref());
+        match identity.and_then(Value::as_str) {
+            None | Some("LOCAL_CREDENTIALS" | "SERVICE_ACCOUNT" | "NO_UPLOAD") => {
+                super::support::SERVICE_ACCOUNT.to_owned()
+            }
+            Some(name) => name.to_owned(),
+        }
+    }
+}
+
+fn both(base: Option<&Value>, over: Option<&Value>) -> Option<Value> {
+    match (base, over) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+        (Some(base), Some(over)) => {
+            let mut merged = base.clone();
+            merge::merge(&mut merged, over);
+            Some(merged)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_task_wins_and_quota_wins_over_kueue() {
+        let config = SkyConfig::parse(
+            "allowed_clouds: [kubernetes]\nkubernetes:\n  networking: portforward\n  kueue: {local_queue_name: far}\n  provision_timeout: 30\n",
+        )
+        .unwrap();
+        let none = Overrides::default();
+        assert_eq!(
+            config.queue_settings(&none, 1).local_queue.as_deref(),
+            Some("far")
+        );
+        let task: Overrides = crate::yaml::from_str(
+            "kubernetes:\n  kueue: {local_queue_name: b}\n  quota: {queue: a}\n  provision_timeout: -1\n",
+        )
+        .unwrap();
+        let settings = config.queue_settings(&task, 1);
+        assert_eq!(settings.local_queue.as_deref(), Some("a"));
+        assert_eq!(settings.provision_timeout, None);
+        assert_eq!(settings.admission_timeout.unwrap().as_secs(), 86_400);
+    }
+
+    #[test]
+    fn without_a_queue_a_launch_is_given_ten_seconds_and_a_little_for_each_node() {
+        let settings = SkyConfig::default().queue_settings(&Overrides::default(), 6);
+        assert_eq!(settings.provision_timeout.unwrap().as_secs_f64(), 11.0);
+    }
+
+    #[test]
+    fn a_task_may_not_override_everything() {
+        let e = crate::yaml::from_str::<Overrides>("kubernetes:\n  namespace: x\n").unwrap_err();
+        assert!(
+            e.to_string()
+                .starts_with("2:3: unknown field \"namespace\""),
+            "{e}"
+        );
+    }
+}

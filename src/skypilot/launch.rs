@@ -1,0 +1,108 @@
+//! From a task to everything that one launch creates.
+
+use serde_json::Value;
+
+use super::config::QueueSettings;
+use super::env::SkyEnv;
+use super::gpus::NodeFacts;
+use super::naming::{cluster_name_on_cloud, is_valid};
+use super::pod::Shape;
+use super::sizing::{Request, SizingError};
+use super::support;
+use super::task::{Ask, Recovery, Task};
+
+/// A cluster that is about to be launched: the objects, and what is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// Its name in Kubernetes.
+    pub name: String,
+    /// Names of the Pods, the head first.
+    pub pod_names: Vec<String>,
+    /// The Pods, in the same order.
+    pub pods: Vec<Value>,
+    /// Services of this cluster.
+    pub services: Vec<Value>,
+    /// Objects shared with other clusters, which stay.
+    pub lasting: Vec<Value>,
+    /// What each Pod requests.
+    pub request: Request,
+    /// Queue and timeouts.
+    pub queue: QueueSettings,
+    /// What a managed job does when the cluster is lost.
+    pub recovery: Recovery,
+}
+
+/// Why a launch cannot start.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LaunchError {
+    /// The name of the cluster or job.
+    #[error(
+        "{0:?} is not a name SkyPilot accepts: it begins with a letter, ends with a letter or \
+         digit, and holds only those, dashes, underscores and dots"
+    )]
+    Name(String),
+    /// No alternative of the task fits the cluster; the first one's reason.
+    #[error(transparent)]
+    Sizing(#[from] SizingError),
+}
+
+/// Plans the launch of `task` as a cluster that the person calls `display_name`.
+///
+/// # Errors
+/// A name SkyPilot refuses, or a task that no node of the cluster can hold.
+pub fn plan(
+    task: &Task,
+    display_name: &str,
+    env: &SkyEnv,
+    nodes: &[NodeFacts],
+) -> Result<Cluster, LaunchError> {
+    if !is_valid(display_name) {
+        return Err(LaunchError::Name(display_name.to_owned()));
+    }
+    let (ask, request) = choose(task, env, nodes)?;
+    let name = cluster_name_on_cloud(display_name, &env.user_hash);
+    let queue = env.config.queue_settings(&task.config, task.num_nodes);
+    let shape = Shape {
+        env,
+        task,
+        ask,
+        request: &request,
+        display_name,
+        name: &name,
+        local_queue: queue.local_queue.as_deref(),
+    };
+    let (pods, pod_names) = (shape.pods(), shape.pod_names());
+    Ok(Cluster {
+        services: support::services(env, &name, &pod_names),
+        lasting: support::lasting(env),
+        recovery: ask.recovery.clone(),
+        pods,
+        pod_names,
+        request,
+        queue,
+        name,
+    })
+}
+
+/// The first alternative that fits; all cost nothing on Kubernetes, so the order decides.
+fn choose<'t>(
+    task: &'t Task,
+    env: &SkyEnv,
+    nodes: &[NodeFacts],
+) -> Result<(&'t Ask, Request), SizingError> {
+    let mut first_reason = None;
+    for ask in &task.asks {
+        let sized = match &ask.context {
+            Some(other) if *other != env.context => Err(SizingError::OtherContext(other.clone())),
+            _ => Request::size(ask, nodes),
+        };
+        match sized {
+            Ok(request) => return Ok((ask, request)),
+            Err(reason) => {
+                first_reason.get_or_insert(reason);
+            }
+        }
+    }
+    // A task always has an alternative, so a reason is there.
+    Err(first_reason.unwrap_or(SizingError::NoGpus))
+}

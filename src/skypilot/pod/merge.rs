@@ -1,0 +1,94 @@
+//! How `pod_config` is merged into a Pod: mappings are joined, lists of named things are joined by
+//! name, other lists are appended to.
+
+use serde_json::Value;
+
+/// The key by which items of a list are matched, or `None` for lists replaced as a whole.
+fn list_rule(field: &str) -> Option<Option<&'static str>> {
+    Some(match field {
+        "containers"
+        | "initContainers"
+        | "ephemeralContainers"
+        | "volumes"
+        | "resourceClaims"
+        | "env"
+        | "claims" => Some("name"),
+        "volumeMounts" => Some("mountPath"),
+        "hostAliases" => Some("ip"),
+        "topologySpreadConstraints" => Some("topologyKey"),
+        "ports" => Some("containerPort"),
+        "volumeDevices" => Some("devicePath"),
+        "args" | "command" | "imagePullSecrets" => None,
+        _ => return None,
+    })
+}
+
+/// Merges `over` into `base`. Values of different shapes are replaced.
+pub(in crate::skypilot) fn merge(base: &mut Value, over: &Value) {
+    let (Value::Object(base), Value::Object(over)) = (&mut *base, over) else {
+        *base = over.clone();
+        return;
+    };
+    for (key, value) in over {
+        match (base.get_mut(key), value) {
+            (Some(old @ Value::Object(_)), Value::Object(_)) => merge(old, value),
+            (Some(Value::Array(old)), Value::Array(new)) => merge_list(key, old, new),
+            _ => {
+                base.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn merge_list(field: &str, old: &mut Vec<Value>, new: &[Value]) {
+    let by = match list_rule(field) {
+        None => return old.extend_from_slice(new),
+        Some(None) => {
+            old.clear();
+            return old.extend_from_slice(new);
+        }
+        Some(Some(by)) => by,
+    };
+    for item in new {
+        let name = item.get(by);
+        let same = old.iter().position(|o| name.is_some() && o.get(by) == name);
+        match (same, name) {
+            (Some(i), _) => merge(&mut old[i], item),
+            // An unnamed container means the first one, as older configurations wrote it.
+            (None, None) if field == "containers" && !old.is_empty() => merge(&mut old[0], item),
+            _ => old.push(item.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn named_items_are_joined_and_others_appended() {
+        let mut pod = json!({
+            "spec": {"containers": [{"name": "ray-node", "env": [{"name": "A", "value": "1"}], "args": ["x"]}],
+                     "tolerations": [{"key": "a"}]},
+        });
+        merge(
+            &mut pod,
+            &json!({"spec": {
+                "containers": [{"env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}], "args": []}],
+                "tolerations": [{"key": "b"}],
+                "imagePullSecrets": [{"name": "s"}],
+            }}),
+        );
+        assert_eq!(
+            pod["spec"],
+            json!({
+                "containers": [{"name": "ray-node", "args": [],
+                    "env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}]}],
+                "tolerations": [{"key": "a"}, {"key": "b"}],
+                "imagePullSecrets": [{"name": "s"}],
+            })
+        );
+    }
+}

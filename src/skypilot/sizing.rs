@@ -1,0 +1,250 @@
+//! Resource arithmetic: from what a task asks to what a Pod requests.
+
+use super::gpus::{GpuLabel, NodeFacts, spot_label};
+use super::task::{Ask, Memory};
+
+/// CPUs of a task that names none and wants no GPU.
+const DEFAULT_CPUS: f64 = 2.0;
+/// CPUs for each GPU where a task names none.
+const CPUS_PER_GPU: f64 = 4.0;
+/// GB of memory for each CPU, without and with GPUs.
+const MEMORY_PER_CPU: (f64, f64) = (1.0, 4.0);
+/// Amounts nearer than this count as equal when a node's size is compared.
+const CLOSE: f64 = 0.01;
+
+/// What each Pod of a cluster requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// CPUs.
+    pub cpus: f64,
+    /// GB of 10⁹ bytes.
+    pub memory: f64,
+    /// GPUs and where they are found.
+    pub gpus: Option<Gpus>,
+    /// Node labels that a Pod without GPUs prefers not to meet.
+    pub avoided_labels: &'static [&'static str],
+    /// The label and value of spot nodes, when the task wants one.
+    pub spot: Option<(&'static str, &'static str)>,
+    /// GB of ephemeral storage, when the task names a disk size.
+    pub disk: Option<u64>,
+}
+
+/// GPUs of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gpus {
+    /// SkyPilot's name of the GPU, as the task writes it.
+    pub name: String,
+    /// How many.
+    pub count: u32,
+    /// Resource name, such as `nvidia.com/gpu`.
+    pub resource: &'static str,
+    /// Node label key and value that the Pod requires.
+    pub label: (&'static str, String),
+}
+
+/// Why no Pod can be made for a task in this cluster.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SizingError {
+    /// No node has a GPU.
+    #[error("the cluster has no GPUs; give the lab nodes with nvidia.com/gpu (--nodes)")]
+    NoGpus,
+    /// GPUs are there, but no label tells which.
+    #[error(
+        "no node is labelled with its GPU; label GPU nodes with nvidia.com/gpu.product or skypilot.co/accelerator"
+    )]
+    NoGpuLabels,
+    /// The GPU asked for is not among the nodes'.
+    #[error("no node has {wanted} GPUs; the cluster has {found}")]
+    NoSuchGpu {
+        /// The GPU asked for.
+        wanted: String,
+        /// The GPUs there are.
+        found: String,
+    },
+    /// No node marks itself as spot.
+    #[error("no node is a spot node; label some with cloud.google.com/gke-spot=true")]
+    NoSpotNodes,
+    /// Larger than every node.
+    #[error("no node is large enough for {wanted}; the largest has {largest}")]
+    TooLarge {
+        /// The request in words.
+        wanted: String,
+        /// The largest node in words.
+        largest: String,
+    },
+    /// The task is for another cluster.
+    #[error("the task is for the context {0:?}, which is not this cluster's; write infra: k8s")]
+    OtherContext(String),
+}
+
+impl Request {
+    /// Sizes one alternative for a cluster of these nodes.
+    ///
+    /// # Errors
+    /// Says what the cluster lacks.
+    pub fn size(ask: &Ask, nodes: &[NodeFacts]) -> Result<Self, SizingError> {
+        let count = ask.accelerator.as_ref().map_or(0, |a| a.count);
+        let cpus = ask.cpus.unwrap_or(match count {
+            0 => DEFAULT_CPUS,
+            n => CPUS_PER_GPU * f64::from(n),
+        });
+        let per_cpu = if count == 0 {
+            MEMORY_PER_CPU.0
+        } else {
+            MEMORY_PER_CPU.1
+        };
+        let memory = match ask.memory {
+            Some(Memory::Gigabytes(gb)) => gb,
+            Some(Memory::PerCpu(factor)) => factor * cpus,
+            None => per_cpu * cpus,
+        };
+        // The virtual instance type's name carries one decimal, and the request is read from it.
+        let (cpus, memory) = (one_decimal(cpus), one_decimal(memory));
+        let label = GpuLabel::detect(nodes);
+        let gpus = match &ask.accelerator {
+            None => None,
+            Some(accelerator) => Some(Gpus {
+                name: accelerator.name.clone(),
+                count,
+                resource: NodeFacts::gpu_resource(nodes),
+                label: find_gpu(label, nodes, &accelerator.name)?,
+            }),
+        };
+        let spot = match ask.use_spot {
+            false => None,
+            true => Some(spot_label(nodes).ok_or(SizingError::NoSpotNodes)?),
+        };
+        let mut request = Self {
+            cpus,
+            memory,
+            avoided_labels: match (&gpus, label) {
+                (None, Some(label)) => label.avoided_keys(),
+                _ => &[],
+            },
+            gpus,
+            spot,
+            disk: ask.disk_size,
+        };
+        request.fit(nodes)?;
+        request.clamp(nodes);
+        Ok(request)
+    }
+
+    /// `1x[CPU:6]`, `2x[H100:4]`: the REQUESTED column of `sky jobs queue`.
+    pub fn requested(&self, num_nodes: u32) -> String {
+        match &self.gpus {
+            Some(gpus) => format!("{num_nodes}x[{}:{}]", gpus.name, gpus.count),
+            None => format!("{num_nodes}x[CPU:{}]", short(self.cpus)),
+        }
+    }
+
+    /// SkyPilot's launch check: one node's whole capacity, whatever runs there, holds one Pod.
+    fn fit(&self, nodes: &[NodeFacts]) -> Result<(), SizingError> {
+        let count = |node: &NodeFacts| match &self.gpus {
+            None => true,
+            Some(gpus) => {
+                node.gpus
+                    .get(gpus.resource)
+                    .is_some_and(|n| *n >= gpus.count)
+                    && node.labels.get(gpus.label.0) == Some(&gpus.label.1)
+            }
+        };
+        let ready: Vec<_> = nodes.iter().filter(|n| n.ready).collect();
+        let fits = |n: &&NodeFacts| {
+            n.cpus.capacity + CLOSE >= self.cpus
+                && n.memory.capacity + CLOSE >= self.memory
+                && count(n)
+        };
+        if ready.iter().any(fits) {
+            return Ok(());
+        }
+        let largest = ready.iter().max_by(|a, b| {
+            let key = |n: &NodeFacts| (n.gpus.values().sum::<u32>(), n.cpus.capacity);
+            key(a)
+                .partial_cmp(&key(b))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
+        Err(SizingError::TooLarge {
+            wanted: self.words(),
+            largest: largest.map_or("nothing, as no node is ready".into(), |n| {
+                let gpus: u32 = n.gpus.values().sum();
+                format!(
+                    "{} CPUs, {} GB and {gpus} GPUs",
+                    short(n.cpus.capacity),
+                    short(n.memory.capacity.floor())
+                )
+            }),
+        })
+    }
+
+    /// A request for a whole node is lowered to what the node leaves for Pods, as long as no node is
+    /// larger in both.
+    fn clamp(&mut self, nodes: &[NodeFacts]) {
+        let (mut cpus, mut memory) = (None::<f64>, None::<f64>);
+        for node in nodes.iter().filter(|n| n.ready) {
+            let (c, m) = (node.cpus, node.memory);
+            if c.capacity > self.cpus + CLOSE && m.capacity > self.memory + CLOSE {
+                return;
+            }
+            if (c.capacity - self.cpus).abs() < CLOSE {
+                let left = c.allocatable - c.capacity * 0.1;
+                cpus = Some(cpus.map_or(left, |least| least.min(left)));
+            }
+            if (m.capacity - self.memory).abs() < CLOSE {
+                let left = m.allocatable - m.capacity * 0.05;
+                memory = Some(memory.map_or(left, |least| least.min(left)));
+            }
+        }
+        self.cpus = cpus.filter(|n| *n > 0.0).unwrap_or(self.cpus);
+        self.memory = memory.filter(|n| *n > 0.0).unwrap_or(self.memory);
+    }
+
+    fn words(&self) -> String {
+        let gpus = match &self.gpus {
+            Some(gpus) => format!(" and {} x {}", gpus.count, gpus.name),
+            None => String::new(),
+        };
+        format!("{} CPUs, {} GB{gpus}", short(self.cpus), short(self.memory))
+    }
+}
+
+fn find_gpu(
+    label: Option<GpuLabel>,
+    nodes: &[NodeFacts],
+    name: &str,
+) -> Result<(&'static str, String), SizingError> {
+    if nodes.iter().all(|n| n.gpus.is_empty()) {
+        return Err(SizingError::NoGpus);
+    }
+    let label = label.ok_or(SizingError::NoGpuLabels)?;
+    match label.value_for(nodes, name) {
+        Some(value) => Ok((label.key(), value.to_owned())),
+        None => {
+            let values = nodes.iter().filter_map(|n| n.labels.get(label.key()));
+            let mut found: Vec<_> = values.map(|v| label.accelerator(v)).collect();
+            found.sort();
+            found.dedup();
+            Err(SizingError::NoSuchGpu {
+                wanted: name.to_owned(),
+                found: found.join(", "),
+            })
+        }
+    }
+}
+
+fn one_decimal(number: f64) -> f64 {
+    if number.fract() == 0.0 {
+        number
+    } else {
+        format!("{number:.1}").parse().unwrap_or(number)
+    }
+}
+
+/// A number without `.0`.
+fn short(number: f64) -> String {
+    if number.fract() == 0.0 {
+        format!("{number:.0}")
+    } else {
+        format!("{number:.1}")
+    }
+}

@@ -1,0 +1,181 @@
+//! Task YAML: the fields SkyPilot accepts, read strictly and with positions.
+
+mod accelerators;
+mod amount;
+mod recovery;
+mod resources;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+pub use accelerators::Accelerator;
+pub use amount::Memory;
+pub use recovery::{Recovery, Strategy};
+pub use resources::Ask;
+
+use super::config::Overrides;
+use crate::yaml::{Limits, Located, Node, Position, Problem, from_node, parse};
+
+/// Why a task file cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct TaskError(#[from] pub Problem);
+
+/// Most nodes one task may ask for; far above any cluster the lab makes.
+const MAX_NODES: u32 = 1024;
+
+/// A SkyPilot task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// `name`; the cluster's or job's name comes from the command when there is none.
+    pub name: Option<String>,
+    /// How many Pods: a head and workers.
+    pub num_nodes: u32,
+    /// What one node needs; with several entries the first that fits the cluster is taken.
+    pub asks: Vec<Ask>,
+    /// The commands of the job.
+    pub run: Option<String>,
+    /// Commands run before the job.
+    pub setup: Option<String>,
+    /// Settings that override `~/.sky/config.yaml` for this task.
+    pub config: Overrides,
+}
+
+impl Task {
+    /// Reads the one task of a file.
+    ///
+    /// # Errors
+    /// Where the file is not YAML, or says something SkyPilot would refuse, or that the lab cannot
+    /// show on Pods.
+    pub fn parse(text: &str) -> Result<Self, TaskError> {
+        let mut documents = parse(text, Limits::default())?;
+        documents.retain(|d| !d.is_null());
+        if let Some(second) = documents.get(1) {
+            let message = "a file of several tasks is a pipeline, which the lab does not run; \
+                           keep one task to a file";
+            return Err(Problem::new(second.at, message).into());
+        }
+        match documents.first() {
+            Some(document) => Self::from_yaml(document),
+            None => Err(Problem::new(Position::START, "the file holds no task").into()),
+        }
+    }
+
+    /// Reads a task from a parsed document.
+    ///
+    /// # Errors
+    /// As [`Task::parse`].
+    pub fn from_yaml(document: &Node) -> Result<Self, TaskError> {
+        let raw: RawTask = from_node(document)?;
+        raw.check(document)?;
+        let num_nodes = match &raw.num_nodes {
+            None => 1,
+            Some(n) if (1..=MAX_NODES).contains(&n.value) => n.value,
+            Some(n) => {
+                let message = format!("num_nodes has to be from 1 to {MAX_NODES}, not {}", n.value);
+                return Err(Problem::new(n.at, message).into());
+            }
+        };
+        let asks = match raw.resources {
+            Some(resources) => resources.value.asks(resources.at)?,
+            None => vec![Ask::default()],
+        };
+        Ok(Self {
+            name: raw.name,
+            num_nodes,
+            asks,
+            run: raw.run,
+            setup: raw.setup,
+            config: raw.config,
+        })
+    }
+}
+
+/// The file as written. What leaves no trace in a Pod is accepted and not looked at.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTask {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    num_nodes: Option<Located<u32>>,
+    #[serde(default)]
+    resources: Option<Located<resources::RawResources>>,
+    #[serde(default)]
+    setup: Option<String>,
+    #[serde(default)]
+    run: Option<String>,
+    #[serde(default)]
+    config: Overrides,
+    #[serde(default)]
+    envs: BTreeMap<String, Option<Value>>,
+    #[serde(default, rename = "workdir")]
+    _workdir: Option<IgnoredAny>,
+    #[serde(default, rename = "event_callback")]
+    _event_callback: Option<IgnoredAny>,
+    #[serde(default, rename = "file_mounts")]
+    _file_mounts: Option<IgnoredAny>,
+    #[serde(default, rename = "file_mounts_mapping")]
+    _file_mounts_mapping: Option<IgnoredAny>,
+    #[serde(default, rename = "secrets")]
+    _secrets: Option<IgnoredAny>,
+    #[serde(default, rename = "managed_secrets")]
+    _managed_secrets: Option<IgnoredAny>,
+    #[serde(default, rename = "inputs")]
+    _inputs: Option<IgnoredAny>,
+    #[serde(default, rename = "outputs")]
+    _outputs: Option<IgnoredAny>,
+    #[serde(default, rename = "api_server_access")]
+    _api_server_access: Option<bool>,
+    #[serde(default, rename = "_metadata")]
+    _metadata: Option<IgnoredAny>,
+    #[serde(default)]
+    service: Option<IgnoredAny>,
+    #[serde(default)]
+    pool: Option<IgnoredAny>,
+    #[serde(default)]
+    volumes: Option<IgnoredAny>,
+    #[serde(default)]
+    volume_mounts: Option<IgnoredAny>,
+}
+
+impl RawTask {
+    /// What SkyPilot or the lab refuses beyond the shape.
+    fn check(&self, document: &Node) -> Result<(), Problem> {
+        let at = |key: &str| document.entry(key).map_or(document.at, |e| e.at);
+        for (key, present) in [
+            ("service", self.service.is_some()),
+            ("pool", self.pool.is_some()),
+            ("volumes", self.volumes.is_some()),
+            ("volume_mounts", self.volume_mounts.is_some()),
+        ] {
+            if present {
+                let message = format!("the lab does not emulate {key:?}; remove it");
+                return Err(Problem::new(at(key), message));
+            }
+        }
+        for (name, value) in &self.envs {
+            let mut letters = name.chars();
+            let first = letters
+                .next()
+                .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+            let place = document.locate(&format!("envs[{name}]"));
+            if !first || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                let message = format!("{name:?} is not a name for an environment variable");
+                return Err(Problem::new(place, message));
+            }
+            if value.as_ref().is_some_and(|v| !v.is_string()) {
+                let message =
+                    format!("the value of {name} has to be a string; put quotes around it");
+                return Err(Problem::new(place, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

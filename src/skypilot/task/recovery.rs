@@ -1,0 +1,89 @@
+//! `job_recovery`: what a managed job does when its cluster is lost or its commands fail.
+
+use serde::Deserialize;
+
+use crate::yaml::{Position, Problem, closest};
+
+/// Where a lost job is relaunched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// `EAGER_NEXT_REGION`: tear down first, then relaunch. On Kubernetes a region is a context.
+    #[default]
+    EagerNextRegion,
+    /// `FAILOVER`: try in place first, then tear down and relaunch.
+    Failover,
+}
+
+/// The recovery settings of a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recovery {
+    /// Where a lost job is relaunched.
+    pub strategy: Strategy,
+    /// How often a job that failed by itself is started again. A preemption uses none of these.
+    pub max_restarts_on_errors: u32,
+    /// Exit codes after which the job is started again, whatever the number of restarts.
+    pub recover_on_exit_codes: Vec<u8>,
+}
+
+/// The field as written.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(
+    untagged,
+    expecting = "job_recovery is a strategy's name or a mapping of strategy, max_restarts_on_errors and recover_on_exit_codes"
+)]
+pub(super) enum RawRecovery {
+    Name(String),
+    Settings(Settings),
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    #[serde(default)]
+    strategy: Option<String>,
+    #[serde(default)]
+    max_restarts_on_errors: u32,
+    #[serde(default)]
+    recover_on_exit_codes: Option<Codes>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged, expecting = "expected an exit code or a list of them")]
+enum Codes {
+    One(u8),
+    Many(Vec<u8>),
+}
+
+const STRATEGIES: [&str; 2] = ["EAGER_NEXT_REGION", "FAILOVER"];
+
+impl RawRecovery {
+    pub(super) fn settle(self, at: Position) -> Result<Recovery, Problem> {
+        let settings = match self {
+            Self::Settings(settings) => settings,
+            Self::Name(name) => Settings {
+                strategy: Some(name),
+                max_restarts_on_errors: 0,
+                recover_on_exit_codes: None,
+            },
+        };
+        let strategy = match settings.strategy.as_deref().map(str::to_ascii_uppercase) {
+            None => Strategy::default(),
+            Some(name) if name == STRATEGIES[0] => Strategy::EagerNextRegion,
+            Some(name) if name == STRATEGIES[1] => Strategy::Failover,
+            Some(name) => {
+                let guess = closest(&name, STRATEGIES).unwrap_or(STRATEGIES[0]);
+                let message = format!("unknown recovery strategy {name:?}; did you mean {guess}?");
+                return Err(Problem::new(at, message));
+            }
+        };
+        Ok(Recovery {
+            strategy,
+            max_restarts_on_errors: settings.max_restarts_on_errors,
+            recover_on_exit_codes: match settings.recover_on_exit_codes {
+                None => Vec::new(),
+                Some(Codes::One(code)) => vec![code],
+                Some(Codes::Many(codes)) => codes,
+            },
+        })
+    }
+}
