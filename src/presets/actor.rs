@@ -1,0 +1,378 @@
+//! The one task that reads, applies and watches.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::applying::{Applier, Failure, Outcome};
+use super::folder::{self, FolderError, Source};
+use super::remote::Remote;
+use super::watch::{Watch, folders};
+use super::{Finding, Force, Parsed, PresetInfo, State, document};
+use crate::clock::Clock;
+use crate::yaml::Position;
+
+/// How long a file that is suddenly empty may stay so before that is believed.
+const BLANK_GRACE: Duration = Duration::from_millis(60);
+/// When a change that failed half-way is tried again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Where presets come from and which one comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PresetsConfig {
+    /// The presets folder.
+    pub folder: PathBuf,
+    /// The preset to start with.
+    pub active: String,
+    /// Whether changes of the files are followed.
+    pub watch: bool,
+}
+
+/// Why no preset could be put in force.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The folder or the preset cannot be read.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The preset is wrong.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Broken(Vec<Finding>),
+    /// The API server does not answer.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+enum Command {
+    Switch(String, oneshot::Sender<Result<(), Vec<Finding>>>),
+    Reload(oneshot::Sender<()>),
+}
+
+/// The presets of a running lab.
+pub struct Presets {
+    commands: mpsc::Sender<Command>,
+    state: watch::Receiver<Arc<State>>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Presets {
+    /// Puts a preset in force and then follows its files.
+    ///
+    /// # Errors
+    /// The preset cannot be read or applied; nothing is then in force.
+    pub async fn start(
+        client: Client,
+        clock: Clock,
+        config: PresetsConfig,
+    ) -> Result<Self, StartError> {
+        let unreachable = |e: super::remote::CallError| StartError::Unreachable(e.to_string());
+        let applier = Applier::new(Remote { client }).await.map_err(unreachable)?;
+        let initial = State {
+            origin: config.folder.display().to_string(),
+            ..State::default()
+        };
+        let (publish, state) = watch::channel(Arc::new(initial));
+        let (commands, inbox) = mpsc::channel(16);
+        let stop = CancellationToken::new();
+        let mut actor = Actor {
+            applier,
+            clock,
+            state: publish,
+            seen: None,
+            retry: None,
+            config,
+        };
+        // Watching starts before reading, so that no change falls between the two.
+        let mut watch = actor.config.watch.then(Watch::new);
+        actor.rearm(&mut watch);
+        let source = folder::read(&actor.config.folder, &actor.config.active)?;
+        let name = actor.config.active.clone();
+        actor
+            .adopt(&name, source)
+            .await
+            .map_err(StartError::Broken)?;
+        actor.rearm(&mut watch);
+        let task = tokio::spawn(actor.run(inbox, watch, stop.clone()));
+        Ok(Self {
+            commands,
+            state,
+            stop,
+            task,
+        })
+    }
+
+    /// Puts another preset in force: applies it, then takes away what only the old one had.
+    ///
+    /// # Errors
+    /// What is wrong with it; the old one then stays in force.
+    pub async fn switch(&self, name: &str) -> Result<(), Vec<Finding>> {
+        let (reply, answer) = oneshot::channel();
+        let stopped = || vec![Finding::error(name, Position::START, "the lab is stopping")];
+        let command = Command::Switch(name.to_owned(), reply);
+        self.commands.send(command).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// Looks at the files at once, whether or not they are watched.
+    pub async fn reload(&self) {
+        let (reply, answer) = oneshot::channel();
+        if self.commands.send(Command::Reload(reply)).await.is_ok() {
+            let _ = answer.await;
+        }
+    }
+
+    /// How things stand.
+    pub fn state(&self) -> Arc<State> {
+        self.state.borrow().clone()
+    }
+
+    /// Changes whenever the state does.
+    pub fn changes(&self) -> watch::Receiver<Arc<State>> {
+        self.state.clone()
+    }
+
+    /// Stops following the files; what is in force stays in the cluster.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+        let _ = self.task.await;
+    }
+}
+
+struct Actor {
+    applier: Applier,
+    clock: Clock,
+    config: PresetsConfig,
+    state: watch::Sender<Arc<State>>,
+    /// The files as they were last looked at.
+    seen: Option<Source>,
+    /// When to try again what failed half-way.
+    retry: Option<tokio::time::Instant>,
+}
+
+impl Actor {
+    async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<Command>,
+        mut watch: Option<Watch>,
+        stop: CancellationToken,
+    ) {
+        loop {
+            let retry = self.retry;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                command = inbox.recv() => match command {
+                    None => return,
+                    Some(Command::Switch(name, reply)) => {
+                        let _ = reply.send(self.switch(&name).await);
+                    }
+                    Some(Command::Reload(reply)) => {
+                        self.look(false).await;
+                        let _ = reply.send(());
+                    }
+                },
+                () = changed(&mut watch) => self.look(false).await,
+                () = due(retry) => {
+                    self.retry = None;
+                    self.look(true).await;
+                }
+            }
+            self.rearm(&mut watch);
+        }
+    }
+
+    /// Watches where the files are now.
+    fn rearm(&self, watch: &mut Option<Watch>) {
+        if let Some(watch) = watch {
+            watch.set(folders(&self.config.folder, &self.config.active));
+        }
+    }
+
+    /// Reads the files again and, when they say something else, applies them.
+    async fn look(&mut self, again: bool) {
+        let name = self.config.active.clone();
+        match self.read(&name).await {
+            Ok(source) if !again && self.seen.as_ref() == Some(&source) => {
+                self.publish(|_| {});
+            }
+            Ok(source) => {
+                if let Err(findings) = self.adopt(&name, source).await {
+                    self.refuse(findings);
+                }
+            }
+            Err(error) => {
+                self.seen = None;
+                let file = self.config.folder.join(&name).display().to_string();
+                self.refuse(vec![Finding::error(
+                    &file,
+                    Position::START,
+                    error.to_string(),
+                )]);
+            }
+        }
+    }
+
+    /// Reads a preset; a file that has just become empty is given a moment to be written.
+    async fn read(&self, name: &str) -> Result<Source, FolderError> {
+        let source = folder::read(&self.config.folder, name)?;
+        let blank_before = self.seen.as_ref().is_some_and(Source::has_blank_file);
+        if source.has_blank_file() && !blank_before {
+            tokio::time::sleep(BLANK_GRACE).await;
+            return folder::read(&self.config.folder, name);
+        }
+        Ok(source)
+    }
+
+    async fn switch(&mut self, name: &str) -> Result<(), Vec<Finding>> {
+        let source = folder::read(&self.config.folder, name).map_err(|error| {
+            let file = self.config.folder.display().to_string();
+            vec![Finding::error(&file, Position::START, error.to_string())]
+        })?;
+        self.adopt(name, source).await
+    }
+
+    /// Applies files as the preset `name`, which is then the active one. On an error all stays.
+    async fn adopt(&mut self, name: &str, source: Source) -> Result<(), Vec<Finding>> {
+        let begun = Instant::now();
+        let Parsed {
+            manifests,
+            findings,
+        } = document::parse(&source.files);
+        let active = name == self.config.active;
+        if active {
+            self.seen = Some(source.clone());
+        }
+        let (errors, mut warnings): (Vec<_>, Vec<_>) =
+            findings.into_iter().partition(Finding::is_error);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let count = manifests.len();
+        let outcome = match self.applier.run(name, manifests).await {
+            Ok(outcome) => outcome,
+            Err(failure) => {
+                if active && !matches!(failure, Failure::Refused(_)) {
+                    self.retry = Some(tokio::time::Instant::now() + RETRY);
+                }
+                let file = self.config.folder.join(name).display().to_string();
+                return Err(failure.findings(&file));
+            }
+        };
+        self.retry = None;
+        self.seen = Some(source);
+        self.config.active = name.to_owned();
+        warnings.extend(outcome.warnings.iter().cloned());
+        let summary = summary(&outcome);
+        let took = begun.elapsed().as_millis();
+        tracing::info!("preset {name} in force: {count} objects ({summary}) in {took} ms");
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
+        let now = self.clock.now();
+        let objects = self.applier.len();
+        self.publish(|state| {
+            state.active = name.to_owned();
+            state.force = Force::Files;
+            state.revision += 1;
+            state.objects = objects;
+            state.summary = summary;
+            state.applied_at = Some(now);
+            state.errors.clear();
+            state.warnings = warnings;
+        });
+        Ok(())
+    }
+
+    /// Keeps the last good state and says why.
+    fn refuse(&self, findings: Vec<Finding>) {
+        if self.state.borrow().errors != findings {
+            for finding in &findings {
+                tracing::error!("{finding}");
+            }
+            let name = &self.config.active;
+            tracing::warn!("preset {name}: the last good state stays in force");
+        }
+        self.publish(|state| {
+            state.force = match state.revision {
+                0 => Force::Nothing,
+                _ => Force::LastGood,
+            };
+            state.errors = findings;
+        });
+    }
+
+    /// Changes the state and brings the list of presets up to date.
+    fn publish(&self, change: impl FnOnce(&mut State)) {
+        let mut state = State::clone(&self.state.borrow());
+        let known: BTreeMap<_, _> = std::mem::take(&mut state.presets)
+            .into_iter()
+            .map(|p| (p.name.clone(), p))
+            .collect();
+        state.presets = self.presets(known);
+        change(&mut state);
+        self.state.send_if_modified(|old| {
+            let different = **old != state;
+            if different {
+                *old = Arc::new(state);
+            }
+            different
+        });
+    }
+
+    /// All presets of the folder. One that cannot be read keeps what was known of it.
+    fn presets(&self, mut known: BTreeMap<String, PresetInfo>) -> Vec<PresetInfo> {
+        let Ok(names) = folder::list(&self.config.folder) else {
+            return known.into_values().collect();
+        };
+        let info = |name: String| match folder::read(&self.config.folder, &name) {
+            Ok(source) => PresetInfo {
+                name,
+                about: source.about,
+                samples: source.samples,
+            },
+            Err(_) => known.remove(&name).unwrap_or(PresetInfo {
+                name,
+                ..PresetInfo::default()
+            }),
+        };
+        names.into_iter().map(info).collect()
+    }
+}
+
+fn summary(outcome: &Outcome) -> String {
+    let parts = [
+        (outcome.applied, "applied"),
+        (outcome.replaced, "of them made anew"),
+        (outcome.pruned, "removed"),
+        (outcome.unchanged, "unchanged"),
+    ];
+    let words: Vec<_> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    match words.is_empty() {
+        true => "nothing to do".into(),
+        false => words.join(", "),
+    }
+}
+
+async fn changed(watch: &mut Option<Watch>) {
+    match watch {
+        Some(watch) => watch.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn due(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,317 @@
+//! The folder on disk: which presets there are and what their files say.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::yaml::leading_comment;
+
+/// Most bytes of one file.
+const MAX_FILE: u64 = 1 << 20;
+/// Most files of one preset, and most presets of one folder.
+const MAX_FILES: usize = 200;
+/// Sub-folder of a preset that holds things to submit, which are not applied.
+const SAMPLES: &str = "samples";
+
+/// Why the folder cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FolderError {
+    /// The presets folder.
+    #[error("cannot read the presets folder {}: {reason}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// No such preset in it.
+    #[error("there is no preset {name:?} in {}; there are {}", folder.display(), listed(known))]
+    NoPreset {
+        /// The name asked for.
+        name: String,
+        /// The folder.
+        folder: PathBuf,
+        /// The presets there are.
+        known: Vec<String>,
+    },
+    /// A preset without files.
+    #[error("the preset folder {} holds no YAML file", .0.display())]
+    Empty(PathBuf),
+    /// A file of a preset.
+    #[error("cannot read {}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Far too many files.
+    #[error("{} holds more than {MAX_FILES} entries; is it a presets folder?", .0.display())]
+    TooMany(PathBuf),
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "none".into(),
+        names => names.join(", "),
+    }
+}
+
+/// A file as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Path as the person would write it.
+    pub name: String,
+    /// Its bytes; whether they are text is found out when they are parsed.
+    pub bytes: Vec<u8>,
+}
+
+/// Something to submit to the queues of a preset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// File name without its ending.
+    pub name: String,
+    /// What it says of itself in its first lines.
+    pub about: String,
+    /// Path as the person would write it.
+    pub file: String,
+    /// A SkyPilot task (`NAME.task.yaml`) rather than Kubernetes objects.
+    pub is_task: bool,
+    /// The text.
+    pub text: String,
+}
+
+/// A preset as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// What the preset teaches: the leading comment of its first file that has one.
+    pub about: String,
+    /// The files to apply, by name.
+    pub files: Vec<SourceFile>,
+    /// The samples, by name.
+    pub samples: Vec<Sample>,
+}
+
+impl Source {
+    /// Whether some file holds nothing at all, as while an editor is about to write it.
+    pub fn has_blank_file(&self) -> bool {
+        self.files.iter().any(|f| f.bytes.trim_ascii().is_empty())
+    }
+}
+
+/// Names of the presets in a folder, in order. Links to folders count; hidden entries do not.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn list(folder: &Path) -> Result<Vec<String>, FolderError> {
+    let failed = |e: io::Error| FolderError::Folder {
+        path: folder.to_owned(),
+        reason: words(&e),
+    };
+    let mut names = Vec::new();
+    for entry in folder.read_dir().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+            continue;
+        };
+        if is_preset_name(&name) && entry.path().is_dir() {
+            names.push(name);
+        }
+        if names.len() > MAX_FILES {
+            return Err(FolderError::TooMany(folder.to_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Reads one preset of a folder.
+///
+/// # Errors
+/// There is no such preset, or some file cannot be read.
+pub fn read(folder: &Path, name: &str) -> Result<Source, FolderError> {
+    let path = folder.join(name);
+    if !is_preset_name(name) || !path.is_dir() {
+        return Err(FolderError::NoPreset {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            known: list(folder)?,
+        });
+    }
+    let mut source = Source::default();
+    for file in yaml_files(&path)? {
+        if let Some(bytes) = read_file(&file)? {
+            source.files.push(SourceFile {
+                name: file.display().to_string(),
+                bytes,
+            });
+        }
+    }
+    if source.files.is_empty() {
+        return Err(FolderError::Empty(path));
+    }
+    source.about = about(&source.files);
+    let samples = path.join(SAMPLES);
+    if samples.is_dir() {
+        for file in yaml_files(&samples)? {
+            let text = read_file(&file)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            if let Some(text) = text {
+                source.samples.push(sample(&file, text));
+            }
+        }
+    }
+    Ok(source)
+}
+
+/// The leading comment of the first file that has one.
+pub(super) fn about(files: &[SourceFile]) -> String {
+    files
+        .iter()
+        .filter_map(|f| std::str::from_utf8(&f.bytes).ok())
+        .map(leading_comment)
+        .find(|c| !c.is_empty())
+        .unwrap_or_default()
+}
+
+pub(super) fn sample(file: &Path, text: String) -> Sample {
+    let name = file
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or_default();
+    let stem = name.trim_end_matches(".yml").trim_end_matches(".yaml");
+    Sample {
+        name: stem.trim_end_matches(".task").to_owned(),
+        about: leading_comment(&text),
+        file: file.display().to_string(),
+        is_task: stem.ends_with(".task"),
+        text,
+    }
+}
+
+/// Names a folder may have to be a preset: letters, digits, dashes, dots and underscores, not hidden.
+fn is_preset_name(name: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(part)
+}
+
+/// The YAML files directly in a folder, by name. What editors leave about is passed over.
+fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
+    let failed = |e: io::Error| FolderError::File {
+        path: folder.to_owned(),
+        reason: words(&e),
+    };
+    let mut files = Vec::new();
+    for entry in folder.read_dir().map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or_default();
+        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        if is_yaml && !name.starts_with(['.', '#', '~']) && !path.is_dir() {
+            files.push(path);
+        }
+        if files.len() > MAX_FILES {
+            return Err(FolderError::TooMany(folder.to_owned()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The file's bytes; `None` when it went away since it was listed.
+fn read_file(path: &Path) -> Result<Option<Vec<u8>>, FolderError> {
+    let failed = |reason: String| FolderError::File {
+        path: path.to_owned(),
+        reason,
+    };
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(failed(words(&e))),
+        Ok(meta) if !meta.is_file() => return Err(failed("it is not a file".into())),
+        Ok(meta) if meta.len() > MAX_FILE => {
+            return Err(failed(format!("it is larger than {MAX_FILE} bytes")));
+        }
+        Ok(_) => {}
+    }
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(failed(words(&e))),
+    }
+}
+
+/// An error of the operating system without its number.
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::NotADirectory => "it is not a folder".into(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_samples_and_what_editors_leave_about() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |p: &str| root.path().join(p);
+        for (file, text) in [
+            ("b/20-queues.yaml", "kind: A\n"),
+            ("b/10-flavors.yml", "# Teaches b.\nkind: B\n"),
+            ("b/.20-queues.yaml.swp", "x"),
+            ("b/#20-queues.yaml#", "x"),
+            ("b/20-queues.yaml~", "x"),
+            ("b/notes.md", "x"),
+            ("b/samples/gpu.task.yaml", "# A GPU job.\nname: x\n"),
+            ("b/samples/cpu.yaml", "kind: Job\n"),
+            ("a/x.yaml", ""),
+            (".git/x.yaml", ""),
+            ("README.md", ""),
+        ] {
+            std::fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            std::fs::write(at(file), text).unwrap();
+        }
+        assert_eq!(list(root.path()).unwrap(), ["a", "b"]);
+        let source = read(root.path(), "b").unwrap();
+        assert_eq!(source.about, "Teaches b.");
+        let names: Vec<_> = source
+            .files
+            .iter()
+            .map(|f| f.name.rsplit('/').next().unwrap())
+            .collect();
+        assert_eq!(names, ["10-flavors.yml", "20-queues.yaml"]);
+        let samples: Vec<_> = source
+            .samples
+            .iter()
+            .map(|s| (s.name.as_str(), s.is_task))
+            .collect();
+        assert_eq!(samples, [("cpu", false), ("gpu", true)]);
+        assert!(read(root.path(), "a").unwrap().has_blank_file());
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("a")).unwrap();
+        let e = read(root.path(), "b").unwrap_err().to_string();
+        assert!(
+            e.starts_with("there is no preset \"b\" in ") && e.ends_with("; there are a"),
+            "{e}"
+        );
+        assert!(matches!(
+            read(root.path(), "../a"),
+            Err(FolderError::NoPreset { .. })
+        ));
+        assert!(matches!(read(root.path(), "a"), Err(FolderError::Empty(_))));
+        let gone = root.path().join("gone");
+        assert!(
+            list(&gone)
+                .unwrap_err()
+                .to_string()
+                .ends_with("gone: it does not exist")
+        );
+    }
+}

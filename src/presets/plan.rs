@@ -1,0 +1,135 @@
+//! What has to happen so that the cluster holds what the files say: a comparison of two lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{Manifest, ObjectKey};
+
+/// What is in force, by object.
+pub type InForce = BTreeMap<ObjectKey, Value>;
+
+/// Changes, in the order they are made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Indices into the manifests: objects that are new or differ, those others need first.
+    pub apply: Vec<usize>,
+    /// Objects that left the files, those that need others first.
+    pub prune: Vec<ObjectKey>,
+    /// How many objects stay as they are.
+    pub unchanged: usize,
+}
+
+impl Plan {
+    /// Whether nothing has to be done.
+    pub fn is_empty(&self) -> bool {
+        self.apply.is_empty() && self.prune.is_empty()
+    }
+}
+
+/// Compares what is in force with what the files say now.
+pub fn plan(in_force: &InForce, manifests: &[Manifest]) -> Plan {
+    let mut plan = Plan::default();
+    for (index, manifest) in manifests.iter().enumerate() {
+        if in_force.get(&manifest.key) == Some(&manifest.object) {
+            plan.unchanged += 1;
+        } else {
+            plan.apply.push(index);
+        }
+    }
+    // Stable: within a rank the order of the files holds.
+    plan.apply.sort_by_key(|i| manifests[*i].key.rank());
+    let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
+    plan.prune = in_force
+        .keys()
+        .filter(|key| !wanted.contains(key))
+        .cloned()
+        .collect();
+    plan.prune.sort_by_key(|key| std::cmp::Reverse(key.rank()));
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::yaml::{Kind, Limits, parse_one};
+
+    fn manifest(kind: &str, name: &str, quota: u8) -> Manifest {
+        let node = parse_one("a: 1", Limits::default()).unwrap();
+        assert!(matches!(node.kind, Kind::Map(_)));
+        Manifest {
+            key: ObjectKey {
+                group: "kueue.x-k8s.io".into(),
+                kind: kind.into(),
+                namespace: None,
+                name: name.into(),
+            },
+            api_version: "kueue.x-k8s.io/v1beta2".into(),
+            object: json!({"name": name, "quota": quota}),
+            file: "f".into(),
+            node,
+        }
+    }
+
+    fn in_force(manifests: &[Manifest]) -> InForce {
+        manifests
+            .iter()
+            .map(|m| (m.key.clone(), m.object.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn what_others_need_is_applied_first_and_taken_away_last() {
+        let files = [
+            manifest("LocalQueue", "l", 1),
+            manifest("ClusterQueue", "c", 1),
+            manifest("ResourceFlavor", "f", 1),
+        ];
+        let made = plan(&InForce::new(), &files);
+        assert_eq!(made.apply, [2, 1, 0]);
+        let gone = plan(&in_force(&files), &[]);
+        let kinds: Vec<_> = gone.prune.iter().map(|k| k.kind.as_str()).collect();
+        assert_eq!(kinds, ["LocalQueue", "ClusterQueue", "ResourceFlavor"]);
+    }
+
+    #[test]
+    fn only_what_differs_is_applied() {
+        let before = [
+            manifest("ClusterQueue", "a", 1),
+            manifest("ClusterQueue", "b", 1),
+        ];
+        let after = [
+            manifest("ClusterQueue", "a", 1),
+            manifest("ClusterQueue", "b", 2),
+        ];
+        let made = plan(&in_force(&before), &after);
+        assert_eq!((made.apply.as_slice(), made.unchanged), ([1].as_slice(), 1));
+        assert!(plan(&in_force(&after), &after).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_plan_carried_out_leaves_what_the_files_say(
+            before in proptest::collection::btree_map("[a-e]", 0u8..3, 0..5),
+            after in proptest::collection::btree_map("[a-e]", 0u8..3, 0..5),
+        ) {
+            let list = |m: &std::collections::BTreeMap<String, u8>| {
+                m.iter().map(|(n, q)| manifest("ClusterQueue", n, *q)).collect::<Vec<_>>()
+            };
+            let (before, after) = (list(&before), list(&after));
+            let mut cluster = in_force(&before);
+            let made = plan(&cluster, &after);
+            prop_assert_eq!(made.unchanged + made.apply.len(), after.len());
+            for i in made.apply {
+                cluster.insert(after[i].key.clone(), after[i].object.clone());
+            }
+            for key in made.prune {
+                prop_assert!(cluster.remove(&key).is_some());
+            }
+            prop_assert_eq!(cluster, in_force(&after));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Queues that point at nothing, and other things a cluster accepts without a word although nothing
+//! will ever run: warnings, since the API allows them.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Finding, Manifest, ObjectKey};
+
+/// Looks for references from the preset's objects to objects that neither the preset nor the
+/// cluster has.
+pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) -> Vec<Finding> {
+    let known = Known {
+        keys: manifests.iter().map(|m| &m.key).chain(in_cluster).collect(),
+    };
+    manifests
+        .iter()
+        .flat_map(|manifest| match manifest.key.kind.as_str() {
+            _ if manifest.key.group != crate::api::v1beta2::GROUP => Vec::new(),
+            "LocalQueue" => local_queue(manifest, &known),
+            "ClusterQueue" => cluster_queue(manifest, &known),
+            "ResourceFlavor" => flavor(manifest, &known),
+            "AdmissionCheck" => admission_check(manifest, &known),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// Kinds whose objects in the cluster matter to [`check`].
+pub(super) const REFERENCED: [&str; 5] = [
+    "ClusterQueue",
+    "ResourceFlavor",
+    "AdmissionCheck",
+    "Topology",
+    "ProvisioningRequestConfig",
+];
+
+struct Known<'a> {
+    keys: BTreeSet<&'a ObjectKey>,
+}
+
+impl Known<'_> {
+    fn has(&self, kind: &str, name: &str) -> bool {
+        self.keys.iter().any(|k| k.is_kueue(kind) && k.name == name)
+    }
+
+    fn names(&self, kind: &str) -> Vec<&str> {
+        let of_kind = self.keys.iter().filter(|k| k.is_kueue(kind));
+        of_kind.map(|k| k.name.as_str()).collect()
+    }
+
+    /// A warning when `name` is not there, with the likeliest name in its place.
+    fn expect(&self, from: &Manifest, path: &str, kind: &str, name: &str) -> Option<Finding> {
+        if self.has(kind, name) {
+            return None;
+        }
+        let finding = from.warning(path, format!("there is no {kind} {name:?}"));
+        let remedy = match crate::yaml::closest(name, self.names(kind)) {
+            Some(guess) => format!("did you mean {guess:?}?"),
+            None => format!(
+                "add one to the preset or correct the name{}",
+                self.offer(kind)
+            ),
+        };
+        Some(finding.remedy(remedy))
+    }
+
+    fn offer(&self, kind: &str) -> String {
+        match self.names(kind)[..] {
+            [] => String::new(),
+            [one] => format!(" (there is {one})"),
+            ref names => format!(" (there are {})", names.join(", ")),
+        }
+    }
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .filter(|s| !s.is_empty())
+}
+
+fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn local_queue(queue: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+    text(&queue.object, "/spec/clusterQueue")
+        .and_then(|name| known.expect(queue, "spec.clusterQueue", "ClusterQueue", name))
+        .map(|f| Finding {
+            message: format!("{}, so nothing in this queue is admitted", f.message),
+            ..f
+        })
+        .into_iter()
+        .collect()
+}
+
+fn cluster_queue(queue: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+    let object = &queue.object;
+    let mut findings = Vec::new();
+    for (g, group) in list(object, "/spec/resourceGroups").iter().enumerate() {
+        for (f, flavor) in list(group, "/flavors").iter().enumerate() {
+            let path = format!("spec.resourceGroups[{g}].flavors[{f}].name");
+            if let Some(name) = text(flavor, "/name") {
+                findings.extend(known.expect(queue, &path, "ResourceFlavor", name));
+            }
+        }
+    }
+    let checks = "/spec/admissionChecksStrategy/admissionChecks";
+    for (i, check) in list(object, checks).iter().enumerate() {
+        let path = format!("spec.admissionChecksStrategy.admissionChecks[{i}].name");
+        if let Some(name) = text(check, "/name") {
+            findings.extend(known.expect(queue, &path, "AdmissionCheck", name));
+        }
+    }
+    // In v1beta2 an absent selector selects nothing; `{}` selects every namespace.
+    if object
+        .pointer("/spec/namespaceSelector")
+        .is_none_or(Value::is_null)
+    {
+        let message = "without namespaceSelector no namespace may use this queue";
+        let finding = queue.warning("spec.namespaceSelector", message);
+        findings.push(finding.remedy("write namespaceSelector: {} for all namespaces"));
+    }
+    findings
+}
+
+fn flavor(flavor: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+    let object = &flavor.object;
+    let mut findings: Vec<Finding> = text(object, "/spec/topologyName")
+        .and_then(|name| known.expect(flavor, "spec.topologyName", "Topology", name))
+        .into_iter()
+        .collect();
+    let tolerations = list(object, "/spec/tolerations");
+    for (i, taint) in list(object, "/spec/nodeTaints").iter().enumerate() {
+        let effect = text(taint, "/effect").unwrap_or_default();
+        if effect == "PreferNoSchedule" || tolerations.iter().any(|t| tolerates(t, taint)) {
+            continue;
+        }
+        let key = text(taint, "/key").unwrap_or_default();
+        let message = format!(
+            "the taint {key}:{effect} is not tolerated by the flavor's own tolerations, so only \
+             workloads that tolerate it themselves get this flavor"
+        );
+        let path = format!("spec.nodeTaints[{i}]");
+        findings.push(flavor.warning(&path, message));
+    }
+    findings
+}
+
+fn tolerates(toleration: &Value, taint: &Value) -> bool {
+    let same = |field: &str, or_absent: bool| {
+        let wanted = text(toleration, field);
+        (or_absent && wanted.is_none()) || wanted == text(taint, field)
+    };
+    let exists = text(toleration, "/operator") == Some("Exists");
+    same("/effect", true) && same("/key", exists) && (exists || same("/value", false))
+}
+
+fn admission_check(check: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+    let parameters = &check.object["spec"]["parameters"];
+    match (text(parameters, "/kind"), text(parameters, "/name")) {
+        (Some(kind @ "ProvisioningRequestConfig"), Some(name)) => known
+            .expect(check, "spec.parameters.name", kind, name)
+            .into_iter()
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets::{SourceFile, parse};
+
+    fn warnings(text: &str) -> Vec<String> {
+        let file = SourceFile {
+            name: "q.yaml".into(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let parsed = parse(&[file]);
+        assert_eq!(parsed.findings, []);
+        let found = check(&parsed.manifests, &BTreeSet::new());
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn queues_that_point_at_nothing_are_named_with_a_guess() {
+        let found = warnings(
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: research-pool}\nspec:\n  namespaceSelector: {}\n  resourceGroups:\n  - coveredResources: [cpu]\n    flavors:\n    - name: ondemand\n      resources: [{name: cpu, nominalQuota: 9}]\n---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: q, namespace: team-a}\nspec:\n  clusterQueue: research-poll\n",
+        );
+        assert_eq!(
+            found,
+            [
+                "q.yaml:9:13: ClusterQueue/research-pool: there is no ResourceFlavor \"ondemand\"; add one to the preset or correct the name",
+                "q.yaml:16:17: LocalQueue/team-a/q: there is no ClusterQueue \"research-poll\", so nothing in this queue is admitted; did you mean \"research-pool\"?",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_taint_nobody_tolerates_and_a_selector_that_selects_nothing() {
+        let found = warnings(
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: spot}\nspec:\n  nodeTaints:\n  - {key: spot, value: \"true\", effect: NoSchedule}\n  tolerations:\n  - {key: spot-taint, operator: Exists, effect: NoSchedule}\n---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\nspec: {}\n",
+        );
+        assert!(
+            found[0].starts_with(
+                "q.yaml:6:5: ResourceFlavor/spot: the taint spot:NoSchedule is not tolerated"
+            ),
+            "{found:?}"
+        );
+        assert!(
+            found[1].contains("without namespaceSelector no namespace may use this queue"),
+            "{found:?}"
+        );
+    }
+}

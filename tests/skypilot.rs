@@ -1,0 +1,364 @@
+//! Managed jobs on the embedded API, in virtual time, with a kubelet of a few lines and no Kueue:
+//! what the jobs controller does when Pods wait, vanish, fail and finish.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use kueue_lab::apiserver::ApiServer;
+use kueue_lab::clock::{Clock, virtual_runtime};
+use kueue_lab::entropy::Entropy;
+use kueue_lab::skypilot::jobs::{Job, ManagedJobs, Status};
+use kueue_lab::skypilot::{SkyEnv, Task};
+use serde_json::json;
+
+struct World {
+    client: Client,
+    clock: Clock,
+    jobs: ManagedJobs,
+    begun: Timestamp,
+}
+
+const NODE: &str = "node-0";
+
+impl World {
+    async fn new() -> Self {
+        let begun: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let clock = Clock::starting_at(begun);
+        let entropy = Entropy::seeded(1);
+        let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
+        let client = server.client();
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE},
+            "status": {
+                "capacity": {"cpu": "12", "memory": "64G", "pods": "110"},
+                "allocatable": {"cpu": "12", "memory": "64G", "pods": "110"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        });
+        let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(client.clone());
+        nodes
+            .create(
+                &Default::default(),
+                &serde_json::from_value(node.clone()).unwrap(),
+            )
+            .await
+            .unwrap();
+        nodes
+            .patch_status(
+                NODE,
+                &PatchParams::default(),
+                &Patch::Merge(json!({"status": node["status"]})),
+            )
+            .await
+            .unwrap();
+        let env = SkyEnv::new("lab");
+        let jobs = ManagedJobs::new(client.clone(), clock.clone(), entropy, env);
+        tokio::spawn(kubelet(client.clone(), clock.clone()));
+        Self {
+            client,
+            clock,
+            jobs,
+            begun,
+        }
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::default_namespaced(self.client.clone())
+    }
+
+    async fn launch(&self, name: &str, task: &str) -> u64 {
+        let task = Task::parse(task).unwrap();
+        self.jobs.launch(task, Some(name)).await.unwrap()
+    }
+
+    async fn until(&self, id: u64, wanted: Status) -> Job {
+        let mut changes = self.jobs.changes();
+        let reached = async {
+            loop {
+                let job = self.jobs.job(id).unwrap();
+                if job.status == wanted {
+                    return job;
+                }
+                changes.changed().await.unwrap();
+            }
+        };
+        let limit = Duration::from_secs(3600);
+        tokio::time::timeout(limit, reached)
+            .await
+            .unwrap_or_else(|_| panic!("never {wanted}: {:?}", self.jobs.job(id)))
+    }
+
+    /// The states a job went through, with the second of each.
+    fn story(&self, id: u64) -> Vec<(i64, Status)> {
+        let events = self.jobs.events();
+        let own = events.iter().filter(|e| e.job == id);
+        own.map(|e| (e.at.duration_since(self.begun).as_secs(), e.status))
+            .collect()
+    }
+
+    /// What Kueue does to a plain Pod it evicts.
+    async fn evict(&self, pod: &str) {
+        let condition = json!({
+            "type": "TerminationTarget", "status": "True",
+            "reason": "WorkloadEvictedDueToPreempted", "message": "Preempted to accommodate a workload",
+        });
+        let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
+        self.pods()
+            .patch_status(pod, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+        self.pods()
+            .delete(pod, &DeleteParams::default())
+            .await
+            .unwrap();
+    }
+}
+
+/// Binds and runs every Pod that is not gated; lets terminating ones go after 6 seconds.
+async fn kubelet(client: Client, clock: Clock) {
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    loop {
+        clock.sleep(Duration::from_millis(500)).await;
+        for pod in pods.list(&ListParams::default()).await.unwrap().items {
+            let name = pod.name_any();
+            let spec = pod.spec.as_ref().unwrap();
+            if let Some(at) = &pod.metadata.deletion_timestamp {
+                let asked = at.0
+                    - jiff::SignedDuration::from_secs(
+                        pod.metadata.deletion_grace_period_seconds.unwrap_or(0),
+                    );
+                if clock.now().duration_since(asked).as_secs() >= 6 {
+                    let _ = pods
+                        .delete(&name, &DeleteParams::default().grace_period(0))
+                        .await;
+                }
+            } else if spec.node_name.is_none()
+                && spec
+                    .scheduling_gates
+                    .as_deref()
+                    .unwrap_or_default()
+                    .is_empty()
+            {
+                let bind = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+                    "target": {"kind": "Node", "name": NODE}});
+                pods.create_subresource::<_, serde_json::Value>(
+                    "binding",
+                    &name,
+                    &Default::default(),
+                    &bind,
+                )
+                .await
+                .unwrap();
+                let now = clock.time();
+                let status = json!({"status": {
+                    "phase": "Running", "podIP": "10.0.0.1", "startTime": now,
+                    "containerStatuses": [{"name": "ray-node", "ready": true, "restartCount": 0, "image": "i",
+                        "imageID": "", "state": {"running": {"startedAt": now}}}],
+                }});
+                pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(status))
+                    .await
+                    .unwrap();
+            }
+        }
+    }
+}
+
+fn virtually<F: Future<Output = ()>>(story: impl FnOnce() -> F) {
+    virtual_runtime().unwrap().block_on(story());
+}
+
+#[test]
+fn a_job_runs_and_takes_its_cluster_with_it() {
+    virtually(|| async {
+        let world = World::new().await;
+        let id = world
+            .launch("job1", "resources: {cpus: 6}\nrun: sleep 20\n")
+            .await;
+        world.until(id, Status::Running).await;
+        assert_eq!(
+            world
+                .pods()
+                .list(&ListParams::default())
+                .await
+                .unwrap()
+                .items
+                .len(),
+            1
+        );
+        let job = world.until(id, Status::Succeeded).await;
+        assert_eq!(job.cluster.as_deref(), Some("job1-1-5c1e7a9b"));
+        world.clock.sleep(Duration::from_secs(2)).await;
+        assert_eq!(
+            world
+                .pods()
+                .list(&ListParams::default())
+                .await
+                .unwrap()
+                .items
+                .len(),
+            0
+        );
+        let services: Api<Service> = Api::default_namespaced(world.client.clone());
+        let left = services
+            .list(&ListParams::default().labels("parent=skypilot"))
+            .await
+            .unwrap();
+        assert_eq!(left.items.len(), 0);
+        let table = world.jobs.queue_table(false);
+        assert!(
+            table.starts_with("No in-progress managed jobs.\nID  TASK  NAME  REQUESTED"),
+            "{table}"
+        );
+        assert!(table.contains("job1  1x[CPU:6]"), "{table}");
+    });
+}
+
+#[test]
+fn a_job_that_is_preempted_is_launched_again_under_the_same_name() {
+    virtually(|| async {
+        let world = World::new().await;
+        let id = world
+            .launch("job1", "resources: {cpus: 6}\nrun: sleep 60\n")
+            .await;
+        world.until(id, Status::Running).await;
+        let pod = "job1-1-5c1e7a9b-head";
+        let before = world.pods().get(pod).await.unwrap().uid();
+        world.evict(pod).await;
+        let lost = world.clock.now();
+        world.until(id, Status::Recovering).await;
+        let noticed = world.clock.now().duration_since(lost).as_secs();
+        assert!(noticed <= 15, "noticed after {noticed} s");
+        let job = world.until(id, Status::Running).await;
+        assert_eq!(job.recoveries, 1);
+        assert_ne!(world.pods().get(pod).await.unwrap().uid(), before);
+        world.until(id, Status::Succeeded).await;
+        let states: Vec<_> = world.story(id).into_iter().map(|(_, s)| s).collect();
+        use Status::*;
+        assert_eq!(
+            states,
+            [Pending, Starting, Running, Recovering, Running, Succeeded]
+        );
+    });
+}
+
+#[test]
+fn a_pod_lost_before_the_job_ran_means_back_off_and_a_new_start() {
+    virtually(|| async {
+        let world = World::new().await;
+        let gated = "resources: {cpus: 6}\nconfig: {kubernetes: {pod_config: {spec: {schedulingGates: [{name: kueue.x-k8s.io/admission}]}}}}\nrun: sleep 60\n";
+        let id = world.launch("job1", gated).await;
+        let pod = "job1-1-5c1e7a9b-head";
+        world.clock.sleep(Duration::from_secs(100)).await;
+        let job = world.jobs.job(id).unwrap();
+        assert_eq!(job.status, Status::Starting);
+        assert_eq!(
+            job.details.as_deref(),
+            Some("Launching (waiting for queue admission)")
+        );
+        world.evict(pod).await;
+        let lost = world.clock.now();
+        world.until(id, Status::Pending).await;
+        assert_eq!(
+            world.jobs.job(id).unwrap().details.as_deref(),
+            Some("Job is in backoff")
+        );
+        world.until(id, Status::Starting).await;
+        let rested = world.clock.now().duration_since(lost).as_secs();
+        assert!((36..=95).contains(&rested), "{rested}");
+        world.clock.sleep(Duration::from_secs(3)).await;
+        let ungate = Patch::Merge(json!({"spec": {"schedulingGates": null}}));
+        world
+            .pods()
+            .patch(pod, &PatchParams::default(), &ungate)
+            .await
+            .unwrap();
+        let job = world.until(id, Status::Running).await;
+        assert_eq!(job.recoveries, 0);
+        assert!(job.details.is_none());
+    });
+}
+
+#[test]
+fn commands_that_fail_end_the_job_unless_it_may_start_again() {
+    virtually(|| async {
+        let world = World::new().await;
+        let fails = world.launch("fails", "run: sleep 5; exit 3\n").await;
+        let again =
+            "resources: {job_recovery: {max_restarts_on_errors: 1}}\nrun: sleep 5; exit 3\n";
+        let restarts = world.launch("restarts", again).await;
+        let job = world.until(fails, Status::Failed).await;
+        let said = "Job exited with exit code 3 (user program failure). To see the details, run: sky jobs logs --controller 1";
+        assert_eq!(job.details.as_deref(), Some(said));
+        let job = world.until(restarts, Status::Failed).await;
+        assert_eq!(job.recoveries, 1);
+        world.clock.sleep(Duration::from_secs(10)).await;
+        assert_eq!(
+            world
+                .pods()
+                .list(&ListParams::default())
+                .await
+                .unwrap()
+                .items
+                .len(),
+            0
+        );
+    });
+}
+
+#[test]
+fn a_cancelled_job_leaves_nothing_behind() {
+    virtually(|| async {
+        let world = World::new().await;
+        let id = world
+            .launch("job1", "num_nodes: 2\nrun: sleep infinity\n")
+            .await;
+        world.until(id, Status::Running).await;
+        assert_eq!(
+            world
+                .pods()
+                .list(&ListParams::default())
+                .await
+                .unwrap()
+                .items
+                .len(),
+            2
+        );
+        assert!(world.jobs.cancel(id));
+        assert!(!world.jobs.cancel(id));
+        world.until(id, Status::Cancelled).await;
+        assert_eq!(
+            world
+                .pods()
+                .list(&ListParams::default())
+                .await
+                .unwrap()
+                .items
+                .len(),
+            0
+        );
+    });
+}
+
+#[test]
+fn a_name_or_size_the_cluster_cannot_take_is_refused_at_once() {
+    virtually(|| async {
+        let world = World::new().await;
+        let task = Task::parse("resources: {cpus: 64}").unwrap();
+        let refused = world
+            .jobs
+            .launch(task, Some("big"))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.starts_with("no node is large enough for 64 CPUs"),
+            "{refused}"
+        );
+        assert!(world.jobs.jobs().is_empty());
+    });
+}
