@@ -13,10 +13,17 @@ static UNKNOWN: LazyLock<Option<Regex>> =
 /// `.spec.foo: field not declared in schema`, as server-side apply says it.
 static UNDECLARED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\.([^\s:]+): field not declared in schema").ok());
+/// `.value: expected numeric (int or float), got string`, as server-side apply says it, one or
+/// several.
+static UNTYPED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?m)(?:^\s*|: )\.([A-Za-z][^\s:]*): (expected .+)$").ok());
 /// A field path at the beginning of a message or after the object's name.
 static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:^|[\s.\[])((?:spec|metadata)[A-Za-z0-9_./\[\]-]*): (.+)").ok()
 });
+
+/// How servers say that a field is fixed once the object is there.
+const IMMUTABLE: [&str; 2] = ["field is immutable", "may not be changed in an update"];
 
 /// What a refusal says, each part at its place.
 pub(super) fn findings(manifest: &Manifest, status: &Status) -> Vec<Finding> {
@@ -44,6 +51,15 @@ pub(super) fn findings(manifest: &Manifest, status: &Status) -> Vec<Finding> {
         .collect();
     if !placed.is_empty() {
         return placed;
+    }
+    let untyped: Vec<Finding> = UNTYPED
+        .as_ref()
+        .into_iter()
+        .flat_map(|r| r.captures_iter(&status.message))
+        .map(|groups| manifest.error(&groups[1], format!("{}: {}", &groups[1], &groups[2])))
+        .collect();
+    if !untyped.is_empty() {
+        return untyped;
     }
     let found = PATH.as_ref().and_then(|r| r.captures(&status.message));
     match found {
@@ -77,7 +93,8 @@ pub(super) fn is_immutable(status: &Status) -> bool {
         .details
         .as_ref()
         .map_or(&[][..], |d| d.causes.as_slice());
-    !causes.is_empty() && causes.iter().all(|c| c.message.contains("immutable"))
+    let cannot_change = |text: &str| IMMUTABLE.iter().any(|words| text.contains(words));
+    !causes.is_empty() && causes.iter().all(|c| cannot_change(&c.message))
 }
 
 /// The field the first cause names.
