@@ -15,6 +15,11 @@ mod snapshot;
 mod space;
 mod watcher;
 
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
