@@ -35,6 +35,8 @@ pub struct Event {
     pub object: Arc<Object>,
     /// The object before the change.
     pub before: Option<Arc<Object>>,
+    /// What the object counted for when it was recorded.
+    pub(super) size: usize,
 }
 
 impl Event {

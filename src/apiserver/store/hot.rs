@@ -34,13 +34,13 @@ impl Hot {
     /// Notes that `object` has just been decoded and drops the decoded form of older ones.
     pub(super) fn keep(&self, object: &Arc<Object>) {
         let mut queue = self.queue.lock();
-        queue.bytes += object.bytes().len();
+        queue.bytes += object.size();
         queue.objects.push_back(object.clone());
         while queue.bytes > self.limit {
             let Some(old) = queue.objects.pop_front() else {
                 break;
             };
-            queue.bytes -= old.bytes().len();
+            queue.bytes = queue.bytes.saturating_sub(old.size());
             old.cool();
         }
     }

@@ -192,7 +192,9 @@ impl Store {
         drop(state);
         drop(order);
         space.announce(revision);
-        self.shared.hot.keep(&object);
+        if object.size() > 0 {
+            self.shared.hot.keep(&object);
+        }
         Ok(object)
     }
 }

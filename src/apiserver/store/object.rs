@@ -1,7 +1,7 @@
 //! One version of one object, encoded once.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -13,11 +13,25 @@ use super::hot::Hot;
 /// An object on its way into the store: encoded but for its resourceVersion, so that nothing is
 /// encoded while others wait.
 pub struct Draft {
-    value: Value,
-    /// JSON up to and including the opening brace of `metadata`, with kind and apiVersion first.
+    content: Content,
+    shape: u64,
+}
+
+enum Content {
+    Encoded { value: Value, text: Encoded },
+    Lazy(Arc<Make>),
+}
+
+/// Makes an object when it is first looked at.
+type Make = dyn Fn() -> Value + Send + Sync;
+
+/// JSON in two parts, with room for the resourceVersion between them.
+struct Encoded {
+    /// Up to and including the opening brace of `metadata`, with kind and apiVersion first.
     front: Vec<u8>,
-    /// The rest of the JSON; starts with a comma or the closing brace of `metadata`.
+    /// The rest; starts with a comma or the closing brace of `metadata`.
     back: Vec<u8>,
+    /// The length of the opening brace, kind and apiVersion.
     prelude: usize,
 }
 
@@ -32,70 +46,115 @@ impl Draft {
     /// # Errors
     /// [`NotAnObject`] when it is no JSON object with a `metadata` object.
     pub fn new(mut value: Value) -> Result<Self, NotAnObject> {
-        let object = value.as_object_mut().ok_or(NotAnObject)?;
-        let meta = object
-            .get_mut("metadata")
-            .and_then(Value::as_object_mut)
-            .ok_or(NotAnObject)?;
-        meta.remove("resourceVersion");
-        let (mut front, mut back) = (Vec::with_capacity(256), Vec::with_capacity(1024));
-        front.push(b'{');
-        for key in ["kind", "apiVersion"] {
-            if let Some(v) = object.get(key) {
-                member(&mut front, key, v);
-                front.push(b',');
-            }
-        }
-        let prelude = front.len();
-        front.extend_from_slice(b"\"metadata\":{");
-        members(
-            &mut back,
-            object.get("metadata").and_then(Value::as_object),
-            |_| true,
-        );
-        back.push(b'}');
-        members(&mut back, Some(object), |k| {
-            !matches!(k, "kind" | "apiVersion" | "metadata")
-        });
-        back.push(b'}');
+        let text = encode(&mut value)?;
         Ok(Self {
-            value,
-            front,
-            back,
-            prelude,
+            content: Content::Encoded { value, text },
+            shape: 0,
         })
     }
 
-    /// How many bytes the object takes in storage, but for its resourceVersion.
-    pub fn size(&self) -> usize {
-        self.front.len() + self.back.len()
+    /// An object that is made when somebody first looks at it. For big objects that are installed
+    /// ahead of time and often never read. It has no labels to be selected by.
+    pub fn lazy(make: impl Fn() -> Value + Send + Sync + 'static) -> Self {
+        Self {
+            content: Content::Lazy(Arc::new(make)),
+            shape: 0,
+        }
     }
 
-    pub(super) fn seal(mut self, key: &str, revision: u64, hot: &Arc<Hot>) -> Object {
-        let text = revision.to_string();
-        let mut bytes = self.front;
-        bytes.reserve_exact(self.back.len() + text.len() + 20);
-        bytes.extend_from_slice(b"\"resourceVersion\":\"");
-        bytes.extend_from_slice(text.as_bytes());
-        bytes.push(b'"');
-        bytes.extend_from_slice(&self.back);
-        if let Some(meta) = self
-            .value
-            .get_mut("metadata")
-            .and_then(Value::as_object_mut)
-        {
-            meta.insert("resourceVersion".into(), text.into());
+    /// Notes the generation of the schema the object was settled by; see [`Object::shape`].
+    #[must_use]
+    pub fn shaped(mut self, shape: u64) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// How many bytes the object takes in storage, as far as that is known.
+    pub fn size(&self) -> usize {
+        match &self.content {
+            Content::Encoded { text, .. } => text.front.len() + text.back.len(),
+            Content::Lazy(_) => 0,
         }
-        Object {
+    }
+
+    pub(super) fn seal(self, key: &str, revision: u64, hot: &Arc<Hot>) -> Object {
+        let mut object = Object {
             key: key.into(),
             revision,
-            labels: labels(&self.value),
-            prelude: self.prelude,
-            bytes: bytes.into(),
-            value: RwLock::new(Some(Arc::new(self.value))),
+            shape: self.shape,
+            labels: Labels::new(),
+            text: OnceLock::new(),
+            make: None,
+            value: RwLock::new(None),
             versions: Mutex::default(),
             hot: hot.clone(),
+        };
+        match self.content {
+            Content::Encoded { mut value, text } => {
+                set_revision(&mut value, revision);
+                object.labels = labels(&value);
+                object.text = text.seal(revision).into();
+                object.value = RwLock::new(Some(Arc::new(value)));
+            }
+            Content::Lazy(make) => object.make = Some(make),
         }
+        object
+    }
+}
+
+fn encode(value: &mut Value) -> Result<Encoded, NotAnObject> {
+    let object = value.as_object_mut().ok_or(NotAnObject)?;
+    let meta = object
+        .get_mut("metadata")
+        .and_then(Value::as_object_mut)
+        .ok_or(NotAnObject)?;
+    meta.remove("resourceVersion");
+    let (mut front, mut back) = (Vec::with_capacity(256), Vec::with_capacity(1024));
+    front.push(b'{');
+    for key in ["kind", "apiVersion"] {
+        if let Some(v) = object.get(key) {
+            member(&mut front, key, v);
+            front.push(b',');
+        }
+    }
+    let prelude = front.len();
+    front.extend_from_slice(b"\"metadata\":{");
+    members(
+        &mut back,
+        object.get("metadata").and_then(Value::as_object),
+        |_| true,
+    );
+    back.push(b'}');
+    members(&mut back, Some(object), |k| {
+        !matches!(k, "kind" | "apiVersion" | "metadata")
+    });
+    back.push(b'}');
+    Ok(Encoded {
+        front,
+        back,
+        prelude,
+    })
+}
+
+impl Encoded {
+    fn seal(self, revision: u64) -> Text {
+        let number = revision.to_string();
+        let mut bytes = self.front;
+        bytes.reserve_exact(self.back.len() + number.len() + 20);
+        bytes.extend_from_slice(b"\"resourceVersion\":\"");
+        bytes.extend_from_slice(number.as_bytes());
+        bytes.push(b'"');
+        bytes.extend_from_slice(&self.back);
+        Text {
+            bytes: bytes.into(),
+            prelude: self.prelude,
+        }
+    }
+}
+
+fn set_revision(value: &mut Value, revision: u64) {
+    if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.insert("resourceVersion".into(), revision.to_string().into());
     }
 }
 
@@ -127,13 +186,20 @@ fn labels(value: &Value) -> Labels {
 type Versions = SmallVec<[(Box<str>, Bytes); 1]>;
 type Labels = SmallVec<[(Box<str>, Box<str>); 2]>;
 
+/// The JSON of an object.
+struct Text {
+    bytes: Bytes,
+    prelude: usize,
+}
+
 /// One version of one object as it is stored: immutable, encoded, shared.
 pub struct Object {
     key: Arc<str>,
     revision: u64,
+    shape: u64,
     labels: Labels,
-    prelude: usize,
-    bytes: Bytes,
+    text: OnceLock<Text>,
+    make: Option<Arc<Make>>,
     value: RwLock<Option<Arc<Value>>>,
     /// Encodings in other served versions, by apiVersion; made when first asked for.
     versions: Mutex<Versions>,
@@ -156,15 +222,40 @@ impl Object {
         self.revision
     }
 
+    /// The generation of the schema the object was settled by. Where the kind's schema has moved
+    /// on, the object is pruned and defaulted again when it is read.
+    pub fn shape(&self) -> u64 {
+        self.shape
+    }
+
     /// The JSON encoding in the storage version.
     pub fn bytes(&self) -> &Bytes {
-        &self.bytes
+        &self.text().bytes
     }
 
     /// The encoding as it stands in a typed list: without the kind and apiVersion it starts with.
     /// Put an opening brace before it.
     pub fn bytes_in_list(&self) -> Bytes {
-        self.bytes.slice(self.prelude..)
+        let text = self.text();
+        text.bytes.slice(text.prelude..)
+    }
+
+    /// How many bytes the encoding has; 0 while it has not been made.
+    pub fn size(&self) -> usize {
+        self.text.get().map_or(0, |t| t.bytes.len())
+    }
+
+    fn text(&self) -> &Text {
+        self.text.get_or_init(|| {
+            let mut value = self.make.as_ref().map(|make| make()).unwrap_or_default();
+            match encode(&mut value) {
+                Ok(encoded) => encoded.seal(self.revision),
+                Err(NotAnObject) => Text {
+                    bytes: Bytes::from_static(b"{}"),
+                    prelude: 1,
+                },
+            }
+        })
     }
 
     /// The value of a label.
@@ -180,7 +271,7 @@ impl Object {
             return value.clone();
         }
         // What this store encoded decodes; the null is never seen.
-        let value = Arc::new(serde_json::from_slice(&self.bytes).unwrap_or_default());
+        let value = Arc::new(serde_json::from_slice(self.bytes()).unwrap_or_default());
         *self.value.write() = Some(Arc::clone(&value));
         self.hot.keep(self);
         value

@@ -99,11 +99,13 @@ impl State {
             EventKind::Deleted => self.objects.remove(&key),
             EventKind::Added | EventKind::Modified => self.objects.insert(key, object.clone()),
         };
-        self.bytes += object.bytes().len();
+        let size = object.size();
+        self.bytes += size;
         self.events.push_back(Arc::new(Event {
             kind,
             object,
             before,
+            size,
         }));
         while self.events.len() > limits.events
             || (self.bytes > limits.bytes && self.events.len() > limits.events_kept)
@@ -111,7 +113,7 @@ impl State {
             let Some(oldest) = self.events.pop_front() else {
                 break;
             };
-            self.bytes -= oldest.object.bytes().len();
+            self.bytes -= oldest.size;
             self.floor = oldest.revision();
         }
     }

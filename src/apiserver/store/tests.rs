@@ -216,3 +216,26 @@ fn writers_in_parallel_lose_nothing() {
     }
     assert_eq!(revisions, (2..=201).collect::<Vec<u64>>());
 }
+
+#[test]
+fn a_lazy_object_is_made_when_somebody_looks() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    let (store, space) = store();
+    let made = Arc::new(AtomicUsize::new(0));
+    let counter = made.clone();
+    let lazy = Draft::lazy(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        json!({"kind": "Big", "apiVersion": "v1", "metadata": {"name": "b"}, "spec": {}})
+    });
+    let object = store.create(&space, "b", lazy.shaped(7)).unwrap();
+    store.create(&space, "a", draft(json!(1))).unwrap();
+    assert_eq!((made.load(Ordering::Relaxed), object.shape()), (0, 7));
+    assert_eq!(object.value()["metadata"]["resourceVersion"], "2");
+    assert!(
+        object
+            .bytes()
+            .starts_with(br#"{"kind":"Big","apiVersion":"v1","metadata":{"#)
+    );
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+}
