@@ -10,6 +10,7 @@ pub mod field;
 mod handlers;
 pub mod hooks;
 pub mod http;
+mod install;
 pub mod kind;
 pub mod kinds;
 pub mod managed;

@@ -40,6 +40,10 @@ impl<'s> Call<'s> {
         else {
             return Ok(None);
         };
+        let deprecation = served
+            .custom
+            .as_ref()
+            .and_then(|c| c.version().deprecation.clone());
         let in_namespace = !path.namespace.is_empty() && path.resource != "namespaces";
         if in_namespace && !served.kind.namespaced {
             return Ok(None);
@@ -60,7 +64,7 @@ impl<'s> Call<'s> {
             served,
             query,
             view,
-            warnings: Mutex::default(),
+            warnings: Mutex::new(deprecation.into_iter().collect()),
         }))
     }
 

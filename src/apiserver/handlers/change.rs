@@ -8,7 +8,7 @@ use super::admit::Admitting;
 use super::call::Call;
 use super::create::{Written, new_object};
 use super::options::WriteOptions;
-use super::{convert, meta, namespace, owners};
+use super::{convert, definitions, meta, namespace, owners};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::managed;
@@ -138,6 +138,7 @@ async fn change_once(
     }
     convert::to_storage(call.core, &call.served, &mut new)?;
     let draft = Draft::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+    let draft = draft.shaped(call.served.shape);
     let (store, space) = (&call.core.store, call.space()?);
     let outcome = if gone {
         store.remove(space, present.key(), present.revision(), draft)
@@ -145,7 +146,10 @@ async fn change_once(
         store.replace(space, present.key(), present.revision(), draft)
     };
     match outcome {
-        Ok(object) => Ok(Some(Written::Stored(object))),
+        Ok(object) => {
+            definitions::committed(call.core, &call.served, object.key());
+            Ok(Some(Written::Stored(object)))
+        }
         Err(CommitError::Stale(_)) if insisted => Err(ApiError::conflict(
             &call.path.group,
             &call.path.resource,
@@ -226,7 +230,13 @@ fn prepare(call: &Call<'_>, new: &mut Value, old: &Value) {
             let metadata = new.get("metadata").cloned();
             new.clone_from(old);
             put(new, "status", status);
-            put(new, "metadata", metadata);
+            if call.served.custom.is_some() {
+                // A status write of a custom resource changes nothing else at all.
+                let managed = metadata.and_then(|m| m.get("managedFields").cloned());
+                put(&mut new["metadata"], "managedFields", managed);
+            } else {
+                put(new, "metadata", metadata);
+            }
         }
         "" | "scale" if kind.subresource("status").is_some() => {
             put(new, "status", old.get("status").cloned());

@@ -8,7 +8,7 @@ use super::admit::Admitting;
 use super::call::Call;
 use super::options::WriteOptions;
 use super::reply::Reply;
-use super::{convert, input, meta, owners};
+use super::{convert, definitions, input, meta, owners};
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::status::ApiError;
 use crate::apiserver::store::{CommitError, Draft, Object};
@@ -137,8 +137,12 @@ fn store(
     }
     convert::to_storage(call.core, &call.served, &mut object)?;
     let draft = Draft::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
+    let draft = draft.shaped(call.served.shape);
     match call.core.store.create(space, &key, draft) {
-        Ok(object) => Ok(Written::Stored(object)),
+        Ok(object) => {
+            definitions::committed(call.core, &call.served, &key);
+            Ok(Written::Stored(object))
+        }
         Err(CommitError::Exists(present)) => Err(exists(call, name, &present)),
         Err(_) => Err(ApiError::no_such_resource()),
     }

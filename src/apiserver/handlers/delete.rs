@@ -8,7 +8,7 @@ use super::admit::Admitting;
 use super::call::Call;
 use super::grace::{self, Grace};
 use super::reply::Reply;
-use super::{convert, list, meta, namespace};
+use super::{convert, definitions, list, meta, namespace};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::status::ApiError;
@@ -254,12 +254,16 @@ async fn delete_at(
         admitting.validate(&Value::Null).await?;
         // What happens to it happens in the stored version, whatever version the client speaks.
         let stored = present.value();
-        let next = match namespace::plan(call, &stored) {
+        let special = namespace::plan(call, &stored).or_else(|| definitions::plan(call, &stored));
+        let next = match special {
             Some(next) => next,
             None => plan(call, options, &stored),
         };
         match commit(call, options, &present, next) {
-            Ok(deleted) => return deleted.seen_by(call),
+            Ok(deleted) => {
+                definitions::committed(call.core, &call.served, &key);
+                return deleted.seen_by(call);
+            }
             Err(CommitError::Missing) => return Err(call.not_found(name)),
             Err(CommitError::Stale(_)) => {}
             Err(_) => return Err(ApiError::no_such_resource()),
@@ -357,12 +361,16 @@ fn commit(
         Next::Remove(last) if options.dry_run => Ok(Deleted::Gone(last)),
         Next::Mark(new) if options.dry_run => Ok(Deleted::Pending(new)),
         Next::Remove(last) => {
-            let draft = Draft::new(last).map_err(|_| CommitError::Closed)?;
+            let draft = Draft::new(last)
+                .map_err(|_| CommitError::Closed)?
+                .shaped(present.shape());
             let gone = store.remove(space, present.key(), present.revision(), draft)?;
             Ok(Deleted::Gone((*gone.value()).clone()))
         }
         Next::Mark(new) => {
-            let draft = Draft::new(new).map_err(|_| CommitError::Closed)?;
+            let draft = Draft::new(new)
+                .map_err(|_| CommitError::Closed)?
+                .shaped(present.shape());
             let marked = store.replace(space, present.key(), present.revision(), draft)?;
             Ok(Deleted::Pending((*marked.value()).clone()))
         }

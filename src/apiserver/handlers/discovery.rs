@@ -6,7 +6,7 @@ use super::Incoming;
 use super::reply::Reply;
 use crate::apiserver::http::Body;
 use crate::apiserver::kind::Kind;
-use crate::apiserver::registry::{Group, Table, Version, api_version};
+use crate::apiserver::registry::{Group, Served, Table, Version, api_version};
 use crate::apiserver::request::Form;
 use crate::apiserver::request::accept::{Accept, Views};
 use crate::apiserver::server::Core;
@@ -179,7 +179,7 @@ fn aggregated_group(group: &Group) -> Value {
         json!({
             "version": &*v.name,
             "freshness": "Current",
-            "resources": v.resources.iter().map(|s| aggregated_resource(&s.kind)).collect::<Vec<_>>(),
+            "resources": v.resources.iter().map(|s| aggregated_resource(s)).collect::<Vec<_>>(),
         })
     };
     json!({
@@ -188,10 +188,16 @@ fn aggregated_group(group: &Group) -> Value {
     })
 }
 
-fn aggregated_resource(kind: &Kind) -> Value {
+fn aggregated_resource(served: &Served) -> Value {
+    let kind = &served.kind;
+    // Built-in kinds leave out what the place says already.
+    let (group, version) = match served.custom {
+        Some(_) => (&*kind.group, &*kind.version),
+        None => ("", ""),
+    };
     let mut value = json!({
         "resource": &*kind.plural,
-        "responseKind": {"group": "", "version": "", "kind": &*kind.kind},
+        "responseKind": {"group": group, "version": version, "kind": &*kind.kind},
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": &*kind.singular,
         "verbs": kind.verbs,
@@ -205,7 +211,11 @@ fn aggregated_resource(kind: &Kind) -> Value {
     let subresources = kind.subresources.iter().map(|s| {
         json!({
             "subresource": s.name,
-            "responseKind": {"group": &*s.group, "version": &*s.version, "kind": &*s.kind},
+            "responseKind": {
+                "group": if s.group.is_empty() { group } else { &*s.group },
+                "version": if s.version.is_empty() { version } else { &*s.version },
+                "kind": &*s.kind,
+            },
             "verbs": s.verbs,
         })
     });

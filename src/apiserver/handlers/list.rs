@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::reply::Reply;
 use super::select::Selection;
-use super::view::partial;
+use super::view::{as_stored, partial};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::http::Body;
 use crate::apiserver::request::Form;
@@ -104,7 +104,7 @@ fn plain(call: &Call<'_>, page: &Page, metadata: &Value) -> Result<Reply, ApiErr
         if i > 0 {
             piece.push(b',');
         }
-        if call.served.is_stored_version() {
+        if call.served.custom.is_none() && as_stored(&call.served, object) {
             piece.push(b'{');
             piece.extend_from_slice(&object.bytes_in_list());
         } else {

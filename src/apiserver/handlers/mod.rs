@@ -8,6 +8,7 @@ mod call;
 mod change;
 mod convert;
 mod create;
+pub(super) mod definitions;
 mod delete;
 mod discovery;
 mod get;

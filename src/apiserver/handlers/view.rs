@@ -51,12 +51,18 @@ pub(super) fn decoded(
     object: &Arc<Object>,
 ) -> Result<Arc<Value>, ApiError> {
     let stored = object.value();
-    if served.is_stored_version() {
+    if as_stored(served, object) {
         return Ok(stored);
     }
     let mut value = (*stored).clone();
     convert::into(core, served, &mut value)?;
     Ok(Arc::new(value))
+}
+
+/// Whether an object is served just as it is stored: in the same version, settled by the same
+/// schema.
+pub(super) fn as_stored(served: &Served, object: &Object) -> bool {
+    served.is_stored_version() && served.shape == object.shape()
 }
 
 /// The object's JSON in the version `served` serves; encoded once per version.
@@ -65,10 +71,10 @@ pub(super) fn encoded(
     served: &Served,
     object: &Arc<Object>,
 ) -> Result<Bytes, ApiError> {
-    if served.is_stored_version() {
+    if as_stored(served, object) {
         return Ok(object.bytes().clone());
     }
-    object.version(&served.api_version, || {
+    object.version(&served.encoding, || {
         let value = decoded(core, served, object)?;
         serde_json::to_vec(&*value)
             .map(Bytes::from)

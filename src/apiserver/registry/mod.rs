@@ -3,56 +3,22 @@
 //! Readers get the whole table at once and keep it as long as they like; a change swaps the table.
 //! Must not know HTTP.
 
+mod custom;
+mod definition;
+mod served;
 mod table;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::kind::Kind;
-use super::schema::{self, Schema};
 use super::store::{Space, Store};
+pub use definition::{DefinedVersion, Definition, Names, ScalePaths, SchemaSource};
+pub use served::{Custom, Served};
 pub use table::{Group, Table, Version};
-
-/// One kind in one served version, with the place its objects are stored.
-#[derive(Debug)]
-pub struct Served {
-    /// Names and behaviour.
-    pub kind: Kind,
-    /// Where objects are; `None` for kinds that are never stored.
-    pub space: Option<Arc<Space>>,
-    /// `group/version`, or `version` for core.
-    pub api_version: String,
-    /// The apiVersion objects are stored in.
-    pub storage_api_version: String,
-    schema: OnceLock<Option<Arc<Schema>>>,
-}
-
-impl Served {
-    /// The structural schema of this version; built when first asked for.
-    pub fn schema(&self) -> Option<Arc<Schema>> {
-        let kind = &self.kind;
-        let built = || schema::builtin(&kind.group, &kind.version, &kind.kind);
-        self.schema
-            .get_or_init(|| kind.schema.clone().or_else(built))
-            .clone()
-    }
-
-    /// Whether objects are stored in the version this serves.
-    pub fn is_stored_version(&self) -> bool {
-        self.api_version == self.storage_api_version
-    }
-
-    /// `group/version, Resource=plural` as some messages name a resource.
-    pub fn described(&self) -> String {
-        format!(
-            "{}/{}, Resource={}",
-            self.kind.group, self.kind.version, self.kind.plural
-        )
-    }
-}
 
 /// `group/version`, or just `version` for the core group.
 pub fn api_version(group: &str, version: &str) -> String {
@@ -73,27 +39,38 @@ pub struct Registry {
 #[derive(Default)]
 struct State {
     builtin: Vec<Arc<Served>>,
-    /// Kinds of custom resource definitions by definition name.
-    custom: BTreeMap<String, Vec<Arc<Served>>>,
+    /// Kinds of custom resource definitions by group and definition name.
+    custom: BTreeMap<(String, String), Vec<Arc<Served>>>,
     /// By `group/plural` of the storage version.
     spaces: BTreeMap<String, Arc<Space>>,
+}
+
+impl State {
+    fn space(&mut self, store: &Store, group: &str, plural: &str) -> Arc<Space> {
+        let place = format!("{group}/{plural}");
+        self.spaces
+            .entry(place)
+            .or_insert_with(|| store.space())
+            .clone()
+    }
 }
 
 impl Registry {
     /// Serves the given built-in kinds.
     pub fn new(store: Store, builtin: Vec<Kind>) -> Self {
+        let mut state = State::default();
+        for kind in builtin {
+            let stored = !kind.storage_version_hash.is_empty();
+            let space = stored.then(|| state.space(&store, &kind.storage_group, &kind.plural));
+            state.builtin.push(Arc::new(Served::builtin(kind, space)));
+        }
         let registry = Self {
             store,
-            table: ArcSwap::from_pointee(Table::default()),
+            table: ArcSwap::default(),
             state: Mutex::default(),
         };
-        {
-            let mut state = registry.state.lock();
-            let served = builtin.into_iter().map(|k| registry.serve(&mut state, k));
-            let served: Vec<_> = served.map(Arc::new).collect();
-            state.builtin = served;
-            registry.publish(&state);
-        }
+        registry.publish(&state);
+        *registry.state.lock() = state;
         registry
     }
 
@@ -107,22 +84,37 @@ impl Registry {
         self.table.load().find(group, version, plural).cloned()
     }
 
-    fn serve(&self, state: &mut State, kind: Kind) -> Served {
-        let stored = !kind.storage_version_hash.is_empty();
-        let space = stored.then(|| {
-            let key = format!("{}/{}", kind.storage_group, kind.plural);
-            let space = state
-                .spaces
-                .entry(key)
-                .or_insert_with(|| self.store.space());
-            space.clone()
+    /// Serves a custom kind as defined, in place of what its definition said before. `shape` is the
+    /// generation of the definition; `terminating` that it is on its way out.
+    pub fn define(&self, definition: Definition, shape: u64, terminating: bool) {
+        let mut state = self.state.lock();
+        let definition = Arc::new(definition);
+        let space = state.space(&self.store, &definition.group, &definition.names.plural);
+        let served = (0..definition.versions.len()).filter_map(|version| {
+            let custom = Custom {
+                definition: definition.clone(),
+                version,
+                terminating,
+            };
+            Some(Arc::new(Served::custom(custom, shape, space.clone())?))
         });
-        Served {
-            space,
-            api_version: api_version(&kind.group, &kind.version),
-            storage_api_version: api_version(&kind.storage_group, &kind.storage_version),
-            schema: OnceLock::new(),
-            kind,
+        let served: Vec<_> = served.collect();
+        let place = (definition.group.clone(), definition.name.clone());
+        state.custom.insert(place, served);
+        self.publish(&state);
+    }
+
+    /// Stops serving a custom kind. Its watches end and its objects, if there still are any, go.
+    pub fn undefine(&self, group: &str, name: &str) {
+        let mut state = self.state.lock();
+        let Some(served) = state.custom.remove(&(group.to_string(), name.to_string())) else {
+            return;
+        };
+        self.publish(&state);
+        if let Some(plural) = served.first().map(|s| s.kind.plural.clone())
+            && let Some(space) = state.spaces.remove(&format!("{group}/{plural}"))
+        {
+            space.close();
         }
     }
 

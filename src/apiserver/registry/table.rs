@@ -1,5 +1,6 @@
 //! One immutable table of everything served, for lookups and discovery.
 
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -67,6 +68,9 @@ impl Table {
                 .resources
                 .sort_by(|a, b| a.kind.plural.cmp(&b.kind.plural));
         }
+        for group in &mut table.groups {
+            group.versions.sort_by(|a, b| by_priority(&a.name, &b.name));
+        }
         table
     }
 
@@ -100,4 +104,86 @@ fn entry<T>(all: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> 
         all.len() - 1
     });
     &mut all[at]
+}
+
+/// Orders versions as Kubernetes prefers them: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, others.
+pub(super) fn by_priority(a: &str, b: &str) -> Ordering {
+    match (Rank::of(a), Rank::of(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.cmp(b),
+    }
+}
+
+/// What a version's name says of its maturity; lower is preferred.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    immature: u8,
+    major: Reverse<u64>,
+    minor: Reverse<u64>,
+}
+
+impl Rank {
+    /// `None` for names of another form than `v1`, `v1beta2`, `v1alpha1`.
+    fn of(name: &str) -> Option<Self> {
+        let rest = name.strip_prefix('v')?;
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (major, rest) = rest.split_at(digits);
+        let (immature, minor) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            (Some(minor), _) => (1, minor),
+            (_, Some(minor)) => (2, minor),
+            _ if rest.is_empty() => (0, "0"),
+            _ => return None,
+        };
+        let number = |text: &str| {
+            let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            plain.then(|| text.parse().ok()).flatten()
+        };
+        let (major, minor) = (number(major)?, number(minor)?);
+        Some(Self {
+            immature,
+            major: Reverse(major),
+            minor: Reverse(minor),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_by_maturity_then_number() {
+        let mut names = [
+            "v1alpha1",
+            "foo1",
+            "v1",
+            "v11beta2",
+            "v10",
+            "v3beta1",
+            "v12alpha1",
+            "v2",
+            "foo10",
+            "v1x",
+        ];
+        names.sort_by(|a, b| by_priority(a, b));
+        assert_eq!(
+            names,
+            [
+                "v10",
+                "v2",
+                "v1",
+                "v11beta2",
+                "v3beta1",
+                "v12alpha1",
+                "v1alpha1",
+                "foo1",
+                "foo10",
+                "v1x"
+            ]
+        );
+    }
 }

@@ -1,0 +1,45 @@
+//! Custom kinds that are there from the start, without anything being parsed.
+
+use serde_json::Value;
+
+use super::handlers::{definitions, meta};
+use super::registry::Definition;
+use super::server::ApiServer;
+use super::store::Draft;
+
+impl ApiServer {
+    /// Serves a custom kind ahead of time. `object` makes its CustomResourceDefinition (apiVersion,
+    /// kind and spec; the rest is filled in) when somebody reads it; until then nothing is parsed,
+    /// and the schemas of `definition` are read when they are first needed.
+    pub fn install(
+        &self,
+        definition: Definition,
+        object: impl Fn() -> Value + Send + Sync + 'static,
+    ) {
+        let core = &self.core;
+        let Some(space) = definitions::space(core) else {
+            return;
+        };
+        let mut identity = serde_json::json!({
+            "metadata": {"name": definition.name},
+            "status": definitions::settled(&definition, core.clock.now()),
+        });
+        meta::fill(&mut identity, &core.entropy, core.clock.now());
+        meta::set_generation(&mut identity, 1);
+        let name = definition.name.clone();
+        let whole = move || {
+            let mut whole = object();
+            if let Some(annotations) = whole.pointer("/metadata/annotations").cloned() {
+                whole["metadata"] = identity["metadata"].clone();
+                whole["metadata"]["annotations"] = annotations;
+            } else {
+                whole["metadata"] = identity["metadata"].clone();
+            }
+            whole["status"] = identity["status"].clone();
+            whole
+        };
+        core.registry.define(definition, 1, false);
+        // A namesake that is there already keeps its object.
+        let _ = core.store.create(&space, &name, Draft::lazy(whole));
+    }
+}

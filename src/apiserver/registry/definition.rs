@@ -1,0 +1,235 @@
+//! What a CustomResourceDefinition says of a kind, as far as serving it needs to know. Schemas stay
+//! where they are until somebody asks for them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::table::by_priority;
+use crate::apiserver::kind::Column;
+
+/// A custom kind and its versions.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Name of the CustomResourceDefinition: `plural.group`.
+    pub name: String,
+    /// API group.
+    pub group: String,
+    /// The names of the kind.
+    pub names: Names,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// The versions, in the order of the definition.
+    pub versions: Vec<DefinedVersion>,
+}
+
+/// The names of a custom kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Plural, as in paths.
+    pub plural: String,
+    /// Singular.
+    pub singular: String,
+    /// Kind.
+    pub kind: String,
+    /// Kind of a list.
+    pub list_kind: String,
+    /// Short names for kubectl.
+    pub short_names: Vec<String>,
+    /// Categories, such as `all`.
+    pub categories: Vec<String>,
+}
+
+/// One version of a custom kind.
+#[derive(Clone)]
+pub struct DefinedVersion {
+    /// Such as `v1beta2`.
+    pub name: String,
+    /// Whether requests to it are answered.
+    pub served: bool,
+    /// Whether objects are stored in it.
+    pub storage: bool,
+    /// What clients of a deprecated version are warned of.
+    pub deprecation: Option<String>,
+    /// Whether the status is a subresource.
+    pub status: bool,
+    /// Where the scale subresource finds its numbers, if there is one.
+    pub scale: Option<ScalePaths>,
+    /// Columns of tables after the name: column and JSONPath. Without any there is the age.
+    pub columns: Vec<(Column, String)>,
+    /// Fields that field selectors may name, as JSONPaths.
+    pub selectable: Vec<String>,
+    /// Gives the `openAPIV3Schema`, as JSON.
+    pub schema: SchemaSource,
+}
+
+/// Gives a schema as JSON when it is needed.
+pub type SchemaSource = Arc<dyn Fn() -> Value + Send + Sync>;
+
+/// Where the scale subresource of a custom kind finds its numbers, as JSONPaths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// The wanted number of replicas.
+    pub spec_replicas: String,
+    /// The present number of replicas.
+    pub status_replicas: String,
+    /// The selector of the pods, as text; empty when there is none.
+    pub label_selector: String,
+}
+
+impl fmt::Debug for DefinedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DefinedVersion({})", self.name)
+    }
+}
+
+impl Definition {
+    /// Reads the object of a definition. `schema` gives the schema of a version by its position.
+    pub fn of_object(object: &Value, schema: impl Fn(usize) -> SchemaSource) -> Self {
+        let spec = &object["spec"];
+        let (group, names) = (text(&spec["group"]), Names::of(&spec["names"]));
+        let versions = spec["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate();
+        let mut versions: Vec<DefinedVersion> = versions
+            .map(|(i, v)| DefinedVersion::of(v, &group, &names.kind, schema(i)))
+            .collect();
+        name_replacements(&mut versions, &group, &names.kind);
+        Self {
+            name: text(&object["metadata"]["name"]),
+            namespaced: spec["scope"] == "Namespaced",
+            versions,
+            group,
+            names,
+        }
+    }
+
+    /// The version objects are stored in.
+    pub fn storage_version(&self) -> &str {
+        self.versions
+            .iter()
+            .find(|v| v.storage)
+            .map_or("", |v| &v.name)
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_string()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+impl Names {
+    /// Reads `spec.names` or `status.acceptedNames`.
+    pub fn of(names: &Value) -> Self {
+        let kind = text(&names["kind"]);
+        let or = |name: String, other: String| if name.is_empty() { other } else { name };
+        let list_kind = if kind.is_empty() {
+            String::new()
+        } else {
+            format!("{kind}List")
+        };
+        Self {
+            plural: text(&names["plural"]),
+            singular: or(text(&names["singular"]), kind.to_lowercase()),
+            list_kind: or(text(&names["listKind"]), list_kind),
+            kind,
+            short_names: texts(&names["shortNames"]),
+            categories: texts(&names["categories"]),
+        }
+    }
+
+    /// The names as `status.acceptedNames` shows them.
+    pub fn to_value(&self) -> Value {
+        let mut value = serde_json::json!({"plural": self.plural, "kind": self.kind});
+        for (field, name) in [("singular", &self.singular), ("listKind", &self.list_kind)] {
+            if !name.is_empty() {
+                value[field] = name.as_str().into();
+            }
+        }
+        for (field, names) in [
+            ("shortNames", &self.short_names),
+            ("categories", &self.categories),
+        ] {
+            if !names.is_empty() {
+                value[field] = names.clone().into();
+            }
+        }
+        value
+    }
+}
+
+impl DefinedVersion {
+    fn of(version: &Value, group: &str, kind: &str, schema: SchemaSource) -> Self {
+        let name = text(&version["name"]);
+        let deprecated = version["deprecated"] == true;
+        let warning = match text(&version["deprecationWarning"]) {
+            warning if warning.is_empty() => format!("{group}/{name} {kind} is deprecated"),
+            warning => warning,
+        };
+        let subresources = &version["subresources"];
+        let scale = subresources["scale"].is_object().then(|| ScalePaths {
+            spec_replicas: text(&subresources["scale"]["specReplicasPath"]),
+            status_replicas: text(&subresources["scale"]["statusReplicasPath"]),
+            label_selector: text(&subresources["scale"]["labelSelectorPath"]),
+        });
+        let columns = version["additionalPrinterColumns"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let selectable = version["selectableFields"].as_array().into_iter().flatten();
+        Self {
+            name,
+            served: version["served"] == true,
+            storage: version["storage"] == true,
+            deprecation: deprecated.then_some(warning),
+            status: subresources["status"].is_object(),
+            scale,
+            columns: columns.map(|c| (column(c), text(&c["jsonPath"]))).collect(),
+            selectable: selectable.map(|f| text(&f["jsonPath"])).collect(),
+            schema,
+        }
+    }
+}
+
+fn column(value: &Value) -> Column {
+    let kind = match value["type"].as_str() {
+        Some("integer") => "integer",
+        Some("number") => "number",
+        Some("boolean") => "boolean",
+        Some("date") => "date",
+        _ => "string",
+    };
+    let priority = value["priority"]
+        .as_i64()
+        .and_then(|p| i32::try_from(p).ok());
+    Column {
+        name: text(&value["name"]),
+        kind,
+        format: "",
+        description: text(&value["description"]),
+        priority: priority.unwrap_or(0),
+    }
+}
+
+/// Completes the warnings that the definition did not write itself with the version to use instead:
+/// the first by priority that is served and not deprecated, if it comes before the deprecated one.
+fn name_replacements(versions: &mut [DefinedVersion], group: &str, kind: &str) {
+    let fit = versions
+        .iter()
+        .filter(|v| v.served && v.deprecation.is_none());
+    let best = fit.map(|v| v.name.clone()).min_by(|a, b| by_priority(a, b));
+    let Some(best) = best else { return };
+    for version in versions {
+        let own = format!("{group}/{} {kind} is deprecated", version.name);
+        let older = by_priority(&best, &version.name).is_lt();
+        if let Some(warning) = version.deprecation.as_mut().filter(|w| **w == own && older) {
+            warning.push_str(&format!("; use {group}/{best} {kind}"));
+        }
+    }
+}

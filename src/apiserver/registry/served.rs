@@ -1,0 +1,164 @@
+//! One kind in one served version.
+
+use std::sync::{Arc, OnceLock};
+
+use super::custom::CustomBehaviour;
+use super::{DefinedVersion, Definition, api_version};
+use crate::apiserver::kind::{Kind, Subresource, storage_version_hash};
+use crate::apiserver::schema::{self, Schema};
+use crate::apiserver::store::Space;
+
+const READ_WRITE: &[&str] = &["get", "patch", "update"];
+const VERBS: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+/// What is left when the definition is on its way out.
+const LAST_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+
+/// One kind in one served version, with the place its objects are stored.
+#[derive(Debug)]
+pub struct Served {
+    /// Names and behaviour.
+    pub kind: Kind,
+    /// Where objects are; `None` for kinds that are never stored.
+    pub space: Option<Arc<Space>>,
+    /// `group/version`, or `version` for core.
+    pub api_version: String,
+    /// The apiVersion objects are stored in.
+    pub storage_api_version: String,
+    /// What the encodings of this version are remembered under.
+    pub encoding: String,
+    /// The generation of the schema; 0 for built-in kinds.
+    pub shape: u64,
+    /// The definition of a custom kind.
+    pub custom: Option<Custom>,
+    schema: OnceLock<Option<Arc<Schema>>>,
+}
+
+/// Where a custom kind comes from.
+#[derive(Clone, Debug)]
+pub struct Custom {
+    /// The definition.
+    pub definition: Arc<Definition>,
+    /// Which of its versions this is.
+    pub version: usize,
+    /// Whether the definition is on its way out: nothing new may be created.
+    pub terminating: bool,
+}
+
+impl Custom {
+    /// The version served.
+    pub fn version(&self) -> &DefinedVersion {
+        &self.definition.versions[self.version]
+    }
+}
+
+impl Served {
+    pub(super) fn builtin(kind: Kind, space: Option<Arc<Space>>) -> Self {
+        Self {
+            space,
+            api_version: api_version(&kind.group, &kind.version),
+            storage_api_version: api_version(&kind.storage_group, &kind.storage_version),
+            encoding: api_version(&kind.group, &kind.version),
+            shape: 0,
+            custom: None,
+            schema: OnceLock::new(),
+            kind,
+        }
+    }
+
+    /// `None` when that version is not served.
+    pub(super) fn custom(custom: Custom, shape: u64, space: Arc<Space>) -> Option<Self> {
+        let (definition, version) = (&custom.definition, custom.version());
+        if !version.served {
+            return None;
+        }
+        let names = &definition.names;
+        let storage = definition.storage_version();
+        let group: Arc<str> = definition.group.as_str().into();
+        let kind = Kind {
+            version: version.name.as_str().into(),
+            kind: names.kind.as_str().into(),
+            list_kind: names.list_kind.as_str().into(),
+            plural: names.plural.as_str().into(),
+            singular: names.singular.as_str().into(),
+            short_names: names.short_names.clone(),
+            categories: names.categories.clone(),
+            namespaced: definition.namespaced,
+            verbs: if custom.terminating {
+                LAST_VERBS
+            } else {
+                VERBS
+            }
+            .to_vec(),
+            subresources: subresources(version, &names.kind),
+            storage_group: group.clone(),
+            storage_version: storage.into(),
+            storage_version_hash: storage_version_hash(&group, storage, &names.kind),
+            schema: None,
+            behaviour: Arc::new(CustomBehaviour::new(custom.clone())),
+            group,
+        };
+        let version = api_version(&kind.group, &kind.version);
+        Some(Self {
+            space: Some(space),
+            storage_api_version: api_version(&kind.group, storage),
+            encoding: format!("{version}#{shape}"),
+            api_version: version,
+            shape,
+            custom: Some(custom),
+            schema: OnceLock::new(),
+            kind,
+        })
+    }
+
+    /// The structural schema of this version; built when first asked for.
+    pub fn schema(&self) -> Option<Arc<Schema>> {
+        let kind = &self.kind;
+        let built = || match &self.custom {
+            Some(custom) => Some(super::custom::schema(custom)),
+            None => schema::builtin(&kind.group, &kind.version, &kind.kind),
+        };
+        self.schema
+            .get_or_init(|| kind.schema.clone().or_else(built))
+            .clone()
+    }
+
+    /// Whether objects are stored in the version this serves.
+    pub fn is_stored_version(&self) -> bool {
+        self.api_version == self.storage_api_version
+    }
+
+    /// `group/version, Resource=plural` as some messages name a resource.
+    pub fn described(&self) -> String {
+        format!(
+            "{}/{}, Resource={}",
+            self.kind.group, self.kind.version, self.kind.plural
+        )
+    }
+}
+
+fn subresources(version: &DefinedVersion, kind: &str) -> Vec<Subresource> {
+    let status = version.status.then(|| Subresource {
+        name: "status",
+        group: "".into(),
+        version: "".into(),
+        kind: kind.into(),
+        verbs: READ_WRITE,
+    });
+    let scale = version.scale.is_some().then(|| Subresource {
+        name: "scale",
+        group: "autoscaling".into(),
+        version: "v1".into(),
+        kind: "Scale".into(),
+        verbs: READ_WRITE,
+    });
+    status.into_iter().chain(scale).collect()
+}
