@@ -2,7 +2,9 @@
 //! `"$ref":"Name"` and written once.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
+
+use serde_json::Value;
 
 /// The schemas of all versions and their shared parts, generated (see `generate`).
 pub(super) const SCHEMAS: &str = include_str!("schemas.txt");
@@ -20,11 +22,44 @@ pub(super) fn schema(plural: &str, version: &str) -> Option<String> {
     Some(whole)
 }
 
-/// The JSON after a name. The index is made on first use and holds only where the lines are.
+/// A line of the text, parsed when somebody needs it so.
+struct Line {
+    json: &'static str,
+    parsed: OnceLock<Value>,
+}
+
+/// The line of a name. The index is made on first use and holds only where the lines are.
+fn find(name: &str) -> Option<&'static Line> {
+    static INDEX: LazyLock<BTreeMap<&str, Line>> = LazyLock::new(|| {
+        let lines = SCHEMAS.lines().filter_map(|l| l.split_once(' '));
+        lines
+            .map(|(name, json)| {
+                (
+                    name,
+                    Line {
+                        json,
+                        parsed: OnceLock::new(),
+                    },
+                )
+            })
+            .collect()
+    });
+    INDEX.get(name)
+}
+
+/// The JSON after a name.
 fn line(name: &str) -> Option<&'static str> {
-    static INDEX: LazyLock<BTreeMap<&str, &str>> =
-        LazyLock::new(|| SCHEMAS.lines().filter_map(|l| l.split_once(' ')).collect());
-    INDEX.get(name).copied()
+    find(name).map(|l| l.json)
+}
+
+/// The JSON after a name as a value; each line is parsed at most once.
+pub(super) fn parsed(name: &str) -> Option<&'static Value> {
+    let line = find(name)?;
+    // The text is our own and tested to be JSON.
+    Some(
+        line.parsed
+            .get_or_init(|| serde_json::from_str(line.json).unwrap_or_default()),
+    )
 }
 
 /// Copies `json`, putting the members of a shared part in the place of each use. A quote inside a

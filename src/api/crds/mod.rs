@@ -8,12 +8,14 @@
 mod expand;
 #[cfg(test)]
 mod generate;
+mod schema;
 mod table;
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+pub use schema::{Schema, Type};
 pub use table::CRDS;
 
 /// One CustomResourceDefinition.
@@ -108,6 +110,11 @@ impl Crd {
     /// version that is not this kind's.
     pub fn schema_json(&self, version: &str) -> Option<String> {
         expand::schema(self.plural, version)
+    }
+
+    /// The `openAPIV3Schema` of a version, to be walked; parts are parsed when they are reached.
+    pub fn schema(&self, version: &str) -> Option<Schema> {
+        Schema::root(&format!("{}/{version}", self.plural))
     }
 
     /// The whole definition as JSON text.

@@ -1,0 +1,117 @@
+//! Walking an embedded schema without putting it together: shared parts are looked up as they come.
+
+use serde_json::Value;
+
+use super::expand;
+
+/// What a value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A map with known members, or of any.
+    Object,
+    /// A list.
+    Array,
+    /// Text.
+    String,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A whole number or text.
+    IntOrString,
+}
+
+impl Type {
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::IntOrString => "integer,string",
+        }
+    }
+}
+
+/// The schema of one part of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema {
+    /// What is said here.
+    own: &'static Value,
+    /// What the shared part says that is used here.
+    shared: Option<&'static Value>,
+}
+
+impl Schema {
+    pub(super) fn root(name: &str) -> Option<Self> {
+        expand::parsed(name).map(Self::at)
+    }
+
+    fn at(own: &'static Value) -> Self {
+        let shared = own
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(expand::parsed);
+        Self { own, shared }
+    }
+
+    /// A keyword of the schema, such as `maxItems`.
+    pub fn keyword(self, name: &str) -> Option<&'static Value> {
+        self.own.get(name).or_else(|| self.shared?.get(name))
+    }
+
+    /// What values may be; nothing where the schema does not say.
+    pub fn kind(self) -> Option<Type> {
+        if self.keyword("x-kubernetes-int-or-string").is_some() {
+            return Some(Type::IntOrString);
+        }
+        Some(match self.keyword("type")?.as_str()? {
+            "object" => Type::Object,
+            "array" => Type::Array,
+            "string" => Type::String,
+            "integer" => Type::Integer,
+            "number" => Type::Number,
+            "boolean" => Type::Boolean,
+            _ => return None,
+        })
+    }
+
+    /// The schema of a member.
+    pub fn member(self, name: &str) -> Option<Self> {
+        self.keyword("properties")?.get(name).map(Self::at)
+    }
+
+    /// The names of the members, in order.
+    pub fn members(self) -> impl Iterator<Item = &'static str> {
+        let members = self.keyword("properties").and_then(Value::as_object);
+        members.into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+
+    /// The schema of the items of a list.
+    pub fn items(self) -> Option<Self> {
+        self.keyword("items").map(Self::at)
+    }
+
+    /// The schema of the values of a map with any keys.
+    pub fn values(self) -> Option<Self> {
+        self.keyword("additionalProperties")
+            .filter(|s| s.is_object())
+            .map(Self::at)
+    }
+
+    /// The names of the members that must be there.
+    pub fn required(self) -> impl Iterator<Item = &'static str> {
+        let required = self.keyword("required").and_then(Value::as_array);
+        required.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// A limit, such as `maxLength`.
+    pub fn limit(self, keyword: &str) -> Option<i64> {
+        self.keyword(keyword)?.as_i64()
+    }
+}

@@ -1,0 +1,179 @@
+//! Fields under the name another version has for them, as notes and half-converted files have them.
+
+use super::Problem;
+use crate::api::yaml::{Content, Entry, Node, Position};
+
+/// Names of the same field: kind, owner, name in v1beta1, name in v1beta2.
+const RENAMED: &[(&str, &str, &str, &str)] = &[
+    ("ClusterQueue", "spec", "cohort", "cohortName"),
+    ("LocalQueue", "status", "flavorUsage", "flavorsUsage"),
+];
+
+/// Fields that changed their name only, with the name every served version has.
+const OUTLIVED: &[(&str, &str, &str, &str)] = &[("Cohort", "spec", "parent", "parentName")];
+
+/// Where a field stands, under whichever name; what is nearest where it is not there.
+pub(super) fn locate(node: &Node, path: &str) -> Position {
+    let there = |names: &[(&str, &str)]| {
+        let path = names
+            .iter()
+            .fold(path.to_owned(), |p, (new, old)| p.replace(new, old));
+        node.locate(&path)
+    };
+    let written = there(&[]);
+    let older = there(&[
+        ("cohortName", "cohort"),
+        ("parentName", "parent"),
+        ("flavorsUsage", "flavorUsage"),
+        ("admissionChecksStrategy.admissionChecks", "admissionChecks"),
+        ("clusterSource.", ""),
+        ("priorityClassRef", "priorityClassName"),
+    ]);
+    // The name that leads further into the document is the one that is written.
+    written.max(older)
+}
+
+/// Brings fields under the name of another version to the one of the document's own.
+pub(super) fn apply(node: &mut Node, kind: &str) -> Vec<Problem> {
+    let old = node
+        .get("apiVersion")
+        .and_then(Node::as_str)
+        .is_none_or(|v| !v.ends_with("/v1beta2"));
+    let mut warnings = Vec::new();
+    for (_, owner, v1beta1, v1beta2) in RENAMED.iter().filter(|r| r.0 == kind) {
+        let (from, to) = if old {
+            (v1beta2, v1beta1)
+        } else {
+            (v1beta1, v1beta2)
+        };
+        rename(node, owner, from, to, &mut warnings);
+    }
+    let alpha = node
+        .get("apiVersion")
+        .and_then(Node::as_str)
+        .is_some_and(|v| v.contains("alpha"));
+    for (_, owner, from, to) in OUTLIVED.iter().filter(|r| r.0 == kind && !alpha) {
+        rename(node, owner, from, to, &mut warnings);
+    }
+    match kind {
+        "ClusterQueue" if !old => flat_checks(node, &mut warnings),
+        "MultiKueueCluster" if old => lift_source(node, &mut warnings),
+        "MultiKueueCluster" => wrap_source(node, &mut warnings),
+        _ => {}
+    }
+    warnings
+}
+
+fn warning(at: Position, path: String, name: &str) -> Problem {
+    Problem {
+        at,
+        path,
+        message: format!("read as {name}, which is its name in this version"),
+        remedy: None,
+    }
+}
+
+fn members<'a>(node: &'a mut Node, owner: &str) -> Option<&'a mut Vec<Entry>> {
+    match node.get_mut(owner).map(|n| &mut n.content) {
+        Some(Content::Map(entries)) => Some(entries),
+        _ => None,
+    }
+}
+
+fn rename(node: &mut Node, owner: &str, from: &str, to: &str, warnings: &mut Vec<Problem>) {
+    let Some(entries) = members(node, owner) else {
+        return;
+    };
+    if entries.iter().any(|e| e.key == to) {
+        return;
+    }
+    if let Some(entry) = entries.iter_mut().find(|e| e.key == from) {
+        entry.key = to.to_owned();
+        warnings.push(warning(entry.key_at, format!("{owner}.{from}"), to));
+    }
+}
+
+fn map(at: Position, entries: Vec<Entry>) -> Node {
+    Node {
+        content: Content::Map(entries),
+        at,
+    }
+}
+
+/// `spec.admissionChecks` of v1beta1, a list of names.
+fn flat_checks(node: &mut Node, warnings: &mut Vec<Problem>) {
+    let Some(entries) = members(node, "spec") else {
+        return;
+    };
+    if entries.iter().any(|e| e.key == "admissionChecksStrategy") {
+        return;
+    }
+    let Some(entry) = entries.iter_mut().find(|e| e.key == "admissionChecks") else {
+        return;
+    };
+    let Content::List(names) = &entry.value.content else {
+        return;
+    };
+    let rules = names.iter().map(|name| {
+        let name_of = Entry {
+            key: "name".to_owned(),
+            key_at: name.at,
+            value: name.clone(),
+        };
+        map(name.at, vec![name_of])
+    });
+    let list = Node {
+        content: Content::List(rules.collect()),
+        at: entry.value.at,
+    };
+    let checks = Entry {
+        key: "admissionChecks".to_owned(),
+        key_at: entry.key_at,
+        value: list,
+    };
+    entry.key = "admissionChecksStrategy".to_owned();
+    entry.value = map(entry.key_at, vec![checks]);
+    let name = "admissionChecksStrategy";
+    warnings.push(warning(
+        entry.key_at,
+        "spec.admissionChecks".to_owned(),
+        name,
+    ));
+}
+
+/// `spec.kubeConfig` of v1beta1, without a clusterSource around it.
+fn wrap_source(node: &mut Node, warnings: &mut Vec<Problem>) {
+    let Some(entries) = members(node, "spec") else {
+        return;
+    };
+    if entries.iter().any(|e| e.key == "clusterSource") {
+        return;
+    }
+    let bare = |e: &Entry| e.key == "kubeConfig" || e.key == "clusterProfileRef";
+    let inner: Vec<Entry> = entries.extract_if(.., |e| bare(e)).collect();
+    if let Some(first) = inner.first() {
+        let (key_at, path) = (first.key_at, format!("spec.{}", first.key));
+        entries.push(Entry {
+            key: "clusterSource".to_owned(),
+            key_at,
+            value: map(key_at, inner),
+        });
+        warnings.push(warning(key_at, path, "clusterSource"));
+    }
+}
+
+/// `spec.clusterSource` of v1beta2 in a document of v1beta1.
+fn lift_source(node: &mut Node, warnings: &mut Vec<Problem>) {
+    let Some(entries) = members(node, "spec") else {
+        return;
+    };
+    let Some(index) = entries.iter().position(|e| e.key == "clusterSource") else {
+        return;
+    };
+    if let Content::Map(inner) = &entries[index].value.content {
+        let inner = inner.clone();
+        let at = entries.remove(index).key_at;
+        entries.extend(inner);
+        warnings.push(warning(at, "spec.clusterSource".to_owned(), "kubeConfig"));
+    }
+}

@@ -1,0 +1,298 @@
+//! Reading people's YAML: documents of any kind, those of Kueue checked against the schema of their
+//! version, converted to v1beta2 and validated, with every problem at its line.
+//!
+//! What older versions and near misses say is understood and warned of. Must not know where the text
+//! comes from or where the objects go.
+
+mod alias;
+mod check;
+mod defaulting;
+mod suggest;
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::config::FeatureGates;
+use super::crds::{self, Crd};
+use super::field::FieldError;
+use super::yaml::{Node, Position, YamlError, documents};
+use super::{convert, v1beta2, validation};
+
+pub use defaulting::structural_defaults;
+
+/// Something wrong with a document, or worth knowing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where in the text.
+    pub at: Position,
+    /// The field, such as `spec.cohort`; empty for the document as a whole.
+    pub path: String,
+    /// What, for people.
+    pub message: String,
+    /// What to do about it, where that is clear.
+    pub remedy: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: ", self.at.line, self.at.column)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        self.remedy
+            .as_ref()
+            .map_or(Ok(()), |remedy| write!(f, " ({remedy})"))
+    }
+}
+
+impl From<YamlError> for Problem {
+    fn from(error: YamlError) -> Self {
+        Self {
+            at: error.at,
+            path: error.path,
+            message: error.message,
+            remedy: None,
+        }
+    }
+}
+
+/// An object out of a text.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// The object: of Kueue's kinds in v1beta2, with nothing that was not written; others as written.
+    pub value: Value,
+    /// The definition, where the kind is one of ours.
+    pub crd: Option<&'static Crd>,
+    /// What was read another way than it is written.
+    pub warnings: Vec<Problem>,
+    /// Fields that the kind does not have in the version the document says. They are still in `value`.
+    pub unknown: Vec<Problem>,
+    /// The document, for [`Object::locate`].
+    node: Node,
+}
+
+impl Object {
+    /// Where a field of the object stands in the text, or what is nearest to it; for errors a server
+    /// has about the object.
+    pub fn locate(&self, path: &str) -> Position {
+        alias::locate(&self.node, path)
+    }
+
+    /// Where the object begins.
+    pub fn at(&self) -> Position {
+        self.node.at
+    }
+
+    /// The object as a type.
+    ///
+    /// # Errors
+    /// The object is of another kind, or (for kinds that are not ours) not of its shape.
+    pub fn typed<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        T::deserialize(&self.value).map_err(|e| Problem {
+            at: self.node.at,
+            path: String::new(),
+            message: e.to_string(),
+            remedy: None,
+        })
+    }
+
+    fn text(&self, path: &str) -> &str {
+        self.value
+            .pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// `apiVersion` of the object as it is now.
+    pub fn api_version(&self) -> &str {
+        self.text("/apiVersion")
+    }
+
+    /// Kind of the object.
+    pub fn kind(&self) -> &str {
+        self.text("/kind")
+    }
+
+    /// Name of the object; empty where it has none.
+    pub fn name(&self) -> &str {
+        self.text("/metadata/name")
+    }
+
+    /// Namespace of the object; empty where it says none.
+    pub fn namespace(&self) -> &str {
+        self.text("/metadata/namespace")
+    }
+}
+
+/// Reads all objects of a text. Lists (`kind: List` and the like) count as their items.
+///
+/// # Errors
+/// Everything that is wrong with the text; then nothing of it should be used.
+pub fn objects(text: &str, gates: &FeatureGates) -> Result<Vec<Object>, Vec<Problem>> {
+    let roots = documents(text).map_err(|e| vec![e.into()])?;
+    let (mut objects, mut problems) = (Vec::new(), Vec::new());
+    for root in roots {
+        for node in items_of(root) {
+            match object(node, gates) {
+                Ok(object) => objects.push(object),
+                Err(of_object) => problems.extend(of_object),
+            }
+        }
+    }
+    if problems.is_empty() {
+        Ok(objects)
+    } else {
+        Err(problems)
+    }
+}
+
+/// The items of a list object, or the object itself.
+fn items_of(node: Node) -> Vec<Node> {
+    let list = node
+        .get("kind")
+        .and_then(Node::as_str)
+        .is_some_and(|k| k.ends_with("List"));
+    match node.get("items") {
+        Some(items) if list => items.items().to_vec(),
+        _ => vec![node],
+    }
+}
+
+/// Reads one document.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Problem>> {
+    let crd = identify(&node).map_err(|p| vec![p])?;
+    let Some(crd) = crd else {
+        let value = node.to_value();
+        return Ok(Object {
+            value,
+            crd,
+            warnings: Vec::new(),
+            unknown: Vec::new(),
+            node,
+        });
+    };
+    let mut warnings = alias::apply(&mut node, crd.kind);
+    let mut value = node.to_value();
+    let place = |path: &str| alias::locate(&node, path);
+    let problem = |path: String, message: String| Problem {
+        at: place(&path),
+        path,
+        message,
+        remedy: None,
+    };
+    // Versions that have no schema are brought into the nearest that has.
+    if crd.version(version_in(&value)).is_none() {
+        let of_version = convert::convert(&mut value, "v1beta1");
+        let of_version = of_version.map_err(|e| vec![problem(String::new(), e.to_string())])?;
+        warnings.extend(of_version.into_iter().map(|w| problem(w.path, w.text)));
+    }
+    let Some(schema) = crd.schema(version_in(&value)) else {
+        return Err(vec![problem(
+            String::new(),
+            "no schema for this version".to_owned(),
+        )]);
+    };
+    let found = check::check(&value, schema);
+    let unknown = found.unknown.into_iter().map(|u| Problem {
+        at: place(&u.path),
+        message: format!("unknown field \"{}\"", u.path),
+        remedy: u.suggestion.map(|s| format!("did you mean {s}?")),
+        path: u.path,
+    });
+    let unknown = unknown.collect();
+    if !found.errors.is_empty() {
+        let problem = |e: FieldError| Problem {
+            remedy: quotes(&e),
+            ..problem(e.path.to_string(), e.message())
+        };
+        return Err(found.errors.into_iter().map(problem).collect());
+    }
+    let storage = crd.storage().map_or(v1beta2::VERSION, |v| v.name);
+    let of_hub = convert::convert(&mut value, storage);
+    let of_hub = of_hub.map_err(|e| vec![problem(String::new(), e.to_string())])?;
+    warnings.extend(of_hub.into_iter().map(|w| problem(w.path, w.text)));
+    let mut defaulted = value.clone();
+    structural_defaults(&mut defaulted);
+    match validation::create(&defaulted, gates) {
+        Ok(errors) if errors.is_empty() => Ok(Object {
+            value,
+            crd: Some(crd),
+            warnings,
+            unknown,
+            node,
+        }),
+        Ok(errors) => Err(errors
+            .into_iter()
+            .map(|e| problem(e.path.to_string(), e.message()))
+            .collect()),
+        Err(e) => Err(vec![problem(String::new(), e.to_string())]),
+    }
+}
+
+/// What to do about a number or a yes where text is wanted.
+fn quotes(error: &FieldError) -> Option<String> {
+    let bare = ["\"boolean\"", "\"integer\"", "\"number\""];
+    let quotable = error.detail.contains("must be of type string:")
+        && error.bad.as_deref().is_some_and(|bad| bare.contains(&bad));
+    quotable.then(|| "put it in quotes to make it text".to_owned())
+}
+
+/// The version in the `apiVersion` of a value.
+fn version_in(value: &Value) -> &str {
+    version_of(value["apiVersion"].as_str().unwrap_or_default())
+}
+
+/// What a document is: one of our kinds, or of somebody else's.
+fn identify(node: &Node) -> Result<Option<&'static Crd>, Problem> {
+    let missing = |field: &str| Problem {
+        at: node.at,
+        path: field.to_owned(),
+        message: "Required value".to_owned(),
+        remedy: Some("every object needs apiVersion and kind".to_owned()),
+    };
+    let text = |field: &str| {
+        node.get(field)
+            .and_then(Node::as_str)
+            .filter(|t| !t.is_empty())
+    };
+    let api_version = text("apiVersion").ok_or_else(|| missing("apiVersion"))?;
+    let kind = text("kind").ok_or_else(|| missing("kind"))?;
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if let Some(crd) = crds::by_kind(group, kind) {
+        let version = version_of(api_version);
+        let alpha = group == v1beta2::GROUP && matches!(version, "v1alpha1" | "v1alpha2");
+        if alpha || crd.version(version).is_some() {
+            return Ok(Some(crd));
+        }
+        let served: Vec<&str> = crd.versions.iter().map(|v| v.name).collect();
+        return Err(Problem {
+            at: node.locate("apiVersion"),
+            path: "apiVersion".to_owned(),
+            message: format!("no matches for kind {kind:?} in version {api_version:?}"),
+            remedy: Some(format!("versions are {}", served.join(", "))),
+        });
+    }
+    if group == v1beta2::GROUP {
+        let kinds = crds::CRDS.iter().map(|c| c.kind);
+        return Err(Problem {
+            at: node.locate("kind"),
+            path: "kind".to_owned(),
+            message: format!("no matches for kind {kind:?} in version {api_version:?}"),
+            remedy: suggest::nearest(kind, kinds).map(|k| format!("did you mean {k}?")),
+        });
+    }
+    Ok(None)
+}
+
+fn version_of(api_version: &str) -> &str {
+    api_version.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! What scalars mean, what is refused and where, and typed reading.
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::*;
+
+fn one(text: &str) -> Node {
+    let mut all = documents(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+    assert_eq!(all.len(), 1, "{text}");
+    all.remove(0)
+}
+
+fn refused(text: &str) -> String {
+    documents(text).unwrap_err().to_string()
+}
+
+#[test]
+fn scalars_mean_what_they_mean_to_kubectl() {
+    for (text, value) in [
+        ("9", json!(9)),
+        ("-9", json!(-9)),
+        ("+9", json!(9)),
+        ("1_000", json!(1000)),
+        ("0777", json!(511)),
+        ("0o17", json!(15)),
+        ("0x1F", json!(31)),
+        ("0b101", json!(5)),
+        ("08", json!(8)),
+        ("1.5", json!(1.5)),
+        (".5", json!(0.5)),
+        ("1e3", json!(1000)),
+        ("1e30", json!(1e30)),
+        ("18446744073709551615", json!(18_446_744_073_709_551_615u64)),
+        ("yes", json!(true)),
+        ("Off", json!(false)),
+        ("truE", json!("truE")),
+        ("~", json!(null)),
+        ("36Gi", json!("36Gi")),
+        ("1000000000Gi", json!("1000000000Gi")),
+        ("2026-01-02", json!("2026-01-02")),
+        ("1.2.3", json!("1.2.3")),
+        ("--1", json!("--1")),
+        ("0x", json!("0x")),
+        ("-", json!([null])),
+        ("\"9\"", json!("9")),
+        ("'yes'", json!("yes")),
+        ("!!str 9", json!("9")),
+        ("team-a   # comment", json!("team-a")),
+        ("\"\\u00e9\"", json!("é")),
+    ] {
+        let node = one(&format!("x: {text}\n").replace("x: -\n", "x:\n- \n"));
+        assert_eq!(node.get("x").unwrap().to_value(), value, "{text}");
+    }
+    assert!(refused("x: .inf").contains("not a number JSON can hold"));
+    assert!(refused("x: 1e999").contains("too large a number"));
+    assert!(refused("x: !thing 1").contains("tag"));
+}
+
+#[test]
+fn several_documents_line_ends_and_marks() {
+    let text = "\u{feff}# a comment\r\na: 1\r\n---\r\n---\r\nb: 2\r\n...\r\n# the end\r\n";
+    let all = documents(text).unwrap();
+    assert_eq!(
+        all.iter().map(Node::to_value).collect::<Vec<_>>(),
+        [json!({"a": 1}), json!({"b": 2})]
+    );
+    assert_eq!(all[1].at, Position { line: 5, column: 1 });
+    assert_eq!(documents("").unwrap(), []);
+    assert_eq!(documents("# nothing\n---\n").unwrap(), []);
+}
+
+#[test]
+fn what_is_no_yaml_is_refused_with_its_place() {
+    // A comment of another language, as in notes found on the web.
+    let flavor = "spec:\n  tolerations:\n  // extra tolerations\n  - key: a\n";
+    let error = documents(flavor).unwrap_err();
+    assert!(error.at.line >= 3, "{error}");
+    // All indentation lost: the same key twice.
+    let lost = "metadata:\nname: a\nspec:\nname: b\n";
+    let error = documents(lost).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 4, column 1: key \"name\" is there already, at line 2"
+    );
+    assert!(refused("a: [1, 2\nb: 3").starts_with("line "));
+    assert!(refused("a:\n\t- b").starts_with("line 2"));
+    assert!(refused("? [a]\n: b").contains("a key must be text"));
+    assert!(refused("a: *nobody").starts_with("line 1"));
+}
+
+#[test]
+fn anchors_and_merges() {
+    let text =
+        "base: &b {cpu: 1, gpu: 2}\nmore: {<<: *b, gpu: 3}\nlist: [*b, {<<: [*b, {x: 1}]}]\n";
+    assert_eq!(
+        one(text).to_value(),
+        json!({
+            "base": {"cpu": 1, "gpu": 2}, "more": {"gpu": 3, "cpu": 1},
+            "list": [{"cpu": 1, "gpu": 2}, {"cpu": 1, "gpu": 2, "x": 1}],
+        })
+    );
+    assert!(refused("a: &x [*x]").contains("alias"));
+    assert!(refused("a: {<<: 3}").contains("only maps can be merged"));
+}
+
+#[test]
+fn limits_hold() {
+    let mut bomb = String::from("a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n");
+    for i in 1..9 {
+        let refs = vec![format!("*a{}", i - 1); 10].join(",");
+        bomb.push_str(&format!("a{i}: &a{i} [{refs}]\n"));
+    }
+    assert!(refused(&bomb).contains("aliases written out"));
+    let deep = format!("{}1{}", "[".repeat(150), "]".repeat(150));
+    assert!(refused(&deep).starts_with("line 1"));
+    assert!(refused(&"#".repeat(MAX_BYTES + 1)).contains("bytes"));
+}
+
+#[test]
+fn fields_are_located() {
+    let node = one("spec:\n  groups:\n  - name: a\n    usage:\n      cpu: 1\n  - name: b\n");
+    let at = |path: &str| (node.locate(path).line, node.locate(path).column);
+    assert_eq!(at("spec.groups[0].usage[cpu]"), (5, 7));
+    assert_eq!(at("spec.groups[b].name"), (6, 5));
+    assert_eq!(at("spec.groups.1"), (6, 5));
+    // Where there is nothing, the nearest that is there.
+    assert_eq!(at("spec.groups[0].usage[memory].x"), (4, 5));
+    assert_eq!(at("status.x"), (1, 1));
+    assert_eq!(at(""), (1, 1));
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+enum Size {
+    Small,
+    Large,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Thing {
+    name: String,
+    size: Option<Size>,
+    count: i32,
+    parts: Vec<Thing>,
+}
+
+#[test]
+fn types_are_read_and_unknown_fields_noted() {
+    let node =
+        one("name: a\nsize: Large\ncolour: red\nparts:\n- name: b\n  count: 2\n  colr: {x: 1}\n");
+    let (thing, unknown) = read::<Thing>(&node).unwrap();
+    assert_eq!((thing.name.as_str(), thing.size), ("a", Some(Size::Large)));
+    assert_eq!(thing.parts[0].count, 2);
+    let unknown: Vec<_> = unknown
+        .iter()
+        .map(|u| (u.path.as_str(), u.at.line, u.at.column))
+        .collect();
+    assert_eq!(unknown, [("colour", 3, 1), ("parts[0].colr", 7, 3)]);
+}
+
+#[test]
+fn wrong_types_are_refused_with_their_place() {
+    for (text, want) in [
+        (
+            "parts:\n- name: 3\n",
+            "line 2, column 9: parts[0].name: invalid type: integer `3`, expected a string",
+        ),
+        (
+            "count: many",
+            "line 1, column 8: count: invalid type: string \"many\", expected i32",
+        ),
+        (
+            "count: 3000000000",
+            "line 1, column 8: count: invalid value: integer `3000000000`, expected i32",
+        ),
+        (
+            "size: Huge",
+            "line 1, column 7: size: unknown variant `Huge`, expected `Small` or `Large`",
+        ),
+        (
+            "parts: []\nsize: [Small]",
+            "line 2, column 7: size: invalid type: sequence, expected enum Size",
+        ),
+        (
+            "parts: [[a]]",
+            "line 1, column 9: parts[0]: invalid type: sequence, expected struct Thing",
+        ),
+    ] {
+        assert_eq!(read::<Thing>(&one(text)).unwrap_err().to_string(), want);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC{0,60}|[-a:{}\\[\\]&*!#|>'\"\n \t,?%@`~0-9.]{0,80}") {
+        if let Ok(all) = documents(&text) {
+            for node in all {
+                let _ = (node.to_value(), node.locate(&text), read::<Thing>(&node));
+            }
+        }
+    }
+
+    #[test]
+    fn json_is_read_as_it_is(value in json_values()) {
+        let node = documents(&value.to_string()).unwrap();
+        let read: Vec<_> = node.iter().map(Node::to_value).collect();
+        let want = if value.is_null() { vec![] } else { vec![value] };
+        prop_assert_eq!(read, want);
+    }
+}
+
+fn json_values() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(|b| json!(b)),
+        any::<i64>().prop_map(|n| json!(n)),
+        "[a-zA-Z0-9 .:#-]{0,12}".prop_map(|s| json!(s)),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(serde_json::Value::Array),
+            prop::collection::btree_map("[a-z]{1,6}", inner, 0..5).prop_map(|m| json!(m)),
+        ]
+    })
+}
