@@ -15,6 +15,7 @@ pub mod kind;
 pub mod kinds;
 pub mod managed;
 mod metrics;
+pub mod openapi;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;

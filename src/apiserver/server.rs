@@ -10,6 +10,7 @@ use super::http::identity::Identity;
 use super::http::service::InProcess;
 use super::kinds;
 use super::metrics::Metrics;
+use super::openapi::Documents;
 use super::registry::Registry;
 use super::store::{Limits, Store};
 use crate::clock::Clock;
@@ -30,6 +31,7 @@ pub(super) struct Core {
     pub(super) sockets: Sockets,
     pub(super) identity: Identity,
     pub(super) metrics: Metrics,
+    pub(super) openapi: Documents,
 }
 
 /// What is plugged in from outside; may change while the server runs.
@@ -98,6 +100,7 @@ impl Builder {
         let core = Core {
             identity: Identity::generate(),
             metrics: Metrics::default(),
+            openapi: Documents::default(),
             clock: self.clock,
             entropy: self.entropy,
             store,

@@ -18,6 +18,7 @@ mod list;
 pub(super) mod meta;
 mod namespace;
 mod nonresource;
+mod openapi;
 mod options;
 mod owners;
 mod patch;

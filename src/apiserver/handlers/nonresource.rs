@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reply::Reply;
-use super::{Incoming, discovery};
+use super::{Incoming, discovery, openapi};
 use crate::apiserver::http::jwt::ISSUER;
 use crate::apiserver::registry::api_version;
 use crate::apiserver::server::Core;
@@ -35,6 +35,7 @@ pub(super) fn answer(
         [probe @ ("healthz" | "livez" | "readyz"), rest @ ..] => Ok(health(incoming, probe, rest)),
         ["metrics"] => Ok(Reply::text(200, core.metrics.text())),
         [".well-known", "openid-configuration"] => Ok(Reply::json(&openid())),
+        ["openapi", rest @ ..] => openapi::answer(core, incoming, rest),
         ["openid", "v1", "jwks"] => Ok(Reply::json(&core.identity.tokens().key_set())),
         _ => Ok(Reply::page_not_found()),
     }

@@ -109,15 +109,25 @@ impl Reply {
         self
     }
 
+    /// The same answer with one more header.
+    pub(super) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
     /// The answer as HTTP.
     pub(super) fn into_response(self) -> Response<Body> {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or_default();
         let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         for (name, value) in self.headers {
             headers.append(name, value);
         }
+        headers
+            .entry(CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-cache, private"));
         response
     }
 }

@@ -1,0 +1,119 @@
+//! `/openapi`: the documents clients learn the API from, over the kinds served now.
+
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION};
+
+use super::Incoming;
+use super::reply::Reply;
+use crate::apiserver::kind::Kind;
+use crate::apiserver::openapi::{CustomSchema, Source};
+use crate::apiserver::registry::Table;
+use crate::apiserver::request::Query;
+use crate::apiserver::server::Core;
+use crate::apiserver::status::ApiError;
+
+/// Answers a path below `/openapi`.
+pub(super) fn answer(core: &Core, incoming: &Incoming, path: &[&str]) -> Result<Reply, ApiError> {
+    let table = core.registry.table();
+    let source = Served(&table);
+    match path {
+        ["v2"] => Ok(whole(core, incoming, &source)),
+        ["v3"] | ["v3", ""] => {
+            let index = core.openapi.index(&source).to_string();
+            Ok(Reply::text(200, index))
+        }
+        ["v3", path @ ..] => Ok(one(core, incoming, &source, &path.join("/"))),
+        _ => Ok(Reply::page_not_found()),
+    }
+}
+
+/// Whether a client takes JSON.
+fn takes_json(incoming: &Incoming) -> bool {
+    let mut accepted = incoming.head.headers.get_all(ACCEPT).iter().peekable();
+    let json = |media: &str| {
+        let media = media.split(';').next().unwrap_or_default().trim();
+        matches!(media, "" | "*/*" | "application/*" | "application/json")
+    };
+    accepted.peek().is_none()
+        || accepted.any(|value| value.to_str().is_ok_and(|value| value.split(',').any(json)))
+}
+
+/// The document of version 2, which knows no hash in its address.
+fn whole(core: &Core, incoming: &Incoming, source: &dyn Source) -> Reply {
+    if !takes_json(incoming) {
+        return Reply::empty(406);
+    }
+    let (bytes, hash) = core.openapi.swagger(source);
+    unchanged(incoming, &hash)
+        .unwrap_or_else(|| Reply::new(200, "application/json", bytes.into()))
+        .with_header(ETAG, &format!("\"{hash}\""))
+}
+
+/// One document of version 3. With its hash in the address it may be kept for good.
+fn one(core: &Core, incoming: &Incoming, source: &dyn Source, path: &str) -> Reply {
+    let Some((bytes, hash)) = core.openapi.document(source, path) else {
+        return Reply::page_not_found();
+    };
+    if !takes_json(incoming) {
+        return Reply::empty(406);
+    }
+    let query = Query::parse(incoming.head.uri.query().unwrap_or_default());
+    let etag = format!("\"{hash}\"");
+    match query.text("hash") {
+        "" => {}
+        asked if asked == hash => {
+            return unchanged(incoming, &hash)
+                .unwrap_or_else(|| Reply::new(200, "application/json", bytes.into()))
+                .with_header(ETAG, &etag)
+                .with_header(CACHE_CONTROL, "public, immutable")
+                .with_header(EXPIRES, "Fri, 31 Dec 2100 23:59:59 GMT");
+        }
+        _ => {
+            let place = format!("/openapi/v3/{path}?hash={hash}");
+            return Reply::empty(301).with_header(LOCATION, &place);
+        }
+    }
+    unchanged(incoming, &hash)
+        .unwrap_or_else(|| Reply::new(200, "application/json", bytes.into()))
+        .with_header(ETAG, &etag)
+}
+
+/// The short answer to a client that already has the document.
+fn unchanged(incoming: &Incoming, hash: &str) -> Option<Reply> {
+    let known = incoming.head.headers.get(IF_NONE_MATCH)?.to_str().ok()?;
+    let same = |etag: &str| etag.trim().trim_start_matches("W/").trim_matches('"') == hash;
+    known.split(',').any(same).then(|| Reply::empty(304))
+}
+
+/// The kinds served now.
+struct Served<'a>(&'a Table);
+
+impl Source for Served<'_> {
+    fn kinds(&self, group: &str, version: &str) -> Vec<Kind> {
+        let version = self.0.group(group).and_then(|g| g.version(version));
+        version
+            .into_iter()
+            .flat_map(|v| &v.resources)
+            .map(|served| served.kind.clone())
+            .collect()
+    }
+
+    fn group_versions(&self) -> Vec<(String, String)> {
+        let groups = self.0.groups().iter();
+        groups
+            .flat_map(|g| {
+                g.versions
+                    .iter()
+                    .map(|v| (g.name.to_string(), v.name.to_string()))
+            })
+            .collect()
+    }
+
+    fn custom(&self, _kind: &Kind) -> Option<CustomSchema> {
+        None
+    }
+
+    fn state(&self, group: &str, version: &str) -> String {
+        let kinds = self.kinds(group, version);
+        kinds.iter().map(|k| format!("{},", k.plural)).collect()
+    }
+}

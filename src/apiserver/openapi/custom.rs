@@ -1,0 +1,150 @@
+//! Definitions of custom resources, from the schemas of their definitions.
+
+use serde_json::{Map, Value, json};
+
+use super::REF;
+use crate::apiserver::kind::Kind;
+use crate::apiserver::kinds::value::{Fill, Look};
+
+/// What a version of a custom resource definition says of its objects.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CustomSchema {
+    /// `openAPIV3Schema` as it was written; null where there is none.
+    pub schema: Value,
+    /// `selectableFields` as they were written.
+    pub selectable_fields: Vec<Value>,
+}
+
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+pub(super) const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+
+pub(super) fn api_version() -> Value {
+    json!({
+        "description": "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+        "type": "string",
+    })
+}
+
+pub(super) fn kind() -> Value {
+    json!({
+        "description": "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+        "type": "string",
+    })
+}
+
+fn metadata() -> Value {
+    json!({
+        "allOf": [{"$ref": format!("{REF}{OBJECT_META}")}],
+        "description": "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+    })
+}
+
+/// Adds the definitions of a kind and its list.
+pub(super) fn add(schemas: &mut Map<String, Value>, served: &Kind, custom: &CustomSchema) {
+    let (group, version) = (&*served.group, &*served.version);
+    let name = super::definition_name(served, &served.kind);
+    let gvk = |kind: &str| json!([{"group": group, "kind": kind, "version": version}]);
+    let mut schema = match &custom.schema {
+        Value::Object(_) => custom.schema.clone(),
+        _ => json!({"type": "object"}),
+    };
+    embedded_objects(&mut schema);
+    let free = schema.flag("/x-kubernetes-preserve-unknown-fields")
+        && schema.entries("/properties").next().is_none();
+    if !free {
+        object_fields(&mut schema);
+    }
+    schema["x-kubernetes-group-version-kind"] = gvk(&served.kind);
+    if !custom.selectable_fields.is_empty() {
+        let field = |f: &Value| json!({"fieldPath": f.text("/jsonPath").trim_start_matches('.')});
+        let fields: Vec<Value> = custom.selectable_fields.iter().map(field).collect();
+        schema["x-kubernetes-selectable-fields"] = fields.into();
+    }
+    let mut list = super::builtin::list_of(&name, &served.list_kind, &served.plural);
+    list["properties"]["items"]["items"] = json!({"$ref": format!("{REF}{name}")});
+    list["properties"]["items"]["description"] =
+        format!("List of {}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md", served.plural).into();
+    list["description"] = format!("{} is a list of {}", served.list_kind, served.kind).into();
+    list["x-kubernetes-group-version-kind"] = gvk(&served.list_kind);
+    schemas.insert(super::definition_name(served, &served.list_kind), list);
+    schemas.insert(name, schema);
+}
+
+/// Every object has these fields, whatever its schema says of them.
+fn object_fields(schema: &mut Value) {
+    let properties = schema.child("properties");
+    properties.put("apiVersion", Some(api_version()));
+    properties.put("kind", Some(kind()));
+    properties.put("metadata", Some(metadata()));
+}
+
+/// Whole objects inside an object have them too.
+fn embedded_objects(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for key in ["properties", "items", "additionalProperties"] {
+                match (key, map.get_mut(key)) {
+                    ("properties", Some(Value::Object(properties))) => {
+                        properties.values_mut().for_each(embedded_part);
+                    }
+                    (_, Some(part)) => embedded_part(part),
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(embedded_part),
+        _ => {}
+    }
+}
+
+fn embedded_part(schema: &mut Value) {
+    embedded_objects(schema);
+    if !schema.flag("/x-kubernetes-embedded-resource") {
+        return;
+    }
+    object_fields(schema);
+    let mut required = schema.list("/required").to_vec();
+    for field in ["kind", "apiVersion"] {
+        if !required.iter().any(|r| r == field) {
+            required.push(field.into());
+        }
+    }
+    schema.put("required", Some(required.into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::kinds;
+
+    #[test]
+    fn a_custom_resource() {
+        let mut widget = kinds::builtin().into_iter().next().expect("a kind");
+        widget.group = "g.example.dev".into();
+        widget.version = "v1".into();
+        widget.kind = "Widget".into();
+        widget.list_kind = "WidgetList".into();
+        let custom = CustomSchema {
+            schema: json!({"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object", "properties": {
+                "tmpl": {"type": "object", "x-kubernetes-embedded-resource": true}}}}}),
+            selectable_fields: vec![json!({"jsonPath": ".spec.color"})],
+        };
+        let mut schemas = Map::new();
+        add(&mut schemas, &widget, &custom);
+        let schema = &schemas["dev.example.g.v1.Widget"];
+        assert_eq!(schema["required"], json!(["spec"]));
+        assert_eq!(
+            schema["properties"]["spec"]["properties"]["tmpl"]["required"],
+            json!(["kind", "apiVersion"])
+        );
+        assert_eq!(
+            schema["x-kubernetes-selectable-fields"],
+            json!([{"fieldPath": "spec.color"}])
+        );
+        assert_eq!(
+            schema["properties"]["metadata"]["allOf"][0]["$ref"],
+            format!("{REF}{OBJECT_META}")
+        );
+        assert!(schemas.contains_key("dev.example.g.v1.WidgetList"));
+    }
+}

@@ -1,0 +1,335 @@
+//! The OpenAPI documents clients learn the API from: one of version 3 for each group and version, and
+//! one of version 2 for all.
+//!
+//! Names, types and descriptions come from k8s-openapi, what Kubernetes adds to them from the tables
+//! in `schema`; custom resources bring their own schema. Documents are built when first asked for.
+//! Must not know storage or HTTP.
+
+mod builtin;
+mod custom;
+mod field;
+mod operation;
+mod paths;
+mod swagger;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use super::kind::Kind;
+
+pub use custom::CustomSchema;
+
+const REF: &str = "#/components/schemas/";
+
+/// What the documents are about.
+pub trait Source {
+    /// The kinds served under a group and version, in the order of discovery.
+    fn kinds(&self, group: &str, version: &str) -> Vec<Kind>;
+
+    /// Every served group and version.
+    fn group_versions(&self) -> Vec<(String, String)>;
+
+    /// The schema of a custom resource's version; `None` for built-in kinds.
+    fn custom(&self, kind: &Kind) -> Option<CustomSchema>;
+
+    /// A text that changes whenever the kinds of a group and version do.
+    fn state(&self, group: &str, version: &str) -> String;
+}
+
+/// The documents, each kept until what it describes changes.
+#[derive(Default)]
+pub struct Documents {
+    cache: Mutex<BTreeMap<String, (String, Bytes)>>,
+}
+
+/// The path of a document below `/openapi/v3`.
+fn path_of(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("api/{version}")
+    } else {
+        format!("apis/{group}/{version}")
+    }
+}
+
+impl Documents {
+    /// The list of documents with a hash of each, as `/openapi/v3` answers.
+    pub fn index(&self, source: &dyn Source) -> Value {
+        let mut paths = Map::new();
+        let mut add = |path: &str, state: &str| {
+            let url = format!("/openapi/v3/{path}?hash={}", hash(path, state));
+            paths.insert(path.into(), json!({"serverRelativeURL": url}));
+        };
+        for path in [
+            ".well-known/openid-configuration",
+            "api",
+            "apis",
+            "openid/v1/jwks",
+            "version",
+        ] {
+            add(path, "");
+        }
+        for (group, version) in source.group_versions() {
+            add(&path_of(&group, &version), &source.state(&group, &version));
+            if !group.is_empty() {
+                add(&format!("apis/{group}"), "");
+            }
+        }
+        json!({"paths": paths})
+    }
+
+    /// The document at a path below `/openapi/v3`, and the hash that names its state; `None` where
+    /// there is none.
+    pub fn document(&self, source: &dyn Source, path: &str) -> Option<(Bytes, String)> {
+        let parts: Vec<&str> = path.split('/').collect();
+        let (group, version) = match parts.as_slice() {
+            ["api", version] => ("", *version),
+            ["apis", group, version] => (*group, *version),
+            ["api" | "apis" | "version"] | ["openid", "v1", "jwks"] => ("", ""),
+            [".well-known", "openid-configuration"] => ("", ""),
+            ["apis", group] if source.group_versions().iter().any(|(g, _)| g == group) => ("", ""),
+            _ => return None,
+        };
+        if version.is_empty() {
+            let bytes = Bytes::from(whole(Map::new(), Map::new()).to_string());
+            return Some((bytes, hash(path, "")));
+        }
+        let kinds = source.kinds(group, version);
+        if kinds.is_empty() {
+            return None;
+        }
+        let state = hash(path, &source.state(group, version));
+        if let Some((known, bytes)) = self.cache.lock().get(path)
+            && *known == state
+        {
+            return Some((bytes.clone(), state));
+        }
+        let bytes = Bytes::from(group_version(source, group, version, &kinds).to_string());
+        self.cache
+            .lock()
+            .insert(path.into(), (state.clone(), bytes.clone()));
+        Some((bytes, state))
+    }
+
+    /// The one document of version 2.
+    pub fn swagger(&self, source: &dyn Source) -> (Bytes, String) {
+        let versions = source.group_versions();
+        let states = versions.iter().map(|(g, v)| source.state(g, v));
+        let state = hash("v2", &states.collect::<Vec<_>>().join(","));
+        if let Some((known, bytes)) = self.cache.lock().get("v2")
+            && *known == state
+        {
+            return (bytes.clone(), state);
+        }
+        let mut whole = swagger::empty();
+        for (group, version) in &versions {
+            let kinds = source.kinds(group, version);
+            swagger::add(&mut whole, group_version(source, group, version, &kinds));
+        }
+        let bytes = Bytes::from(whole.to_string());
+        self.cache
+            .lock()
+            .insert("v2".into(), (state.clone(), bytes.clone()));
+        (bytes, state)
+    }
+}
+
+fn hash(path: &str, state: &str) -> String {
+    use sha2::Digest;
+    let sum = sha2::Sha256::digest(format!("{}/{path}/{state}", env!("CARGO_PKG_VERSION")));
+    sum.iter().map(|b| format!("{b:02X}")).collect()
+}
+
+fn group_version(source: &dyn Source, group: &str, version: &str, kinds: &[Kind]) -> Value {
+    let mut schemas = builtin::definitions(group, version);
+    let custom: Vec<(&Kind, CustomSchema)> = kinds
+        .iter()
+        .filter_map(|kind| Some((kind, source.custom(kind)?)))
+        .collect();
+    if !custom.is_empty() {
+        schemas.extend(builtin::definitions("meta.k8s.io", "v1"));
+    }
+    for (kind, schema) in custom {
+        custom::add(&mut schemas, kind, &schema);
+    }
+    let paths = paths::of(group, version, kinds);
+    whole(paths, schemas)
+}
+
+fn whole(paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
+    let bearer = json!({"type": "apiKey", "in": "header", "name": "authorization",
+        "description": "Bearer Token authentication"});
+    json!({
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.36.2"},
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": {"BearerToken": bearer}},
+    })
+}
+
+/// The definition name of a kind.
+fn definition_name(kind: &Kind, name: &str) -> String {
+    let (group, version) = (&*kind.group, &*kind.version);
+    match group {
+        "" => format!("io.k8s.api.core.{version}.{name}"),
+        "apiextensions.k8s.io" => {
+            format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{name}")
+        }
+        "apiregistration.k8s.io" => {
+            format!("io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}.{name}")
+        }
+        _ if is_builtin(group) => {
+            let short = group.split('.').next().unwrap_or_default();
+            format!("io.k8s.api.{short}.{version}.{name}")
+        }
+        _ => {
+            let reversed: Vec<&str> = group.split('.').rev().collect();
+            format!("{}.{version}.{name}", reversed.join("."))
+        }
+    }
+}
+
+/// Whether a group is one of Kubernetes itself.
+fn is_builtin(group: &str) -> bool {
+    !builtin::roots(group, "v1").is_empty() || !builtin::roots(group, "v2").is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::kinds;
+
+    struct Builtins;
+
+    impl Source for Builtins {
+        fn kinds(&self, group: &str, version: &str) -> Vec<Kind> {
+            let mut all = kinds::builtin();
+            all.retain(|k| &*k.group == group && &*k.version == version);
+            all
+        }
+
+        fn group_versions(&self) -> Vec<(String, String)> {
+            let mut seen = Vec::new();
+            for kind in kinds::builtin() {
+                let pair = (kind.group.to_string(), kind.version.to_string());
+                if !seen.contains(&pair) {
+                    seen.push(pair);
+                }
+            }
+            seen
+        }
+
+        fn custom(&self, _: &Kind) -> Option<CustomSchema> {
+            None
+        }
+
+        fn state(&self, _: &str, _: &str) -> String {
+            String::new()
+        }
+    }
+
+    fn document(path: &str) -> Value {
+        let documents = Documents::default();
+        let (bytes, _) = documents.document(&Builtins, path).expect("a document");
+        serde_json::from_slice(&bytes).expect("JSON")
+    }
+
+    /// Every `$ref` of a value.
+    fn refs(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                if let Some(Value::String(target)) = map.get("$ref") {
+                    found.push(target.clone());
+                }
+                map.values().for_each(|v| refs(v, found));
+            }
+            Value::Array(items) => items.iter().for_each(|v| refs(v, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_group_version_has_a_document_whose_references_lead_somewhere() {
+        let documents = Documents::default();
+        let index = documents.index(&Builtins);
+        for (group, version) in Builtins.group_versions() {
+            let path = path_of(&group, &version);
+            assert!(index["paths"].get(&path).is_some(), "{path}");
+            let doc = document(&path);
+            let mut found = Vec::new();
+            refs(&doc, &mut found);
+            assert!(!found.is_empty(), "{path}");
+            for target in found {
+                let name = target.strip_prefix(REF).expect("a reference to a schema");
+                assert!(
+                    doc["components"]["schemas"].get(name).is_some(),
+                    "{path}: {name}"
+                );
+            }
+        }
+        assert!(documents.document(&Builtins, "apis/nope/v1").is_none());
+    }
+
+    #[test]
+    fn a_job_spec_as_kubernetes_describes_it() {
+        let doc = document("apis/batch/v1");
+        let spec = &doc["components"]["schemas"]["io.k8s.api.batch.v1.JobSpec"];
+        assert_eq!(spec["required"], json!(["template"]));
+        assert_eq!(
+            spec["properties"]["completionMode"]["enum"],
+            json!(["Indexed", "NonIndexed"])
+        );
+        assert_eq!(spec["properties"]["backoffLimit"]["format"], "int32");
+        let template = &spec["properties"]["template"];
+        assert_eq!(template["default"], json!({}));
+        assert_eq!(
+            template["allOf"][0]["$ref"],
+            format!("{REF}io.k8s.api.core.v1.PodTemplateSpec")
+        );
+        let pod = &doc["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"];
+        let containers = &pod["containers"];
+        assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
+        assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
+        assert_eq!(pod["nodeSelector"]["x-kubernetes-map-type"], "atomic");
+        let job = &doc["components"]["schemas"]["io.k8s.api.batch.v1.Job"];
+        let gvk = json!([{"group": "batch", "kind": "Job", "version": "v1"}]);
+        assert_eq!(job["x-kubernetes-group-version-kind"], gvk);
+        assert!(
+            doc["components"]["schemas"]
+                .get("io.k8s.api.batch.v1.JobList")
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn clients_find_the_parameters_of_a_patch() {
+        let doc = document("api/v1");
+        let patch = &doc["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"];
+        assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], "Pod");
+        let parameters = patch["parameters"].as_array().expect("parameters");
+        assert!(parameters.iter().any(|p| p["name"] == "fieldValidation"));
+    }
+
+    #[test]
+    fn version_two_of_all() {
+        let (bytes, _) = Documents::default().swagger(&Builtins);
+        let doc: Value = serde_json::from_slice(&bytes).expect("JSON");
+        assert_eq!(doc["swagger"], "2.0");
+        let map = &doc["definitions"]["io.k8s.api.core.v1.ConfigMap"];
+        assert_eq!(
+            map["properties"]["data"]["additionalProperties"],
+            json!({"type": "string"})
+        );
+        let metadata = &map["properties"]["metadata"];
+        assert_eq!(
+            metadata["$ref"],
+            "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+        );
+        assert!(metadata.get("default").is_none() && metadata.get("allOf").is_none());
+        let strategy =
+            &doc["definitions"]["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["strategy"];
+        assert_eq!(strategy["x-kubernetes-patch-strategy"], "retainKeys");
+    }
+}

@@ -1,0 +1,391 @@
+//! One operation on a path: parameters, body, answers.
+
+use serde_json::{Map, Value, json};
+
+use super::REF;
+
+/// Query parameters: name, type, what it does.
+type Parameter = (&'static str, &'static str, &'static str);
+
+const LIST: &[Parameter] = &[
+    (
+        "allowWatchBookmarks",
+        "boolean",
+        "Whether a watch may carry bookmarks, events that only tell how far it got.",
+    ),
+    (
+        "continue",
+        "string",
+        "The token of the previous page of a list.",
+    ),
+    (
+        "fieldSelector",
+        "string",
+        "Only objects whose fields have these values.",
+    ),
+    (
+        "labelSelector",
+        "string",
+        "Only objects whose labels match.",
+    ),
+    ("limit", "integer", "The most objects of one page."),
+    (
+        "resourceVersion",
+        "string",
+        "The state of the collection to read, or to watch from.",
+    ),
+    (
+        "resourceVersionMatch",
+        "string",
+        "How exactly resourceVersion is meant: Exact or NotOlderThan.",
+    ),
+    (
+        "sendInitialEvents",
+        "boolean",
+        "Whether a watch starts with the objects there are.",
+    ),
+    (
+        "shardSelector",
+        "string",
+        "Only objects of one shard of the collection.",
+    ),
+    ("timeoutSeconds", "integer", "How long the call may last."),
+    (
+        "watch",
+        "boolean",
+        "Whether to stream changes instead of listing.",
+    ),
+];
+const DRY_RUN: Parameter = (
+    "dryRun",
+    "string",
+    "`All` goes through everything but the storing.",
+);
+const MANAGER: Parameter = (
+    "fieldManager",
+    "string",
+    "Who the changed fields are recorded for.",
+);
+const VALIDATION: Parameter = (
+    "fieldValidation",
+    "string",
+    "What to do about unknown and duplicate fields: Ignore, Warn or Strict.",
+);
+const FORCE: Parameter = (
+    "force",
+    "boolean",
+    "Takes over fields that others own; only for apply patches.",
+);
+const PRETTY: Parameter = ("pretty", "string", "Whether to indent the answer.");
+const DELETE: &[Parameter] = &[
+    DRY_RUN,
+    (
+        "gracePeriodSeconds",
+        "integer",
+        "How long the object may take to end; 0 is at once.",
+    ),
+    (
+        "ignoreStoreReadErrorWithClusterBreakingPotential",
+        "boolean",
+        "Deletes objects that cannot be read any more.",
+    ),
+    (
+        "orphanDependents",
+        "boolean",
+        "Deprecated: use propagationPolicy.",
+    ),
+    (
+        "propagationPolicy",
+        "string",
+        "What becomes of dependents: Orphan, Background or Foreground.",
+    ),
+];
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Get,
+    List,
+    Watch,
+    WatchList,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+    Connect,
+}
+
+impl Action {
+    /// The HTTP method, as a path lists it.
+    pub(super) fn method(self) -> &'static str {
+        match self {
+            Self::Get | Self::List | Self::Watch | Self::WatchList | Self::Connect => "get",
+            Self::Create => "post",
+            Self::Update => "put",
+            Self::Patch => "patch",
+            Self::Delete | Self::DeleteCollection => "delete",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::WatchList => "watchlist",
+            Self::Create => "post",
+            Self::Update => "put",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Connect => "connect",
+        }
+    }
+
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Get => "read",
+            Self::List => "list",
+            Self::Watch | Self::WatchList => "watch",
+            Self::Create => "create",
+            Self::Update => "replace",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "delete collection of",
+            Self::Connect => "connect requests to",
+        }
+    }
+
+    fn parameters(self) -> Vec<Parameter> {
+        match self {
+            Self::Get | Self::Connect => vec![],
+            Self::List | Self::Watch | Self::WatchList => LIST.to_vec(),
+            Self::Create | Self::Update => vec![DRY_RUN, MANAGER, VALIDATION],
+            Self::Patch => vec![DRY_RUN, MANAGER, VALIDATION, FORCE],
+            Self::Delete => DELETE.to_vec(),
+            Self::DeleteCollection => {
+                let reading = LIST
+                    .iter()
+                    .filter(|p| !matches!(p.0, "watch" | "allowWatchBookmarks"));
+                let mut all: Vec<Parameter> = DELETE.iter().chain(reading).copied().collect();
+                all.sort_by_key(|p| p.0);
+                all
+            }
+        }
+    }
+}
+
+/// Whom an operation speaks of.
+pub(super) struct Subject<'a> {
+    /// Group and version as one word, such as `AppsV1`.
+    pub(super) api: &'a str,
+    /// `core_v1`, `apps_v1`.
+    pub(super) tag: &'a str,
+    /// Group, version, kind of the objects spoken.
+    pub(super) gvk: (&'a str, &'a str, &'a str),
+    /// Kind of the resource itself, for the operation's id.
+    pub(super) resource_kind: &'a str,
+    /// Definition of the objects spoken.
+    pub(super) definition: &'a str,
+    /// Definition of their list.
+    pub(super) list: &'a str,
+    /// `Status`, `Scale` and the like; empty for the resource itself.
+    pub(super) suffix: &'a str,
+    /// Whether the path is within a namespace.
+    pub(super) namespaced: bool,
+    /// Whether the path is of all namespaces.
+    pub(super) all_namespaces: bool,
+}
+
+/// The operation as the document shows it.
+pub(super) fn operation(action: Action, subject: &Subject<'_>) -> Value {
+    let (group, version, kind) = subject.gvk;
+    let mut parameters: Vec<Value> = action.parameters().iter().map(query).collect();
+    parameters.sort_by_key(|p| p["name"].to_string());
+    let mut out = json!({
+        "description": description(action, subject),
+        "operationId": id(action, subject),
+        "tags": [subject.tag],
+        "responses": responses(action, subject),
+        "x-kubernetes-action": action.name(),
+        "x-kubernetes-group-version-kind": {"group": group, "kind": kind, "version": version},
+    });
+    if !parameters.is_empty() {
+        out["parameters"] = parameters.into();
+    }
+    if let Some(body) = body(action, subject) {
+        out["requestBody"] = body;
+    }
+    out
+}
+
+fn query((name, kind, description): &Parameter) -> Value {
+    json!({
+        "name": name,
+        "in": "query",
+        "description": description,
+        "schema": {"type": kind, "uniqueItems": true},
+    })
+}
+
+/// A parameter of the path itself.
+pub(super) fn path_parameter(name: &str, description: &str) -> Value {
+    json!({
+        "name": name,
+        "in": "path",
+        "required": true,
+        "description": description,
+        "schema": {"type": "string", "uniqueItems": true},
+    })
+}
+
+/// The `pretty` parameter every path has.
+pub(super) fn pretty() -> Value {
+    query(&PRETTY)
+}
+
+fn description(action: Action, subject: &Subject<'_>) -> String {
+    let kind = subject.resource_kind;
+    match action {
+        Action::List => format!("list or watch objects of kind {kind}"),
+        Action::Watch => format!(
+            "watch changes to an object of kind {kind}. deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the 'fieldSelector' parameter."
+        ),
+        Action::WatchList => format!(
+            "watch individual changes to a list of {kind}. deprecated: use the 'watch' parameter with a list operation instead."
+        ),
+        Action::Create => format!("create {}", article(kind)),
+        Action::Delete => format!("delete {}", article(kind)),
+        Action::DeleteCollection => format!("delete collection of {kind}"),
+        Action::Connect => format!(
+            "connect GET requests to {} of {kind}",
+            subject.suffix.to_lowercase()
+        ),
+        Action::Get | Action::Update | Action::Patch => {
+            let what = match action {
+                Action::Patch => "partially update",
+                other => other.verb(),
+            };
+            match subject.suffix {
+                "" => format!("{what} the specified {kind}"),
+                suffix => format!("{what} {} of the specified {kind}", suffix.to_lowercase()),
+            }
+        }
+    }
+}
+
+fn article(kind: &str) -> String {
+    let vowel = kind.starts_with(['A', 'E', 'I', 'O', 'U']);
+    format!("{} {kind}", if vowel { "an" } else { "a" })
+}
+
+fn id(action: Action, subject: &Subject<'_>) -> String {
+    let scope = if subject.namespaced { "Namespaced" } else { "" };
+    let verb = match action {
+        Action::Get => "read",
+        Action::List => "list",
+        Action::Watch | Action::WatchList => "watch",
+        Action::Create => "create",
+        Action::Update => "replace",
+        Action::Patch => "patch",
+        Action::Delete => "delete",
+        Action::DeleteCollection => "deleteCollection",
+        Action::Connect => "connectGet",
+    };
+    let verb = if action == Action::DeleteCollection {
+        format!("delete{}Collection{scope}", subject.api)
+    } else {
+        format!("{verb}{}{scope}", subject.api)
+    };
+    let list = if action == Action::WatchList {
+        "List"
+    } else {
+        ""
+    };
+    let all = if subject.all_namespaces {
+        "ForAllNamespaces"
+    } else {
+        ""
+    };
+    format!(
+        "{verb}{}{}{list}{all}",
+        subject.resource_kind, subject.suffix
+    )
+}
+
+const MEDIA: [&str; 3] = [
+    "application/json",
+    "application/vnd.kubernetes.protobuf",
+    "application/yaml",
+];
+const STREAMS: [&str; 2] = [
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
+
+fn content(media: &[&str], definition: &str) -> Map<String, Value> {
+    let schema = json!({"schema": {"$ref": format!("{REF}{definition}")}});
+    media
+        .iter()
+        .map(|m| ((*m).to_string(), schema.clone()))
+        .collect()
+}
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+fn responses(action: Action, subject: &Subject<'_>) -> Value {
+    let own = subject.definition;
+    let (definition, streamed) = match action {
+        Action::List => (subject.list.to_string(), true),
+        Action::Watch | Action::WatchList => (format!("{META}.WatchEvent"), true),
+        Action::Delete | Action::DeleteCollection => (format!("{META}.Status"), false),
+        _ => (own.to_string(), false),
+    };
+    let mut answer = content(&MEDIA, &definition);
+    if streamed {
+        answer.extend(content(&STREAMS, &definition));
+    }
+    if action == Action::Connect {
+        let text = json!({"schema": {"type": "string"}});
+        answer = Map::from_iter([("*/*".to_string(), text)]);
+    }
+    let mut out = Map::new();
+    let mut add = |code: &str, description: &str| {
+        out.insert(
+            code.into(),
+            json!({"description": description, "content": answer.clone()}),
+        );
+    };
+    add("200", "OK");
+    if matches!(action, Action::Create | Action::Update | Action::Patch) {
+        add("201", "Created");
+    }
+    if matches!(action, Action::Create | Action::Delete) {
+        add("202", "Accepted");
+    }
+    out.insert("401".into(), json!({"description": "Unauthorized"}));
+    out.into()
+}
+
+fn body(action: Action, subject: &Subject<'_>) -> Option<Value> {
+    const PATCHES: [&str; 5] = [
+        "application/apply-patch+cbor",
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    ];
+    let (media, definition): (&[&str], String) = match action {
+        Action::Create | Action::Update => (&["*/*"], subject.definition.into()),
+        Action::Patch => (&PATCHES, format!("{META}.Patch")),
+        Action::Delete | Action::DeleteCollection => (&["*/*"], format!("{META}.DeleteOptions")),
+        _ => return None,
+    };
+    let needed = matches!(action, Action::Create | Action::Update | Action::Patch);
+    let mut body = json!({"content": content(media, &definition)});
+    if needed {
+        body["required"] = true.into();
+    }
+    Some(body)
+}
