@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::crd::Paths;
 use super::field::FieldError;
 use super::schema::Schema;
 
@@ -105,6 +106,11 @@ pub struct Column {
 /// `prepare_subresource`), `validate_update` (or `validate_subresource`). The validating methods also
 /// check metadata.
 pub trait Behaviour: Send + Sync {
+    /// The structural schema, of kinds that work it out when first asked.
+    fn schema(&self) -> Option<Arc<Schema>> {
+        None
+    }
+
     /// Fills defaults that a schema cannot express.
     fn default(&self, _object: &mut Value) {}
 
@@ -167,6 +173,12 @@ pub trait Behaviour: Send + Sync {
     /// Whether a PUT without a resourceVersion replaces whatever is there.
     fn updates_unconditionally(&self) -> bool {
         true
+    }
+
+    /// Where objects keep what the scale subresource speaks of, where that is not
+    /// `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    fn scale(&self) -> Option<Paths> {
+        None
     }
 
     /// Whether dependents are kept when a delete does not say what to do with them.

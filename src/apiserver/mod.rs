@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod convert;
+pub mod crd;
 pub mod field;
 mod handlers;
 pub mod hooks;

@@ -4,19 +4,15 @@ use serde_json::Value;
 
 use crate::apiserver::convert as builtin;
 use crate::apiserver::registry::Served;
+use crate::apiserver::schema::custom::default;
 use crate::apiserver::schema::decode::{Source, decode};
 use crate::apiserver::server::Core;
 use crate::apiserver::status::ApiError;
 
-/// The object in the version `to` serves; it is in the version `from` serves.
-pub(super) fn between(
-    core: &Core,
-    from: &Served,
-    to: &Served,
-    object: &Value,
-) -> Result<Value, ApiError> {
+/// The object in the version `to` serves, whichever it is in.
+pub(super) fn between(core: &Core, to: &Served, object: &Value) -> Result<Value, ApiError> {
     let mut object = object.clone();
-    if from.api_version != to.api_version {
+    if object["apiVersion"] != to.api_version.as_str() {
         into(core, to, &mut object)?;
     }
     Ok(object)
@@ -28,6 +24,9 @@ pub(super) fn into(core: &Core, to: &Served, object: &mut Value) -> Result<(), A
     if let Some(schema) = to.schema() {
         // What conversion makes fits the schema; decoding settles what is written when unset.
         let _ = decode(&schema, object, Source::Json);
+        if schema.is_custom() {
+            default(&schema, object);
+        }
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ impl Versions for Call<'_> {
             .core
             .registry
             .find(group, version, &self.path.resource)?;
-        let object = convert::between(self.core, &self.served, &served, object).ok()?;
+        let object = convert::between(self.core, &served, object).ok()?;
         Some((object, served.schema()?))
     }
 }
@@ -59,10 +59,7 @@ pub(super) fn apply(
     if !config.is_object() {
         return Err(ApiError::bad_request("error decoding YAML: not an object"));
     }
-    let reset = reset(call, schema);
-    let writer = writer(call, options, schema, &reset);
-    let force = options.force.unwrap_or(false);
-    let mut object = managed::apply(&writer, live, &config, force)?.object;
+    let object = apply_config(call, schema, options, live, &config)?;
     for path in &duplicates {
         let text = format!("duplicate field {path:?}");
         match options.validation {
@@ -74,6 +71,21 @@ pub(super) fn apply(
             FieldValidation::Ignore => {}
         }
     }
+    Ok(object)
+}
+
+/// What a configuration makes of an object.
+pub(super) fn apply_config(
+    call: &Call<'_>,
+    schema: &Schema,
+    options: &WriteOptions,
+    live: Option<&Value>,
+    config: &Value,
+) -> Result<Value, ApiError> {
+    let reset = reset(call, schema);
+    let writer = writer(call, options, schema, &reset);
+    let force = options.force.unwrap_or(false);
+    let mut object = managed::apply(&writer, live, config, force)?.object;
     decode(schema, &mut object, Source::Unstructured).map_err(|why| {
         let kind = format!(
             "{}, Kind={}",
@@ -113,7 +125,7 @@ fn writer<'a>(
 /// The fields this way of writing never changes.
 fn reset(call: &Call<'_>, schema: &Schema) -> FieldSet {
     let kind = &call.served.kind;
-    let custom = schema.name.is_empty();
+    let custom = schema.is_custom();
     match (call.path.subresource.as_str(), &*kind.group, &*kind.kind) {
         ("status", ..) if custom => reset_fields(&[&["metadata"], &["spec"]]),
         ("status", "apps", _) => reset_fields(&[&["spec"], &["metadata", "labels"]]),

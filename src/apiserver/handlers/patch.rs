@@ -16,7 +16,7 @@ const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// Server-side apply.
-pub(super) const APPLY: &str = "application/apply-patch+yaml";
+pub(in crate::apiserver) const APPLY: &str = "application/apply-patch+yaml";
 
 /// PATCH of a named object.
 pub(super) async fn patch(call: &Call<'_>) -> Result<Reply, ApiError> {
@@ -40,12 +40,16 @@ pub(super) async fn patch(call: &Call<'_>) -> Result<Reply, ApiError> {
 
 /// 415 when the body is no patch the kind accepts.
 pub(super) fn check_media_type(call: &Call<'_>) -> Result<(), ApiError> {
-    if patch_type(call).is_some() || call.content_type() == APPLY {
+    // what is not typed in Go has no merge keys
+    let custom = call.served.schema().is_some_and(|s| s.is_custom());
+    let accepted: &[&str] = match custom {
+        true => &[JSON, MERGE, APPLY],
+        false => &[JSON, MERGE, STRATEGIC, APPLY],
+    };
+    if accepted.contains(&call.content_type()) {
         return Ok(());
     }
-    Err(input::unsupported(
-        &[JSON, MERGE, STRATEGIC, APPLY].join(", "),
-    ))
+    Err(input::unsupported(&accepted.join(", ")))
 }
 
 fn patch_type(call: &Call<'_>) -> Option<PatchType> {

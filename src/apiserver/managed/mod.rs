@@ -132,7 +132,7 @@ fn strip(set: &mut FieldSet) {
 /// resources.
 fn empty(writer: &Writer<'_>) -> Value {
     let mut object = super::schema::decode::zero(writer.schema);
-    if writer.schema.name.is_empty() || !object.is_object() {
+    if writer.schema.is_custom() || !object.is_object() {
         object = Value::Object(serde_json::Map::new());
     }
     object["apiVersion"] = writer.api_version.into();

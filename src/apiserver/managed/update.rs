@@ -101,7 +101,7 @@ pub(super) fn stamp(now: Timestamp) -> String {
 
 /// Brings entries into line with a schema that has changed since they were written.
 pub(super) fn reconcile(writer: &Writer<'_>, live: &Value, managers: &mut [Entry]) {
-    if !writer.schema.name.is_empty() {
+    if !writer.schema.is_custom() {
         return; // built-in types do not change while the server runs
     }
     for entry in managers {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::table::by_priority;
+use crate::apiserver::crd::Paths as ScalePaths;
+use crate::apiserver::crd::columns::declared;
 use crate::apiserver::kind::Column;
 
 /// A custom kind and its versions.
@@ -66,17 +68,6 @@ pub struct DefinedVersion {
 
 /// Gives a schema as JSON when it is needed.
 pub type SchemaSource = Arc<dyn Fn() -> Value + Send + Sync>;
-
-/// Where the scale subresource of a custom kind finds its numbers, as JSONPaths.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ScalePaths {
-    /// The wanted number of replicas.
-    pub spec_replicas: String,
-    /// The present number of replicas.
-    pub status_replicas: String,
-    /// The selector of the pods, as text; empty when there is none.
-    pub label_selector: String,
-}
 
 impl fmt::Debug for DefinedVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,30 +181,10 @@ impl DefinedVersion {
             deprecation: deprecated.then_some(warning),
             status: subresources["status"].is_object(),
             scale,
-            columns: columns.map(|c| (column(c), text(&c["jsonPath"]))).collect(),
+            columns: columns.map(declared).collect(),
             selectable: selectable.map(|f| text(&f["jsonPath"])).collect(),
             schema,
         }
-    }
-}
-
-fn column(value: &Value) -> Column {
-    let kind = match value["type"].as_str() {
-        Some("integer") => "integer",
-        Some("number") => "number",
-        Some("boolean") => "boolean",
-        Some("date") => "date",
-        _ => "string",
-    };
-    let priority = value["priority"]
-        .as_i64()
-        .and_then(|p| i32::try_from(p).ok());
-    Column {
-        name: text(&value["name"]),
-        kind,
-        format: "",
-        description: text(&value["description"]),
-        priority: priority.unwrap_or(0),
     }
 }
 

@@ -3,7 +3,6 @@
 //! Readers get the whole table at once and keep it as long as they like; a change swaps the table.
 //! Must not know HTTP.
 
-mod custom;
 mod definition;
 mod served;
 mod table;
@@ -16,7 +15,8 @@ use parking_lot::Mutex;
 
 use super::kind::Kind;
 use super::store::{Space, Store};
-pub use definition::{DefinedVersion, Definition, Names, ScalePaths, SchemaSource};
+pub use crate::apiserver::crd::Paths as ScalePaths;
+pub use definition::{DefinedVersion, Definition, Names, SchemaSource};
 pub use served::{Custom, Served};
 pub use table::{Group, Table, Version};
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::custom::CustomBehaviour;
 use super::{DefinedVersion, Definition, api_version};
+use crate::apiserver::crd::{self, Resource};
 use crate::apiserver::kind::{Kind, Subresource, storage_version_hash};
 use crate::apiserver::schema::{self, Schema};
 use crate::apiserver::store::Space;
@@ -103,7 +103,7 @@ impl Served {
             storage_version: storage.into(),
             storage_version_hash: storage_version_hash(&group, storage, &names.kind),
             schema: None,
-            behaviour: Arc::new(CustomBehaviour::new(custom.clone())),
+            behaviour: Arc::new(resource(&custom)),
             group,
         };
         let version = api_version(&kind.group, &kind.version);
@@ -123,7 +123,7 @@ impl Served {
     pub fn schema(&self) -> Option<Arc<Schema>> {
         let kind = &self.kind;
         let built = || match &self.custom {
-            Some(custom) => Some(super::custom::schema(custom)),
+            Some(_) => kind.behaviour.schema(),
             None => schema::builtin(&kind.group, &kind.version, &kind.kind),
         };
         self.schema
@@ -143,6 +143,21 @@ impl Served {
             self.kind.group, self.kind.version, self.kind.plural
         )
     }
+}
+
+/// How objects of a custom kind behave.
+fn resource(custom: &Custom) -> Resource {
+    let (definition, version) = (&custom.definition, custom.version());
+    Resource::new(crd::Version {
+        group: definition.group.clone(),
+        version: version.name.clone(),
+        kind: definition.names.kind.clone(),
+        namespaced: definition.namespaced,
+        columns: version.columns.clone(),
+        selectable: version.selectable.clone(),
+        scale: version.scale.clone(),
+        schema: version.schema.clone(),
+    })
 }
 
 fn subresources(version: &DefinedVersion, kind: &str) -> Vec<Subresource> {

@@ -21,12 +21,26 @@ pub enum Source {
     Unstructured,
 }
 
-/// Decodes `value` in place into the form in which objects of this built-in type are stored and
-/// answered. Returns the paths of unknown fields, sorted.
+/// Decodes `value` in place into the form in which objects of this type are stored and answered.
+/// Returns the paths of unknown fields, sorted. Custom resources are pruned; their defaults are the
+/// caller's.
 ///
 /// # Errors
 /// The decoder's text for the first value of the wrong type.
 pub fn decode(schema: &Schema, value: &mut Value, source: Source) -> Result<Vec<String>, String> {
+    if schema.is_custom() {
+        return super::custom::decode(schema, value);
+    }
+    decode_at(schema, value, source, "")
+}
+
+/// As [`decode`] for a value that stands at `path`, which only the unknown fields speak of.
+pub(super) fn decode_at(
+    schema: &Schema,
+    value: &mut Value,
+    source: Source,
+    path: &str,
+) -> Result<Vec<String>, String> {
     let mut work = Work {
         source,
         unknown: Vec::new(),
@@ -34,13 +48,16 @@ pub fn decode(schema: &Schema, value: &mut Value, source: Source) -> Result<Vec<
         quiet: false,
     };
     work.value(schema, value, &Path::Root, "");
-    match work.error {
-        Some(error) => Err(error),
-        None => {
-            work.unknown.sort();
-            Ok(work.unknown)
-        }
+    if let Some(error) = work.error {
+        return Err(error);
     }
+    if !path.is_empty() {
+        work.unknown
+            .iter_mut()
+            .for_each(|field| *field = format!("{path}.{field}"));
+    }
+    work.unknown.sort();
+    Ok(work.unknown)
 }
 
 /// The object Go writes for an unset struct of this type, or null for what is not a struct.

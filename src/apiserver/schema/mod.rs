@@ -4,6 +4,7 @@
 //! Built-in types come from the tables in `types/` (see [`table`]); custom resources are converted
 //! by `crd`. Knows nothing of storage, HTTP or particular kinds.
 
+pub mod custom;
 pub mod decode;
 pub mod encode;
 pub mod json;
@@ -37,6 +38,8 @@ pub struct Schema {
     pub nullable: bool,
     /// Value validations of a custom resource; `None` for built-in types.
     pub rules: Option<Box<Rules>>,
+    /// Whether this schema or one below it has rules in CEL.
+    pub has_validations: bool,
 }
 
 /// The shape of a value.
@@ -232,7 +235,13 @@ impl Schema {
             shape,
             nullable: false,
             rules: None,
+            has_validations: false,
         }
+    }
+
+    /// Whether this is the schema of a custom resource, or of something in one.
+    pub fn is_custom(&self) -> bool {
+        self.name.is_empty()
     }
 
     /// The schema of a direct child: a field of an object, or a value of a map.

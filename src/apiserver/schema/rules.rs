@@ -2,14 +2,17 @@
 
 use serde_json::Value;
 
-use super::Name;
+use super::{Name, Schema};
 
 /// What a value must satisfy besides its shape.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
+    /// No `type` is stated, so any is allowed; only below `anyOf` and the like, and beside
+    /// `x-kubernetes-preserve-unknown-fields`.
+    pub untyped: bool,
     /// `enum`.
-    pub enumeration: Option<Vec<Value>>,
-    /// `format`.
+    pub enumeration: Vec<Value>,
+    /// `format`, empty where Kubernetes ignores it.
     pub format: String,
     /// `pattern`.
     pub pattern: String,
@@ -29,12 +32,47 @@ pub struct Rules {
     pub unique_items: bool,
     /// `required` property names.
     pub required: Vec<Name>,
+    /// `allOf`.
+    pub all_of: Vec<Schema>,
+    /// `anyOf`.
+    pub any_of: Vec<Schema>,
+    /// `oneOf`.
+    pub one_of: Vec<Schema>,
+    /// `not`.
+    pub not: Option<Box<Schema>>,
+    /// What the schema says of `metadata` at the root or in an embedded resource.
+    pub metadata: Option<Box<Schema>>,
     /// `x-kubernetes-validations`.
     pub validations: Vec<Rule>,
 }
 
+impl Rules {
+    /// Whether nothing is stated.
+    pub fn is_empty(&self) -> bool {
+        let limits = [self.length, self.items, self.properties];
+        !self.untyped
+            && self.enumeration.is_empty()
+            && self.format.is_empty()
+            && self.pattern.is_empty()
+            && limits
+                .iter()
+                .all(|(low, high)| low.is_none() && high.is_none())
+            && self.minimum.is_none()
+            && self.maximum.is_none()
+            && self.multiple_of.is_none()
+            && !self.unique_items
+            && self.required.is_empty()
+            && self.all_of.is_empty()
+            && self.any_of.is_empty()
+            && self.one_of.is_empty()
+            && self.not.is_none()
+            && self.metadata.is_none()
+            && self.validations.is_empty()
+    }
+}
+
 /// One entry of `x-kubernetes-validations`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Rule {
     /// The CEL expression.
     pub rule: String,

@@ -24,6 +24,16 @@ pub fn validate_any(object: &Value, namespaced: bool) -> Vec<FieldError> {
     common(object, namespaced, names::path_segment)
 }
 
+/// Field errors of a new custom resource's metadata; any finalizer will do.
+pub fn validate_custom(object: &Value, namespaced: bool) -> Vec<FieldError> {
+    common(object, namespaced, names::subdomain_name)
+}
+
+/// Field errors of a change of a custom resource's metadata.
+pub fn validate_custom_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    changed(new, old)
+}
+
 fn common(object: &Value, namespaced: bool, name_rule: NameRule) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let meta = object.at("/metadata");

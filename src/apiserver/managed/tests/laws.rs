@@ -177,6 +177,8 @@ fn leaves(schema: &Schema, value: &Value) -> FieldSet {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn sets_obey_their_algebra(a in config(), b in config()) {
         let schema = schema();

@@ -1,0 +1,240 @@
+//! `x-kubernetes-validations`: rules in CEL over a value and the value it replaces.
+
+mod program;
+mod value;
+
+use kube_cel::cel::{ExecutionError, Value as Cel};
+use serde_json::Value;
+
+use super::lists::Correlated;
+use crate::apiserver::field::{FieldError, FieldErrorKind};
+use crate::apiserver::schema::{Rule, Schema, Shape};
+use program::Scope;
+pub(super) use program::compile;
+
+/// The longest text a message expression may make.
+const MESSAGE_MAX: usize = 5 * 1024;
+
+/// Runs every rule of the schema. `old` is the object an update replaces.
+pub(super) fn faults(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut out = Vec::new();
+    walk(schema, value, old, "", &mut out);
+    out
+}
+
+fn walk(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+    out: &mut Vec<FieldError>,
+) {
+    if value.is_null() || !schema.name.is_empty() || !schema.has_validations {
+        return;
+    }
+    if let Some(rules) = &schema.rules {
+        if !rules.validations.is_empty() {
+            node(schema, &rules.validations, value, old, path, out);
+        }
+        for all in &rules.all_of {
+            if let Some(rules) = all.rules.as_ref().filter(|r| !r.validations.is_empty()) {
+                node(schema, &rules.validations, value, old, path, out);
+            }
+        }
+    }
+    match (&schema.shape, value) {
+        (Shape::Struct(shape), Value::Object(map)) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            for (name, value) in map {
+                if let Some(field) = shape.field(name) {
+                    let before = old.and_then(|o| o.get(name));
+                    walk(
+                        &field.schema,
+                        value,
+                        before,
+                        &format!("{path}{dot}{name}"),
+                        out,
+                    );
+                }
+            }
+        }
+        (Shape::Map(shape), Value::Object(map)) => {
+            for (key, value) in map {
+                let before = old.and_then(|o| o.get(key));
+                walk(&shape.value, value, before, &format!("{path}[{key}]"), out);
+            }
+        }
+        (Shape::List(shape), Value::Array(items)) => {
+            let before = Correlated::of(shape, old);
+            for (i, item) in items.iter().enumerate() {
+                walk(
+                    &shape.item,
+                    item,
+                    before.get(item),
+                    &format!("{path}[{i}]"),
+                    out,
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Runs the rules of one node.
+fn node(
+    schema: &Schema,
+    rules: &[Rule],
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+    out: &mut Vec<FieldError>,
+) {
+    let old = old.filter(|o| !o.is_null());
+    let same = old == Some(value);
+    let mut due = Vec::with_capacity(rules.len());
+    for rule in rules.iter().filter(|r| !r.rule.trim().is_empty()) {
+        match compile(&rule.rule) {
+            // a transition needs something to come from
+            Ok(p) if p.uses_old_self && old.is_none() && !rule.optional_old_self => {}
+            // what has not changed is not held against an update
+            Ok(p) if same && !p.uses_old_self => {}
+            Ok(program) => due.push((rule, program)),
+            Err(why) => out.push(at(schema, path, format!("rule compile error: {why}"))),
+        }
+    }
+    if due.is_empty() {
+        return;
+    }
+    let (this, before) = (
+        value::of(schema, value),
+        old.map(|old| value::of(schema, old)),
+    );
+    let optional = due.iter().any(|(rule, _)| rule.optional_old_self);
+    Scope::with(this, before, optional, |scope| {
+        for (rule, program) in &due {
+            match program.run(scope, rule.optional_old_self) {
+                Ok(Cel::Bool(true)) => {}
+                Ok(_) => out.push(failed(rule, scope, schema, value, path)),
+                Err(why) => out.push(at(schema, path, error_text(&why, shown(rule)))),
+            }
+        }
+    });
+}
+
+fn shown(rule: &Rule) -> &str {
+    if rule.message.is_empty() {
+        rule.rule.trim()
+    } else {
+        rule.message.trim()
+    }
+}
+
+/// An error of a rule itself; the value shown is the type, as upstream has it.
+fn at(schema: &Schema, path: &str, detail: String) -> FieldError {
+    let kind = match &schema.shape {
+        Shape::Bool => "boolean",
+        Shape::Int(_) => "integer",
+        Shape::Float => "number",
+        Shape::String { .. } => "string",
+        Shape::List(_) => "array",
+        Shape::Map(_) | Shape::Struct(_) => "object",
+        _ => "",
+    };
+    FieldError::invalid(path, kind, detail)
+}
+
+fn error_text(error: &ExecutionError, rule: &str) -> String {
+    let why = match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::IndexOutOfBounds(Cel::Int(i)) => format!("index out of bounds: {i}"),
+        ExecutionError::DivisionByZero(_) => "division by zero".into(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".into(),
+        ExecutionError::Overflow(..) => "integer overflow".into(),
+        ExecutionError::NoSuchOverload
+        | ExecutionError::UnsupportedBinaryOperator(..)
+        | ExecutionError::UnsupportedUnaryOperator(..) => {
+            return format!(
+                "'no such overload': call arguments did not match a supported operator, function \
+                 or macro signature for rule: {rule}"
+            );
+        }
+        ExecutionError::FunctionError { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    format!("{why} evaluating rule: {rule}")
+}
+
+fn failed(
+    rule: &Rule,
+    scope: &Scope<'_>,
+    schema: &Schema,
+    value: &Value,
+    path: &str,
+) -> FieldError {
+    let detail = message(rule, scope).unwrap_or_else(|| {
+        if rule.message.is_empty() {
+            format!("failed rule: {}", rule.rule.trim())
+        } else {
+            rule.message.trim().into()
+        }
+    });
+    let field = normalized(&rule.field_path);
+    let path = match (path, field.as_str()) {
+        (path, "") => path.to_string(),
+        ("", field) => field.to_string(),
+        (path, field) => format!("{path}.{field}"),
+    };
+    let container = matches!(
+        schema.shape,
+        Shape::Struct(_) | Shape::Map(_) | Shape::List(_)
+    );
+    let bad = (!container).then(|| value.clone());
+    match rule.reason.as_str() {
+        "FieldValueForbidden" => FieldError::forbidden(path, detail),
+        "FieldValueRequired" => FieldError::required(path, detail),
+        "FieldValueDuplicate" => FieldError::new(FieldErrorKind::Duplicate, path, bad, ""),
+        _ => FieldError::new(FieldErrorKind::Invalid, path, bad, detail),
+    }
+}
+
+/// What the message expression makes; `None` when it fails or makes nothing usable.
+fn message(rule: &Rule, scope: &Scope<'_>) -> Option<String> {
+    if rule.message_expression.is_empty() {
+        return None;
+    }
+    let program = compile(&rule.message_expression).ok()?;
+    let Ok(Cel::String(text)) = program.run(scope, rule.optional_old_self) else {
+        return None;
+    };
+    let text = text.trim();
+    (!text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n')).then(|| text.into())
+}
+
+/// `.a.b` and `['a']` as a field path.
+fn normalized(path: &str) -> String {
+    let mut out = String::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let name = if let Some(quoted) = rest.strip_prefix("['") {
+            let (name, after) = quoted.split_once("']").unwrap_or((quoted, ""));
+            rest = after;
+            name
+        } else {
+            let plain = rest.strip_prefix('.').unwrap_or(rest);
+            let end = plain.find(['.', '[']).unwrap_or(plain.len());
+            rest = &plain[end..];
+            if end == 0 && rest == plain {
+                break;
+            }
+            &plain[..end]
+        };
+        if !out.is_empty() {
+            out.push('.');
+        }
+        out.push_str(name);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

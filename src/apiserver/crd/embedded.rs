@@ -1,0 +1,89 @@
+//! Whole objects inside custom resources: they need a type, and their metadata must be sound.
+
+use serde_json::Value;
+
+use crate::apiserver::field::FieldError;
+use crate::apiserver::kinds::meta;
+use crate::apiserver::schema::{Schema, Shape};
+
+/// What is wrong with embedded objects anywhere below the value.
+pub(super) fn faults(schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let mut out = Vec::new();
+    walk(schema, value, "", &mut out);
+    out
+}
+
+fn walk(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
+    match (&schema.shape, value) {
+        (Shape::Struct(shape), Value::Object(map)) => {
+            if shape.embedded {
+                whole(value, path, out);
+            }
+            for (name, value) in map {
+                if let Some(field) = shape.field(name).filter(|f| f.schema.name.is_empty()) {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    walk(&field.schema, value, &format!("{path}{dot}{name}"), out);
+                }
+            }
+        }
+        (Shape::Map(shape), Value::Object(map)) => {
+            for (key, value) in map {
+                walk(&shape.value, value, &format!("{path}[{key}]"), out);
+            }
+        }
+        (Shape::List(shape), Value::Array(items)) => {
+            for (i, item) in items.iter().enumerate() {
+                walk(&shape.item, item, &format!("{path}[{i}]"), out);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn whole(value: &Value, path: &str, out: &mut Vec<FieldError>) {
+    for name in ["apiVersion", "kind"] {
+        let here = format!("{path}.{name}");
+        match value.get(name) {
+            None => out.push(FieldError::required(here, "")),
+            Some(Value::String(text)) if text.is_empty() => {
+                out.push(FieldError::invalid(here, "", "must not be empty"));
+            }
+            Some(Value::String(text)) if name == "apiVersion" && text.matches('/').count() > 1 => {
+                let why = format!("unexpected GroupVersion string: {text}");
+                out.push(FieldError::invalid(here, text.as_str(), why));
+            }
+            Some(Value::String(text)) if name == "kind" => {
+                let faults = meta::names::label_1035(&text.to_lowercase());
+                if !faults.is_empty() {
+                    let why = format!(
+                        "may have mixed case, but should otherwise match: {}",
+                        faults.join(",")
+                    );
+                    out.push(FieldError::invalid(here, text.as_str(), why));
+                }
+            }
+            Some(Value::String(_)) => {}
+            Some(other) => {
+                out.push(FieldError::invalid(here, other.clone(), "must be a string"));
+            }
+        }
+    }
+    if value.get("metadata").is_some_and(Value::is_object) {
+        let mut named = serde_json::json!({"metadata": value["metadata"]});
+        if named["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .is_empty()
+        {
+            named["metadata"]["name"] = "fakename".into();
+        }
+        let namespaced = named["metadata"]["namespace"]
+            .as_str()
+            .is_some_and(|n| !n.is_empty());
+        let faults = meta::validate_new(&named, namespaced, meta::names::path_segment);
+        out.extend(faults.into_iter().map(|mut fault| {
+            fault.path = format!("{path}.{}", fault.path);
+            fault
+        }));
+    }
+}

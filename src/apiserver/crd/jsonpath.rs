@@ -1,0 +1,297 @@
+//! The part of kubectl's JSONPath that printer columns and selectable fields use: `.a.b`, `['a.b']`,
+//! `[0]`, `[-1]`, `[0:2]`, `[*]`, `[?(@.type=="Ready")]`.
+
+use serde_json::Value;
+
+/// A parsed path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path(Vec<Step>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Field(String),
+    All,
+    Index(i64),
+    Slice(Option<i64>, Option<i64>),
+    Filter(Filter),
+}
+
+/// `@.path op literal`, or just `@.path`: whether it is there.
+#[derive(Clone, Debug, PartialEq)]
+struct Filter {
+    left: Vec<Step>,
+    test: Option<(Op, Value)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Path {
+    /// Reads a path such as `.status.conditions[?(@.type=="Ready")].status`.
+    ///
+    /// # Errors
+    /// The text is no path of the kind understood here.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut text = text.trim();
+        if let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
+            text = inner.trim();
+        }
+        let text = text.strip_prefix('$').unwrap_or(text);
+        steps(text).map(Self)
+    }
+
+    /// The names of a path that only names fields; `None` for others.
+    pub fn fields(&self) -> Option<Vec<&str>> {
+        self.0
+            .iter()
+            .map(|s| match s {
+                Step::Field(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The values the path leads to.
+    pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+        follow(&self.0, value)
+    }
+}
+
+fn steps(text: &str) -> Result<Vec<Step>, String> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix('.') {
+            let mut name = String::new();
+            let mut chars = after.char_indices();
+            let mut end = after.len();
+            while let Some((i, c)) = chars.next() {
+                match c {
+                    '.' | '[' => {
+                        end = i;
+                        break;
+                    }
+                    '\\' => name.extend(chars.next().map(|(_, c)| c)),
+                    c if c.is_whitespace() => return Err(format!("unexpected blank in {text:?}")),
+                    c => name.push(c),
+                }
+            }
+            rest = &after[end..];
+            match name.as_str() {
+                "" if rest.starts_with('[') => {}
+                "" => return Err(format!("missing name in {text:?}")),
+                "*" => out.push(Step::All),
+                _ => out.push(Step::Field(name)),
+            }
+        } else if let Some(after) = rest.strip_prefix('[') {
+            let end = closing(after).ok_or_else(|| format!("unterminated array in {text:?}"))?;
+            out.push(bracket(after[..end].trim())?);
+            rest = &after[end + 1..];
+        } else {
+            return Err(format!("unexpected path {text:?}"));
+        }
+    }
+    Ok(out)
+}
+
+/// The end of a bracket's content, quotes and inner brackets skipped.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut quote) = (0, None);
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '[') => depth += 1,
+            (None, ']') if depth == 0 => return Some(i),
+            (None, ']') => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn bracket(text: &str) -> Result<Step, String> {
+    let bad = || format!("invalid array index {text:?}");
+    if text == "*" {
+        return Ok(Step::All);
+    }
+    if let Some(name) = quoted(text) {
+        return Ok(Step::Field(name));
+    }
+    if let Some(filter) = text.strip_prefix("?(").and_then(|t| t.strip_suffix(')')) {
+        return filtered(filter.trim()).map(Step::Filter);
+    }
+    let number = |s: &str| match s.trim() {
+        "" => Ok(None),
+        s => s.parse::<i64>().map(Some).map_err(|_| bad()),
+    };
+    match text.split_once(':') {
+        Some((from, to)) => Ok(Step::Slice(number(from)?, number(to)?)),
+        None => number(text)?.map(Step::Index).ok_or_else(bad),
+    }
+}
+
+fn quoted(text: &str) -> Option<String> {
+    let strip = |q: char| text.strip_prefix(q)?.strip_suffix(q);
+    strip('\'')
+        .or_else(|| strip('"'))
+        .map(|s| s.replace('\\', ""))
+}
+
+fn filtered(text: &str) -> Result<Filter, String> {
+    let ops = [
+        ("==", Op::Eq),
+        ("!=", Op::Ne),
+        ("<=", Op::Le),
+        (">=", Op::Ge),
+        ("<", Op::Lt),
+        (">", Op::Gt),
+    ];
+    let left = |text: &str| {
+        let text = text.trim();
+        let path = text
+            .strip_prefix('@')
+            .ok_or_else(|| format!("invalid filter {text:?}"))?;
+        steps(path)
+    };
+    let found = ops
+        .iter()
+        .filter_map(|(word, op)| Some((text.find(word)?, word, *op)));
+    match found.min_by_key(|(at, word, _)| (*at, std::cmp::Reverse(word.len()))) {
+        None => Ok(Filter {
+            left: left(text)?,
+            test: None,
+        }),
+        Some((at, word, op)) => {
+            let right = text[at + word.len()..].trim();
+            let value = match quoted(right) {
+                Some(text) => Value::String(text),
+                None => {
+                    serde_json::from_str(right).map_err(|_| format!("invalid filter {text:?}"))?
+                }
+            };
+            Ok(Filter {
+                left: left(&text[..at])?,
+                test: Some((op, value)),
+            })
+        }
+    }
+}
+
+fn follow<'v>(steps: &[Step], value: &'v Value) -> Vec<&'v Value> {
+    let mut found = vec![value];
+    for step in steps {
+        found = found.into_iter().flat_map(|v| take(step, v)).collect();
+    }
+    found
+}
+
+fn take<'v>(step: &Step, value: &'v Value) -> Vec<&'v Value> {
+    let place = |items: &[Value], i: i64| {
+        let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        usize::try_from(if i < 0 { i + len } else { i }.clamp(0, len)).unwrap_or(0)
+    };
+    match (step, value) {
+        (Step::Field(name), Value::Object(map)) => map.get(name).into_iter().collect(),
+        (Step::All, Value::Object(map)) => map.values().collect(),
+        (Step::All, Value::Array(items)) => items.iter().collect(),
+        (Step::Index(i), Value::Array(items)) => {
+            let inside = *i >= 0 || i.unsigned_abs() <= items.len() as u64;
+            items
+                .get(place(items, *i))
+                .filter(|_| inside)
+                .into_iter()
+                .collect()
+        }
+        (Step::Slice(from, to), Value::Array(items)) => {
+            let (from, to) = (
+                from.map_or(0, |i| place(items, i)),
+                to.map_or(items.len(), |i| place(items, i)),
+            );
+            items.get(from..to).unwrap_or_default().iter().collect()
+        }
+        (Step::Filter(filter), Value::Array(items)) => {
+            items.iter().filter(|item| filter.passes(item)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Filter {
+    fn passes(&self, item: &Value) -> bool {
+        let found = follow(&self.left, item);
+        let Some((op, right)) = &self.test else {
+            return !found.is_empty();
+        };
+        let Some(left) = found.first() else {
+            return false;
+        };
+        let order = match (left, right) {
+            (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+            (Value::Number(a), Value::Number(b)) => a.as_f64().partial_cmp(&b.as_f64()),
+            (a, b) => (**a == *b).then_some(std::cmp::Ordering::Equal),
+        };
+        match op {
+            Op::Eq => order.is_some_and(std::cmp::Ordering::is_eq),
+            Op::Ne => !order.is_some_and(std::cmp::Ordering::is_eq),
+            Op::Lt => order.is_some_and(std::cmp::Ordering::is_lt),
+            Op::Le => order.is_some_and(std::cmp::Ordering::is_le),
+            Op::Gt => order.is_some_and(std::cmp::Ordering::is_gt),
+            Op::Ge => order.is_some_and(std::cmp::Ordering::is_ge),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn find(path: &str, value: &Value) -> Vec<Value> {
+        Path::parse(path)
+            .unwrap()
+            .find(value)
+            .into_iter()
+            .cloned()
+            .collect()
+    }
+
+    #[test]
+    fn paths_lead_to_values() {
+        let v = json!({
+            "a": {"b": [1, 2, 3]}, "m": {"x.y/z": "q"},
+            "status": {"conditions": [
+                {"type": "Ready", "status": "True"}, {"type": "Admitted", "status": "False"}]},
+        });
+        assert_eq!(find(".a.b[1]", &v), [json!(2)]);
+        assert_eq!(find(".a.b[-1]", &v), [json!(3)]);
+        assert_eq!(find(".a.b[0:2]", &v), [json!(1), json!(2)]);
+        assert_eq!(find(".a.b[*]", &v).len(), 3);
+        assert_eq!(find(".m['x.y/z']", &v), [json!("q")]);
+        assert_eq!(find(r".m.x\.y/z", &v), [json!("q")]);
+        let ready = ".status.conditions[?(@.type==\"Admitted\")].status";
+        assert_eq!(find(ready, &v), [json!("False")]);
+        assert_eq!(
+            find(".status.conditions[?(@.type=='Nope')].status", &v),
+            Vec::<Value>::new()
+        );
+        assert_eq!(find("{.a.b[9]}", &v), Vec::<Value>::new());
+        assert_eq!(Path::parse(".a.b").unwrap().fields(), Some(vec!["a", "b"]));
+        assert_eq!(Path::parse(".a[0]").unwrap().fields(), None);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in ["a", ".a[", ".a[x]", ".a..", ".a[?(b==1)]", ". a"] {
+            assert!(Path::parse(text).is_err(), "{text}");
+        }
+    }
+}
