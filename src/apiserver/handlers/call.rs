@@ -97,7 +97,7 @@ impl<'s> Call<'s> {
         let sub = &self.path.subresource;
         let placed = !kind.namespaced || !self.path.namespace.is_empty();
         let allowed = if sub.is_empty() {
-            kind.verbs.contains(&verb) && (placed || matches!(verb, "list" | "watch"))
+            self.served.answers(verb) && (placed || matches!(verb, "list" | "watch"))
         } else {
             let found = kind
                 .subresource(sub)

@@ -59,6 +59,12 @@ pub(super) async fn new_object(
     options: &WriteOptions,
     object: Value,
 ) -> Result<Written, ApiError> {
+    if call.served.custom.as_ref().is_some_and(|c| c.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        let (group, plural) = (&call.path.group, &call.path.resource);
+        let name = meta::text(&object, "name");
+        return Err(ApiError::forbidden(group, plural, name, why));
+    }
     let mut attempt = 0;
     loop {
         attempt += 1;

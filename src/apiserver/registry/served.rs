@@ -131,6 +131,17 @@ impl Served {
             .clone()
     }
 
+    /// Whether requests with this verb are answered. A kind on its way out hides more verbs from
+    /// discovery than it refuses: its objects must still be let go of.
+    pub fn answers(&self, verb: &str) -> bool {
+        let verbs = if self.custom.is_some() {
+            VERBS
+        } else {
+            &self.kind.verbs
+        };
+        verbs.contains(&verb)
+    }
+
     /// Whether objects are stored in the version this serves.
     pub fn is_stored_version(&self) -> bool {
         self.api_version == self.storage_api_version

@@ -1,0 +1,183 @@
+//! Deletion: finalizers, grace, propagation, preconditions, namespaces.
+
+use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
+use serde_json::{Value, json};
+
+use super::support::*;
+
+const MAPS: &str = "/api/v1/namespaces/test/configmaps";
+const PODS: &str = "/api/v1/namespaces/test/pods";
+
+#[test]
+fn finalizers_hold_an_object_until_they_are_gone() {
+    with_server(|_, client| async move {
+        let body = json!({"metadata": {"name": "a", "finalizers": ["x.io/hold"]}});
+        send(&client, "POST", MAPS, body).await.unwrap();
+        let path = format!("{MAPS}/a");
+        let held = send(&client, "DELETE", &path, Value::Null).await.unwrap();
+        assert_eq!(
+            held["metadata"]["deletionTimestamp"],
+            "2026-03-02T12:00:00Z"
+        );
+        assert_eq!(held["metadata"]["deletionGracePeriodSeconds"], 0);
+        // It can still change, but not be saved.
+        let patch = json!({"metadata": {"deletionTimestamp": null}, "data": {"k": "2"}});
+        let still = merge(&client, &path, patch).await.unwrap();
+        assert!(still["metadata"]["deletionTimestamp"].is_string());
+        let taken = refusal(send(&client, "POST", MAPS, json!({"metadata": {"name": "a"}})).await);
+        assert_eq!(
+            taken.message,
+            "object is being deleted: configmaps \"a\" already exists"
+        );
+        let last = merge(&client, &path, json!({"metadata": {"finalizers": null}}))
+            .await
+            .unwrap();
+        assert_eq!(last["data"]["k"], "2");
+        assert_eq!(refusal(get(&client, &path).await).code, 404);
+    });
+}
+
+#[test]
+fn propagation_leaves_its_finalizer() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        for (policy, finalizer) in [
+            (PropagationPolicy::Foreground, "foregroundDeletion"),
+            (PropagationPolicy::Orphan, "orphan"),
+        ] {
+            let name = finalizer.to_lowercase();
+            api.create(&PostParams::default(), &config_map(&name, "1"))
+                .await
+                .unwrap();
+            let params = DeleteParams {
+                propagation_policy: Some(policy),
+                ..DeleteParams::default()
+            };
+            let held = api.delete(&name, &params).await.unwrap().left().unwrap();
+            assert_eq!(held.metadata.finalizers, Some(vec![finalizer.to_string()]));
+        }
+        let wrong = json!({"propagationPolicy": "Sideways"});
+        let refused = refusal(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
+        assert_eq!(refused.code, 422);
+        let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
+        assert_eq!(
+            refusal(send(&client, "DELETE", &format!("{MAPS}/orphan"), both).await).code,
+            422
+        );
+    });
+}
+
+#[test]
+fn preconditions_protect_namesakes() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        api.create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        let wrong = Preconditions {
+            uid: Some("other".into()),
+            resource_version: None,
+        };
+        let params = DeleteParams {
+            preconditions: Some(wrong),
+            ..DeleteParams::default()
+        };
+        let refused = refusal(api.delete("a", &params).await.map(|_| ()));
+        assert_eq!(refused.code, 409);
+        assert!(
+            refused
+                .message
+                .contains("the UID in the precondition (other) does not match")
+        );
+        assert!(api.get("a").await.is_ok());
+    });
+}
+
+#[test]
+fn pods_with_a_node_get_their_grace_period() {
+    with_server(|_, client| async move {
+        send(&client, "POST", PODS, pod("p")).await.unwrap();
+        let bind = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+        send(&client, "POST", &format!("{PODS}/p/binding"), bind)
+            .await
+            .unwrap();
+        let path = format!("{PODS}/p");
+        let going = send(&client, "DELETE", &path, Value::Null).await.unwrap();
+        assert_eq!(going["metadata"]["deletionGracePeriodSeconds"], 30);
+        assert_eq!(
+            going["metadata"]["deletionTimestamp"],
+            "2026-03-02T12:00:30Z"
+        );
+        // Longer is not granted, shorter is.
+        let longer = send(&client, "DELETE", &path, json!({"gracePeriodSeconds": 60}))
+            .await
+            .unwrap();
+        assert_eq!(longer["metadata"]["deletionGracePeriodSeconds"], 30);
+        let shorter = send(&client, "DELETE", &path, json!({"gracePeriodSeconds": 5}))
+            .await
+            .unwrap();
+        assert_eq!(
+            shorter["metadata"]["deletionTimestamp"],
+            "2026-03-02T12:00:05Z"
+        );
+        // As SkyPilot does it: by query.
+        send(
+            &client,
+            "DELETE",
+            &format!("{path}?gracePeriodSeconds=0"),
+            Value::Null,
+        )
+        .await
+        .unwrap();
+        assert_eq!(refusal(get(&client, &path).await).code, 404);
+    });
+}
+
+#[test]
+fn pods_without_a_node_go_at_once() {
+    with_server(|_, client| async move {
+        send(&client, "POST", PODS, pod("p")).await.unwrap();
+        let gone = send(&client, "DELETE", &format!("{PODS}/p"), Value::Null)
+            .await
+            .unwrap();
+        assert_eq!(gone["kind"], "Pod");
+        assert_eq!(refusal(get(&client, &format!("{PODS}/p")).await).code, 404);
+    });
+}
+
+#[test]
+fn a_collection_goes_as_selected() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        for name in ["a", "b", "c"] {
+            api.create(&PostParams::default(), &config_map(name, "1"))
+                .await
+                .unwrap();
+        }
+        let params = ListParams::default().fields("metadata.name!=b");
+        api.delete_collection(&DeleteParams::default(), &params)
+            .await
+            .unwrap();
+        let left = api.list(&ListParams::default()).await.unwrap();
+        assert_eq!(left.items.len(), 1);
+    });
+}
+
+#[test]
+fn a_namespace_stays_until_it_is_finalized() {
+    with_server(|_, client| async move {
+        let path = "/api/v1/namespaces/test";
+        let going = send(&client, "DELETE", path, Value::Null).await.unwrap();
+        assert_eq!(going["status"]["phase"], "Terminating");
+        let again = send(&client, "DELETE", path, Value::Null).await.unwrap();
+        assert_eq!(
+            again["metadata"]["resourceVersion"],
+            going["metadata"]["resourceVersion"]
+        );
+        let body = json!({"metadata": {"name": "test"}, "spec": {"finalizers": []}});
+        send(&client, "PUT", &format!("{path}/finalize"), body)
+            .await
+            .unwrap();
+        assert_eq!(refusal(get(&client, path).await).code, 404);
+    });
+}

@@ -1,0 +1,258 @@
+//! Lists: selectors, pages, moments, forms.
+
+use http::Request;
+use kube::api::{ListParams, PostParams};
+use kueue_lab::apiserver::ApiServer;
+use kueue_lab::apiserver::store::Limits;
+use kueue_lab::clock::{Clock, virtual_runtime};
+use kueue_lab::entropy::Entropy;
+use serde_json::{Value, json};
+
+use super::support::*;
+
+async fn names(client: &kube::Client, query: &str) -> Vec<String> {
+    let list = get(client, &format!("/api/v1/namespaces/test/pods?{query}"))
+        .await
+        .unwrap();
+    let items = list["items"].as_array().unwrap();
+    items
+        .iter()
+        .map(|p| p["metadata"]["name"].as_str().unwrap().to_string())
+        .collect()
+}
+
+#[test]
+fn selectors_on_labels_and_fields() {
+    with_server(|_, client| async move {
+        for name in ["a", "b", "c"] {
+            send(&client, "POST", "/api/v1/namespaces/test/pods", pod(name))
+                .await
+                .unwrap();
+        }
+        for (query, wanted) in [
+            ("", &["a", "b", "c"][..]),
+            ("labelSelector=app%20in%20(a,c)", &["a", "c"]),
+            ("labelSelector=app%21%3Db", &["a", "c"]),
+            ("fieldSelector=", &["a", "b", "c"]),
+            ("fieldSelector=metadata.name%3Db", &["b"]),
+            (
+                "fieldSelector=status.phase%21%3DFailed,status.phase%21%3DTerminating",
+                &["a", "b", "c"],
+            ),
+            ("fieldSelector=status.phase%21%3DPending", &[]),
+            (
+                "fieldSelector=spec.nodeName%3D&labelSelector=app%3Da",
+                &["a"],
+            ),
+        ] {
+            assert_eq!(names(&client, query).await, wanted, "{query}");
+        }
+        let path = "/api/v1/namespaces/test/pods?fieldSelector=spec.nope%3D1";
+        let refused = refusal(get(&client, path).await);
+        assert_eq!(
+            (refused.code, refused.message.as_str()),
+            (400, "field label not supported: spec.nope")
+        );
+        let path = "/api/v1/namespaces/test/pods?labelSelector=a%20in%20b";
+        assert_eq!(refusal(get(&client, path).await).code, 400);
+    });
+}
+
+#[test]
+fn pages_show_one_moment_while_others_write() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        for i in 0..5 {
+            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
+                .await
+                .unwrap();
+        }
+        let first = api.list(&ListParams::default().limit(2)).await.unwrap();
+        assert_eq!(first.metadata.remaining_item_count, Some(3));
+        let moment = first.metadata.resource_version.clone();
+        api.delete("m3", &kube::api::DeleteParams::default())
+            .await
+            .unwrap();
+        api.create(&PostParams::default(), &config_map("m31", "new"))
+            .await
+            .unwrap();
+        let mut seen: Vec<String> = first
+            .items
+            .iter()
+            .map(|m| m.metadata.name.clone().unwrap())
+            .collect();
+        let mut token = first.metadata.continue_;
+        while let Some(next) = token.filter(|t| !t.is_empty()) {
+            let page = api
+                .list(&ListParams::default().limit(2).continue_token(&next))
+                .await
+                .unwrap();
+            assert_eq!(page.metadata.resource_version, moment);
+            seen.extend(page.items.iter().map(|m| m.metadata.name.clone().unwrap()));
+            token = page.metadata.continue_;
+        }
+        assert_eq!(seen, ["m0", "m1", "m2", "m3", "m4"]);
+    });
+}
+
+#[test]
+fn a_token_older_than_the_history_is_expired_and_offers_to_go_on_anyhow() {
+    virtual_runtime().unwrap().block_on(async {
+        let limits = Limits {
+            events: 5,
+            ..Limits::default()
+        };
+        let start = "2026-03-02T12:00:00Z".parse().unwrap();
+        let builder = ApiServer::builder(Clock::starting_at(start), Entropy::seeded(1));
+        let client = builder.limits(limits).build().client();
+        namespace(&client, "test").await;
+        let api = config_maps(&client);
+        for i in 0..3 {
+            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
+                .await
+                .unwrap();
+        }
+        let page = api.list(&ListParams::default().limit(1)).await.unwrap();
+        let token = page.metadata.continue_.unwrap();
+        for i in 3..9 {
+            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
+                .await
+                .unwrap();
+        }
+        let expired = refusal(
+            api.list(&ListParams::default().continue_token(&token))
+                .await,
+        );
+        assert_eq!((expired.code, expired.reason.as_str()), (410, "Expired"));
+        let token = expired.metadata.unwrap().continue_.unwrap();
+        let rest = api
+            .list(&ListParams::default().continue_token(&token))
+            .await
+            .unwrap();
+        assert_eq!(rest.items.len(), 8);
+        let bad = refusal(
+            api.list(&ListParams::default().continue_token("nonsense!"))
+                .await,
+        );
+        assert_eq!(bad.code, 400);
+    });
+}
+
+#[test]
+fn a_list_can_ask_for_a_moment() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        let made = api
+            .create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        let then = made.metadata.resource_version.unwrap();
+        api.create(&PostParams::default(), &config_map("b", "1"))
+            .await
+            .unwrap();
+        let path = "/api/v1/namespaces/test/configmaps?resourceVersion=";
+        let exact = format!("{path}{then}&resourceVersionMatch=Exact");
+        let list = get(&client, &exact).await.unwrap();
+        assert_eq!(list["items"].as_array().unwrap().len(), 1);
+        assert_eq!(list["metadata"]["resourceVersion"], then.as_str());
+        let newer = format!("{path}{then}&resourceVersionMatch=NotOlderThan");
+        let list = get(&client, &newer).await.unwrap();
+        assert_eq!(list["items"].as_array().unwrap().len(), 2);
+        let future = refusal(get(&client, &format!("{path}999999")).await);
+        assert_eq!((future.code, future.reason.as_str()), (504, "Timeout"));
+        assert!(
+            future
+                .message
+                .starts_with("Too large resource version: 999999")
+        );
+        let wrong = refusal(get(&client, &format!("{path}&resourceVersionMatch=Exact")).await);
+        assert_eq!(wrong.code, 422);
+        let garbage = refusal(get(&client, &format!("{path}many")).await);
+        assert_eq!(garbage.code, 422);
+    });
+}
+
+async fn accept(client: &kube::Client, path: &str, accept: &str) -> Result<String, kube::Error> {
+    let request = Request::get(path)
+        .header("accept", accept)
+        .body(Vec::new())
+        .unwrap();
+    client.request_text(request).await
+}
+
+#[test]
+fn tables_partial_metadata_and_yaml() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        api.create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        let path = "/api/v1/namespaces/test/configmaps";
+        let table = accept(
+            &client,
+            path,
+            "application/json;as=Table;v=v1;g=meta.k8s.io",
+        )
+        .await;
+        let table: Value = serde_json::from_str(&table.unwrap()).unwrap();
+        assert_eq!(table["kind"], "Table");
+        let columns = table["columnDefinitions"].as_array().unwrap();
+        let columns: Vec<&str> = columns
+            .iter()
+            .map(|c| c["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(columns, ["Name", "Data", "Age"]);
+        assert_eq!(table["rows"][0]["cells"], json!(["a", 1, "0s"]));
+        assert_eq!(table["rows"][0]["object"]["kind"], "PartialObjectMetadata");
+        let bare = format!("{path}?includeObject=None");
+        let table = accept(
+            &client,
+            &bare,
+            "application/json;as=Table;v=v1;g=meta.k8s.io",
+        )
+        .await;
+        let table: Value = serde_json::from_str(&table.unwrap()).unwrap();
+        assert!(table["rows"][0]["object"].is_null());
+
+        let view = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+        let list = accept(&client, path, view).await.unwrap();
+        let list: Value = serde_json::from_str(&list).unwrap();
+        assert_eq!(list["kind"], "PartialObjectMetadataList");
+        assert!(list["items"][0].get("data").is_none());
+
+        let yaml = accept(&client, path, "application/yaml").await.unwrap();
+        assert!(yaml.contains("\nkind: ConfigMapList\n"), "{yaml}");
+        let none = accept(&client, path, "application/vnd.kubernetes.protobuf").await;
+        assert_eq!(refusal(none).code, 406);
+    });
+}
+
+#[test]
+fn events_of_both_groups_are_the_same_objects() {
+    with_server(|_, client| async move {
+        let event = json!({
+            "metadata": {"name": "e"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "test"},
+            "reason": "r", "message": "m", "type": "Normal",
+        });
+        send(&client, "POST", "/api/v1/namespaces/test/events", event)
+            .await
+            .unwrap();
+        let path = "/apis/events.k8s.io/v1/namespaces/test/events";
+        let list = get(&client, path).await.unwrap();
+        let event = &list["items"][0];
+        assert_eq!(
+            (&event["note"], &event["regarding"]["name"]),
+            (&json!("m"), &json!("p"))
+        );
+        let patch = json!({"note": "changed"});
+        merge(&client, &format!("{path}/e"), patch).await.unwrap();
+        let core = get(&client, "/api/v1/namespaces/test/events/e")
+            .await
+            .unwrap();
+        assert_eq!(
+            (&core["message"], &core["apiVersion"]),
+            (&json!("changed"), &json!("v1"))
+        );
+    });
+}

@@ -1,0 +1,283 @@
+//! Creating, reading, changing objects.
+
+use kube::api::{Patch, PatchParams, PostParams};
+use kueue_lab::apiserver::ApiServer;
+use kueue_lab::clock::Clock;
+use kueue_lab::entropy::Entropy;
+use serde_json::{Value, json};
+
+use super::support::*;
+
+#[test]
+fn a_new_object_gets_an_identity() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        let made = api
+            .create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        assert_eq!(made.metadata.namespace.as_deref(), Some("test"));
+        let uid = made.metadata.uid.as_deref().unwrap();
+        assert_eq!(uid.len(), 36);
+        let created = made.metadata.creation_timestamp.as_ref().unwrap();
+        assert_eq!(created.0.to_string(), "2026-03-02T12:00:00Z");
+        assert_eq!(api.get("a").await.unwrap(), made);
+        let again = refusal(
+            api.create(&PostParams::default(), &config_map("a", "2"))
+                .await,
+        );
+        assert_eq!((again.code, again.reason.as_str()), (409, "AlreadyExists"));
+        assert_eq!(again.message, "configmaps \"a\" already exists");
+        let nowhere = refusal(api.get("nope").await);
+        assert_eq!((nowhere.code, nowhere.reason.as_str()), (404, "NotFound"));
+    });
+}
+
+#[test]
+fn what_only_the_server_may_set_is_not_taken_from_clients() {
+    with_server(|_, client| async move {
+        let forged = json!({
+            "metadata": {
+                "name": "a", "uid": "forged", "generation": 7, "selfLink": "x",
+                "creationTimestamp": "2001-01-01T00:00:00Z",
+                "deletionTimestamp": "2001-01-01T00:00:00Z",
+            },
+        });
+        let path = "/api/v1/namespaces/test/configmaps";
+        let made = send(&client, "POST", path, forged).await.unwrap();
+        assert_ne!(made["metadata"]["uid"], "forged");
+        assert_eq!(
+            made["metadata"]["creationTimestamp"],
+            "2026-03-02T12:00:00Z"
+        );
+        for field in ["generation", "deletionTimestamp", "selfLink"] {
+            assert!(made["metadata"].get(field).is_none(), "{field}");
+        }
+    });
+}
+
+#[test]
+fn generated_names_are_unique_and_short() {
+    with_server(|_, client| async move {
+        let path = "/api/v1/namespaces/test/configmaps";
+        let mut names = std::collections::BTreeSet::new();
+        for _ in 0..50 {
+            let body = json!({"metadata": {"generateName": "x-"}});
+            let made = send(&client, "POST", path, body).await.unwrap();
+            let name = made["metadata"]["name"].as_str().unwrap().to_string();
+            assert!(name.starts_with("x-") && name.len() == 7, "{name}");
+            assert!(names.insert(name));
+        }
+    });
+}
+
+#[test]
+fn an_update_insists_on_the_version_it_names() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        let first = api
+            .create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        let mut next = first.clone();
+        next.data.as_mut().unwrap().insert("k".into(), "2".into());
+        let second = api
+            .replace("a", &PostParams::default(), &next)
+            .await
+            .unwrap();
+        assert_ne!(
+            first.metadata.resource_version,
+            second.metadata.resource_version
+        );
+        let stale = refusal(api.replace("a", &PostParams::default(), &next).await);
+        assert_eq!((stale.code, stale.reason.as_str()), (409, "Conflict"));
+        assert_eq!(
+            stale.message,
+            "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
+        );
+        // Without a version it replaces whatever is there.
+        next.metadata.resource_version = None;
+        api.replace("a", &PostParams::default(), &next)
+            .await
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_write_that_changes_nothing_makes_no_new_version() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        let made = api
+            .create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        let patch = Patch::Merge(json!({"data": {"k": "1"}}));
+        let same = api
+            .patch("a", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+        assert_eq!(same, made);
+    });
+}
+
+#[test]
+fn a_dry_run_answers_and_stores_nothing() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let shown = api.create(&dry, &config_map("a", "1")).await.unwrap();
+        assert!(shown.metadata.uid.is_some() && shown.metadata.resource_version.is_none());
+        assert!(api.get_opt("a").await.unwrap().is_none());
+        api.create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        assert_eq!(
+            refusal(api.create(&dry, &config_map("a", "1")).await).code,
+            409
+        );
+        let patch = Patch::Merge(json!({"data": {"k": "2"}}));
+        let params = PatchParams {
+            dry_run: true,
+            ..PatchParams::default()
+        };
+        let shown = api.patch("a", &params, &patch).await.unwrap();
+        assert_eq!(shown.data.unwrap()["k"], "2");
+        assert_eq!(api.get("a").await.unwrap().data.unwrap()["k"], "1");
+    });
+}
+
+#[test]
+fn parallel_patches_all_arrive() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        api.create(&PostParams::default(), &config_map("a", "1"))
+            .await
+            .unwrap();
+        let patches = (0..20).map(|i| {
+            let api = api.clone();
+            async move {
+                let patch = Patch::Merge(json!({"data": {format!("k{i}"): "x"}}));
+                api.patch("a", &PatchParams::default(), &patch)
+                    .await
+                    .unwrap();
+            }
+        });
+        futures::future::join_all(patches).await;
+        assert_eq!(api.get("a").await.unwrap().data.unwrap().len(), 21);
+    });
+}
+
+#[test]
+fn apply_merges_by_owner_and_names_conflicts() {
+    with_server(|_, client| async move {
+        let api = config_maps(&client);
+        let config = |data: Value| {
+            Patch::Apply(json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data,
+            }))
+        };
+        let one = PatchParams::apply("one");
+        let two = PatchParams::apply("two");
+        api.patch("a", &one, &config(json!({"x": "1", "y": "1"})))
+            .await
+            .unwrap();
+        api.patch("a", &two, &config(json!({"z": "1"})))
+            .await
+            .unwrap();
+        let conflict = refusal(api.patch("a", &two, &config(json!({"x": "2"}))).await);
+        assert_eq!(conflict.code, 409);
+        assert!(
+            conflict.message.contains("conflict with \"one\": .data.x"),
+            "{conflict:?}"
+        );
+        // What its owner no longer states goes, and nothing else.
+        let left = api
+            .patch("a", &one, &config(json!({"x": "1"})))
+            .await
+            .unwrap();
+        let left: Vec<String> = left.data.unwrap().into_keys().collect();
+        assert_eq!(left, ["x", "z"]);
+    });
+}
+
+#[test]
+fn unknown_fields_are_dropped_warned_of_or_refused() {
+    with_server(|_, client| async move {
+        let body = json!({"metadata": {"name": "a"}, "dat": {}});
+        let path = "/api/v1/namespaces/test/configmaps?fieldValidation=";
+        let strict = refusal(send(&client, "POST", &format!("{path}Strict"), body.clone()).await);
+        assert_eq!(
+            strict.message,
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown field \"dat\""
+        );
+        let made = send(&client, "POST", &format!("{path}Ignore"), body)
+            .await
+            .unwrap();
+        assert!(made.get("dat").is_none());
+    });
+}
+
+#[test]
+fn bodies_that_are_nothing_are_refused() {
+    with_server(|_, client| async move {
+        let path = "/api/v1/namespaces/test/configmaps";
+        for body in [
+            json!([]),
+            json!("x"),
+            json!({"kind": "Secret", "metadata": {"name": "a"}}),
+        ] {
+            assert_eq!(refusal(send(&client, "POST", path, body).await).code, 400);
+        }
+        let text = send_as(&client, "POST", path, "text/html", json!({})).await;
+        assert_eq!(refusal(text).code, 415);
+        let huge = json!({"metadata": {"name": "a"}, "data": {"k": "x".repeat(4 << 20)}});
+        assert_eq!(refusal(send(&client, "POST", path, huge).await).code, 413);
+        let other = json!({"metadata": {"name": "a", "namespace": "elsewhere"}});
+        assert_eq!(
+            refusal(send(&client, "POST", path, other).await).message,
+            "the namespace of the provided object does not match the namespace sent on the request"
+        );
+    });
+}
+
+#[test]
+fn the_same_seed_tells_the_same_story() {
+    let tell = || {
+        let runtime = kueue_lab::clock::virtual_runtime().unwrap();
+        runtime.block_on(async {
+            let client = server().client();
+            namespace(&client, "test").await;
+            for i in 0..5 {
+                let body =
+                    json!({"metadata": {"generateName": "x-"}, "data": {"i": i.to_string()}});
+                send(&client, "POST", "/api/v1/namespaces/test/configmaps", body)
+                    .await
+                    .unwrap();
+            }
+            get(&client, "/api/v1/configmaps")
+                .await
+                .unwrap()
+                .to_string()
+        })
+    };
+    assert_eq!(tell(), tell());
+}
+
+#[tokio::test]
+async fn real_time_works_too() {
+    let server = ApiServer::builder(Clock::real(), Entropy::from_os()).build();
+    let list = get(&server.client(), "/api/v1/namespaces").await.unwrap();
+    let names: Vec<&str> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| n["metadata"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["default", "kube-node-lease", "kube-public", "kube-system"]
+    );
+}
