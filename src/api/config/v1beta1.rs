@@ -1,0 +1,189 @@
+//! What a configuration file of v1beta1 says differently.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde::Deserialize;
+
+use super::{Configuration, Duration, defaults};
+use crate::api::load::Problem;
+use crate::api::yaml::{self, Content, Entry, Node, Position, Unknown, YamlError};
+
+/// Settings that only v1beta1 has, taken out of the document.
+#[derive(Default)]
+pub(super) struct Old {
+    waits: bool,
+    shares: bool,
+    pod_options: Option<(PodOptions, Position)>,
+    pub(super) warnings: Vec<Problem>,
+    pub(super) unknown: Vec<Unknown>,
+}
+
+/// Which pods were managed; obsolete.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodOptions {
+    namespace_selector: Option<LabelSelector>,
+    pod_selector: Option<LabelSelector>,
+}
+
+/// Settings that v1beta1 does not have yet.
+const NOT_YET: [&[&str]; 7] = [
+    &["visibilityServer"],
+    &["metrics", "customLabels", "sourceKind"],
+    &["metrics", "customLabels", "trackedValues"],
+    &["multiKueue", "clusterProfile"],
+    &["multiKueue", "incrementalDispatcherConfig"],
+    &["resources", "quotaCheckStrategy"],
+    &["resources", "deviceClassMappings", "sources"],
+];
+
+/// Takes what only v1beta1 has out of a document, so that the rest can be read as v1beta2.
+///
+/// # Errors
+/// A setting has the wrong type.
+pub(super) fn take(root: &mut Node) -> Result<Old, YamlError> {
+    let mut old = Old {
+        waits: flag(root, "waitForPodsReady")?,
+        shares: flag(root, "fairSharing")?,
+        ..Old::default()
+    };
+    if let Some(entry) = root
+        .get_mut("integrations")
+        .and_then(|n| remove(n, "podOptions"))
+    {
+        let (options, unknown) = nested::<PodOptions>(&entry, "integrations.podOptions")?;
+        old.unknown.extend(unknown);
+        old.pod_options = Some((options, entry.key_at));
+    }
+    if let Some(entry) = remove(root, "queueVisibility") {
+        old.warnings.push(Problem {
+            at: entry.key_at,
+            path: "queueVisibility".to_owned(),
+            message: "has no effect any more".to_owned(),
+            remedy: Some("pending workloads are told by the visibility API".to_owned()),
+        });
+    }
+    for path in NOT_YET {
+        not_yet(root, path, String::new(), &mut old.unknown);
+    }
+    Ok(old)
+}
+
+/// Takes out the member of a map.
+fn remove(node: &mut Node, key: &str) -> Option<Entry> {
+    match &mut node.content {
+        Content::Map(entries) => entries
+            .iter()
+            .position(|e| e.key == key)
+            .map(|i| entries.remove(i)),
+        _ => None,
+    }
+}
+
+/// The `enable` of a block; without it the block does nothing.
+fn flag(root: &mut Node, block: &str) -> Result<bool, YamlError> {
+    let Some(entry) = root.get_mut(block).and_then(|n| remove(n, "enable")) else {
+        return Ok(false);
+    };
+    nested::<bool>(&entry, &format!("{block}.enable")).map(|(on, _)| on)
+}
+
+/// Reads a part on its own, with paths as they are in the document.
+fn nested<T: serde::de::DeserializeOwned>(
+    entry: &Entry,
+    path: &str,
+) -> Result<(T, Vec<Unknown>), YamlError> {
+    let below = |inner: String| {
+        if inner.is_empty() {
+            path.to_owned()
+        } else {
+            format!("{path}.{inner}")
+        }
+    };
+    match yaml::read::<T>(&entry.value) {
+        Ok((value, unknown)) => Ok((
+            value,
+            unknown
+                .into_iter()
+                .map(|u| Unknown {
+                    path: below(u.path),
+                    ..u
+                })
+                .collect(),
+        )),
+        Err(error) => Err(YamlError {
+            path: below(error.path),
+            ..error
+        }),
+    }
+}
+
+/// Notes a setting as unknown, in every item of the lists on the way.
+fn not_yet(node: &Node, path: &[&str], at: String, unknown: &mut Vec<Unknown>) {
+    let Some((name, rest)) = path.split_first() else {
+        return;
+    };
+    for (i, item) in node.items().iter().enumerate() {
+        not_yet(item, path, format!("{at}[{i}]"), unknown);
+    }
+    let Some(entry) = node.entries().iter().find(|e| e.key == *name) else {
+        return;
+    };
+    let path = if at.is_empty() {
+        entry.key.clone()
+    } else {
+        format!("{at}.{}", entry.key)
+    };
+    if rest.is_empty() {
+        unknown.push(Unknown {
+            path,
+            at: entry.key_at,
+        });
+    } else {
+        not_yet(&entry.value, rest, path, unknown);
+    }
+}
+
+/// Applies the defaults of v1beta1 and brings the configuration to what it means in v1beta2: blocks
+/// that are not enabled are gone, and nothing that came with v1beta2 is on.
+pub(super) fn complete(configuration: &mut Configuration, old: Old) -> Vec<Problem> {
+    let mut warnings = old.warnings;
+    if let Some((options, at)) = old.pod_options {
+        warnings.push(pod_options(configuration, options, at));
+    }
+    defaults::common(configuration);
+    if old.waits {
+        let waiting = configuration.wait_for_pods_ready.get_or_insert_default();
+        defaults::pods_ready(waiting, Duration::from_secs(5 * 60), true);
+    } else {
+        configuration.wait_for_pods_ready = None;
+    }
+    match &mut configuration.fair_sharing {
+        Some(sharing) if old.shares => {
+            if sharing.preemption_strategies.is_empty() {
+                let both = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"];
+                sharing.preemption_strategies = both.map(str::to_owned).to_vec();
+            }
+        }
+        sharing => *sharing = None,
+    }
+    warnings
+}
+
+/// Which namespaces' pods were managed is now said for all jobs alike.
+fn pod_options(configuration: &mut Configuration, options: PodOptions, at: Position) -> Problem {
+    let warning = |message: &str| Problem {
+        at,
+        path: "integrations.podOptions".to_owned(),
+        message: message.to_owned(),
+        remedy: Some("write managedJobsNamespaceSelector".to_owned()),
+    };
+    let selector = options.namespace_selector;
+    if options.pod_selector.is_some() && selector.is_none() {
+        return warning("podSelector has no effect any more");
+    }
+    if configuration.managed_jobs_namespace_selector.is_some() {
+        return warning("has no effect beside managedJobsNamespaceSelector");
+    }
+    configuration.managed_jobs_namespace_selector = selector;
+    warning("namespaceSelector is read as managedJobsNamespaceSelector, which holds for all jobs")
+}
