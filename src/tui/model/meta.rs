@@ -1,0 +1,72 @@
+//! The parts of object metadata that every row has.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::Key;
+use crate::tui::text::{Amount, clean};
+
+/// Labels, cleaned.
+pub type Labels = BTreeMap<String, String>;
+
+/// Amounts by resource name.
+pub type Requests = BTreeMap<String, Amount>;
+
+/// What every row knows of its object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Namespace and name.
+    pub key: Key,
+    /// The UID; empty where there is none.
+    pub uid: String,
+    /// Labels.
+    pub labels: Labels,
+    /// When the object was created.
+    pub created: Option<Timestamp>,
+    /// Whether the object is being deleted.
+    pub deleting: bool,
+}
+
+impl Meta {
+    /// Takes over an object's metadata.
+    pub fn of(meta: &ObjectMeta) -> Self {
+        Self {
+            key: key_of(meta),
+            uid: clean(meta.uid.as_deref().unwrap_or_default()),
+            labels: meta
+                .labels
+                .iter()
+                .flatten()
+                .map(|(k, v)| (clean(k), clean(v)))
+                .collect(),
+            created: meta.creation_timestamp.as_ref().map(|t| t.0),
+            deleting: meta.deletion_timestamp.is_some(),
+        }
+    }
+}
+
+/// Namespace and name of an object.
+pub fn key_of(meta: &ObjectMeta) -> Key {
+    Key::new(
+        clean(meta.namespace.as_deref().unwrap_or_default()),
+        clean(meta.name.as_deref().unwrap_or_default()),
+    )
+}
+
+/// Amounts by resource, from quantities by resource.
+pub fn requests_of<'a>(list: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> Requests {
+    list.into_iter()
+        .map(|(name, quantity)| (clean(name), Amount::of(quantity)))
+        .collect()
+}
+
+/// Adds `times` times the amounts of one list to another.
+pub fn add(to: &mut Requests, list: &Requests, times: i64) {
+    for (name, amount) in list {
+        let sum = to.entry(name.clone()).or_default();
+        *sum = sum.plus(amount.times(times));
+    }
+}

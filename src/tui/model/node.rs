@@ -1,0 +1,100 @@
+//! Nodes: what they have and who may use them.
+
+use k8s_openapi::api::core::v1::Node;
+
+use super::meta::{Meta, Requests, requests_of};
+use super::{Key, Row};
+use crate::tui::text::clean;
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// Whether its kubelet reports it ready.
+    pub ready: bool,
+    /// Why it is not ready.
+    pub not_ready_because: String,
+    /// Whether it is cordoned.
+    pub cordoned: bool,
+    /// Taints, written `key=value:Effect`.
+    pub taints: Vec<String>,
+    /// What pods can be given.
+    pub allocatable: Requests,
+}
+
+impl NodeRow {
+    /// Takes over a node.
+    pub fn of(node: &Node) -> Self {
+        let spec = node.spec.as_ref();
+        let status = node.status.as_ref();
+        let ready = status
+            .and_then(|s| s.conditions.as_ref())
+            .into_iter()
+            .flatten()
+            .find(|c| c.type_ == "Ready");
+        Self {
+            meta: Meta::of(&node.metadata),
+            ready: ready.is_some_and(|c| c.status == "True"),
+            not_ready_because: ready
+                .and_then(|c| c.reason.as_deref())
+                .map(clean)
+                .unwrap_or_default(),
+            cordoned: spec.and_then(|s| s.unschedulable).unwrap_or(false),
+            taints: spec
+                .and_then(|s| s.taints.as_ref())
+                .into_iter()
+                .flatten()
+                .map(|t| match t.value.as_deref().unwrap_or_default() {
+                    "" => clean(&format!("{}:{}", t.key, t.effect)),
+                    value => clean(&format!("{}={value}:{}", t.key, t.effect)),
+                })
+                .collect(),
+            allocatable: status
+                .and_then(|s| s.allocatable.as_ref().or(s.capacity.as_ref()))
+                .map(requests_of)
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The extended resources (GPUs and other devices) it has, in the order of their names.
+    pub fn devices(&self) -> impl Iterator<Item = &str> {
+        self.allocatable
+            .iter()
+            .filter(|(name, amount)| is_device(name) && !amount.is_zero())
+            .map(|(name, _)| name.as_str())
+    }
+
+    /// The product its GPUs are, where a well-known label says so.
+    pub fn gpu_product(&self) -> Option<&str> {
+        [
+            "nvidia.com/gpu.product",
+            "cloud.google.com/gke-accelerator",
+            "skypilot.co/accelerator",
+            "amd.com/gpu.product-name",
+        ]
+        .iter()
+        .find_map(|label| self.meta.labels.get(*label))
+        .map(String::as_str)
+    }
+
+    /// Its state in a word.
+    pub fn state(&self) -> &'static str {
+        match (self.ready, self.cordoned) {
+            (true, false) => "Ready",
+            (true, true) => "Cordoned",
+            (false, _) => "NotReady",
+        }
+    }
+}
+
+/// Whether a resource is an extended one: named under a domain that is not Kubernetes' own.
+pub fn is_device(resource: &str) -> bool {
+    resource.contains('/') && !resource.starts_with("kubernetes.io/")
+}
+
+impl Row for NodeRow {
+    fn key(&self) -> &Key {
+        &self.meta.key
+    }
+}

@@ -1,0 +1,155 @@
+//! Pods: what they request, where they are, and whose they are.
+
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+
+use super::meta::{Meta, Requests, add, requests_of};
+use super::{Key, Row};
+use crate::api::constants::{POD_GROUP_NAME_LABEL, WORKLOAD_ANNOTATION};
+use crate::tui::text::{Amount, clean};
+
+/// A pod.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// The node it is bound to; empty while it is not.
+    pub node: String,
+    /// Its phase.
+    pub phase: String,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// Whether scheduling gates hold it.
+    pub gated: bool,
+    /// Why the scheduler finds no node for it.
+    pub unschedulable: Option<String>,
+    /// What it occupies on its node.
+    pub requests: Requests,
+    /// The Workload it says it belongs to.
+    pub workload: Option<String>,
+    /// UIDs of its owners.
+    pub owners: Vec<String>,
+}
+
+impl PodRow {
+    /// Takes over a pod.
+    pub fn of(pod: &Pod) -> Self {
+        let spec = pod.spec.as_ref();
+        let status = pod.status.as_ref();
+        let annotation = |name: &str| pod.metadata.annotations.as_ref()?.get(name).cloned();
+        let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
+        Self {
+            meta: Meta::of(&pod.metadata),
+            node: clean(
+                spec.and_then(|s| s.node_name.as_deref())
+                    .unwrap_or_default(),
+            ),
+            phase: clean(status.and_then(|s| s.phase.as_deref()).unwrap_or("Pending")),
+            ready: status
+                .and_then(|s| s.conditions.as_ref())
+                .into_iter()
+                .flatten()
+                .any(|c| c.type_ == "Ready" && c.status == "True"),
+            gated: spec
+                .and_then(|s| s.scheduling_gates.as_ref())
+                .is_some_and(|gates| !gates.is_empty()),
+            unschedulable: status
+                .and_then(|s| s.conditions.as_ref())
+                .into_iter()
+                .flatten()
+                .find(|c| c.type_ == "PodScheduled" && c.reason.as_deref() == Some("Unschedulable"))
+                .map(|c| clean(c.message.as_deref().unwrap_or_default())),
+            requests: spec.map(pod_requests).unwrap_or_default(),
+            workload: annotation(WORKLOAD_ANNOTATION)
+                .or_else(|| label(POD_GROUP_NAME_LABEL))
+                .map(|name| clean(&name)),
+            owners: pod
+                .metadata
+                .owner_references
+                .iter()
+                .flatten()
+                .map(|o| clean(&o.uid))
+                .collect(),
+        }
+    }
+
+    /// Whether it has ended, well or badly.
+    pub fn done(&self) -> bool {
+        self.phase == "Succeeded" || self.phase == "Failed"
+    }
+}
+
+impl Row for PodRow {
+    fn key(&self) -> &Key {
+        &self.meta.key
+    }
+}
+
+/// What a pod occupies: its containers and sidecars together, or the most that starting takes, and
+/// the overhead of its runtime. Containers without requests count with their limits.
+pub fn pod_requests(spec: &PodSpec) -> Requests {
+    let mut running = Requests::new();
+    for container in &spec.containers {
+        add(&mut running, &container_requests(container), 1);
+    }
+    let mut sidecars = Requests::new();
+    let mut starting = Requests::new();
+    for init in spec.init_containers.iter().flatten() {
+        let own = container_requests(init);
+        let mut now = sidecars.clone();
+        add(&mut now, &own, 1);
+        raise(&mut starting, &now);
+        if init.restart_policy.as_deref() == Some("Always") {
+            add(&mut sidecars, &own, 1);
+        }
+    }
+    add(&mut running, &sidecars, 1);
+    raise(&mut running, &starting);
+    if let Some(overhead) = &spec.overhead {
+        add(&mut running, &requests_of(overhead), 1);
+    }
+    running
+}
+
+/// What one container requests.
+fn container_requests(container: &Container) -> Requests {
+    let Some(resources) = &container.resources else {
+        return Requests::new();
+    };
+    let mut out = requests_of(resources.limits.iter().flatten());
+    out.extend(requests_of(resources.requests.iter().flatten()));
+    out
+}
+
+/// Brings every amount up to that of another list.
+fn raise(to: &mut Requests, at_least: &Requests) {
+    for (name, amount) in at_least {
+        let have = to.entry(name.clone()).or_insert(Amount::ZERO);
+        *have = (*have).max(*amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_occupies_the_most_it_ever_needs() {
+        let spec: PodSpec = serde_json::from_value(json!({
+            "initContainers": [
+                {"name": "fetch", "resources": {"requests": {"cpu": "4"}}},
+                {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
+            ],
+            "containers": [
+                {"name": "a", "resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "2", "cpu": "8"}}},
+                {"name": "b", "resources": {"requests": {"cpu": "2"}}},
+            ],
+            "overhead": {"cpu": "250m"},
+        }))
+        .unwrap();
+        let requests = pod_requests(&spec);
+        assert_eq!(requests["cpu"], Amount::milli(4250));
+        assert_eq!(requests["nvidia.com/gpu"], Amount::units(2));
+    }
+}

@@ -1,0 +1,316 @@
+//! ClusterQueues, LocalQueues, Cohorts, flavors and priority classes as rows.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+
+use super::cond::Conds;
+use super::meta::Meta;
+use super::quota::Quota;
+use super::{Key, Row};
+use crate::api::v1beta2::{
+    ClusterQueue, ClusterQueuePreemption, Cohort, FairSharing, FairSharingStatus,
+    FlavorFungibility, FlavorUsage, LocalQueue, QueueingStrategy, ResourceFlavor, ResourceGroup,
+    StopPolicy, WorkloadPriorityClass,
+};
+use crate::tui::text::{Amount, clean};
+
+/// A flavor and a resource in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlavorResource {
+    /// Name of the flavor.
+    pub flavor: String,
+    /// Name of the resource.
+    pub resource: String,
+}
+
+/// Counts of workloads as a queue's status has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Waiting.
+    pub pending: i32,
+    /// Holding quota, admitted or not.
+    pub reserving: i32,
+    /// Admitted.
+    pub admitted: i32,
+}
+
+/// Weight and share in fair sharing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The weight as written; `1` where none is.
+    pub weight: String,
+    /// The weighted share in thousandths, where the controller reports one.
+    pub weighted: Option<i64>,
+}
+
+impl Share {
+    /// Takes over weight and share.
+    fn of(spec: Option<&FairSharing>, status: Option<&FairSharingStatus>) -> Self {
+        let weight = spec.and_then(|s| s.weight.as_ref());
+        Self {
+            weight: weight.map_or_else(|| "1".to_owned(), |q| clean(&q.0)),
+            weighted: status.map(|s| s.weighted_share),
+        }
+    }
+}
+
+/// A ClusterQueue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterQueueRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// The cohort it is in.
+    pub cohort: Option<String>,
+    /// Quota by flavor and resource, in the order in which flavors are tried.
+    pub quotas: Vec<(FlavorResource, Quota)>,
+    /// In which order pending workloads are tried.
+    pub strategy: Option<QueueingStrategy>,
+    /// Whether it is stopped.
+    pub stop: Option<StopPolicy>,
+    /// Whom its workloads may preempt.
+    pub preemption: ClusterQueuePreemption,
+    /// When it moves on to the next flavor.
+    pub fungibility: FlavorFungibility,
+    /// Names of its AdmissionChecks.
+    pub checks: Vec<String>,
+    /// Whether any namespace may use it.
+    pub selects_no_namespace: bool,
+    /// Whether past usage orders its LocalQueues.
+    pub by_usage: bool,
+    /// Conditions.
+    pub conds: Conds,
+    /// Quota held, by flavor and resource.
+    pub reserved: BTreeMap<FlavorResource, Amount>,
+    /// Quota held by admitted workloads.
+    pub used: BTreeMap<FlavorResource, Amount>,
+    /// Counts of workloads.
+    pub counts: Counts,
+    /// Weight and share.
+    pub share: Share,
+}
+
+impl ClusterQueueRow {
+    /// Takes over a ClusterQueue.
+    pub fn of(cq: &ClusterQueue) -> Self {
+        let (spec, status) = (&cq.spec, &cq.status);
+        Self {
+            meta: Meta::of(&cq.metadata),
+            cohort: spec.cohort().map(clean),
+            quotas: quotas_of(&spec.resource_groups),
+            strategy: spec.queueing_strategy,
+            stop: spec.stop_policy,
+            preemption: spec.preemption.clone().unwrap_or_default(),
+            fungibility: spec.flavor_fungibility.clone().unwrap_or_default(),
+            checks: spec
+                .admission_check_rules()
+                .iter()
+                .map(|r| clean(&r.name))
+                .collect(),
+            selects_no_namespace: spec.namespace_selector.is_none(),
+            by_usage: spec
+                .admission_scope
+                .as_ref()
+                .and_then(|s| s.admission_mode)
+                .is_some_and(|m| {
+                    m == crate::api::v1beta2::AdmissionMode::UsageBasedAdmissionFairSharing
+                }),
+            conds: Conds::of(&status.conditions),
+            reserved: usage_of(&status.flavors_reservation),
+            used: usage_of(&status.flavors_usage),
+            counts: Counts {
+                pending: status.pending_workloads,
+                reserving: status.reserving_workloads,
+                admitted: status.admitted_workloads,
+            },
+            share: Share::of(spec.fair_sharing.as_ref(), status.fair_sharing.as_ref()),
+        }
+    }
+
+    /// The stop policy, unless it is `None`.
+    pub fn stopped(&self) -> Option<StopPolicy> {
+        self.stop.filter(|s| *s != StopPolicy::None)
+    }
+
+    /// Whether one workload that does not fit holds up those behind it.
+    pub fn strict(&self) -> bool {
+        self.strategy == Some(QueueingStrategy::StrictFIFO)
+    }
+
+    /// The quota of a flavor and resource, where it has one.
+    pub fn quota(&self, fr: &FlavorResource) -> Option<&Quota> {
+        self.quotas.iter().find(|(f, _)| f == fr).map(|(_, q)| q)
+    }
+}
+
+/// A LocalQueue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LocalQueueRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// The ClusterQueue behind it.
+    pub cluster_queue: String,
+    /// Whether it is stopped.
+    pub stop: Option<StopPolicy>,
+    /// Conditions.
+    pub conds: Conds,
+    /// Counts of workloads.
+    pub counts: Counts,
+}
+
+impl LocalQueueRow {
+    /// Takes over a LocalQueue.
+    pub fn of(lq: &LocalQueue) -> Self {
+        Self {
+            meta: Meta::of(&lq.metadata),
+            cluster_queue: clean(&lq.spec.cluster_queue),
+            stop: lq.spec.stop_policy,
+            conds: Conds::of(&lq.status.conditions),
+            counts: Counts {
+                pending: lq.status.pending_workloads,
+                reserving: lq.status.reserving_workloads,
+                admitted: lq.status.admitted_workloads,
+            },
+        }
+    }
+
+    /// The stop policy, unless it is `None`.
+    pub fn stopped(&self) -> Option<StopPolicy> {
+        self.stop.filter(|s| *s != StopPolicy::None)
+    }
+}
+
+/// A Cohort object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CohortRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// The Cohort above.
+    pub parent: Option<String>,
+    /// Quota of its own.
+    pub quotas: Vec<(FlavorResource, Quota)>,
+    /// Weight and share.
+    pub share: Share,
+}
+
+impl CohortRow {
+    /// Takes over a Cohort.
+    pub fn of(cohort: &Cohort) -> Self {
+        Self {
+            meta: Meta::of(&cohort.metadata),
+            parent: cohort.spec.parent().map(clean),
+            quotas: quotas_of(&cohort.spec.resource_groups),
+            share: Share::of(
+                cohort.spec.fair_sharing.as_ref(),
+                cohort.status.fair_sharing.as_ref(),
+            ),
+        }
+    }
+}
+
+/// A ResourceFlavor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlavorRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// Labels of its nodes.
+    pub node_labels: BTreeMap<String, String>,
+    /// Taints of its nodes.
+    pub taints: Vec<Taint>,
+    /// Tolerations it gives to pods.
+    pub tolerations: Vec<Toleration>,
+    /// Its Topology.
+    pub topology: Option<String>,
+}
+
+impl FlavorRow {
+    /// Takes over a ResourceFlavor.
+    pub fn of(flavor: &ResourceFlavor) -> Self {
+        Self {
+            meta: Meta::of(&flavor.metadata),
+            node_labels: flavor
+                .spec
+                .node_labels
+                .iter()
+                .map(|(k, v)| (clean(k), clean(v)))
+                .collect(),
+            taints: flavor.spec.node_taints.clone(),
+            tolerations: flavor.spec.tolerations.clone(),
+            topology: flavor.spec.topology_name.as_deref().map(clean),
+        }
+    }
+}
+
+/// A WorkloadPriorityClass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PriorityClassRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// The priority.
+    pub value: i32,
+}
+
+impl PriorityClassRow {
+    /// Takes over a WorkloadPriorityClass.
+    pub fn of(class: &WorkloadPriorityClass) -> Self {
+        Self {
+            meta: Meta::of(&class.metadata),
+            value: class.value,
+        }
+    }
+}
+
+/// Quota by flavor and resource, in the order of the groups.
+fn quotas_of(groups: &[ResourceGroup]) -> Vec<(FlavorResource, Quota)> {
+    let flavors = groups.iter().flat_map(|g| &g.flavors);
+    flavors
+        .flat_map(|f| {
+            f.resources.iter().map(|r| {
+                let fr = FlavorResource {
+                    flavor: clean(&f.name),
+                    resource: clean(&r.name),
+                };
+                let quota = Quota {
+                    nominal: Amount::of(&r.nominal_quota),
+                    borrowing_limit: r.borrowing_limit.as_ref().map(Amount::of),
+                    lending_limit: r.lending_limit.as_ref().map(Amount::of),
+                };
+                (fr, quota)
+            })
+        })
+        .collect()
+}
+
+/// Usage by flavor and resource.
+fn usage_of(flavors: &[FlavorUsage]) -> BTreeMap<FlavorResource, Amount> {
+    flavors
+        .iter()
+        .flat_map(|f| {
+            f.resources.iter().map(|r| {
+                let fr = FlavorResource {
+                    flavor: clean(&f.name),
+                    resource: clean(&r.name),
+                };
+                (fr, Amount::of(&r.total))
+            })
+        })
+        .collect()
+}
+
+macro_rules! rows {
+    ($($row:ty),+) => {
+        $(impl Row for $row {
+            fn key(&self) -> &Key {
+                &self.meta.key
+            }
+        })+
+    };
+}
+
+rows!(
+    ClusterQueueRow,
+    LocalQueueRow,
+    CohortRow,
+    FlavorRow,
+    PriorityClassRow
+);

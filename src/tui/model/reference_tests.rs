@@ -1,0 +1,122 @@
+//! The model on what a real cluster with upstream Kueue said, where those recordings are at hand.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::derived::Derived;
+use super::import::import;
+use super::workload::{WorkloadState, why};
+use super::{Data, Row};
+
+/// The picture of one moment of a reference run; nothing where the recordings are absent.
+fn moment(file: &str) -> Option<(Data, Derived)> {
+    let dir = PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../shared/reference-runs"
+    ));
+    let mut objects: Vec<Value> = Vec::new();
+    for path in [format!("{file}.yaml"), format!("{file}.cluster.yaml")] {
+        let Ok(text) = std::fs::read_to_string(dir.join(&path)) else {
+            println!("skipped: no recording {path} in {}", dir.display());
+            return None;
+        };
+        for document in serde_yaml::Deserializer::from_str(&text) {
+            objects.push(serde::Deserialize::deserialize(document).unwrap());
+        }
+    }
+    let mut data = Data {
+        now: "2026-11-20T21:30:00Z".parse().unwrap(),
+        ..Data::default()
+    };
+    for news in import(objects).unwrap() {
+        data.learn(news);
+    }
+    let mut derived = Derived::default();
+    derived.refresh(&data);
+    Some((data, derived))
+}
+
+fn line(data: &Data, derived: &Derived, job: &str) -> String {
+    let wl = data
+        .workloads
+        .iter()
+        .find(|wl| wl.owners.iter().any(|o| o.name == job))
+        .unwrap_or_else(|| panic!("no workload of {job}"));
+    let place = derived
+        .position(wl.key())
+        .map_or(String::new(), |p| format!(" #{}/{}", p.number, p.of));
+    format!(
+        "{}{place}: {}",
+        wl.state().word(),
+        why(wl, data, derived).line()
+    )
+}
+
+#[test]
+fn a_preemption_reads_as_it_happened() {
+    let Some((data, derived)) = moment("job-priority-preemption/3-high-running") else {
+        return;
+    };
+    assert_eq!(
+        line(&data, &derived, "job-high"),
+        "Admitted: running on default-flavor"
+    );
+    assert_eq!(
+        line(&data, &derived, "job-low"),
+        "Pending #1/1: waits: 3 more cpu in default-flavor"
+    );
+    let eviction = data.feed.newest_first().next().unwrap();
+    assert!(eviction.victim.key.name.starts_with("job-job-low"));
+    let preemptor = eviction.preemptor.as_ref().unwrap();
+    assert!(preemptor.key.name.starts_with("job-job-high"));
+    assert_eq!(
+        (preemptor.priority, eviction.victim.priority),
+        (Some(1000), Some(100))
+    );
+    assert_eq!(eviction.policy, "withinClusterQueue: LowerPriority");
+    assert_eq!(data.feed.len(), 1);
+}
+
+#[test]
+fn never_is_not_taken_for_not_now() {
+    let Some((data, derived)) = moment("cohort-borrow-and-reclaim/3-pending") else {
+        return;
+    };
+    let lines: Vec<String> = data
+        .workloads
+        .iter()
+        .filter(|wl| wl.state() == WorkloadState::Pending)
+        .map(|wl| why(wl, &data, &derived).line())
+        .collect();
+    assert!(
+        lines.contains(&"never: asks 20 cpu, default-flavor gives at most 12".to_owned()),
+        "{lines:?}"
+    );
+    assert!(lines.iter().any(|l| l.starts_with("waits: ")), "{lines:?}");
+}
+
+#[test]
+fn every_cause_of_waiting_is_told_apart() {
+    let Some((data, derived)) = moment("pending-reasons-and-strict-fifo/2-strictfifo") else {
+        return;
+    };
+    let line = |job| line(&data, &derived, job);
+    assert_eq!(
+        line("j-nolq"),
+        "Pending: never: LocalQueue no-such-lq doesn't exist"
+    );
+    assert_eq!(
+        line("j-nocq"),
+        "Pending: never: ClusterQueue does-not-exist doesn't exist"
+    );
+    assert_eq!(
+        line("j-hold"),
+        "Pending: held: LocalQueue lq-hold is inactive"
+    );
+    assert_eq!(
+        line("j-badflavor"),
+        "Pending #1/1: held: ClusterQueue cq-badflavor is inactive"
+    );
+    assert!(line("small").contains("StrictFIFO"), "{}", line("small"));
+}

@@ -1,0 +1,179 @@
+//! What a workload lacks, read from the message of its QuotaReserved condition.
+//!
+//! The message is text for people, but its sentences are fixed; a sentence that is not known is
+//! shown as it is.
+
+use std::sync::LazyLock;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use regex::Regex;
+
+use crate::tui::text::{Amount, amount_text};
+
+/// One thing that stands in the way of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// Not enough is unused right now.
+    Unused {
+        /// Name of the resource.
+        resource: String,
+        /// Name of the flavor.
+        flavor: String,
+        /// How much more is needed.
+        more: Amount,
+    },
+    /// More is asked for than can ever be had.
+    TooBig {
+        /// Name of the resource.
+        resource: String,
+        /// Name of the flavor.
+        flavor: String,
+        /// What is asked for.
+        asked: Amount,
+        /// The most that can be had.
+        most: Amount,
+    },
+    /// The ClusterQueue has no quota for a resource.
+    NotCovered {
+        /// Name of the resource.
+        resource: String,
+    },
+    /// A taint of a flavor is not tolerated.
+    Taint {
+        /// Name of the flavor.
+        flavor: String,
+    },
+    /// The pods select other nodes.
+    Affinity {
+        /// Name of the flavor.
+        flavor: String,
+    },
+}
+
+impl Lack {
+    /// Whether waiting cannot help.
+    pub fn for_ever(&self) -> bool {
+        !matches!(self, Lack::Unused { .. })
+    }
+
+    /// The lack in a few words.
+    pub fn text(&self) -> String {
+        match self {
+            Lack::Unused {
+                resource,
+                flavor,
+                more,
+            } => format!(
+                "{} more {resource} in {flavor}",
+                amount_text(resource, *more)
+            ),
+            Lack::TooBig {
+                resource,
+                flavor,
+                asked,
+                most,
+            } => format!(
+                "asks {} {resource}, {flavor} gives at most {}",
+                amount_text(resource, *asked),
+                amount_text(resource, *most)
+            ),
+            Lack::NotCovered { resource } => format!("no quota for {resource}"),
+            Lack::Taint { flavor } => format!("does not tolerate a taint of {flavor}"),
+            Lack::Affinity { flavor } => format!("selects other nodes than {flavor}'s"),
+        }
+    }
+}
+
+/// The known sentences. What is in parentheses is captured.
+struct Sentences {
+    unused: Regex,
+    too_big: Regex,
+    not_covered: Regex,
+    taint: Regex,
+    affinity: Regex,
+}
+
+static SENTENCES: LazyLock<Option<Sentences>> = LazyLock::new(|| {
+    let re = |pattern: &str| Regex::new(pattern).ok();
+    Some(Sentences {
+        unused: re(r"insufficient unused quota for (\S+) in flavor (\S+), ([^\s,;]+) more needed")?,
+        too_big: re(
+            r"insufficient quota for (\S+) in flavor (\S+), previously considered podsets requests \(([^)]+)\) \+ current podset request \(([^)]+)\) > maximum capacity \(([^)]+)\)",
+        )?,
+        not_covered: re(r"resource (\S+) unavailable in ClusterQueue")?,
+        taint: re(r"untolerated taint .*? in flavor ([^\s,;]+)")?,
+        affinity: re(r"flavor (\S+) doesn't match node affinity")?,
+    })
+});
+
+/// What the message says is lacking, in the order of what is short, too big, missing, unsuitable.
+pub fn lacks_in(message: &str) -> Vec<Lack> {
+    let Some(s) = SENTENCES.as_ref() else {
+        return Vec::new();
+    };
+    let amount = |text: &str| Amount::of(&Quantity(text.to_owned()));
+    let mut found = Vec::new();
+    for (_, [resource, flavor, more]) in s.unused.captures_iter(message).map(|c| c.extract()) {
+        found.push(Lack::Unused {
+            resource: resource.to_owned(),
+            flavor: flavor.to_owned(),
+            more: amount(more),
+        });
+    }
+    for (_, [resource, flavor, before, this, most]) in
+        s.too_big.captures_iter(message).map(|c| c.extract())
+    {
+        found.push(Lack::TooBig {
+            resource: resource.to_owned(),
+            flavor: flavor.to_owned(),
+            asked: amount(before).plus(amount(this)),
+            most: amount(most),
+        });
+    }
+    for (_, [resource]) in s.not_covered.captures_iter(message).map(|c| c.extract()) {
+        found.push(Lack::NotCovered {
+            resource: resource.to_owned(),
+        });
+    }
+    for (_, [flavor]) in s.taint.captures_iter(message).map(|c| c.extract()) {
+        found.push(Lack::Taint {
+            flavor: flavor.to_owned(),
+        });
+    }
+    for (_, [flavor]) in s.affinity.captures_iter(message).map(|c| c.extract()) {
+        found.push(Lack::Affinity {
+            flavor: flavor.to_owned(),
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentences_of_the_scheduler_are_understood() {
+        let message = "couldn't assign flavors to pod set main: flavor on-demand doesn't match node affinity, insufficient quota for cpu in flavor big, previously considered podsets requests (2) + current podset request (18) > maximum capacity (12), insufficient unused quota for nvidia.com/gpu in flavor spot, 3 more needed, resource memory unavailable in ClusterQueue, untolerated taint &Taint{Key:spot,Value:,Effect:NoSchedule,TimeAdded:<nil>,} in flavor tainted";
+        let texts: Vec<_> = lacks_in(message).iter().map(Lack::text).collect();
+        assert_eq!(
+            texts,
+            [
+                "3 more nvidia.com/gpu in spot",
+                "asks 20 cpu, big gives at most 12",
+                "no quota for memory",
+                "does not tolerate a taint of tainted",
+                "selects other nodes than on-demand's",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_sentence_is_not_part_of_an_amount() {
+        let message = "couldn't assign flavors to pod set main: insufficient unused quota for memory in flavor default-flavor, 1536Mi more needed. Pending the preemption of 1 workload(s)";
+        assert_eq!(
+            lacks_in(message)[0].text(),
+            "1.5Gi more memory in default-flavor"
+        );
+    }
+}

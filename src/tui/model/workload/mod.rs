@@ -1,0 +1,281 @@
+//! Workloads as rows: what was asked for, what was got, where each stands and why.
+
+mod lacks;
+mod state;
+mod why;
+
+pub use lacks::{Lack, lacks_in};
+pub use state::WorkloadState;
+pub use why::{Outlook, Why, why};
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::cond::Conds;
+use super::meta::{Meta, Requests, add, requests_of};
+use super::pod::pod_requests;
+use super::{Key, Row};
+use crate::api::constants::PRIORITY_BOOST_ANNOTATION;
+use crate::api::v1beta2::{CheckState, PodSet, Workload};
+use crate::tui::text::clean;
+
+/// A Workload.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorkloadRow {
+    /// Name, labels, age.
+    pub meta: Meta,
+    /// Name of its LocalQueue.
+    pub queue: String,
+    /// The priority that orders and preempts, boost included.
+    pub priority: i64,
+    /// The class the priority came from.
+    pub priority_class: Option<String>,
+    /// Whether it may be admitted.
+    pub active: bool,
+    /// What it was made for, the controller first.
+    pub owners: Vec<Owner>,
+    /// What it asks for.
+    pub pod_sets: Vec<PodSetRow>,
+    /// What it holds.
+    pub admission: Option<AdmissionRow>,
+    /// Conditions.
+    pub conds: Conds,
+    /// Where its AdmissionChecks stand.
+    pub checks: Vec<CheckRow>,
+    /// When it is queued again after an eviction.
+    pub requeue_at: Option<Timestamp>,
+    /// Evictions so far, by reason.
+    pub evictions: BTreeMap<String, i64>,
+    /// Pods whose quota was given back already.
+    pub reclaimed: i32,
+    /// Total requests as the controller counted them, while it waits.
+    pub counted: Requests,
+}
+
+/// What a Workload was made for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// Group and version.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// UID.
+    pub uid: String,
+}
+
+/// A set of like pods.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodSetRow {
+    /// Name of the set.
+    pub name: String,
+    /// How many pods.
+    pub count: i32,
+    /// The fewest that will do.
+    pub min_count: Option<i32>,
+    /// What one pod requests.
+    pub per_pod: Requests,
+}
+
+/// A quota reservation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AdmissionRow {
+    /// Whose quota.
+    pub cluster_queue: String,
+    /// What each pod set got.
+    pub pod_sets: Vec<AssignedRow>,
+}
+
+/// What one pod set got.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AssignedRow {
+    /// Name of the set.
+    pub name: String,
+    /// Flavor by resource.
+    pub flavors: BTreeMap<String, String>,
+    /// What all its pods use together.
+    pub usage: Requests,
+    /// How many pods were admitted.
+    pub count: i32,
+}
+
+/// Where one AdmissionCheck stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckRow {
+    /// Name of the check.
+    pub name: String,
+    /// The judgement.
+    pub state: CheckState,
+    /// What its controller says.
+    pub message: String,
+    /// How often it was retried.
+    pub retries: i32,
+}
+
+impl WorkloadRow {
+    /// Takes over a Workload.
+    pub fn of(wl: &Workload) -> Self {
+        let (spec, status) = (&wl.spec, &wl.status);
+        let boost: i64 = wl
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|a| a.get(PRIORITY_BOOST_ANNOTATION))
+            .and_then(|text| text.parse::<i32>().ok())
+            .unwrap_or(0)
+            .into();
+        let mut counted = Requests::new();
+        for set in &status.resource_requests {
+            add(&mut counted, &requests_of(&set.resources), 1);
+        }
+        Self {
+            meta: Meta::of(&wl.metadata),
+            queue: clean(&spec.queue_name),
+            priority: i64::from(spec.priority.unwrap_or(0)) + boost,
+            priority_class: spec.priority_class_ref.as_ref().map(|r| clean(&r.name)),
+            active: spec.is_active(),
+            owners: owners_of(wl),
+            pod_sets: spec.pod_sets.iter().map(pod_set_row).collect(),
+            admission: status.admission.as_ref().map(|a| AdmissionRow {
+                cluster_queue: clean(&a.cluster_queue),
+                pod_sets: a
+                    .pod_set_assignments
+                    .iter()
+                    .map(|p| AssignedRow {
+                        name: clean(&p.name),
+                        flavors: p
+                            .flavors
+                            .iter()
+                            .map(|(r, f)| (clean(r), clean(f)))
+                            .collect(),
+                        usage: requests_of(&p.resource_usage),
+                        count: p.count.unwrap_or_else(|| count_of(&spec.pod_sets, &p.name)),
+                    })
+                    .collect(),
+            }),
+            conds: Conds::of(&status.conditions),
+            checks: status
+                .admission_checks
+                .iter()
+                .map(|c| CheckRow {
+                    name: clean(&c.name),
+                    state: c.state,
+                    message: clean(&c.message),
+                    retries: c.retry_count.unwrap_or(0),
+                })
+                .collect(),
+            requeue_at: status
+                .requeue_state
+                .as_ref()
+                .and_then(|r| r.requeue_at.as_ref())
+                .map(|t| t.0),
+            evictions: evictions_of(wl),
+            reclaimed: status
+                .reclaimable_pods
+                .iter()
+                .fold(0, |sum, r| r.count.saturating_add(sum)),
+            counted,
+        }
+    }
+
+    /// What all its pods request together.
+    pub fn requests(&self) -> Requests {
+        if let Some(admission) = &self.admission {
+            let mut total = Requests::new();
+            for set in &admission.pod_sets {
+                add(&mut total, &set.usage, 1);
+            }
+            return total;
+        }
+        if !self.counted.is_empty() {
+            return self.counted.clone();
+        }
+        let mut total = Requests::new();
+        for set in &self.pod_sets {
+            add(&mut total, &set.per_pod, i64::from(set.count));
+        }
+        total
+    }
+
+    /// How many pods it has when it runs.
+    pub fn pods_wanted(&self) -> i32 {
+        let admitted = self.admission.as_ref().map(|a| {
+            a.pod_sets
+                .iter()
+                .fold(0i32, |n, s| n.saturating_add(s.count))
+        });
+        admitted.unwrap_or_else(|| {
+            self.pod_sets
+                .iter()
+                .fold(0i32, |n, s| n.saturating_add(s.count))
+        })
+    }
+
+    /// What it was made for.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.owners.first()
+    }
+
+    /// The owner as `kind/name` in lower case, as `kubectl` writes it.
+    pub fn owner_text(&self) -> String {
+        match (self.owner(), self.owners.len()) {
+            (None, _) => "-".to_owned(),
+            (Some(o), 1) => format!("{}/{}", o.kind.to_lowercase(), o.name),
+            (Some(o), n) => format!("{n} {}s", o.kind.to_lowercase()),
+        }
+    }
+
+    /// How often it was evicted.
+    pub fn evicted_times(&self) -> i64 {
+        self.evictions.values().sum()
+    }
+}
+
+impl Row for WorkloadRow {
+    fn key(&self) -> &Key {
+        &self.meta.key
+    }
+}
+
+/// Owners, the one that controls first.
+fn owners_of(wl: &Workload) -> Vec<Owner> {
+    let mut refs: Vec<_> = wl.metadata.owner_references.iter().flatten().collect();
+    refs.sort_by_key(|r| !r.controller.unwrap_or(false));
+    refs.into_iter()
+        .map(|r| Owner {
+            api_version: clean(&r.api_version),
+            kind: clean(&r.kind),
+            name: clean(&r.name),
+            uid: clean(&r.uid),
+        })
+        .collect()
+}
+
+fn pod_set_row(set: &PodSet) -> PodSetRow {
+    PodSetRow {
+        name: clean(&set.name),
+        count: set.count,
+        min_count: set.min_count,
+        per_pod: set
+            .template
+            .spec
+            .as_ref()
+            .map(pod_requests)
+            .unwrap_or_default(),
+    }
+}
+
+fn count_of(sets: &[PodSet], name: &str) -> i32 {
+    sets.iter().find(|s| s.name == name).map_or(0, |s| s.count)
+}
+
+fn evictions_of(wl: &Workload) -> BTreeMap<String, i64> {
+    let mut out = BTreeMap::new();
+    let stats = wl.status.scheduling_stats.as_ref();
+    for eviction in stats.into_iter().flat_map(|s| &s.evictions) {
+        *out.entry(clean(&eviction.reason)).or_default() += i64::from(eviction.count);
+    }
+    out
+}
