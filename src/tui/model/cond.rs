@@ -64,7 +64,7 @@ impl Conds {
     /// All of them, the latest change first.
     pub fn latest_first(&self) -> Vec<&Cond> {
         let mut all: Vec<&Cond> = self.0.iter().collect();
-        all.sort_by(|a, b| b.at.cmp(&a.at));
+        all.sort_by_key(|c| std::cmp::Reverse(c.at));
         all
     }
 }

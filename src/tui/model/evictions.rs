@@ -72,17 +72,17 @@ impl Eviction {
     /// The reason in words.
     pub fn cause(&self) -> &str {
         match self.reason.as_str() {
-            preempted::IN_CLUSTER_QUEUE => "priority in the ClusterQueue",
-            preempted::IN_COHORT_RECLAMATION => "reclaim of lent quota",
-            preempted::IN_COHORT_FAIR_SHARING => "fair share in the cohort",
+            preempted::IN_CLUSTER_QUEUE => "priority in the queue",
+            preempted::IN_COHORT_RECLAMATION => "reclaims lent quota",
+            preempted::IN_COHORT_FAIR_SHARING => "fair share",
             preempted::IN_COHORT_RECLAIM_WHILE_BORROWING => "priority while borrowing",
             evicted::PREEMPTED => "preemption",
-            evicted::PODS_READY_TIMEOUT => "pods not ready in time",
-            evicted::ADMISSION_CHECK => "an admission check",
+            evicted::PODS_READY_TIMEOUT => "pods not ready",
+            evicted::ADMISSION_CHECK => "admission check",
             evicted::CLUSTER_QUEUE_STOPPED => "ClusterQueue stopped",
             evicted::LOCAL_QUEUE_STOPPED => "LocalQueue stopped",
             evicted::NODE_FAILURES => "node failures",
-            evicted::FLAVOR_MIGRATION => "a better flavor",
+            evicted::FLAVOR_MIGRATION => "better flavor",
             other if other.starts_with(evicted::DEACTIVATED) => "deactivated",
             other => other,
         }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use regex::Regex;
 
-use crate::tui::text::{Amount, amount_text};
+use crate::tui::text::{Amount, amount_text, resource_label};
 
 /// One thing that stands in the way of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +64,9 @@ impl Lack {
                 flavor,
                 more,
             } => format!(
-                "{} more {resource} in {flavor}",
-                amount_text(resource, *more)
+                "{} more {} in {flavor}",
+                amount_text(resource, *more),
+                resource_label(resource)
             ),
             Lack::TooBig {
                 resource,
@@ -73,8 +74,9 @@ impl Lack {
                 asked,
                 most,
             } => format!(
-                "asks {} {resource}, {flavor} gives at most {}",
+                "asks {} {}, {flavor} gives at most {}",
                 amount_text(resource, *asked),
+                resource_label(resource),
                 amount_text(resource, *most)
             ),
             Lack::NotCovered { resource } => format!("no quota for {resource}"),
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "3 more nvidia.com/gpu in spot",
+                "3 more gpu in spot",
                 "asks 20 cpu, big gives at most 12",
                 "no quota for memory",
                 "does not tolerate a taint of tainted",

@@ -1,0 +1,199 @@
+//! Everything the screen is drawn from.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use super::actions::{Demo, ObjectRef, PresetBoard, Story};
+use super::glyphs::{Glyphs, UNICODE};
+use super::model::derived::Derived;
+use super::model::quota::Member;
+use super::model::{Data, Key, Kind, Row};
+use super::theme::Theme;
+use super::ui::{RowId, Ui};
+
+/// What does not change while the UI runs.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// What the cluster is called.
+    pub cluster: String,
+    /// Whether nothing may be changed.
+    pub read_only: bool,
+    /// Lab seconds in a second.
+    pub speed: f64,
+    /// Looks.
+    pub theme: Theme,
+    /// Signs.
+    pub glyphs: &'static Glyphs,
+    /// Zone in which times of day are shown.
+    pub zone: TimeZone,
+    /// Demos that can be run.
+    pub demos: Vec<Demo>,
+    /// Whether somebody explains decisions.
+    pub can_explain: bool,
+    /// Whether leaving the UI stops the lab.
+    pub stops_lab: bool,
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Self {
+            cluster: String::new(),
+            read_only: false,
+            speed: 1.0,
+            theme: Theme::new(true),
+            glyphs: &UNICODE,
+            zone: TimeZone::UTC,
+            demos: Vec::new(),
+            can_explain: false,
+            stops_lab: false,
+        }
+    }
+}
+
+/// Everything the screen is drawn from.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// What is known of the cluster.
+    pub data: Data,
+    /// What follows from it.
+    pub derived: Derived,
+    /// What the person looks at.
+    pub ui: Ui,
+    /// What does not change.
+    pub env: Env,
+    /// Presets, where there is a presets folder.
+    pub presets: Option<Arc<PresetBoard>>,
+    /// The demo that runs or ran last.
+    pub story: Option<Arc<Story>>,
+}
+
+impl State {
+    /// A state that knows nothing yet.
+    pub fn new(env: Env) -> Self {
+        Self {
+            env,
+            ..Self::default()
+        }
+    }
+
+    /// The demo, if one was run.
+    pub fn running_story(&self) -> Option<&Story> {
+        self.story.as_deref().filter(|s| !s.name.is_empty())
+    }
+
+    /// What the page that is open is about, or else the selected row.
+    pub fn subject(&self) -> Option<&RowId> {
+        match self.ui.page.as_ref().map(|p| &p.kind) {
+            Some(super::ui::PageKind::Details(id)) => Some(id),
+            Some(_) => None,
+            None => self.ui.list().selected(),
+        }
+    }
+
+    /// The object a row stands for, where there is one.
+    pub fn object(&self, id: &RowId) -> Option<ObjectRef> {
+        let of = |kind: Kind, key: Key| ObjectRef {
+            api_version: kind.api_version().to_owned(),
+            kind: kind.name().to_owned(),
+            key,
+        };
+        Some(match id {
+            RowId::Member(m @ Member::ClusterQueue(name))
+            | RowId::Quota(m @ Member::ClusterQueue(name), _) => {
+                self.derived.forest.exists(m).then_some(())?;
+                of(Kind::ClusterQueue, Key::cluster(name))
+            }
+            RowId::Member(m @ Member::Cohort(name)) | RowId::Quota(m @ Member::Cohort(name), _) => {
+                self.derived.forest.exists(m).then_some(())?;
+                of(Kind::Cohort, Key::cluster(name))
+            }
+            RowId::LocalQueue(key) => of(Kind::LocalQueue, key.clone()),
+            RowId::Workload(key) => of(Kind::Workload, key.clone()),
+            RowId::Eviction(uid, at) => {
+                let found = self.eviction(uid, *at)?;
+                of(Kind::Workload, found.victim.key.clone())
+            }
+            RowId::Node(name) => of(Kind::Node, Key::cluster(name)),
+            RowId::Event(key) => of(Kind::Event, key.clone()),
+            RowId::Preset(_) => return None,
+        })
+    }
+
+    /// The eviction a row stands for.
+    pub fn eviction(
+        &self,
+        uid: &str,
+        at: jiff::Timestamp,
+    ) -> Option<&super::model::evictions::Eviction> {
+        let mut all = self.data.feed.newest_first();
+        all.find(|e| e.victim.uid == uid && e.at == at)
+    }
+
+    /// What has to be deleted so that the row's object goes, and a remark on what goes with it.
+    /// A Workload goes with what it was made for: alone it would be made again.
+    pub fn deletion(&self, id: &RowId) -> Result<(Vec<ObjectRef>, String), String> {
+        match id {
+            RowId::Workload(key) => {
+                let wl = self.data.workloads.get(key);
+                let owners: Vec<ObjectRef> = wl
+                    .map(|wl| &wl.owners)
+                    .into_iter()
+                    .flatten()
+                    .map(|o| ObjectRef {
+                        api_version: o.api_version.clone(),
+                        kind: o.kind.clone(),
+                        key: Key::new(&key.namespace, &o.name),
+                    })
+                    .collect();
+                match (wl, owners.is_empty()) {
+                    (None, _) => Err(format!("Workload {key} is gone already")),
+                    (Some(_), true) => Ok((self.object(id).into_iter().collect(), String::new())),
+                    (Some(_), false) => Ok((owners, format!("Workload {key} goes with it."))),
+                }
+            }
+            RowId::LocalQueue(_) => Ok((
+                self.object(id).into_iter().collect(),
+                "Its workloads stay, and cannot be admitted without it.".to_owned(),
+            )),
+            RowId::Member(member) | RowId::Quota(member, _) => match self.object(id) {
+                Some(object) => Ok((
+                    vec![object],
+                    "It goes when the last workload that holds its quota is done.".to_owned(),
+                )),
+                None => Err(format!(
+                    "{} is no object, only a name its members use",
+                    member.name()
+                )),
+            },
+            RowId::Node(_) => Err("nodes come from the node-pool file; change it there".to_owned()),
+            RowId::Preset(_) => {
+                Err("presets are folders; delete the folder to delete the preset".to_owned())
+            }
+            RowId::Event(_) | RowId::Eviction(..) => {
+                Err("what happened cannot be deleted".to_owned())
+            }
+        }
+    }
+
+    /// Namespaces that queues or workloads are in.
+    pub fn namespaces(&self) -> Vec<String> {
+        let queues = self.data.local_queues.iter().map(Row::key);
+        let workloads = self.data.workloads.iter().map(Row::key);
+        let mut names: Vec<String> = queues
+            .chain(workloads)
+            .map(|key| key.namespace.clone())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Whether a namespace is shown.
+    pub fn shows(&self, namespace: &str) -> bool {
+        self.ui
+            .namespace
+            .as_deref()
+            .is_none_or(|only| only == namespace)
+    }
+}

@@ -1,0 +1,225 @@
+//! Keys and what they lead to.
+
+use super::fixture::{busy, empty};
+use super::press;
+use crate::tui::actions::{ObjectRef, Sample};
+use crate::tui::model::Key;
+use crate::tui::msg::{Cmd, Msg};
+use crate::tui::ui::{PageKind, RowId, ViewId};
+use crate::tui::update::update;
+
+#[test]
+fn quitting_asks_only_where_the_lab_would_stop() {
+    let mut state = busy();
+    assert_eq!(press(&mut state, &["q"]), []);
+    assert_eq!(press(&mut state, &["n", "q", "y"]), [Cmd::Quit]);
+    assert_eq!(press(&mut state, &["ctrl-c", "ctrl-c"]), [Cmd::Quit]);
+    state.env.stops_lab = false;
+    assert_eq!(press(&mut state, &["q"]), [Cmd::Quit]);
+}
+
+#[test]
+fn deleting_a_workload_deletes_what_it_was_made_for() {
+    let mut state = busy();
+    let cmds = press(
+        &mut state,
+        &["2", "/", "train-a", "enter", "ctrl-d", "enter"],
+    );
+    let job = ObjectRef {
+        api_version: "batch/v1".to_owned(),
+        kind: "Job".to_owned(),
+        key: Key::new("ml", "train-a"),
+    };
+    assert_eq!(cmds, [Cmd::Delete(vec![job])]);
+}
+
+#[test]
+fn read_only_changes_nothing() {
+    let mut state = busy();
+    state.env.read_only = true;
+    let cmds = press(
+        &mut state,
+        &[
+            "2",
+            "ctrl-d",
+            "s",
+            "p",
+            "D",
+            "5",
+            "a",
+            ":",
+            "preset team-cohort",
+            "enter",
+        ],
+    );
+    assert_eq!(cmds, []);
+    assert!(state.ui.overlay.is_none());
+    let refusals = state.ui.notes.newest_first();
+    let refusals = refusals.filter(|n| n.text.contains("read-only")).count();
+    assert_eq!(refusals, 6);
+}
+
+#[test]
+fn one_key_runs_the_first_demo() {
+    let mut state = busy();
+    let demo = "skypilot-priority-preemption".to_owned();
+    assert_eq!(press(&mut state, &["D"]), [Cmd::RunDemo(demo)]);
+    let other = "cohort-borrow-and-reclaim".to_owned();
+    assert_eq!(
+        press(&mut state, &[":", "demo coh", "tab", "enter"]),
+        [Cmd::RunDemo(other)]
+    );
+}
+
+#[test]
+fn absent_things_are_said_to_be_absent() {
+    let mut state = empty();
+    state.env.demos.clear();
+    state.env.can_explain = false;
+    for key in ["D", "p", "s"] {
+        assert_eq!(press(&mut state, &[key]), []);
+        assert!(state.ui.notes.current().is_some(), "{key}");
+        press(&mut state, &["esc", "esc"]);
+    }
+}
+
+#[test]
+fn the_form_asks_for_what_the_queue_has_quota_for() {
+    let mut state = busy();
+    let cmds = press(
+        &mut state,
+        &[
+            "/", "research", "enter", "G", "s", "down", "right", "down", "3", "down", "2", "down",
+            "1", "enter",
+        ],
+    );
+    let sample = Sample {
+        queue: Key::new("ml", "research"),
+        pods: 3,
+        requests: vec![
+            ("cpu".to_owned(), "2".to_owned()),
+            ("nvidia.com/gpu".to_owned(), "1".to_owned()),
+        ],
+        priority_class: Some("low".to_owned()),
+        seconds: 60,
+        copies: 1,
+    };
+    assert_eq!(cmds, [Cmd::Submit(sample)]);
+}
+
+#[test]
+fn pages_open_over_views_and_close_back() {
+    let mut state = busy();
+    press(&mut state, &["2", "enter"]);
+    let Some(PageKind::Details(RowId::Workload(key))) =
+        state.ui.page.as_ref().map(|p| p.kind.clone())
+    else {
+        panic!("no details");
+    };
+    let cmds = press(&mut state, &["y"]);
+    let [Cmd::Fetch(object)] = cmds.as_slice() else {
+        panic!("{cmds:?}");
+    };
+    assert_eq!(object.key, key);
+    press(&mut state, &["esc"]);
+    assert!(matches!(
+        state.ui.page.as_ref().map(|p| &p.kind),
+        Some(PageKind::Details(_))
+    ));
+    press(&mut state, &["esc"]);
+    assert!(state.ui.page.is_none());
+    assert_eq!(state.ui.view, ViewId::Workloads);
+}
+
+#[test]
+fn history_goes_back_and_forward() {
+    let mut state = busy();
+    press(&mut state, &["2", "4", "6", "[", "["]);
+    assert_eq!(state.ui.view, ViewId::Workloads);
+    press(&mut state, &["]"]);
+    assert_eq!(state.ui.view, ViewId::Nodes);
+    press(&mut state, &["-"]);
+    assert_eq!(state.ui.view, ViewId::Workloads);
+    press(&mut state, &["shift-tab"]);
+    assert_eq!(state.ui.view, ViewId::Queues);
+}
+
+#[test]
+fn escape_forgets_the_message_then_the_filter() {
+    let mut state = busy();
+    press(
+        &mut state,
+        &["esc", "esc", "esc", "2", "/", "train", "enter"],
+    );
+    assert_eq!(state.ui.list().rows.len(), 2);
+    press(&mut state, &["c"]);
+    assert!(state.ui.notes.current().is_some());
+    press(&mut state, &["esc"]);
+    assert!(state.ui.notes.current().is_none());
+    assert_eq!(state.ui.list().rows.len(), 2);
+    press(&mut state, &["esc"]);
+    assert_eq!(state.ui.list().rows.len(), 12);
+}
+
+#[test]
+fn a_filter_that_is_given_up_is_as_before() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "train", "enter", "/", "xyz"]);
+    assert!(state.ui.list().rows.is_empty());
+    press(&mut state, &["esc"]);
+    assert_eq!(state.ui.list().rows.len(), 2);
+}
+
+#[test]
+fn a_namespace_narrows_every_view() {
+    let mut state = busy();
+    press(&mut state, &[":", "ns ml", "enter", "2"]);
+    let only_ml = |state: &crate::tui::state::State| {
+        state.ui.list().rows.iter().all(|row| match row {
+            RowId::Workload(key) | RowId::LocalQueue(key) => key.namespace == "ml",
+            _ => true,
+        })
+    };
+    assert!(only_ml(&state) && !state.ui.list().rows.is_empty());
+    press(&mut state, &["1"]);
+    assert!(only_ml(&state) && !state.ui.list().rows.is_empty());
+    press(&mut state, &["0", "2"]);
+    assert_eq!(state.ui.list().rows.len(), 12);
+}
+
+#[test]
+fn a_paste_types_into_a_line_and_presses_no_keys() {
+    let mut state = busy();
+    assert_eq!(update(&mut state, Msg::Paste("qy\n".to_owned())), []);
+    assert!(state.ui.overlay.is_none());
+    press(&mut state, &[":"]);
+    update(&mut state, Msg::Paste("ns ml\nq".to_owned()));
+    assert_eq!(state.ui.prompt.as_ref().unwrap().text, "ns mlq");
+}
+
+#[test]
+fn the_mouse_selects_and_opens() {
+    let mut state = busy();
+    update(&mut state, Msg::Click(13, 1));
+    assert_eq!(state.ui.view, ViewId::Workloads);
+    update(&mut state, Msg::Click(10, 5));
+    assert_eq!(state.ui.list().at, 2);
+    update(&mut state, Msg::Click(10, 5));
+    assert!(state.ui.page.is_some());
+    update(&mut state, Msg::Wheel(1));
+    assert_eq!(state.ui.page.as_ref().unwrap().offset, 3);
+}
+
+#[test]
+fn explaining_asks_the_engine() {
+    let mut state = busy();
+    let cmds = press(&mut state, &["2", "x"]);
+    let [Cmd::Explain(key)] = cmds.as_slice() else {
+        panic!("{cmds:?}");
+    };
+    update(
+        &mut state,
+        Msg::Explained(key.clone(), Ok("because\nof this".to_owned())),
+    );
+    assert_eq!(state.ui.page.as_ref().unwrap().content.len(), 2);
+}

@@ -1,0 +1,287 @@
+//! Pictures of the screens.
+
+use std::sync::Arc;
+
+use super::fixture::{busy, empty, story};
+use super::press;
+use crate::tui::actions::ActionError;
+use crate::tui::dump::{render, render_once};
+use crate::tui::glyphs::ASCII;
+use crate::tui::model::health::{Health, Trouble};
+use crate::tui::model::{Kind, News};
+use crate::tui::msg::{Fetched, Msg};
+use crate::tui::state::State;
+use crate::tui::theme::Theme;
+use crate::tui::update::update;
+
+/// Compares the screen in several sizes with its pictures.
+fn shot(name: &str, state: &State, sizes: &[(u16, u16)]) {
+    for (columns, rows) in sizes {
+        let picture = render_once(state, *columns, *rows);
+        insta::assert_snapshot!(format!("{name}-{columns}x{rows}"), picture);
+    }
+}
+
+const BOTH: &[(u16, u16)] = &[(80, 24), (200, 60)];
+const SMALL: &[(u16, u16)] = &[(80, 24)];
+
+#[test]
+fn queues() {
+    shot(
+        "queues",
+        &busy(),
+        &[(80, 24), (200, 60), (47, 13), (120, 30)],
+    );
+}
+
+#[test]
+fn queues_folded() {
+    let mut state = busy();
+    press(&mut state, &["down", "space"]);
+    shot("queues-folded", &state, SMALL);
+}
+
+#[test]
+fn workloads() {
+    let mut state = busy();
+    press(&mut state, &["2"]);
+    shot(
+        "workloads",
+        &state,
+        &[(80, 24), (200, 60), (120, 30), (40, 10)],
+    );
+}
+
+#[test]
+fn workloads_filtered_and_sorted() {
+    let mut state = busy();
+    press(
+        &mut state,
+        &["2", "P", "P", "t", "/", "default|web", "enter"],
+    );
+    shot("workloads-filtered", &state, SMALL);
+}
+
+#[test]
+fn preemptions() {
+    let mut state = busy();
+    press(&mut state, &["3"]);
+    shot("preemptions", &state, BOTH);
+}
+
+#[test]
+fn nodes() {
+    let mut state = busy();
+    press(&mut state, &["4"]);
+    shot("nodes", &state, BOTH);
+}
+
+#[test]
+fn presets() {
+    let mut state = busy();
+    press(&mut state, &["5", "down"]);
+    shot("presets", &state, BOTH);
+}
+
+#[test]
+fn events() {
+    let mut state = busy();
+    press(&mut state, &["6"]);
+    shot("events", &state, BOTH);
+}
+
+#[test]
+fn details_of_a_waiting_workload() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "train-b", "enter", "enter"]);
+    shot("details-waiting", &state, &[(80, 24), (120, 60)]);
+}
+
+#[test]
+fn details_of_a_workload_that_never_fits() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "canary", "enter", "enter"]);
+    shot("details-never", &state, &[(100, 50)]);
+}
+
+#[test]
+fn details_of_an_evicted_workload() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "sweep", "enter", "enter"]);
+    shot("details-evicted", &state, &[(100, 60)]);
+}
+
+#[test]
+fn details_of_a_cluster_queue() {
+    let mut state = busy();
+    press(
+        &mut state,
+        &["/", "research", "enter", "down", "down", "down", "enter"],
+    );
+    shot("details-queue", &state, &[(120, 60)]);
+}
+
+#[test]
+fn details_of_a_node() {
+    let mut state = busy();
+    press(&mut state, &["4", "/", "gpu-1", "enter", "enter"]);
+    shot("details-node", &state, &[(80, 40)]);
+}
+
+#[test]
+fn details_of_a_broken_preset() {
+    let mut state = busy();
+    press(&mut state, &["5", "down", "enter"]);
+    shot("details-preset", &state, SMALL);
+}
+
+#[test]
+fn details_of_an_eviction() {
+    let mut state = busy();
+    press(&mut state, &["3", "enter"]);
+    shot("details-eviction", &state, &[(80, 30)]);
+}
+
+#[test]
+fn yaml_and_its_absence() {
+    let mut state = busy();
+    press(&mut state, &["2"]);
+    let cmds = press(&mut state, &["y"]);
+    shot("yaml-awaited", &state, SMALL);
+    let crate::tui::msg::Cmd::Fetch(object) = cmds[0].clone() else {
+        panic!("{cmds:?}");
+    };
+    let fetched = Fetched {
+        yaml: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: \"a: b\"\nspec:\n  podSets:\n  - name: main\n\u{1b}[31mred\n".to_owned(),
+        described: String::new(),
+    };
+    update(&mut state, Msg::Fetched(object.clone(), Ok(fetched)));
+    shot("yaml", &state, SMALL);
+    update(
+        &mut state,
+        Msg::Fetched(object, Err("workloads \"x\" not found".to_owned())),
+    );
+    shot("yaml-failed", &state, SMALL);
+}
+
+#[test]
+fn help() {
+    let mut state = busy();
+    press(&mut state, &["?"]);
+    shot("help", &state, &[(80, 24), (100, 140)]);
+}
+
+#[test]
+fn questions_menus_and_forms() {
+    let mut state = busy();
+    press(&mut state, &["q"]);
+    shot("confirm-quit", &state, SMALL);
+    press(&mut state, &["n", "2", "ctrl-d"]);
+    shot("confirm-delete", &state, SMALL);
+    press(&mut state, &["n", "p"]);
+    shot("menu-presets", &state, SMALL);
+    press(&mut state, &["esc", "s", "right", "down", "down", "1", "2"]);
+    shot("form", &state, &[(80, 24), (40, 10)]);
+}
+
+#[test]
+fn typing_a_command() {
+    let mut state = busy();
+    press(&mut state, &[":", "pre"]);
+    shot("command", &state, SMALL);
+    press(&mut state, &["tab"]);
+    shot("command-completed", &state, SMALL);
+    press(&mut state, &["esc", ":", "nonsense", "enter"]);
+    shot("command-unknown", &state, SMALL);
+}
+
+#[test]
+fn a_demo_under_way() {
+    let mut state = busy();
+    update(&mut state, Msg::Story(Arc::new(story())));
+    shot("story", &state, BOTH);
+}
+
+#[test]
+fn nothing_yet() {
+    let mut state = empty();
+    shot("empty-queues", &state, SMALL);
+    press(&mut state, &["2"]);
+    shot("empty-workloads", &state, SMALL);
+    press(&mut state, &["5"]);
+    shot("empty-presets", &state, SMALL);
+}
+
+#[test]
+fn a_cluster_without_kueue() {
+    let mut state = empty();
+    for (kind, trouble) in [
+        (Kind::ClusterQueue, Trouble::NotInstalled),
+        (
+            Kind::Node,
+            Trouble::Forbidden(
+                "nodes is forbidden: User \"dev\" cannot list resource \"nodes\"".to_owned(),
+            ),
+        ),
+    ] {
+        update(
+            &mut state,
+            Msg::News(News::Health(kind, Health::Failing(trouble))),
+        );
+    }
+    shot("trouble-queues", &state, SMALL);
+    press(&mut state, &["4"]);
+    shot("trouble-nodes", &state, SMALL);
+}
+
+#[test]
+fn an_error_waits_to_be_read() {
+    let mut state = busy();
+    press(&mut state, &["esc"]);
+    let error = ActionError::Failed(
+        "admission webhook denied the request: spec.queueName: Invalid value: \"x y\"".to_owned(),
+    );
+    update(&mut state, Msg::Done(Err(error)));
+    update(
+        &mut state,
+        Msg::Done(Ok("submitted 2 workloads to ml/research".to_owned())),
+    );
+    shot("error", &state, SMALL);
+    press(&mut state, &["m"]);
+    shot("messages", &state, SMALL);
+}
+
+#[test]
+fn ascii_only() {
+    let mut state = busy();
+    state.env.glyphs = &ASCII;
+    for (name, key) in [("queues", "1"), ("nodes", "4")] {
+        press(&mut state, &[key]);
+        let picture = render_once(&state, 80, 24);
+        assert!(picture.is_ascii());
+        insta::assert_snapshot!(format!("ascii-{name}"), picture);
+    }
+    press(&mut state, &["s"]);
+    assert!(render_once(&state, 80, 24).is_ascii());
+}
+
+#[test]
+fn colours_add_nothing_to_the_text() {
+    for keys in [
+        ["1", "esc"],
+        ["2", "esc"],
+        ["3", "esc"],
+        ["4", "esc"],
+        ["5", "esc"],
+        ["6", "enter"],
+    ] {
+        let mut state = busy();
+        press(&mut state, &keys);
+        let colourful = render_once(&state, 200, 60);
+        state.env.theme = Theme::new(false);
+        assert_eq!(render_once(&state, 200, 60), colourful);
+        let plain = render(&state, 200, 60);
+        let reset = ratatui::style::Color::Reset;
+        assert!(plain.content.iter().all(|c| c.fg == reset && c.bg == reset));
+    }
+}

@@ -1,0 +1,155 @@
+//! Colours, as one table of roles. Nothing is said by colour alone: every role that carries meaning
+//! goes with a word or a sign, and the plain column of the table has no colour at all.
+//!
+//! Only the sixteen colours of the terminal's own palette are used, so that the person's choice of
+//! palette decides about contrast; states are told apart without relying on red against green.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// What a piece of the screen is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Ordinary text.
+    Text,
+    /// Less important text.
+    Dim,
+    /// More important text.
+    Strong,
+    /// Column headings.
+    Heading,
+    /// Titles of sections and boxes.
+    Title,
+    /// The tab of the view that is open.
+    TabOn,
+    /// The other tabs.
+    TabOff,
+    /// The selected row.
+    Selected,
+    /// A key, in hints and help.
+    Key,
+    /// Lines and borders.
+    Line,
+    /// All is well.
+    Fine,
+    /// Waits.
+    Wait,
+    /// Half way.
+    Half,
+    /// Lost something.
+    Lost,
+    /// Wrong.
+    Bad,
+    /// Over, or turned off.
+    Over,
+    /// Used, within one's own.
+    Used,
+    /// Used, borrowed.
+    Borrowed,
+    /// One's own, used by others.
+    Lent,
+    /// Unused.
+    Free,
+    /// Text being typed.
+    Input,
+}
+
+/// One line of the table: the role, its look in colour, its look without.
+type Entry = (Role, Color, Modifier, Modifier);
+
+const NONE: Modifier = Modifier::empty();
+const BOLD: Modifier = Modifier::BOLD;
+const DIM: Modifier = Modifier::DIM;
+
+const TABLE: [Entry; 21] = [
+    (Role::Text, Color::Reset, NONE, NONE),
+    (Role::Dim, Color::Reset, DIM, DIM),
+    (Role::Strong, Color::Reset, BOLD, BOLD),
+    (
+        Role::Heading,
+        Color::Reset,
+        Modifier::UNDERLINED,
+        Modifier::UNDERLINED,
+    ),
+    (Role::Title, Color::Cyan, BOLD, BOLD),
+    (
+        Role::TabOn,
+        Color::Reset,
+        Modifier::REVERSED,
+        Modifier::REVERSED,
+    ),
+    (Role::TabOff, Color::Reset, NONE, NONE),
+    (
+        Role::Selected,
+        Color::Reset,
+        Modifier::REVERSED,
+        Modifier::REVERSED,
+    ),
+    (Role::Key, Color::Cyan, NONE, BOLD),
+    (Role::Line, Color::Reset, DIM, DIM),
+    (Role::Fine, Color::Cyan, NONE, NONE),
+    (Role::Wait, Color::Yellow, NONE, NONE),
+    (Role::Half, Color::Blue, BOLD, NONE),
+    (Role::Lost, Color::Magenta, BOLD, BOLD),
+    (Role::Bad, Color::Red, BOLD, BOLD),
+    (Role::Over, Color::Reset, DIM, DIM),
+    (Role::Used, Color::Cyan, NONE, NONE),
+    (Role::Borrowed, Color::Yellow, NONE, NONE),
+    (Role::Lent, Color::Magenta, NONE, NONE),
+    (Role::Free, Color::Reset, DIM, DIM),
+    (
+        Role::Input,
+        Color::Reset,
+        Modifier::UNDERLINED,
+        Modifier::UNDERLINED,
+    ),
+];
+
+/// The looks of all roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    colours: bool,
+}
+
+impl Theme {
+    /// With colours, or without.
+    pub fn new(colours: bool) -> Self {
+        Self { colours }
+    }
+
+    /// The look of a role.
+    pub fn style(self, role: Role) -> Style {
+        let Some((_, colour, bright, plain)) = TABLE.iter().find(|(r, ..)| *r == role) else {
+            return Style::new();
+        };
+        if self.colours {
+            let style = Style::new().add_modifier(*bright);
+            if *colour == Color::Reset {
+                style
+            } else {
+                style.fg(*colour)
+            }
+        } else {
+            Style::new().add_modifier(*plain)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_colours_there_is_no_colour() {
+        for (role, ..) in TABLE {
+            let style = Theme::new(false).style(role);
+            assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
+        }
+    }
+
+    #[test]
+    fn every_role_stands_in_the_table_once() {
+        for (role, ..) in TABLE {
+            assert_eq!(TABLE.iter().filter(|(r, ..)| *r == role).count(), 1);
+        }
+    }
+}

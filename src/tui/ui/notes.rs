@@ -1,0 +1,117 @@
+//! Messages for the person: results and errors. The latest stands in the message line until
+//! something newer comes or it is dismissed; an error is not pushed away by a mere result. All stay
+//! readable in a list.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+
+/// The most messages that are kept.
+const MOST: usize = 200;
+
+/// What sort of message it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Something was done.
+    Done,
+    /// Something the person should know.
+    Warning,
+    /// Something went wrong.
+    Error,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// When, in lab time.
+    pub at: Timestamp,
+    /// What sort.
+    pub tone: Tone,
+    /// The message, clean.
+    pub text: String,
+    /// Whether it was dismissed.
+    pub read: bool,
+}
+
+/// All messages.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    all: VecDeque<Note>,
+}
+
+impl Notes {
+    /// Adds a message. Results that were not dismissed give way to it.
+    pub fn add(&mut self, at: Timestamp, tone: Tone, text: impl Into<String>) {
+        for note in &mut self.all {
+            if note.tone == Tone::Done {
+                note.read = true;
+            }
+        }
+        self.all.push_back(Note {
+            at,
+            tone,
+            text: text.into(),
+            read: false,
+        });
+        if self.all.len() > MOST {
+            self.all.pop_front();
+        }
+    }
+
+    /// The message for the message line: the latest error that was not dismissed, or else the
+    /// latest of the others; with how many more wait behind it.
+    pub fn current(&self) -> Option<(&Note, usize)> {
+        let waiting = self.all.iter().filter(|n| !n.read);
+        let count = waiting.clone().count();
+        let worst = waiting
+            .rev()
+            .max_by_key(|n| (n.tone == Tone::Error, n.at))?;
+        Some((worst, count - 1))
+    }
+
+    /// Dismisses the message in the message line; says whether there was one.
+    pub fn dismiss(&mut self) -> bool {
+        let Some((current, _)) = self.current() else {
+            return false;
+        };
+        let current = current.clone();
+        match self.all.iter_mut().rev().find(|n| **n == current) {
+            Some(note) => {
+                note.read = true;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// All, newest first.
+    pub fn newest_first(&self) -> impl Iterator<Item = &Note> {
+        self.all.iter().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_stays_until_it_is_dismissed() {
+        let mut notes = Notes::default();
+        let at = |s| Timestamp::from_second(s).unwrap();
+        notes.add(at(1), Tone::Error, "broken");
+        notes.add(at(2), Tone::Done, "done");
+        notes.add(at(3), Tone::Done, "done too");
+        assert_eq!(
+            notes.current().map(|(n, more)| (n.text.as_str(), more)),
+            Some(("broken", 1))
+        );
+        assert!(notes.dismiss());
+        assert_eq!(
+            notes.current().map(|(n, _)| n.text.as_str()),
+            Some("done too")
+        );
+        assert!(notes.dismiss());
+        assert!(!notes.dismiss());
+        assert_eq!(notes.newest_first().count(), 3);
+    }
+}

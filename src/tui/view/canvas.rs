@@ -1,0 +1,154 @@
+//! A buffer to draw on, with looks and signs at hand. Whatever is drawn outside of the buffer or
+//! the given room is dropped.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::tui::glyphs::Glyphs;
+use crate::tui::text::{cut, width, wrap};
+use crate::tui::theme::{Role, Theme};
+
+/// A buffer to draw on.
+pub(super) struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    theme: Theme,
+    /// The signs to draw with.
+    pub glyphs: &'static Glyphs,
+}
+
+impl<'a> Canvas<'a> {
+    pub(super) fn new(buffer: &'a mut Buffer, theme: Theme, glyphs: &'static Glyphs) -> Self {
+        Self {
+            buffer,
+            theme,
+            glyphs,
+        }
+    }
+
+    /// The look of a role.
+    pub(super) fn style(&self, role: Role) -> Style {
+        self.theme.style(role)
+    }
+
+    /// Text in the look of a role.
+    pub(super) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+        Span::styled(text.into(), self.style(role))
+    }
+
+    /// Writes text into at most `room` columns; says how many it took.
+    pub(super) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, role: Role) -> u16 {
+        let style = self.style(role);
+        self.styled(x, y, room, text, style)
+    }
+
+    /// Writes text in a style into at most `room` columns; says how many it took.
+    pub(super) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
+        if !self.holds(x, y) || room == 0 {
+            return 0;
+        }
+        let shown = cut(text, room.into(), self.glyphs.cut);
+        let (end, _) = self.buffer.set_stringn(x, y, &*shown, room.into(), style);
+        end.saturating_sub(x)
+    }
+
+    /// Writes pieces of text one after the other into at most `room` columns.
+    pub(super) fn line(&mut self, x: u16, y: u16, room: u16, line: &Line<'_>) -> u16 {
+        self.spans(x, y, room, &line.spans)
+    }
+
+    /// Writes pieces of text one after the other into at most `room` columns.
+    pub(super) fn spans(&mut self, x: u16, y: u16, room: u16, spans: &[Span<'_>]) -> u16 {
+        let mut used = 0;
+        for span in spans {
+            if used >= room {
+                break;
+            }
+            used += self.styled(x + used, y, room - used, &span.content, span.style);
+        }
+        used
+    }
+
+    /// Writes text over several lines.
+    pub(super) fn wrapped(&mut self, area: Rect, text: &str, role: Role) {
+        for (line, y) in wrap(text, area.width.into())
+            .iter()
+            .zip(area.top()..area.bottom())
+        {
+            self.text(area.x, y, area.width, line, role);
+        }
+    }
+
+    /// Makes an area empty.
+    pub(super) fn blank(&mut self, area: Rect) {
+        let area = area.intersection(self.buffer.area);
+        for y in area.top()..area.bottom() {
+            for x in area.left()..area.right() {
+                if let Some(cell) = self.buffer.cell_mut((x, y)) {
+                    cell.reset();
+                }
+            }
+        }
+    }
+
+    /// Marks a line as selected: one look for all of it, so that it stands out on any background.
+    pub(super) fn select(&mut self, area: Rect) {
+        let style = self.style(Role::Selected);
+        let area = area.intersection(self.buffer.area);
+        for x in area.left()..area.right() {
+            if let Some(cell) = self.buffer.cell_mut((x, area.y)) {
+                cell.fg = ratatui::style::Color::Reset;
+                cell.bg = ratatui::style::Color::Reset;
+                cell.modifier = ratatui::style::Modifier::empty();
+                cell.set_style(style);
+            }
+        }
+    }
+
+    /// A box with a title; gives what is inside.
+    pub(super) fn boxed(&mut self, area: Rect, title: &str) -> Rect {
+        use ratatui::widgets::{Block, Widget};
+        self.blank(area);
+        let area = area.intersection(self.buffer.area);
+        let block = Block::bordered()
+            .border_set(self.glyphs.border)
+            .border_style(self.style(Role::Line))
+            .title(Span::styled(format!(" {title} "), self.style(Role::Title)));
+        let inner = block.inner(area);
+        block.render(area, self.buffer);
+        inner
+    }
+
+    /// A thin bar at the right edge that shows where the window is, if not all is in it.
+    pub(super) fn thumb(&mut self, area: Rect, offset: usize, total: usize) {
+        let height = usize::from(area.height);
+        if total <= height || height < 2 || area.width == 0 {
+            return;
+        }
+        let size = (height * height / total).clamp(1, height);
+        let top = offset * (height - size) / (total - height);
+        for line in top..(top + size).min(height) {
+            let y = area.y + line as u16;
+            self.text(area.right() - 1, y, 1, self.glyphs.thumb, Role::Dim);
+        }
+    }
+
+    /// Replaces everything that is not ASCII.
+    pub(super) fn only_ascii(&mut self) {
+        for cell in &mut self.buffer.content {
+            if !cell.symbol().is_ascii() {
+                cell.set_symbol("?");
+            }
+        }
+    }
+
+    fn holds(&self, x: u16, y: u16) -> bool {
+        self.buffer.area.contains((x, y).into())
+    }
+}
+
+/// How many columns pieces of text take.
+pub(super) fn spans_width(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(|s| width(&s.content)).sum()
+}

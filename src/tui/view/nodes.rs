@@ -1,0 +1,102 @@
+//! The view of nodes: devices drawn one by one, bars for cpu and memory, taints.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::table::{self, Cell, Column};
+use super::widget::{Slot, fill, slots};
+use crate::tui::model::Row;
+use crate::tui::model::meta::Requests;
+use crate::tui::model::node::NodeRow;
+use crate::tui::state::State;
+use crate::tui::text::{Amount, age, amount_text, resource_label};
+use crate::tui::theme::Role;
+use crate::tui::ui::{RowId, SortBy};
+
+const COLUMNS: [Column; 8] = [
+    Column::new("NODE", 12, 40, 0).name().by(SortBy::Name),
+    Column::new("STATE", 8, 9, 2).whole(),
+    Column::new("DEVICES", 14, 60, 1).by(SortBy::Used),
+    Column::new("CPU", 9, 24, 3).whole(),
+    Column::new("MEMORY", 9, 24, 5).whole(),
+    Column::new("PODS", 4, 5, 4).right().whole(),
+    Column::new("TAINTS", 8, 60, 6),
+    Column::new("AGE", 4, 6, 7).right().whole().by(SortBy::Age),
+];
+
+/// Columns of a bar.
+const BAR: u16 = 6;
+
+/// Draws the window on the list.
+pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+    table::draw(
+        canvas,
+        heading,
+        rows,
+        &COLUMNS,
+        state.ui.list(),
+        |c, id| match id {
+            RowId::Node(name) => match state.data.nodes.named(name) {
+                Some(node) => row(state, c, node),
+                None => Vec::new(),
+            },
+            _ => Vec::new(),
+        },
+    );
+}
+
+fn row(state: &State, c: &Canvas<'_>, node: &NodeRow) -> Vec<Cell> {
+    let name = &node.key().name;
+    let occupied = state.derived.occupied_on(name);
+    let of = |list: &Requests, r: &str| list.get(r).copied().unwrap_or_default();
+    let bar = |r: &str| {
+        let (used, all) = (of(&occupied, r), of(&node.allocatable, r));
+        let mut cell = fill(c, used, all, BAR);
+        let text = format!(" {}/{}", amount_text(r, used), amount_text(r, all));
+        cell.push(c.span(text, Role::Text));
+        cell
+    };
+    let role = match node.state() {
+        "Ready" => Role::Fine,
+        "Cordoned" => Role::Lost,
+        _ => Role::Bad,
+    };
+    let taints = if node.taints.is_empty() {
+        "-".to_owned()
+    } else {
+        node.taints.join(" ")
+    };
+    vec![
+        vec![c.span(name.clone(), Role::Text)],
+        vec![c.span(node.state(), role)],
+        devices(c, node, &occupied),
+        bar("cpu"),
+        bar("memory"),
+        vec![c.span(state.derived.pods_on(name).len().to_string(), Role::Text)],
+        vec![c.span(taints, Role::Dim)],
+        vec![c.span(age(state.data.now, node.meta.created), Role::Text)],
+    ]
+}
+
+fn devices(c: &Canvas<'_>, node: &NodeRow, occupied: &Requests) -> Cell {
+    let mut cell = Cell::new();
+    for resource in node.devices() {
+        if !cell.is_empty() {
+            cell.push(c.span("  ", Role::Text));
+        }
+        let count = |a: Option<&Amount>| a.map_or(0, |a| a.whole().max(0)) as usize;
+        let total = count(node.allocatable.get(resource));
+        let used = count(occupied.get(resource));
+        let slot = Slot {
+            count: used,
+            letter: None,
+        };
+        cell.extend(slots(c, &[slot], total));
+        let text = format!(" {used}/{total} {}", resource_label(resource));
+        cell.push(c.span(text, Role::Text));
+    }
+    if cell.is_empty() {
+        cell.push(c.span("-", Role::Dim));
+    }
+    cell
+}

@@ -1,0 +1,86 @@
+//! What fills the room below a short tree of queues: who waits and why, and who was evicted.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::words::why_spans;
+use crate::tui::model::Row;
+use crate::tui::model::workload::{WorkloadRow, WorkloadState, why};
+use crate::tui::state::State;
+use crate::tui::text::{clock_time, cut_middle, pad};
+use crate::tui::theme::Role;
+
+/// The least lines it is drawn in.
+const LEAST: u16 = 6;
+/// Columns of a name.
+const NAME: usize = 34;
+
+/// Draws as much as there is room for.
+pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    if area.height < LEAST {
+        return;
+    }
+    let waiting: Vec<&WorkloadRow> = {
+        let mut all: Vec<(usize, &WorkloadRow)> = state
+            .data
+            .workloads
+            .iter()
+            .filter(|wl| state.shows(&wl.key().namespace))
+            .filter(|wl| wl.state() == WorkloadState::Pending)
+            .map(|wl| {
+                let place = state.derived.position(wl.key());
+                (place.map_or(usize::MAX, |p| p.number), wl)
+            })
+            .collect();
+        all.sort_by_key(|(place, wl)| (*place, wl.meta.created));
+        all.into_iter().map(|(_, wl)| wl).collect()
+    };
+    let feed: Vec<_> = state
+        .data
+        .feed
+        .newest_first()
+        .filter(|e| state.shows(&e.victim.key.namespace))
+        .collect();
+    let sections = u16::from(!waiting.is_empty()) + u16::from(!feed.is_empty());
+    if sections == 0 {
+        return;
+    }
+    let each = usize::from(area.height / sections).saturating_sub(2);
+    let mut y = area.y + 1;
+    if !waiting.is_empty() {
+        let title = format!("Waiting ({})", waiting.len());
+        canvas.text(area.x + 2, y, area.width, &title, Role::Title);
+        y += 1;
+        for wl in waiting.iter().take(each) {
+            let name = cut_middle(&wl.key().to_string(), NAME, canvas.glyphs.cut).into_owned();
+            let mut spans = vec![canvas.span(pad(&name, NAME + 1, false), Role::Text)];
+            spans.extend(why_spans(canvas, &why(wl, &state.data, &state.derived)));
+            canvas.spans(area.x + 2, y, area.width.saturating_sub(3), &spans);
+            y += 1;
+        }
+        y += 1;
+    }
+    if !feed.is_empty() && y + 1 < area.bottom() {
+        canvas.text(area.x + 2, y, area.width, "Latest evictions", Role::Title);
+        y += 1;
+        for e in feed
+            .into_iter()
+            .take(usize::from(area.bottom().saturating_sub(y)))
+        {
+            let by = match &e.preemptor {
+                Some(p) => format!(" for {}", p.shown()),
+                None => String::new(),
+            };
+            let spans = [
+                canvas.span(
+                    format!("{}  ", clock_time(e.at, &state.env.zone)),
+                    Role::Dim,
+                ),
+                canvas.span(e.victim.shown(), Role::Lost),
+                canvas.span(format!("{by}: {}", e.cause()), Role::Text),
+            ];
+            canvas.spans(area.x + 2, y, area.width.saturating_sub(3), &spans);
+            y += 1;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Details of an Event.
+
+use super::doc::Doc;
+use crate::tui::model::event::EventRow;
+use crate::tui::state::State;
+use crate::tui::text::{age, clock_time};
+use crate::tui::theme::Role;
+
+/// Writes the details.
+pub(super) fn write(state: &State, e: &EventRow, doc: &mut Doc<'_>) {
+    let (word, role) = if e.warning {
+        ("Warning", Role::Bad)
+    } else {
+        ("Normal", Role::Text)
+    };
+    doc.field("Type", word, role);
+    doc.field("Reason", &e.reason, Role::Strong);
+    let ago = age(state.data.now, Some(e.at));
+    doc.field(
+        "When",
+        &format!("{} ({ago} ago)", clock_time(e.at, &state.env.zone)),
+        Role::Text,
+    );
+    if e.count > 1 {
+        doc.field("Times", &e.count.to_string(), Role::Text);
+    }
+    doc.field("From", &e.source, Role::Text);
+    doc.field("About", &format!("{} {}", e.kind, e.object), Role::Text);
+    doc.section("Message");
+    doc.text(&e.message, Role::Text);
+    doc.events(&e.kind, &e.object, 30);
+}

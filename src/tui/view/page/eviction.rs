@@ -1,0 +1,63 @@
+//! Details of an eviction.
+
+use super::doc::Doc;
+use crate::tui::model::evictions::{Eviction, Party};
+use crate::tui::state::State;
+use crate::tui::text::{age, clock_time};
+use crate::tui::theme::Role;
+use crate::tui::view::words::requests_text;
+
+/// Writes the details.
+pub(super) fn write(state: &State, e: &Eviction, doc: &mut Doc<'_>) {
+    let ago = age(state.data.now, Some(e.at));
+    doc.field(
+        "When",
+        &format!("{} ({ago} ago)", clock_time(e.at, &state.env.zone)),
+        Role::Text,
+    );
+    doc.field("Cause", e.cause(), Role::Strong);
+    doc.field("Reason", &e.reason, Role::Text);
+    if !e.policy.is_empty() {
+        doc.field("Policy", &e.policy, Role::Text);
+        doc.field(
+            "",
+            "as it is now, in the ClusterQueue that took the quota",
+            Role::Dim,
+        );
+    }
+    doc.section("Who had to leave");
+    party(state, &e.victim, doc);
+    if let Some(by) = &e.preemptor {
+        doc.section("For whom");
+        party(state, by, doc);
+    }
+    doc.section("What the controller said");
+    doc.text(&e.message, Role::Text);
+}
+
+fn party(state: &State, p: &Party, doc: &mut Doc<'_>) {
+    doc.field("Workload", &p.shown(), Role::Strong);
+    if !p.owner.is_empty() {
+        doc.field("Made for", &p.owner, Role::Text);
+    }
+    if !p.cluster_queue.is_empty() {
+        doc.field("ClusterQueue", &p.cluster_queue, Role::Text);
+    }
+    if p.path.matches('/').count() > 1 {
+        doc.field("Path", &p.path, Role::Text);
+    }
+    if let Some(priority) = p.priority {
+        doc.field("Priority", &priority.to_string(), Role::Text);
+    }
+    if !p.requests.is_empty() {
+        doc.field("Asked for", &requests_text(&p.requests), Role::Text);
+    }
+    let now = match state.data.workloads.get(&p.key) {
+        Some(wl) if wl.meta.uid == p.uid => {
+            let why = crate::tui::model::workload::why(wl, &state.data, &state.derived);
+            format!("{}: {}", wl.state().word(), why.line())
+        }
+        _ => "gone".to_owned(),
+    };
+    doc.field("Now", &now, Role::Text);
+}

@@ -1,0 +1,150 @@
+//! Details of a Node: devices by workload, amounts, taints, pods.
+
+use std::collections::BTreeMap;
+
+use super::doc::{Doc, TableCell};
+use crate::tui::model::Row;
+use crate::tui::model::node::NodeRow;
+use crate::tui::model::pod::PodRow;
+use crate::tui::state::State;
+use crate::tui::text::{Amount, age, amount_text};
+use crate::tui::theme::Role;
+use crate::tui::view::words::requests_text;
+
+/// The most devices drawn one by one.
+const MOST_SLOTS: usize = 64;
+
+/// Writes the details.
+pub(super) fn write(state: &State, node: &NodeRow, doc: &mut Doc<'_>) {
+    let name = &node.key().name;
+    let role = if node.ready { Role::Fine } else { Role::Bad };
+    let because = if node.ready || node.not_ready_because.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", node.not_ready_because)
+    };
+    doc.field("State", &format!("{}{because}", node.state()), role);
+    if let Some(product) = node.gpu_product() {
+        doc.field("GPUs", product, Role::Text);
+    }
+    let taints = node.taints.join(", ");
+    doc.field(
+        "Taints",
+        if taints.is_empty() { "none" } else { &taints },
+        Role::Text,
+    );
+    doc.field("Age", &age(state.data.now, node.meta.created), Role::Text);
+
+    let pods: Vec<&PodRow> = state
+        .derived
+        .pods_on(name)
+        .iter()
+        .filter_map(|key| state.data.pods.get(key))
+        .collect();
+    let letters = letters(state, &pods);
+    for resource in node.devices() {
+        slots(state, node, resource, &pods, &letters, doc);
+    }
+
+    doc.section("Occupied by pods");
+    let occupied = state.derived.occupied_on(name);
+    let rows = node
+        .allocatable
+        .iter()
+        .filter(|(_, all)| !all.is_zero())
+        .map(|(resource, all)| -> Vec<TableCell> {
+            let used = occupied.get(resource).copied().unwrap_or_default();
+            vec![
+                (resource.clone(), Role::Text),
+                (amount_text(resource, used), Role::Text),
+                (amount_text(resource, *all), Role::Text),
+                (format!("{}%", used.percent(*all)), Role::Dim),
+            ]
+        })
+        .collect();
+    doc.table(&["RESOURCE", ">USED", ">OF", ">"], rows, 40);
+
+    doc.section("Pods");
+    if pods.is_empty() {
+        doc.text("None.", Role::Dim);
+    } else {
+        let rows = pods
+            .iter()
+            .map(|pod| -> Vec<TableCell> {
+                let workload = state.derived.workload_of(pod.key());
+                let letter = workload.and_then(|w| letters.get(&w.to_string()));
+                let phase = if pod.meta.deleting {
+                    "Terminating".to_owned()
+                } else {
+                    pod.phase.clone()
+                };
+                vec![
+                    (letter.map_or(String::new(), char::to_string), Role::Used),
+                    (pod.key().to_string(), Role::Text),
+                    (phase, Role::Text),
+                    (
+                        workload.map_or_else(|| "-".to_owned(), |w| w.name.clone()),
+                        Role::Text,
+                    ),
+                    (requests_text(&pod.requests), Role::Text),
+                ]
+            })
+            .collect();
+        doc.table(&["", "POD", "PHASE", "WORKLOAD", "REQUESTS"], rows, 60);
+    }
+    if !node.meta.labels.is_empty() {
+        doc.section("Labels");
+        for (key, value) in &node.meta.labels {
+            doc.text(&format!("{key}={value}"), Role::Text);
+        }
+    }
+    doc.events("Node", node.key(), 10);
+}
+
+/// A letter for each workload on the node.
+fn letters(state: &State, pods: &[&PodRow]) -> BTreeMap<String, char> {
+    let mut letters = BTreeMap::new();
+    for pod in pods {
+        if let Some(workload) = state.derived.workload_of(pod.key()) {
+            let next = char::from(b'A' + (letters.len() % 26) as u8);
+            letters.entry(workload.to_string()).or_insert(next);
+        }
+    }
+    letters
+}
+
+/// The devices of one resource, with the letter of the workload that has each.
+fn slots(
+    state: &State,
+    node: &NodeRow,
+    resource: &str,
+    pods: &[&PodRow],
+    letters: &BTreeMap<String, char>,
+    doc: &mut Doc<'_>,
+) {
+    let count = |a: Option<&Amount>| a.map_or(0, |a| a.whole().max(0)) as usize;
+    let total = count(node.allocatable.get(resource));
+    let mut signs: Vec<(String, Role)> = Vec::new();
+    let mut used = 0;
+    for pod in pods {
+        let n = count(pod.requests.get(resource));
+        used += n;
+        let workload = state.derived.workload_of(pod.key());
+        let letter = workload.and_then(|w| letters.get(&w.to_string()));
+        let sign = letter.map_or_else(|| doc.glyphs.slot_used.to_owned(), char::to_string);
+        signs.extend((0..n.min(MOST_SLOTS)).map(|_| (sign.clone(), Role::Used)));
+    }
+    signs.truncate(total.min(MOST_SLOTS));
+    while signs.len() < total.min(MOST_SLOTS) {
+        signs.push((doc.glyphs.slot_free.to_owned(), Role::Free));
+    }
+    doc.section(&format!("{resource}: {used} of {total} in use"));
+    let room = doc.width();
+    for line in signs.chunks(room.max(1)) {
+        let spans = line
+            .iter()
+            .map(|(sign, role)| doc.span(sign.clone(), *role))
+            .collect();
+        doc.line(spans);
+    }
+}

@@ -1,0 +1,79 @@
+//! Details of a preset: state, faults with their places, what it teaches, what is applied of it.
+
+use super::doc::Doc;
+use crate::tui::actions::PresetState;
+use crate::tui::state::State;
+use crate::tui::text::{age, clean, clean_lines};
+use crate::tui::theme::Role;
+
+/// Writes the details.
+pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
+    let mut all = state.presets.iter().flat_map(|b| &b.presets);
+    let Some(preset) = all.find(|p| p.name == name) else {
+        doc.gone("preset", name);
+        return;
+    };
+    let (word, role) = match &preset.state {
+        PresetState::Idle => ("idle; a applies it", Role::Text),
+        PresetState::Applying => ("being applied", Role::Half),
+        PresetState::Active => ("active", Role::Fine),
+        PresetState::Broken {
+            last_good_in_force: true,
+            ..
+        } => ("broken; the last good state stays in force", Role::Bad),
+        PresetState::Broken { .. } => ("broken", Role::Bad),
+    };
+    doc.field("State", word, role);
+    if preset.revision > 0 {
+        let ago = age(state.data.now, preset.applied_at);
+        let summary = clean(&preset.summary);
+        doc.field("Applied", &format!("{ago} ago: {summary}"), Role::Text);
+        doc.field(
+            "In force",
+            &format!("{} objects", preset.objects),
+            Role::Text,
+        );
+    }
+    if let Some(board) = &state.presets {
+        let place = format!("{}/{}", clean(&board.folder), clean(&preset.name));
+        doc.field("Folder", &place, Role::Text);
+    }
+    if let PresetState::Broken { faults, .. } = &preset.state {
+        doc.section("What is wrong");
+        for fault in faults {
+            doc.text(&clean(&fault.place()), Role::Strong);
+            if let Some(object) = &fault.object {
+                doc.indented(&clean(object), Role::Text);
+            }
+            doc.indented(&clean(&fault.reason), Role::Bad);
+            if let Some(remedy) = &fault.remedy {
+                doc.indented(&clean(remedy), Role::Text);
+            }
+        }
+    }
+    if !preset.warnings.is_empty() {
+        doc.section("Warnings");
+        for warning in &preset.warnings {
+            doc.text(&clean(warning), Role::Lost);
+        }
+    }
+    doc.section("What it teaches");
+    if preset.teaches.trim().is_empty() {
+        doc.text("Its files begin with no comment.", Role::Dim);
+    }
+    for line in clean_lines(&preset.teaches, 200) {
+        doc.text(&line, Role::Text);
+    }
+    if !preset.samples.is_empty() {
+        doc.section("Samples (S submits one)");
+        for (name, about) in &preset.samples {
+            doc.field(&clean(name), &clean(about), Role::Text);
+        }
+    }
+    if !preset.files.is_empty() {
+        doc.section("Files");
+        for file in &preset.files {
+            doc.text(&clean(file), Role::Text);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Details of ClusterQueues, Cohorts and LocalQueues.
+
+use super::doc::{Doc, TableCell};
+use crate::api::constants::ACTIVE;
+use crate::tui::model::queues::{ClusterQueueRow, LocalQueueRow};
+use crate::tui::model::quota::Member;
+use crate::tui::model::workload::why;
+use crate::tui::model::{Key, Row};
+use crate::tui::state::State;
+use crate::tui::text::{age, amount_text};
+use crate::tui::theme::Role;
+use crate::tui::view::words::{local_queue_status, queue_status, requests_text, share_text};
+
+/// A ClusterQueue: whether it admits, its quota, its rules, its line, who holds its quota.
+pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut Doc<'_>) {
+    let name = &cq.key().name;
+    let member = Member::ClusterQueue(name.clone());
+    let (status, role) = queue_status(cq);
+    doc.field("Status", &status, role);
+    if let Some(c) = cq.conds.when_false(ACTIVE) {
+        doc.field("", &c.message, Role::Bad);
+    }
+    if cq.selects_no_namespace {
+        doc.field(
+            "",
+            "It has no namespaceSelector, so no namespace may use it; {} means all.",
+            Role::Bad,
+        );
+    }
+    let path = state.derived.forest.path(&member).join("/");
+    doc.field(
+        "Cohort",
+        if path.is_empty() { "none" } else { &path },
+        Role::Text,
+    );
+    doc.field(
+        "Order",
+        if cq.strict() {
+            "StrictFIFO: one that does not fit holds up all behind it"
+        } else {
+            "BestEffortFIFO: one that does not fit is set aside"
+        },
+        Role::Text,
+    );
+    doc.field(
+        "Workloads",
+        &format!(
+            "{} pending, {} reserving quota, {} admitted",
+            cq.counts.pending, cq.counts.reserving, cq.counts.admitted
+        ),
+        Role::Text,
+    );
+    if cq.share.weighted.is_some() {
+        let share = share_text(&cq.share, doc.glyphs.endless);
+        doc.field("Fair share", &share, Role::Text);
+    }
+    if !cq.checks.is_empty() {
+        doc.field("Checks", &cq.checks.join(", "), Role::Text);
+    }
+    quota_table(state, &member, doc);
+    policies(cq, doc);
+    locals(state, name, doc);
+    line(state, name, doc);
+    holders(state, name, doc);
+    doc.conditions(&cq.conds);
+    doc.events("ClusterQueue", cq.key(), 10);
+}
+
+/// Quota by flavor and resource.
+fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
+    let forest = &state.derived.forest;
+    let rows: Vec<Vec<TableCell>> = forest
+        .resources(member)
+        .map(|fr| {
+            let s = forest.standing(member, fr);
+            let text = |a| amount_text(&fr.resource, a);
+            let limit = |a: Option<_>| a.map_or_else(|| "-".to_owned(), text);
+            let lent = if s.lent_min == s.lent_max {
+                text(s.lent_max)
+            } else {
+                format!("{}-{}", text(s.lent_min), text(s.lent_max))
+            };
+            vec![
+                (fr.flavor.clone(), Role::Text),
+                (fr.resource.clone(), Role::Text),
+                (text(s.nominal), Role::Strong),
+                (text(s.used), Role::Text),
+                (text(s.borrowed), Role::Text),
+                (lent, Role::Text),
+                (
+                    text(s.available.max(crate::tui::text::Amount::ZERO)),
+                    Role::Text,
+                ),
+                (text(s.limit), Role::Text),
+                (limit(s.quota.borrowing_limit), Role::Dim),
+                (limit(s.quota.lending_limit), Role::Dim),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    doc.section("Quota");
+    doc.table(
+        &[
+            "FLAVOR",
+            "RESOURCE",
+            ">NOMINAL",
+            ">USED",
+            ">BORROWED",
+            ">LENT",
+            ">FREE",
+            ">MAX",
+            ">MAY BORROW",
+            ">MAY LEND",
+        ],
+        rows,
+        256,
+    );
+}
+
+fn policies(cq: &ClusterQueueRow, doc: &mut Doc<'_>) {
+    doc.section("Preemption and flavors");
+    let p = &cq.preemption;
+    doc.field(
+        "Within queue",
+        p.within_cluster_queue().as_str(),
+        Role::Text,
+    );
+    doc.field("Reclaim", p.reclaim_within_cohort().as_str(), Role::Text);
+    let threshold = p
+        .borrow_within_cohort
+        .as_ref()
+        .and_then(|b| b.max_priority_threshold)
+        .map(|t| format!(" up to priority {t}"));
+    doc.field(
+        "Borrowing",
+        &format!(
+            "{}{}",
+            p.borrow_within_cohort(),
+            threshold.unwrap_or_default()
+        ),
+        Role::Text,
+    );
+    doc.field(
+        "Next flavor",
+        &format!(
+            "when it can borrow: {}, when it can preempt: {}",
+            cq.fungibility.when_can_borrow(),
+            cq.fungibility.when_can_preempt()
+        ),
+        Role::Text,
+    );
+}
+
+fn locals(state: &State, name: &str, doc: &mut Doc<'_>) {
+    let rows: Vec<Vec<TableCell>> = state
+        .data
+        .queues_to(name)
+        .map(|lq| {
+            let (status, role) = local_queue_status(lq);
+            vec![
+                (lq.key().to_string(), Role::Text),
+                (lq.counts.pending.to_string(), Role::Text),
+                (lq.counts.reserving.to_string(), Role::Text),
+                (lq.counts.admitted.to_string(), Role::Text),
+                (status, role),
+            ]
+        })
+        .collect();
+    doc.section("LocalQueues");
+    if rows.is_empty() {
+        doc.text("None leads here, so nothing can be submitted.", Role::Lost);
+    } else {
+        doc.table(&["NAME", ">PEND", ">RESV", ">ADM", "STATUS"], rows, 20);
+    }
+}
+
+/// Who waits, in order.
+fn line(state: &State, name: &str, doc: &mut Doc<'_>) {
+    let line = state.derived.line(name);
+    if line.is_empty() {
+        return;
+    }
+    doc.section("In line");
+    let rows = line
+        .iter()
+        .take(16)
+        .enumerate()
+        .filter_map(|(n, key)| {
+            let wl = state.data.workloads.get(key)?;
+            Some(vec![
+                (format!("#{}", n + 1), Role::Dim),
+                (key.to_string(), Role::Text),
+                (wl.priority.to_string(), Role::Text),
+                (age(state.data.now, wl.meta.created), Role::Text),
+                (why(wl, &state.data, &state.derived).line(), Role::Text),
+            ])
+        })
+        .collect();
+    doc.table(&["POS", "WORKLOAD", ">PRI", ">AGE", "WHY"], rows, 15);
+    if line.len() > 15 {
+        doc.text(&format!("{} wait in all", line.len()), Role::Dim);
+    }
+}
+
+/// Who holds its quota.
+fn holders(state: &State, name: &str, doc: &mut Doc<'_>) {
+    let rows: Vec<Vec<TableCell>> = state
+        .data
+        .workloads
+        .iter()
+        .filter(|wl| wl.holds_quota())
+        .filter(|wl| {
+            wl.admission
+                .as_ref()
+                .is_some_and(|a| a.cluster_queue == name)
+        })
+        .map(|wl| {
+            vec![
+                (wl.key().to_string(), Role::Text),
+                (wl.priority.to_string(), Role::Text),
+                (wl.state().word().to_owned(), Role::Text),
+                (requests_text(&wl.requests()), Role::Text),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        doc.section("Holding its quota");
+        doc.table(&["WORKLOAD", ">PRI", "STATE", "HOLDS"], rows, 15);
+    }
+}
+
+/// A Cohort: its place, its members, its quota.
+pub(super) fn cohort(state: &State, name: &str, doc: &mut Doc<'_>) {
+    let forest = &state.derived.forest;
+    let member = Member::Cohort(name.to_owned());
+    let path = forest.path(&member).join("/");
+    doc.field(
+        "Parent",
+        if path.is_empty() { "none" } else { &path },
+        Role::Text,
+    );
+    if forest.in_cycle(&member) {
+        doc.field(
+            "",
+            "Its parents lead back to it. Nothing is admitted in any of them until one parentName is changed.",
+            Role::Bad,
+        );
+    }
+    if !forest.exists(&member) {
+        doc.field(
+            "",
+            "There is no Cohort object: the name alone makes its members share what they do not use.",
+            Role::Dim,
+        );
+    }
+    if let Some(c) = state.data.cohorts.named(name)
+        && c.share.weighted.is_some()
+    {
+        let share = share_text(&c.share, doc.glyphs.endless);
+        doc.field("Fair share", &share, Role::Text);
+    }
+    quota_table(state, &member, doc);
+    doc.section("Members");
+    let members: Vec<String> = forest
+        .children(&member)
+        .map(|m| match m {
+            Member::Cohort(name) => format!("cohort {name}"),
+            Member::ClusterQueue(name) => name.clone(),
+        })
+        .collect();
+    doc.text(&members.join(", "), Role::Text);
+    doc.events("Cohort", &Key::cluster(name), 10);
+}
+
+/// A LocalQueue.
+pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut Doc<'_>) {
+    let (status, role) = local_queue_status(lq);
+    doc.field("Status", &status, role);
+    if let Some(c) = lq.conds.when_false(ACTIVE) {
+        doc.field("", &c.message, Role::Bad);
+    }
+    let exists = state.data.cluster_queues.named(&lq.cluster_queue).is_some();
+    let note = if exists { "" } else { " (does not exist)" };
+    doc.field(
+        "Leads to",
+        &format!("{}{note}", lq.cluster_queue),
+        if exists { Role::Text } else { Role::Bad },
+    );
+    doc.field(
+        "Workloads",
+        &format!(
+            "{} pending, {} reserving quota, {} admitted",
+            lq.counts.pending, lq.counts.reserving, lq.counts.admitted
+        ),
+        Role::Text,
+    );
+    let rows: Vec<Vec<TableCell>> = state
+        .data
+        .workloads
+        .iter()
+        .filter(|wl| wl.key().namespace == lq.key().namespace && wl.queue == lq.key().name)
+        .filter(|wl| !wl.state().over())
+        .map(|wl| {
+            vec![
+                (wl.key().name.clone(), Role::Text),
+                (wl.state().word().to_owned(), Role::Text),
+                (wl.priority.to_string(), Role::Text),
+                (why(wl, &state.data, &state.derived).line(), Role::Text),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        doc.section("Workloads that have not ended");
+        doc.table(&["WORKLOAD", "STATE", ">PRI", "WHY"], rows, 20);
+    }
+    doc.conditions(&lq.conds);
+    doc.events("LocalQueue", lq.key(), 10);
+}

@@ -1,0 +1,312 @@
+//! The whole story of a Workload: where it stands and why, the arithmetic behind it, who holds the
+//! quota it wants, who is ahead, what it got, and what happened to it.
+
+use super::doc::{Doc, TableCell};
+use super::quota;
+use crate::api::v1beta2::CheckState;
+use crate::tui::model::quota::Member;
+use crate::tui::model::workload::{Outlook, WorkloadRow, WorkloadState, why};
+use crate::tui::model::{Key, Row};
+use crate::tui::state::State;
+use crate::tui::text::{age, clock_time, human_duration};
+use crate::tui::theme::Role;
+use crate::tui::view::words::{requests_text, state_role};
+
+/// Writes the story.
+pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
+    let at = wl.state();
+    standing(state, wl, at, doc);
+    identity(state, wl, at, doc);
+    let waits = matches!(
+        at,
+        WorkloadState::Pending | WorkloadState::Evicted | WorkloadState::Inactive
+    );
+    if waits {
+        quota::arithmetic(state, wl, doc);
+        quota::holders(state, wl, doc);
+        ahead(state, wl, doc);
+    }
+    pod_sets(wl, doc);
+    checks(wl, doc);
+    evictions(state, wl, doc);
+    pods(state, wl, doc);
+    doc.conditions(&wl.conds);
+    doc.events("Workload", wl.key(), 30);
+    if let Some(owner) = wl.owner() {
+        let key = Key::new(&wl.key().namespace, &owner.name);
+        doc.events(&owner.kind, &key, 12);
+    }
+}
+
+fn standing(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_>) {
+    let reason = why(wl, &state.data, &state.derived);
+    let hope = match (at, reason.outlook) {
+        (WorkloadState::Pending, Outlook::Never) => {
+            "It will never be admitted as things are: change the workload or the queue."
+        }
+        (WorkloadState::Pending, Outlook::Held) => {
+            "It will be tried again when what holds it lets go."
+        }
+        (WorkloadState::Pending, Outlook::NotNow) => {
+            "Not now: it will be tried again when quota is given back."
+        }
+        _ => "",
+    };
+    let word = doc.span(at.word(), state_role(at));
+    doc.field_of("State", vec![word]);
+    let role = match reason.outlook {
+        Outlook::Never | Outlook::Bad => Role::Bad,
+        Outlook::Held => Role::Lost,
+        Outlook::NotNow => Role::Wait,
+        Outlook::Fine => Role::Text,
+    };
+    doc.field("Why", &reason.line(), role);
+    if !hope.is_empty() {
+        doc.field("", hope, Role::Dim);
+    }
+    if let Some(place) = state.derived.position(wl.key()) {
+        doc.field(
+            "In line",
+            &format!("number {} of {}", place.number, place.of),
+            Role::Text,
+        );
+    }
+    if let Some(when) = wl.requeue_at.filter(|when| *when > state.data.now) {
+        let left = when.duration_since(state.data.now).as_secs();
+        doc.field(
+            "Queued again",
+            &format!("in {}", human_duration(left)),
+            Role::Text,
+        );
+    }
+}
+
+fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_>) {
+    doc.field("Made for", &wl.owner_text(), Role::Text);
+    let queue = match state.data.cluster_queue_of(wl) {
+        Some(cq) => {
+            let member = Member::ClusterQueue(cq.to_owned());
+            let path = state.derived.forest.path(&member).join("/");
+            let within = if path.is_empty() {
+                String::new()
+            } else {
+                format!(" in cohort {path}")
+            };
+            format!("{} {} {cq}{within}", wl.queue, doc.glyphs.arrow)
+        }
+        None => wl.queue.clone(),
+    };
+    doc.field("Queue", &queue, Role::Text);
+    let class = match &wl.priority_class {
+        Some(class) => format!("{} ({class})", wl.priority),
+        None => wl.priority.to_string(),
+    };
+    doc.field("Priority", &class, Role::Text);
+    let asks = if at.over() { "Asked for" } else { "Asks for" };
+    let pods = wl.pods_wanted();
+    let noun = if pods == 1 { "pod" } else { "pods" };
+    doc.field(
+        asks,
+        &format!("{pods} {noun}, {}", requests_text(&wl.requests())),
+        Role::Text,
+    );
+    doc.field("Age", &age(state.data.now, wl.meta.created), Role::Text);
+    let times = wl.evicted_times();
+    if times > 0 {
+        let by: Vec<String> = wl
+            .evictions
+            .iter()
+            .map(|(reason, n)| format!("{n} {reason}"))
+            .collect();
+        doc.field(
+            "Evicted",
+            &format!("{times} times: {}", by.join(", ")),
+            Role::Lost,
+        );
+    }
+    if wl.meta.deleting {
+        doc.field("", "is being deleted", Role::Lost);
+    }
+}
+
+/// Who is ahead in the line.
+fn ahead(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
+    let Some(cq) = state.data.cluster_queue_of(wl) else {
+        return;
+    };
+    let line = state.derived.line(cq);
+    let place = line.iter().position(|key| key == wl.key()).unwrap_or(0);
+    if place == 0 {
+        return;
+    }
+    doc.section(&format!("Ahead in the line of {cq}"));
+    if state
+        .data
+        .cluster_queues
+        .named(cq)
+        .is_some_and(|q| q.by_usage)
+    {
+        doc.text(
+            "The queue orders by past usage too, so the line may be another.",
+            Role::Dim,
+        );
+    }
+    let rows = line[..place]
+        .iter()
+        .enumerate()
+        .filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)))
+        .map(|(n, other)| -> Vec<TableCell> {
+            vec![
+                (format!("#{}", n + 1), Role::Dim),
+                (other.key().to_string(), Role::Text),
+                (other.priority.to_string(), Role::Text),
+                (age(state.data.now, other.meta.created), Role::Text),
+                (requests_text(&other.requests()), Role::Text),
+            ]
+        })
+        .collect();
+    doc.table(&["POS", "WORKLOAD", ">PRI", ">AGE", "ASKS FOR"], rows, 8);
+}
+
+fn pod_sets(wl: &WorkloadRow, doc: &mut Doc<'_>) {
+    doc.section("Pod sets");
+    let assigned = |name: &str| {
+        let sets = wl.admission.iter().flat_map(|a| &a.pod_sets);
+        sets.into_iter().find(|s| s.name == name)
+    };
+    let rows = wl
+        .pod_sets
+        .iter()
+        .map(|set| -> Vec<TableCell> {
+            let got = assigned(&set.name);
+            let count = match (got, set.min_count) {
+                (Some(got), _) if got.count != set.count => {
+                    format!("{} of {}", got.count, set.count)
+                }
+                (None, Some(min)) => format!("{} (min {min})", set.count),
+                _ => set.count.to_string(),
+            };
+            let flavors = got.map_or_else(
+                || "-".to_owned(),
+                |got| {
+                    let pairs: Vec<String> = got
+                        .flavors
+                        .iter()
+                        .map(|(resource, flavor)| format!("{resource}: {flavor}"))
+                        .collect();
+                    pairs.join(", ")
+                },
+            );
+            vec![
+                (set.name.clone(), Role::Text),
+                (count, Role::Text),
+                (requests_text(&set.per_pod), Role::Text),
+                (flavors, Role::Text),
+            ]
+        })
+        .collect();
+    doc.table(&["NAME", ">PODS", "EACH", "FLAVORS"], rows, 18);
+    if wl.reclaimed > 0 {
+        doc.text(
+            &format!("Quota of {} pods was given back already.", wl.reclaimed),
+            Role::Dim,
+        );
+    }
+}
+
+fn checks(wl: &WorkloadRow, doc: &mut Doc<'_>) {
+    if wl.checks.is_empty() {
+        return;
+    }
+    doc.section("Admission checks");
+    for check in &wl.checks {
+        let role = match check.state {
+            CheckState::Ready => Role::Fine,
+            CheckState::Pending => Role::Wait,
+            CheckState::Retry => Role::Lost,
+            CheckState::Rejected => Role::Bad,
+        };
+        let retries = if check.retries > 0 {
+            format!(" (retried {} times)", check.retries)
+        } else {
+            String::new()
+        };
+        let message = if check.message.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", check.message)
+        };
+        doc.field(
+            &check.name,
+            &format!("{}{retries}{message}", check.state),
+            role,
+        );
+    }
+}
+
+/// Evictions that are known of it, and those it caused.
+fn evictions(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
+    let uid = &wl.meta.uid;
+    let mut lines = Vec::new();
+    for e in state.data.feed.newest_first() {
+        let time = clock_time(e.at, &state.env.zone);
+        if e.victim.uid == *uid {
+            let by = e.preemptor.as_ref().map(|p| format!(" by {}", p.shown()));
+            lines.push(format!(
+                "{time}  evicted{}: {}",
+                by.unwrap_or_default(),
+                e.cause()
+            ));
+        } else if e.preemptor.as_ref().is_some_and(|p| p.uid == *uid) {
+            lines.push(format!(
+                "{time}  preempted {}: {}",
+                e.victim.shown(),
+                e.cause()
+            ));
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    doc.section("Preemptions, newest first");
+    for line in lines.iter().take(10) {
+        doc.text(line, Role::Text);
+    }
+    if lines.len() > 10 {
+        doc.text(&format!("and {} more", lines.len() - 10), Role::Dim);
+    }
+}
+
+fn pods(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
+    let mine = |key: &&Key| state.derived.workload_of(key) == Some(wl.key());
+    let rows: Vec<Vec<TableCell>> = state
+        .data
+        .pods
+        .iter()
+        .filter(|pod| mine(&pod.key()))
+        .map(|pod| {
+            let (phase, role) = match () {
+                () if pod.meta.deleting => ("Terminating".to_owned(), Role::Lost),
+                () if pod.gated => ("gated".to_owned(), Role::Wait),
+                () if pod.phase == "Running" && pod.ready => (pod.phase.clone(), Role::Fine),
+                () if pod.phase == "Failed" => (pod.phase.clone(), Role::Bad),
+                () => (pod.phase.clone(), Role::Text),
+            };
+            let node = match (&pod.unschedulable, pod.node.as_str()) {
+                (Some(why), "") => why.clone(),
+                (_, "") => "-".to_owned(),
+                (_, node) => node.to_owned(),
+            };
+            vec![
+                (pod.key().name.clone(), Role::Text),
+                (phase, role),
+                (age(state.data.now, pod.meta.created), Role::Text),
+                (node, Role::Text),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        doc.section("Pods");
+        doc.table(&["POD", "PHASE", ">AGE", "NODE"], rows, 20);
+    }
+}

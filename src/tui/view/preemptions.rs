@@ -1,0 +1,87 @@
+//! The view of preemptions: who evicted whom, for what, under which policy.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::table::{self, Cell, Column};
+use super::words::requests_text;
+use crate::tui::model::evictions::{Eviction, Party};
+use crate::tui::state::State;
+use crate::tui::text::clock_time;
+use crate::tui::theme::Role;
+use crate::tui::ui::RowId;
+
+const COLUMNS: [Column; 9] = [
+    Column::new("TIME", 8, 8, 0).whole(),
+    Column::new("EVICTED", 16, 44, 1).name(),
+    Column::new("PRI", 4, 8, 5).right().whole(),
+    Column::new("FOR", 16, 44, 2).name(),
+    Column::new("PRI", 4, 8, 6).right().whole(),
+    Column::new("WHICH ASKED", 8, 24, 7),
+    Column::new("CAUSE", 12, 30, 3).whole(),
+    Column::new("POLICY", 18, 52, 4).whole(),
+    Column::new("QUEUES", 12, 50, 8).name(),
+];
+
+/// Draws the window on the feed.
+pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+    table::draw(
+        canvas,
+        heading,
+        rows,
+        &COLUMNS,
+        state.ui.list(),
+        |c, id| match id {
+            RowId::Eviction(uid, at) => match state.eviction(uid, *at) {
+                Some(e) => row(state, c, e),
+                None => Vec::new(),
+            },
+            _ => Vec::new(),
+        },
+    );
+}
+
+fn row(state: &State, c: &Canvas<'_>, e: &Eviction) -> Vec<Cell> {
+    let cell = |text: String, role| vec![c.span(text, role)];
+    let priority = |p: Option<&Party>| {
+        let number = p.and_then(|p| p.priority);
+        number.map_or_else(|| "-".to_owned(), |n| n.to_string())
+    };
+    let by = e.preemptor.as_ref();
+    let name = |p: &Party| {
+        if state.ui.namespace.is_some() && !p.key.name.is_empty() {
+            p.key.name.clone()
+        } else {
+            p.shown()
+        }
+    };
+    let queues = match by {
+        Some(p) if p.cluster_queue != e.victim.cluster_queue => format!(
+            "{} {} {}",
+            e.victim.cluster_queue, c.glyphs.arrow, p.cluster_queue
+        ),
+        _ => e.victim.cluster_queue.clone(),
+    };
+    vec![
+        cell(clock_time(e.at, &state.env.zone), Role::Dim),
+        cell(name(&e.victim), Role::Lost),
+        cell(priority(Some(&e.victim)), Role::Text),
+        cell(by.map_or_else(|| "-".to_owned(), name), Role::Fine),
+        cell(priority(by), Role::Text),
+        cell(
+            by.filter(|p| !p.requests.is_empty())
+                .map_or_else(|| "-".to_owned(), |p| requests_text(&p.requests)),
+            Role::Text,
+        ),
+        cell(e.cause().to_owned(), Role::Text),
+        cell(
+            if e.policy.is_empty() {
+                "-".to_owned()
+            } else {
+                e.policy.clone()
+            },
+            Role::Text,
+        ),
+        cell(queues, Role::Dim),
+    ]
+}

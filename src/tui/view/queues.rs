@@ -1,0 +1,243 @@
+//! The view of queues: the cohort tree with bars of quota.
+
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use super::canvas::{Canvas, spans_width};
+use super::overview;
+use super::widget::{quota_bar, standing_text};
+use super::words::{local_queue_status, queue_status, share_text};
+use crate::tui::model::Key;
+use crate::tui::model::queues::{Counts, FlavorResource};
+use crate::tui::model::quota::Member;
+use crate::tui::state::State;
+use crate::tui::text::{cut_middle, pad};
+use crate::tui::theme::Role;
+use crate::tui::ui::RowId;
+
+/// Columns of a count.
+const COUNT: usize = 5;
+
+/// Where the parts of a line stand.
+struct Plan {
+    name: u16,
+    bar: u16,
+    shares: bool,
+}
+
+impl Plan {
+    fn of(state: &State, width: u16) -> Self {
+        let name = (width * 2 / 5).clamp(24, 48).min(width);
+        let bar = (width.saturating_sub(name) / 3).clamp(6, 30);
+        let shares = state
+            .data
+            .cluster_queues
+            .iter()
+            .any(|q| q.share.weighted.is_some());
+        Self { name, bar, shares }
+    }
+}
+
+/// Draws the window on the tree.
+pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+    let plan = Plan::of(state, rows.width);
+    let share = if plan.shares { "    SHARE" } else { "" };
+    canvas.text(
+        heading.x + 2,
+        heading.y,
+        plan.name.saturating_sub(3),
+        &pad(
+            "COHORT / QUEUE",
+            usize::from(plan.name.saturating_sub(3)),
+            false,
+        ),
+        Role::Heading,
+    );
+    canvas.text(
+        heading.x + plan.name,
+        heading.y,
+        rows.width.saturating_sub(plan.name + 1),
+        &format!(" PEND  RESV   ADM{share}  STATUS"),
+        Role::Heading,
+    );
+    let list = state.ui.list();
+    for ((at, id), y) in list.window().zip(rows.top()..rows.bottom()) {
+        let (name, rest) = line(state, canvas, id, &plan);
+        let room = plan.name.saturating_sub(3);
+        canvas.spans(rows.x + 2, y, room, &name);
+        let x = rows.x + plan.name;
+        canvas.spans(x, y, rows.width.saturating_sub(plan.name + 1), &rest);
+        if at == list.at {
+            canvas.text(rows.x, y, 1, canvas.glyphs.here, Role::Strong);
+            canvas.select(Rect {
+                y,
+                height: 1,
+                ..rows
+            });
+        }
+    }
+    canvas.thumb(rows, list.offset, list.rows.len());
+    let used = (list.rows.len() as u16).min(rows.height);
+    if list.rows.len() < usize::from(rows.height) {
+        let below = Rect {
+            y: rows.y + used,
+            height: rows.height - used,
+            ..rows
+        };
+        overview::draw(state, below, canvas);
+    }
+}
+
+/// The two halves of a line.
+fn line(
+    state: &State,
+    canvas: &Canvas<'_>,
+    id: &RowId,
+    plan: &Plan,
+) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+    match id {
+        RowId::Member(member) => (
+            name_of(state, canvas, member, plan),
+            standing_of(state, canvas, member, plan),
+        ),
+        RowId::Quota(member, fr) => quota(state, canvas, member, fr, plan),
+        RowId::LocalQueue(key) => local_queue(state, canvas, key, plan),
+        _ => (Vec::new(), Vec::new()),
+    }
+}
+
+fn indent(state: &State, member: &Member) -> String {
+    "  ".repeat(state.derived.forest.path(member).len().min(8))
+}
+
+fn name_of(state: &State, canvas: &Canvas<'_>, member: &Member, plan: &Plan) -> Vec<Span<'static>> {
+    let g = canvas.glyphs;
+    let sign = if state.ui.folded.contains(member) {
+        g.closed
+    } else {
+        g.open
+    };
+    let lead = format!("{}{sign} ", indent(state, member));
+    let word = match member {
+        Member::Cohort(_) => "cohort ",
+        Member::ClusterQueue(_) => "",
+    };
+    let room = usize::from(plan.name).saturating_sub(4 + lead.chars().count() + word.len());
+    vec![
+        canvas.span(lead, Role::Text),
+        canvas.span(word, Role::Dim),
+        canvas.span(cut_middle(member.name(), room, g.cut), Role::Strong),
+    ]
+}
+
+fn standing_of(
+    state: &State,
+    canvas: &Canvas<'_>,
+    member: &Member,
+    plan: &Plan,
+) -> Vec<Span<'static>> {
+    let forest = &state.derived.forest;
+    let endless = canvas.glyphs.endless;
+    let (counts, share, status, role) = match member {
+        Member::ClusterQueue(name) => {
+            let Some(cq) = state.data.cluster_queues.named(name) else {
+                return Vec::new();
+            };
+            let (status, role) = queue_status(cq);
+            (cq.counts, share_text(&cq.share, endless), status, role)
+        }
+        Member::Cohort(name) => {
+            let mut sum = Counts::default();
+            for queue in forest.queues_below(member) {
+                if let Some(cq) = state.data.cluster_queues.named(queue) {
+                    sum.pending += cq.counts.pending;
+                    sum.reserving += cq.counts.reserving;
+                    sum.admitted += cq.counts.admitted;
+                }
+            }
+            let cohort = state.data.cohorts.named(name);
+            let share = cohort.map(|c| share_text(&c.share, endless));
+            let (status, role) = if forest.in_cycle(member) {
+                ("in a circle of cohorts: admits nothing", Role::Bad)
+            } else if forest.exists(member) {
+                ("", Role::Text)
+            } else {
+                ("implicit", Role::Dim)
+            };
+            (sum, share.unwrap_or_default(), status.to_owned(), role)
+        }
+    };
+    let mut spans = counts_of(canvas, counts);
+    if plan.shares {
+        spans.push(canvas.span(format!(" {share:>8}"), Role::Text));
+    }
+    spans.push(canvas.span(format!("  {status}"), role));
+    spans
+}
+
+fn counts_of(canvas: &Canvas<'_>, counts: Counts) -> Vec<Span<'static>> {
+    [
+        (counts.pending, Role::Wait),
+        (counts.reserving, Role::Half),
+        (counts.admitted, Role::Fine),
+    ]
+    .into_iter()
+    .map(|(n, role)| {
+        let role = if n == 0 { Role::Dim } else { role };
+        canvas.span(format!("{n:>COUNT$} "), role)
+    })
+    .collect()
+}
+
+fn quota(
+    state: &State,
+    canvas: &Canvas<'_>,
+    member: &Member,
+    fr: &FlavorResource,
+    plan: &Plan,
+) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+    let standing = state.derived.forest.standing(member, fr);
+    let lead = format!("{}    ", indent(state, member));
+    let room = usize::from(plan.name).saturating_sub(4 + lead.len() + fr.resource.len().min(16));
+    let name = vec![
+        canvas.span(lead, Role::Text),
+        canvas.span(
+            format!("{} ", crate::tui::text::resource_label(&fr.resource)),
+            Role::Text,
+        ),
+        canvas.span(cut_middle(&fr.flavor, room, canvas.glyphs.cut), Role::Dim),
+    ];
+    let mut rest = quota_bar(canvas, &standing, plan.bar);
+    let blank = usize::from(plan.bar).saturating_sub(spans_width(&rest));
+    rest.push(canvas.span(" ".repeat(blank + 1), Role::Text));
+    rest.push(canvas.span(standing_text(&fr.resource, &standing), Role::Text));
+    (name, rest)
+}
+
+fn local_queue(
+    state: &State,
+    canvas: &Canvas<'_>,
+    key: &Key,
+    plan: &Plan,
+) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+    let Some(lq) = state.data.local_queues.get(key) else {
+        return (Vec::new(), Vec::new());
+    };
+    let member = Member::ClusterQueue(lq.cluster_queue.clone());
+    let lead = format!("{}    ", indent(state, &member));
+    let room = usize::from(plan.name).saturating_sub(7 + lead.len());
+    let name = vec![
+        canvas.span(format!("{lead}{} ", canvas.glyphs.arrow), Role::Dim),
+        canvas.span(
+            cut_middle(&key.to_string(), room, canvas.glyphs.cut),
+            Role::Text,
+        ),
+    ];
+    let (status, role) = local_queue_status(lq);
+    let mut rest = counts_of(canvas, lq.counts);
+    if plan.shares {
+        rest.push(canvas.span(" ".repeat(9), Role::Text));
+    }
+    rest.push(canvas.span(format!("  {status}"), role));
+    (name, rest)
+}

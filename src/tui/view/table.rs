@@ -1,0 +1,249 @@
+//! Tables of which only the window is drawn. Columns give way by rank when there is little room.
+
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use super::canvas::{Canvas, spans_width};
+use crate::tui::text::cut_middle;
+use crate::tui::theme::Role;
+use crate::tui::ui::{List, RowId, SortBy};
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Column {
+    /// Its heading.
+    pub title: &'static str,
+    /// The least room it is of use in.
+    pub min: u16,
+    /// The most room it can use.
+    pub max: u16,
+    /// Columns of a higher rank go first when there is little room.
+    pub rank: u8,
+    /// Whether its text stands to the right.
+    pub right: bool,
+    /// Whether it is of use only where all of its text fits.
+    pub whole: bool,
+    /// Whether text that does not fit is cut in the middle, as names should be.
+    pub middle: bool,
+    /// The share of the room it should have at least, as one part in so many; 0 for no share.
+    pub part: u16,
+    /// What sorting by it means.
+    pub sort: Option<SortBy>,
+}
+
+impl Column {
+    pub(super) const fn new(title: &'static str, min: u16, max: u16, rank: u8) -> Self {
+        Self {
+            title,
+            min,
+            max,
+            rank,
+            right: false,
+            whole: false,
+            middle: false,
+            part: 0,
+            sort: None,
+        }
+    }
+
+    /// A column that is shown whole or not at all.
+    pub(super) const fn whole(self) -> Self {
+        Self {
+            whole: true,
+            ..self
+        }
+    }
+
+    /// A column of names.
+    pub(super) const fn name(self) -> Self {
+        Self {
+            middle: true,
+            ..self
+        }
+    }
+
+    /// A column that should have one part in `part` of the room.
+    pub(super) const fn part(self, part: u16) -> Self {
+        Self { part, ..self }
+    }
+
+    pub(super) const fn right(self) -> Self {
+        Self {
+            right: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn by(self, sort: SortBy) -> Self {
+        Self {
+            sort: Some(sort),
+            ..self
+        }
+    }
+}
+
+/// One cell.
+pub(super) type Cell = Vec<Span<'static>>;
+
+/// Blanks between columns where there is little room.
+const NARROW: u16 = 1;
+/// Blanks between columns elsewhere.
+const GAP: u16 = 2;
+/// Columns of the table from which there is room enough.
+const ROOMY: u16 = 100;
+/// Columns in front of the first one, for the sign at the selected row.
+const MARGIN: u16 = 2;
+
+/// Draws heading and window. `row` is asked only for rows in the window, and gives one cell for
+/// each column.
+pub(super) fn draw(
+    canvas: &mut Canvas<'_>,
+    heading: Rect,
+    rows: Rect,
+    columns: &[Column],
+    list: &List,
+    row: impl Fn(&Canvas<'_>, &RowId) -> Vec<Cell>,
+) {
+    let cells: Vec<(usize, Vec<Cell>)> = list
+        .window()
+        .map(|(at, id)| (at, row(canvas, id)))
+        .collect();
+    let needed: Vec<u16> = columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| {
+            let widest = cells
+                .iter()
+                .filter_map(|(_, c)| c.get(i))
+                .map(|c| spans_width(c));
+            let widest = widest.max().unwrap_or(0).max(column.title.len());
+            (widest.min(column.max.into()) as u16).max(column.min.min(column.max))
+        })
+        .collect();
+    let gap = if rows.width < ROOMY { NARROW } else { GAP };
+    let widths = share(columns, &needed, rows.width.saturating_sub(MARGIN + 1), gap);
+    let mut x = rows.x + MARGIN;
+    for (column, width) in columns.iter().zip(&widths) {
+        let Some(width) = *width else { continue };
+        let sorted = list.sort.filter(|s| column.sort == Some(s.by));
+        let sign = sorted.map_or("", |s| {
+            if s.reversed {
+                canvas.glyphs.falling
+            } else {
+                canvas.glyphs.rising
+            }
+        });
+        let title = format!("{}{sign}", column.title);
+        let title = crate::tui::text::pad(&title, width.into(), column.right);
+        canvas.text(x, heading.y, width, &title, Role::Heading);
+        x += width + gap;
+    }
+    for ((at, cells), y) in cells.iter().zip(rows.top()..rows.bottom()) {
+        let mut x = rows.x + MARGIN;
+        for ((column, width), cell) in columns.iter().zip(&widths).zip(cells) {
+            let Some(width) = *width else { continue };
+            let free = usize::from(width).saturating_sub(spans_width(cell)) as u16;
+            let shift = if column.right { free } else { 0 };
+            match cell.first() {
+                Some(first) if column.middle && spans_width(cell) > width.into() => {
+                    let text = cut_middle(&first.content, width.into(), canvas.glyphs.cut);
+                    canvas.styled(x, y, width, &text, first.style);
+                }
+                _ => {
+                    canvas.spans(x + shift, y, width - shift, cell);
+                }
+            }
+            x += width + gap;
+        }
+        if *at == list.at {
+            let line = Rect {
+                y,
+                height: 1,
+                ..rows
+            };
+            canvas.text(rows.x, y, 1, canvas.glyphs.here, Role::Strong);
+            canvas.select(line);
+        }
+    }
+    canvas.thumb(rows, list.offset, list.rows.len());
+}
+
+/// The width of each column, or nothing for those that gave way. Every column gets the least it
+/// needs by rank; what is left goes to those that can use more, by rank too.
+fn share(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<u16>> {
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|i| columns[*i].rank);
+    let mut widths = vec![None; columns.len()];
+    let mut left = room;
+    for &i in &order {
+        let before = if widths.iter().any(Option::is_some) {
+            gap
+        } else {
+            0
+        };
+        let column = &columns[i];
+        let least = match column.part {
+            _ if column.whole => needed[i],
+            0 => column.min.min(needed[i]),
+            part => column.min.max(room / part).min(needed[i]),
+        };
+        if least + before <= left {
+            widths[i] = Some(least);
+            left -= least + before;
+        } else if before == 0 {
+            widths[i] = Some(left);
+            left = 0;
+        } else {
+            break;
+        }
+    }
+    for &i in &order {
+        if let Some(width) = &mut widths[i] {
+            let more = needed[i].saturating_sub(*width).min(left);
+            *width += more;
+            left -= more;
+        }
+    }
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const COLUMNS: [Column; 3] = [
+        Column::new("NAME", 6, 20, 0),
+        Column::new("STATE", 5, 5, 2),
+        Column::new("WHY", 8, 60, 1),
+    ];
+
+    #[test]
+    fn columns_give_way_by_rank() {
+        assert_eq!(
+            share(&COLUMNS, &[10, 5, 30], 100, 2),
+            [Some(10), Some(5), Some(30)]
+        );
+        assert_eq!(
+            share(&COLUMNS, &[10, 5, 30], 30, 2),
+            [Some(10), Some(5), Some(11)]
+        );
+        assert_eq!(
+            share(&COLUMNS, &[10, 5, 30], 18, 2),
+            [Some(8), None, Some(8)]
+        );
+        assert_eq!(share(&COLUMNS, &[10, 5, 30], 7, 2), [Some(7), None, None]);
+        assert_eq!(share(&COLUMNS, &[10, 5, 30], 3, 2), [Some(3), None, None]);
+    }
+
+    proptest! {
+        #[test]
+        fn columns_fit_the_room(needed in prop::collection::vec(0u16..80, 3), room in 0u16..200) {
+            let widths = share(&COLUMNS, &needed, room, GAP);
+            let shown: Vec<u16> = widths.into_iter().flatten().collect();
+            let gaps = GAP * (shown.len().saturating_sub(1)) as u16;
+            prop_assert!(shown.iter().sum::<u16>() + gaps <= room);
+        }
+    }
+}

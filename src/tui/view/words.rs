@@ -1,0 +1,105 @@
+//! Small pieces of text that several views use.
+
+use ratatui::text::Span;
+
+use super::canvas::Canvas;
+use crate::api::constants::ACTIVE;
+use crate::tui::model::meta::Requests;
+use crate::tui::model::queues::{ClusterQueueRow, LocalQueueRow, Share};
+use crate::tui::model::workload::{Outlook, Why, WorkloadState};
+use crate::tui::text::{amount_text, resource_label};
+use crate::tui::theme::Role;
+
+/// The role of a workload's state.
+pub(super) fn state_role(state: WorkloadState) -> Role {
+    match state {
+        WorkloadState::Evicted => Role::Lost,
+        WorkloadState::Pending => Role::Wait,
+        WorkloadState::QuotaReserved => Role::Half,
+        WorkloadState::Admitted => Role::Fine,
+        WorkloadState::Failed => Role::Bad,
+        WorkloadState::Inactive | WorkloadState::Finished => Role::Over,
+    }
+}
+
+/// The reason of a workload with its outlook.
+pub(super) fn why_spans(canvas: &Canvas<'_>, why: &Why) -> Vec<Span<'static>> {
+    let role = match why.outlook {
+        Outlook::Never | Outlook::Bad => Role::Bad,
+        Outlook::Held => Role::Lost,
+        Outlook::NotNow => Role::Wait,
+        Outlook::Fine => Role::Text,
+    };
+    let word_role = if why.outlook.word().is_empty() {
+        Role::Text
+    } else {
+        role
+    };
+    let text_role = if why.outlook == Outlook::Bad {
+        role
+    } else {
+        Role::Text
+    };
+    vec![
+        canvas.span(why.outlook.word(), word_role),
+        canvas.span(why.text.clone(), text_role),
+    ]
+}
+
+/// Whether a ClusterQueue admits, or why not, in a few words.
+pub(super) fn queue_status(cq: &ClusterQueueRow) -> (String, Role) {
+    if let Some(policy) = cq.stopped() {
+        return (format!("Stopped ({policy})"), Role::Lost);
+    }
+    match cq.conds.get(ACTIVE) {
+        Some(c) if c.status == "True" => {
+            let strict = if cq.strict() { ", StrictFIFO" } else { "" };
+            (format!("Active{strict}"), Role::Fine)
+        }
+        Some(c) => (format!("Inactive: {}", c.reason), Role::Bad),
+        None => ("not seen yet".to_owned(), Role::Dim),
+    }
+}
+
+/// Whether a LocalQueue admits, or why not, in a few words.
+pub(super) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
+    if let Some(policy) = lq.stopped() {
+        return (format!("Stopped ({policy})"), Role::Lost);
+    }
+    match lq.conds.get(ACTIVE) {
+        Some(c) if c.status == "True" => ("Active".to_owned(), Role::Fine),
+        Some(c) => (format!("Inactive: {}", c.reason), Role::Bad),
+        None => ("not seen yet".to_owned(), Role::Dim),
+    }
+}
+
+/// The weighted share, with the weight where it is not one.
+pub(super) fn share_text(share: &Share, endless: &str) -> String {
+    let Some(weighted) = share.weighted else {
+        return String::new();
+    };
+    let weighted = if weighted == i64::MAX {
+        endless.to_owned()
+    } else {
+        weighted.to_string()
+    };
+    if share.weight == "1" {
+        weighted
+    } else {
+        format!("{weighted} w{}", share.weight)
+    }
+}
+
+/// Amounts in one line: `6 cpu, 2 gpu`.
+pub(super) fn requests_text(requests: &Requests) -> String {
+    let parts: Vec<String> = requests
+        .iter()
+        .filter(|(_, amount)| !amount.is_zero())
+        .map(|(name, amount)| format!("{} {}", amount_text(name, *amount), resource_label(name)))
+        .collect();
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}

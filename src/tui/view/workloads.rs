@@ -1,0 +1,86 @@
+//! The view of workloads: state, queue, priority, place in line, pods, age, and why.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::table::{self, Cell, Column};
+use super::words::{state_role, why_spans};
+use crate::tui::model::workload::{WorkloadRow, WorkloadState, why};
+use crate::tui::model::{Key, Row};
+use crate::tui::state::State;
+use crate::tui::text::age;
+use crate::tui::theme::Role;
+use crate::tui::ui::{RowId, SortBy};
+
+const COLUMNS: [Column; 11] = [
+    Column::new("NS", 7, 16, 6).name(),
+    Column::new("NAME", 16, 40, 0).name().by(SortBy::Name),
+    Column::new("STATE", 8, 8, 1).whole().by(SortBy::State),
+    Column::new("LOCALQUEUE", 8, 20, 8).name().by(SortBy::Queue),
+    Column::new("CLUSTERQUEUE", 8, 20, 9).name(),
+    Column::new("PRI", 4, 8, 4)
+        .right()
+        .whole()
+        .by(SortBy::Priority),
+    Column::new("CLASS", 5, 16, 10).name(),
+    Column::new("POS", 4, 6, 5)
+        .right()
+        .whole()
+        .by(SortBy::Position),
+    Column::new("PODS", 4, 9, 7).right().whole(),
+    Column::new("AGE", 4, 6, 3).right().whole().by(SortBy::Age),
+    Column::new("WHY", 24, 120, 2).part(3),
+];
+
+/// Draws the window on the list.
+pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+    table::draw(
+        canvas,
+        heading,
+        rows,
+        &COLUMNS,
+        state.ui.list(),
+        |c, id| match id {
+            RowId::Workload(key) => match state.data.workloads.get(key) {
+                Some(wl) => row(state, c, key, wl),
+                None => Vec::new(),
+            },
+            _ => Vec::new(),
+        },
+    );
+}
+
+fn row(state: &State, c: &Canvas<'_>, key: &Key, wl: &WorkloadRow) -> Vec<Cell> {
+    let at = wl.state();
+    let over = at.over() || at == WorkloadState::Inactive;
+    let quiet = if over { Role::Dim } else { Role::Text };
+    let place = state.derived.position(wl.key());
+    let pods = state.derived.pods_of(key);
+    let pods = match at {
+        WorkloadState::Admitted | WorkloadState::Evicted => {
+            format!("{}/{}", pods.ready, wl.pods_wanted())
+        }
+        _ => wl.pods_wanted().to_string(),
+    };
+    let cell = |text: &str, role| vec![c.span(text, role)];
+    vec![
+        cell(&key.namespace, Role::Dim),
+        cell(&key.name, quiet),
+        cell(at.word(), state_role(at)),
+        cell(&wl.queue, quiet),
+        cell(state.data.cluster_queue_of(wl).unwrap_or("-"), quiet),
+        cell(&wl.priority.to_string(), quiet),
+        cell(wl.priority_class.as_deref().unwrap_or("-"), quiet),
+        cell(
+            &place.map_or_else(|| "-".to_owned(), |p| format!("#{}", p.number)),
+            quiet,
+        ),
+        cell(&pods, quiet),
+        cell(&age(state.data.now, wl.meta.created), quiet),
+        if over {
+            cell(&why(wl, &state.data, &state.derived).line(), Role::Dim)
+        } else {
+            why_spans(c, &why(wl, &state.data, &state.derived))
+        },
+    ]
+}
