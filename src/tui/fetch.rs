@@ -1,0 +1,99 @@
+//! Fetching one object as text: as YAML, and as a description in the manner of `kubectl describe`.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use super::actions::ObjectRef;
+use super::describe::describe;
+use super::model::Kind;
+use super::model::event::EventRow;
+use super::msg::Fetched;
+
+/// The most Events in a description.
+const MOST_EVENTS: u32 = 50;
+
+/// Fetches an object.
+///
+/// # Errors
+/// A sentence on why it cannot be had.
+pub async fn fetch(client: Client, object: ObjectRef, now: Timestamp) -> Result<Fetched, String> {
+    let api = api_for(&client, &object).await?;
+    let mut value = match api.get_opt(&object.key.name).await {
+        Ok(Some(found)) => serde_json::to_value(found).map_err(|e| e.to_string())?,
+        Ok(None) => return Err(format!("{object} is gone")),
+        Err(error) => return Err(format!("{object}: {}", said(&error))),
+    };
+    if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.remove("managedFields");
+    }
+    let events = events_about(&client, &object).await;
+    let yaml = serde_yaml::to_string(&value).map_err(|e| format!("{object}: {e}"))?;
+    Ok(Fetched {
+        yaml,
+        described: describe(&value, &events, now),
+    })
+}
+
+/// What an error says to a person: the API server's own sentence where it is one of its.
+pub(super) fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The API of an object's kind in its namespace. Kinds that are watched are known; for others the
+/// cluster is asked.
+///
+/// # Errors
+/// A sentence on why there is none.
+pub(super) async fn api_for(
+    client: &Client,
+    object: &ObjectRef,
+) -> Result<Api<DynamicObject>, String> {
+    let (group, version) = match object.api_version.split_once('/') {
+        Some((group, version)) => (group, version),
+        None => ("", object.api_version.as_str()),
+    };
+    let gvk = GroupVersionKind::gvk(group, version, &object.kind);
+    let known = Kind::ALL
+        .iter()
+        .find(|k| k.name() == object.kind && k.api_version() == object.api_version);
+    let resource = match known {
+        Some(kind) => ApiResource::from_gvk_with_plural(&gvk, kind.plural()),
+        None => {
+            let found = kube::discovery::pinned_kind(client, &gvk).await;
+            found
+                .map_err(|e| format!("{}: {}", object.kind, said(&e)))?
+                .0
+        }
+    };
+    Ok(if object.key.namespace.is_empty() {
+        Api::all_with(client.clone(), &resource)
+    } else {
+        Api::namespaced_with(client.clone(), &object.key.namespace, &resource)
+    })
+}
+
+/// Events about an object, oldest first; none where they cannot be had.
+async fn events_about(client: &Client, object: &ObjectRef) -> Vec<EventRow> {
+    let api: Api<Event> = if object.key.namespace.is_empty() {
+        Api::all(client.clone())
+    } else {
+        Api::namespaced(client.clone(), &object.key.namespace)
+    };
+    let selector = format!(
+        "involvedObject.kind={},involvedObject.name={}",
+        object.kind, object.key.name
+    );
+    let params = ListParams::default().fields(&selector).limit(MOST_EVENTS);
+    let mut rows: Vec<EventRow> = match api.list(&params).await {
+        Ok(list) => list.items.iter().map(EventRow::of).collect(),
+        Err(_) => Vec::new(),
+    };
+    rows.sort_by_key(|e| e.at);
+    rows
+}

@@ -1,0 +1,275 @@
+//! The terminal: taking it over, writing frames, and giving it back whatever happens.
+//!
+//! Frames are written by a thread of their own, so that a slow terminal holds nothing up: a frame
+//! that was not written yet gives way to the next one. Only what differs from the frame before is
+//! written; an equal frame writes nothing.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use parking_lot::{Condvar, Mutex};
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::Buffer;
+
+use super::view::Cursor;
+
+/// Whether the terminal is taken over. One process has one terminal.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether anything panicked while it was.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+/// The terminal, taken over.
+#[derive(Debug)]
+pub struct Screen {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    inbox: Mutex<Inbox>,
+    filled: Condvar,
+    broken: AtomicBool,
+}
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+struct Inbox {
+    frame: Option<(Buffer, Cursor)>,
+    copied: Option<String>,
+    closed: bool,
+}
+
+impl Screen {
+    /// Takes over the terminal.
+    ///
+    /// # Errors
+    /// When standard input or output is no terminal, or it does not obey.
+    pub fn open(mouse: bool) -> io::Result<Self> {
+        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotConnected,
+                "standard input and output are not a terminal",
+            ));
+        }
+        restore_on_panic();
+        enable_raw_mode()?;
+        TAKEN.store(true, Ordering::SeqCst);
+        let shared = Arc::new(Shared::default());
+        // From here on dropping the screen gives the terminal back.
+        let mut screen = Self {
+            shared: Arc::clone(&shared),
+            writer: None,
+        };
+        execute!(
+            io::stdout(),
+            EnterAlternateScreen,
+            EnableBracketedPaste,
+            Hide
+        )?;
+        if mouse {
+            execute!(io::stdout(), EnableMouseCapture)?;
+        }
+        let writer = std::thread::Builder::new().name("screen".to_owned());
+        screen.writer = Some(writer.spawn(move || write_frames(&shared))?);
+        Ok(screen)
+    }
+
+    /// Shows a frame, as soon as the terminal has taken the one before.
+    pub fn show(&self, frame: Buffer, cursor: Cursor) {
+        self.shared.inbox.lock().frame = Some((frame, cursor));
+        self.shared.filled.notify_one();
+    }
+
+    /// Puts text on the clipboard of the person's terminal (OSC 52).
+    pub fn copy(&self, text: String) {
+        self.shared.inbox.lock().copied = Some(text);
+        self.shared.filled.notify_one();
+    }
+
+    /// Whether the terminal is gone.
+    pub fn broken(&self) -> bool {
+        self.shared.broken.load(Ordering::SeqCst)
+    }
+
+    /// Whether anything in the process panicked since the terminal was taken over.
+    pub fn panicked() -> bool {
+        PANICKED.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.shared.inbox.lock().closed = true;
+        self.shared.filled.notify_one();
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+        give_back();
+    }
+}
+
+/// Gives the terminal back; once is enough.
+fn give_back() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        let mut out = io::stdout().lock();
+        let _ = execute!(
+            out,
+            EndSynchronizedUpdate,
+            DisableMouseCapture,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            Show
+        );
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Gives the terminal back before the report of a panic is printed, on whatever thread it happens.
+fn restore_on_panic() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if TAKEN.load(Ordering::SeqCst) {
+                PANICKED.store(true, Ordering::SeqCst);
+                give_back();
+            }
+            before(info);
+        }));
+    });
+}
+
+/// Writes what comes into the inbox until it is closed.
+fn write_frames(shared: &Shared) {
+    let mut painter = Painter::default();
+    loop {
+        let (frame, copied) = {
+            let mut inbox = shared.inbox.lock();
+            while inbox.frame.is_none() && inbox.copied.is_none() && !inbox.closed {
+                shared.filled.wait(&mut inbox);
+            }
+            if inbox.closed {
+                return;
+            }
+            (inbox.frame.take(), inbox.copied.take())
+        };
+        let mut bytes = Vec::new();
+        if let Some(text) = copied {
+            bytes.extend(clipboard(&text));
+        }
+        if let Some((frame, cursor)) = frame {
+            bytes.extend(painter.paint(frame, cursor).unwrap_or_default());
+        }
+        if !bytes.is_empty() && !write_out(&bytes) {
+            shared.broken.store(true, Ordering::SeqCst);
+            return;
+        }
+    }
+}
+
+/// Writes to the terminal while it is ours; says whether that worked.
+fn write_out(bytes: &[u8]) -> bool {
+    let mut out = io::stdout().lock();
+    if !TAKEN.load(Ordering::SeqCst) {
+        return true;
+    }
+    out.write_all(bytes).and_then(|()| out.flush()).is_ok()
+}
+
+/// The sequence that puts text on the clipboard.
+fn clipboard(text: &str) -> Vec<u8> {
+    use base64::Engine;
+    let coded = base64::engine::general_purpose::STANDARD.encode(text);
+    format!("\x1b]52;c;{coded}\x07").into_bytes()
+}
+
+/// Turns frames into the bytes that change the one before into them.
+#[derive(Debug, Default)]
+struct Painter {
+    shown: Option<Buffer>,
+    cursor: Cursor,
+}
+
+impl Painter {
+    fn paint(&mut self, frame: Buffer, cursor: Cursor) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let before = match self.shown.take() {
+            Some(before) if before.area == frame.area => before,
+            _ => {
+                queue!(bytes, Clear(ClearType::All))?;
+                Buffer::empty(frame.area)
+            }
+        };
+        let changes = before.diff(&frame);
+        let moved = cursor != self.cursor;
+        if !changes.is_empty() || moved || !bytes.is_empty() {
+            let mut out = Vec::new();
+            queue!(out, BeginSynchronizedUpdate)?;
+            out.append(&mut bytes);
+            if !changes.is_empty() {
+                CrosstermBackend::new(&mut out).draw(changes.into_iter())?;
+            }
+            match cursor {
+                Some((x, y)) => queue!(out, MoveTo(x, y), Show)?,
+                None if moved => queue!(out, Hide)?,
+                None => {}
+            }
+            queue!(out, EndSynchronizedUpdate)?;
+            bytes = out;
+        }
+        self.cursor = cursor;
+        self.shown = Some(frame);
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::layout::Rect;
+    use ratatui::style::Style;
+
+    use super::*;
+
+    fn frame(text: &str) -> Buffer {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 2));
+        buffer.set_string(0, 0, text, Style::new());
+        buffer
+    }
+
+    #[test]
+    fn an_equal_frame_writes_nothing() {
+        let mut painter = Painter::default();
+        assert!(!painter.paint(frame("hello"), None).unwrap().is_empty());
+        assert_eq!(painter.paint(frame("hello"), None).unwrap(), b"");
+        let bytes = painter.paint(frame("hallo"), None).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains('a') && !text.contains("ll"), "{text:?}");
+    }
+
+    #[test]
+    fn the_cursor_shows_only_where_text_is_typed() {
+        let mut painter = Painter::default();
+        painter.paint(frame("x"), None).unwrap();
+        let shown = painter.paint(frame("x"), Some((3, 1))).unwrap();
+        assert!(String::from_utf8(shown).unwrap().contains("\u{1b}[?25h"));
+        let hidden = painter.paint(frame("x"), None).unwrap();
+        assert!(String::from_utf8(hidden).unwrap().contains("\u{1b}[?25l"));
+    }
+
+    #[test]
+    fn the_clipboard_gets_text_in_base64() {
+        assert_eq!(clipboard("job-1"), b"\x1b]52;c;am9iLTE=\x07");
+    }
+}
