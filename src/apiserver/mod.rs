@@ -18,6 +18,7 @@ pub mod managed;
 mod metrics;
 pub mod openapi;
 pub mod patch;
+pub mod policy;
 pub mod protobuf;
 pub mod quantity;
 pub mod registry;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::bootstrap::bootstrap;
 use super::hooks::{Admission, Converter, Kubelet};
@@ -32,6 +32,8 @@ pub(super) struct Core {
     pub(super) identity: Identity,
     pub(super) metrics: Metrics,
     pub(super) openapi: Documents,
+    /// Held while what quotas count is checked and stored.
+    pub(super) counting: Mutex<()>,
 }
 
 /// What is plugged in from outside; may change while the server runs.
@@ -101,6 +103,7 @@ impl Builder {
             identity: Identity::generate(),
             metrics: Metrics::default(),
             openapi: Documents::default(),
+            counting: Mutex::default(),
             clock: self.clock,
             entropy: self.entropy,
             store,

@@ -1,10 +1,13 @@
-//! Admission: what is plugged in may change an object, then may refuse it.
+//! Admission: what is built in and what is plugged in may change an object, then may refuse it.
 
+use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use super::call::Call;
 use super::meta;
+use super::reader::Stored;
 use crate::apiserver::hooks::{AdmissionRequest, Operation};
+use crate::apiserver::policy::{self, Write, quota};
 use crate::apiserver::status::ApiError;
 
 /// One write on its way through admission.
@@ -34,9 +37,22 @@ impl Admitting<'_> {
         }
     }
 
-    /// Lets every plug-in change the object.
+    /// Runs a part of the built-in admission.
+    fn built_in<T>(&self, request: &AdmissionRequest<'_>, run: impl FnOnce(&Write<'_>) -> T) -> T {
+        let core = self.call.core;
+        run(&Write {
+            request,
+            user: &self.call.incoming.user,
+            reader: &Stored(core),
+            entropy: &core.entropy,
+            now: core.clock.now(),
+        })
+    }
+
+    /// Lets what is built in and every plug-in change the object.
     pub(super) async fn mutate(&self, object: &mut Value) -> Result<(), ApiError> {
         let request = self.request();
+        self.built_in(&request, |write| policy::mutate(write, object))?;
         for plugin in self.call.core.sockets.admission() {
             if plugin.handles(request.group, request.resource, request.subresource) {
                 let admitted = plugin.mutate(&request, object).await?;
@@ -50,8 +66,12 @@ impl Admitting<'_> {
         Ok(())
     }
 
-    /// Lets every plug-in refuse the object.
-    pub(super) async fn validate(&self, object: &Value) -> Result<(), ApiError> {
+    /// Lets every plug-in and what is built in refuse the object. Where a quota counted it, nothing
+    /// else is counted until the caller has stored it and drops what this returns.
+    pub(super) async fn validate(
+        &self,
+        object: &Value,
+    ) -> Result<Option<MutexGuard<'_, ()>>, ApiError> {
         let request = self.request();
         for plugin in self.call.core.sockets.admission() {
             if plugin.handles(request.group, request.resource, request.subresource) {
@@ -62,6 +82,10 @@ impl Admitting<'_> {
                     .for_each(|w| self.call.warn(w));
             }
         }
-        Ok(())
+        self.built_in(&request, |write| {
+            let counting = quota::concerns(write).then(|| self.call.core.counting.lock());
+            policy::validate(write, object)?;
+            Ok(counting)
+        })
     }
 }

@@ -124,7 +124,7 @@ async fn change_once(
         .warnings(&new, Some(&old))
         .into_iter()
         .for_each(|w| call.warn(w));
-    admitting.validate(&new).await?;
+    let _counting = admitting.validate(&new).await?;
     managed::keep_times(&mut new, &old);
     if new == *old {
         return Ok(Some(Written::Stored(present.clone())));

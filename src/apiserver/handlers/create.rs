@@ -106,7 +106,7 @@ async fn create_once(
         .warnings(&object, None)
         .into_iter()
         .for_each(|w| call.warn(w));
-    admitting.validate(&object).await?;
+    let _counting = admitting.validate(&object).await?;
     store(call, options, &name, object)
 }
 
@@ -114,6 +114,7 @@ async fn create_once(
 fn prepare(call: &Call<'_>, object: &mut Value) {
     let kind = &call.served.kind;
     if kind.subresource("status").is_some()
+        && !kind.behaviour.keeps_status()
         && let Some(fields) = object.as_object_mut()
     {
         fields.remove("status");

@@ -22,6 +22,7 @@ mod openapi;
 mod options;
 mod owners;
 mod patch;
+mod reader;
 mod reply;
 mod review;
 mod select;

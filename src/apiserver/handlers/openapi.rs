@@ -1,11 +1,12 @@
 //! `/openapi`: the documents clients learn the API from, over the kinds served now.
 
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION};
+use serde_json::json;
 
 use super::Incoming;
 use super::reply::Reply;
 use crate::apiserver::kind::Kind;
-use crate::apiserver::openapi::{CustomSchema, Source};
+use crate::apiserver::openapi::{CustomSchema, PROTOBUF_V2, Source};
 use crate::apiserver::registry::Table;
 use crate::apiserver::request::Query;
 use crate::apiserver::server::Core;
@@ -26,25 +27,45 @@ pub(super) fn answer(core: &Core, incoming: &Incoming, path: &[&str]) -> Result<
     }
 }
 
-/// Whether a client takes JSON.
-fn takes_json(incoming: &Incoming) -> bool {
-    let mut accepted = incoming.head.headers.get_all(ACCEPT).iter().peekable();
-    let json = |media: &str| {
-        let media = media.split(';').next().unwrap_or_default().trim();
-        matches!(media, "" | "*/*" | "application/*" | "application/json")
-    };
-    accepted.peek().is_none()
-        || accepted.any(|value| value.to_str().is_ok_and(|value| value.split(',').any(json)))
+const JSON: &str = "application/json";
+
+/// The first media type a client takes of what there is.
+fn accepted(incoming: &Incoming, offered: &[&'static str]) -> Option<&'static str> {
+    let values = incoming.head.headers.get_all(ACCEPT).iter();
+    let texts: Vec<&str> = values.filter_map(|v| v.to_str().ok()).collect();
+    let asked = texts.iter().flat_map(|t| t.split(','));
+    let mut asked = asked
+        .map(|media| media.split(';').next().unwrap_or_default().trim())
+        .filter(|media| !media.is_empty())
+        .peekable();
+    if asked.peek().is_none() {
+        return offered.first().copied();
+    }
+    asked.find_map(|media| match media {
+        "*/*" | "application/*" => offered.first().copied(),
+        _ => offered
+            .iter()
+            .copied()
+            .find(|o| *o == media || alias(o) == media),
+    })
+}
+
+/// The older name of a media type.
+fn alias(media: &str) -> &str {
+    match media {
+        PROTOBUF_V2 => "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+        other => other,
+    }
 }
 
 /// The document of version 2, which knows no hash in its address.
 fn whole(core: &Core, incoming: &Incoming, source: &dyn Source) -> Reply {
-    if !takes_json(incoming) {
+    let Some(media) = accepted(incoming, &[JSON, PROTOBUF_V2]) else {
         return Reply::empty(406);
-    }
-    let (bytes, hash) = core.openapi.swagger(source);
+    };
+    let (bytes, hash) = core.openapi.swagger(source, media == PROTOBUF_V2);
     unchanged(incoming, &hash)
-        .unwrap_or_else(|| Reply::new(200, "application/json", bytes.into()))
+        .unwrap_or_else(|| Reply::new(200, media, bytes.into()))
         .with_header(ETAG, &format!("\"{hash}\""))
 }
 
@@ -53,7 +74,7 @@ fn one(core: &Core, incoming: &Incoming, source: &dyn Source, path: &str) -> Rep
     let Some((bytes, hash)) = core.openapi.document(source, path) else {
         return Reply::page_not_found();
     };
-    if !takes_json(incoming) {
+    if accepted(incoming, &[JSON]).is_none() {
         return Reply::empty(406);
     }
     let query = Query::parse(incoming.head.uri.query().unwrap_or_default());
@@ -62,7 +83,7 @@ fn one(core: &Core, incoming: &Incoming, source: &dyn Source, path: &str) -> Rep
         "" => {}
         asked if asked == hash => {
             return unchanged(incoming, &hash)
-                .unwrap_or_else(|| Reply::new(200, "application/json", bytes.into()))
+                .unwrap_or_else(|| Reply::new(200, JSON, bytes.into()))
                 .with_header(ETAG, &etag)
                 .with_header(CACHE_CONTROL, "public, immutable")
                 .with_header(EXPIRES, "Fri, 31 Dec 2100 23:59:59 GMT");
@@ -73,7 +94,7 @@ fn one(core: &Core, incoming: &Incoming, source: &dyn Source, path: &str) -> Rep
         }
     }
     unchanged(incoming, &hash)
-        .unwrap_or_else(|| Reply::new(200, "application/json", bytes.into()))
+        .unwrap_or_else(|| Reply::new(200, JSON, bytes.into()))
         .with_header(ETAG, &etag)
 }
 
@@ -108,12 +129,21 @@ impl Source for Served<'_> {
             .collect()
     }
 
-    fn custom(&self, _kind: &Kind) -> Option<CustomSchema> {
-        None
+    fn custom(&self, kind: &Kind) -> Option<CustomSchema> {
+        let served = self.0.find(&kind.group, &kind.version, &kind.plural)?;
+        let version = served.custom.as_ref()?.version();
+        let selectable = version.selectable.iter();
+        Some(CustomSchema {
+            schema: (version.schema)(),
+            selectable_fields: selectable.map(|p| json!({"jsonPath": p})).collect(),
+        })
     }
 
     fn state(&self, group: &str, version: &str) -> String {
-        let kinds = self.kinds(group, version);
-        kinds.iter().map(|k| format!("{},", k.plural)).collect()
+        let version = self.0.group(group).and_then(|g| g.version(version));
+        let resources = version.into_iter().flat_map(|v| &v.resources);
+        resources
+            .map(|served| format!("{}:{},", served.kind.plural, served.shape))
+            .collect()
     }
 }

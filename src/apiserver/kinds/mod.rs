@@ -18,7 +18,7 @@ mod node;
 pub mod pod;
 pub mod registry;
 mod rules;
-mod service;
+pub mod service;
 pub mod tables;
 pub mod value;
 

@@ -80,6 +80,14 @@ fn default(service: &mut Value) {
     }
 }
 
+/// Completes what a service says of its addresses and ports from what it said before.
+pub(in crate::apiserver) fn settle(service: &mut Value, old: Option<&Value>) {
+    if let Some(old) = old {
+        keep_addresses(service, old);
+    }
+    one_address(service);
+}
+
 /// The one address is the first of the addresses.
 fn one_address(service: &mut Value) {
     let Some(spec) = service.child_if("spec") else {

@@ -8,6 +8,7 @@
 mod builtin;
 mod custom;
 mod field;
+mod gnostic;
 mod operation;
 mod paths;
 mod swagger;
@@ -21,6 +22,7 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 
 pub use custom::CustomSchema;
+pub use gnostic::MEDIA_TYPE as PROTOBUF_V2;
 
 const REF: &str = "#/components/schemas/";
 
@@ -113,12 +115,14 @@ impl Documents {
         Some((bytes, state))
     }
 
-    /// The one document of version 2.
-    pub fn swagger(&self, source: &dyn Source) -> (Bytes, String) {
+    /// The one document of version 2, as JSON or in the protobuf form of Go clients, and the hash
+    /// that names its state.
+    pub fn swagger(&self, source: &dyn Source, protobuf: bool) -> (Bytes, String) {
         let versions = source.group_versions();
         let states = versions.iter().map(|(g, v)| source.state(g, v));
-        let state = hash("v2", &states.collect::<Vec<_>>().join(","));
-        if let Some((known, bytes)) = self.cache.lock().get("v2")
+        let path = if protobuf { "v2+protobuf" } else { "v2" };
+        let state = hash(path, &states.collect::<Vec<_>>().join(","));
+        if let Some((known, bytes)) = self.cache.lock().get(path)
             && *known == state
         {
             return (bytes.clone(), state);
@@ -128,10 +132,14 @@ impl Documents {
             let kinds = source.kinds(group, version);
             swagger::add(&mut whole, group_version(source, group, version, &kinds));
         }
-        let bytes = Bytes::from(whole.to_string());
+        let bytes = if protobuf {
+            Bytes::from(gnostic::encode(&whole))
+        } else {
+            Bytes::from(whole.to_string())
+        };
         self.cache
             .lock()
-            .insert("v2".into(), (state.clone(), bytes.clone()));
+            .insert(path.into(), (state.clone(), bytes.clone()));
         (bytes, state)
     }
 }
@@ -314,7 +322,7 @@ mod tests {
 
     #[test]
     fn version_two_of_all() {
-        let (bytes, _) = Documents::default().swagger(&Builtins);
+        let (bytes, _) = Documents::default().swagger(&Builtins, false);
         let doc: Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!(doc["swagger"], "2.0");
         let map = &doc["definitions"]["io.k8s.api.core.v1.ConfigMap"];

@@ -10,6 +10,7 @@ pub mod scheduling;
 mod security;
 pub mod spec;
 mod status;
+pub mod total;
 mod update;
 mod volume;
 

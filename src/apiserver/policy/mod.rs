@@ -1,0 +1,224 @@
+//! The admission that is built into every API server: what it fills in, what it refuses.
+//!
+//! Plain functions over one write and the objects that are there. Runs around what is plugged in:
+//! [`mutate`] before plug-ins change the object, [`validate`] after they have looked at it. Must not
+//! know storage or requests as they come.
+
+mod account;
+mod certificate;
+mod classes;
+mod lifecycle;
+mod limits;
+mod node;
+mod pod;
+pub mod quota;
+mod runtime;
+mod service;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::hooks::{AdmissionRequest, Operation};
+use super::http::identity::User;
+use super::status::ApiError;
+use crate::entropy::Entropy;
+
+/// The objects that are there, in the version they are stored in.
+pub trait Reader {
+    /// One object; `namespace` is empty for cluster-scoped kinds.
+    fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;
+
+    /// All objects of a namespace (of all namespaces for an empty one), by name.
+    fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<Value>>;
+}
+
+/// One write and what deciding on it takes.
+pub struct Write<'a> {
+    /// What is written.
+    pub request: &'a AdmissionRequest<'a>,
+    /// Who writes.
+    pub user: &'a User,
+    /// The objects that are there.
+    pub reader: &'a dyn Reader,
+    /// Chance, for generated names, addresses and ports.
+    pub entropy: &'a Entropy,
+    /// The present time.
+    pub now: Timestamp,
+}
+
+impl Write<'_> {
+    /// Whether this creates.
+    fn creates(&self) -> bool {
+        self.request.operation == Operation::Create
+    }
+
+    /// Whether this creates or changes an object of a resource itself.
+    fn is(&self, group: &str, resource: &str) -> bool {
+        let r = self.request;
+        r.operation != Operation::Delete
+            && r.subresource.is_empty()
+            && r.group == group
+            && r.resource == resource
+    }
+
+    /// The refusal of this write.
+    fn forbid(&self, why: impl AsRef<str>) -> ApiError {
+        let r = self.request;
+        let name = if r.name.is_empty() { "Unknown" } else { r.name };
+        ApiError::forbidden(r.group, r.resource, name, why.as_ref())
+    }
+
+    /// The refusal of this write for several reasons.
+    fn forbid_all(&self, mut reasons: Vec<String>) -> ApiError {
+        let mut seen = Vec::new();
+        reasons.retain(|r| {
+            let new = !seen.contains(r);
+            seen.push(r.clone());
+            new
+        });
+        match reasons.as_slice() {
+            [only] => self.forbid(only),
+            all => self.forbid(format!("[{}]", all.join(", "))),
+        }
+    }
+}
+
+/// Changes an object before plug-ins do.
+///
+/// # Errors
+/// Refuses the write.
+pub fn mutate(write: &Write<'_>, object: &mut Value) -> Result<(), ApiError> {
+    lifecycle::check(write)?;
+    match (write.request.group, write.request.resource) {
+        ("", "pods") if write.is("", "pods") => {
+            if write.creates() {
+                limits::fill(write, object);
+                account::fill(write, object)?;
+            }
+            pod::priority(write, object)?;
+            pod::tolerations(object);
+            if write.creates() {
+                runtime::fill(write, object)?;
+            }
+            Ok(())
+        }
+        ("", "nodes") if write.is("", "nodes") && write.creates() => {
+            node::taint(object);
+            Ok(())
+        }
+        ("", "services") if write.is("", "services") => service::allocate(write, object),
+        ("", "persistentvolumeclaims") if write.is("", "persistentvolumeclaims") => {
+            classes::storage(write, object);
+            Ok(())
+        }
+        ("networking.k8s.io", "ingresses") if write.is("networking.k8s.io", "ingresses") => {
+            classes::ingress(write, object)
+        }
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            certificate::requester(write, object);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Looks at an object after plug-ins have. Quotas come last, so that they count only what nothing
+/// else refuses; whoever calls keeps others from being counted until the object is stored.
+///
+/// # Errors
+/// Refuses the write.
+pub fn validate(write: &Write<'_>, object: &Value) -> Result<(), ApiError> {
+    if write.request.operation == Operation::Delete {
+        return lifecycle::check(write);
+    }
+    match (write.request.group, write.request.resource) {
+        ("", "pods") if write.is("", "pods") && write.creates() => {
+            limits::check(write, object)?;
+            runtime::check(write, object)?;
+        }
+        ("", "persistentvolumeclaims") if write.is("", "persistentvolumeclaims") => {
+            limits::check(write, object)?;
+            classes::growth(write, object)?;
+        }
+        ("scheduling.k8s.io", "priorityclasses")
+            if write.is("scheduling.k8s.io", "priorityclasses") =>
+        {
+            pod::priority_class(write, object)?;
+        }
+        _ => {}
+    }
+    quota::check(write, object)
+}
+
+/// Objects for the tests of this room.
+#[cfg(test)]
+pub(in crate::apiserver) mod fake {
+    use super::*;
+    use crate::apiserver::kinds::value::Look;
+
+    /// Objects by group and resource.
+    #[derive(Default)]
+    pub struct Objects(pub Vec<(&'static str, &'static str, Value)>);
+
+    impl Reader for Objects {
+        fn get(&self, group: &str, resource: &str, ns: &str, name: &str) -> Option<Arc<Value>> {
+            self.list(group, resource, ns)
+                .into_iter()
+                .find(|o| o.name() == name)
+        }
+
+        fn list(&self, group: &str, resource: &str, ns: &str) -> Vec<Arc<Value>> {
+            let all = self.0.iter();
+            all.filter(|(g, r, o)| {
+                *g == group
+                    && *r == resource
+                    && (ns.is_empty() || o.text("/metadata/namespace") == ns)
+            })
+            .map(|(_, _, o)| Arc::new(o.clone()))
+            .collect()
+        }
+    }
+
+    /// A request of the namespace `n`.
+    pub fn request<'a>(
+        group: &'a str,
+        resource: &'a str,
+        operation: Operation,
+    ) -> AdmissionRequest<'a> {
+        AdmissionRequest {
+            group,
+            version: "v1",
+            kind: "",
+            resource,
+            subresource: "",
+            namespace: "n",
+            name: "x",
+            operation,
+            old: None,
+            dry_run: false,
+            user: "me",
+        }
+    }
+
+    /// Runs something on a write of an object.
+    pub fn with<T>(
+        objects: &Objects,
+        request: &AdmissionRequest<'_>,
+        run: impl FnOnce(&Write<'_>) -> T,
+    ) -> T {
+        let user = User {
+            name: "me".into(),
+            groups: vec!["we".into()],
+            ..User::default()
+        };
+        run(&Write {
+            request,
+            user: &user,
+            reader: objects,
+            entropy: &Entropy::seeded(1),
+            now: Timestamp::UNIX_EPOCH,
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! What claims of volumes and of devices use.
+
+use serde_json::Value;
+
+use super::one;
+use crate::apiserver::kinds::pod::total::Amounts;
+use crate::apiserver::kinds::value::Look;
+use crate::apiserver::quantity::Quantity;
+
+const CLASS: &str = ".storageclass.storage.k8s.io/";
+const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
+const COUNT: &str = "count/resourceclaims.resource.k8s.io";
+
+/// Whether a quota on that name is about volume claims.
+pub(super) fn volume_matches(name: &str) -> bool {
+    let plain = name.split_once(CLASS).map_or(name, |(_, field)| field);
+    matches!(plain, "persistentvolumeclaims" | "requests.storage")
+        || name == "count/persistentvolumeclaims"
+}
+
+/// What a volume claim uses, in all and of its class.
+pub(super) fn volume(claim: &Value) -> Amounts {
+    let mut used = Amounts::new();
+    let beta = claim.annotation("volume.beta.kubernetes.io/storage-class");
+    let class = beta.unwrap_or(claim.text("/spec/storageClassName"));
+    let asked = Quantity::of(claim.at("/spec/resources/requests/storage"));
+    let given = Quantity::of(claim.at("/status/allocatedResources/storage"));
+    used.insert("count/persistentvolumeclaims".into(), one());
+    let mut both = |name: &str, amount: Quantity| {
+        used.insert(name.into(), amount);
+        if !class.is_empty() {
+            used.insert(format!("{class}{CLASS}{name}"), amount);
+        }
+    };
+    both("persistentvolumeclaims", one());
+    if let Some(asked) = asked {
+        both("requests.storage", given.map_or(asked, |g| g.max(asked)));
+    }
+    used
+}
+
+/// Whether a quota on that name is about device claims.
+pub(super) fn device_matches(name: &str) -> bool {
+    name == COUNT || name.ends_with(DEVICES)
+}
+
+/// What a device claim uses: the most devices it may get, by class.
+pub(super) fn device(claim: &Value) -> Amounts {
+    let mut used = Amounts::new();
+    used.insert(COUNT.into(), one());
+    for request in claim.list("/spec/devices/requests") {
+        let exactly = request.at("/exactly");
+        if exactly.is_object() {
+            charge(&mut used, exactly);
+        }
+        // Of alternatives the largest of each class counts.
+        let mut most = Amounts::new();
+        for alternative in request.list("/firstAvailable") {
+            let mut alone = Amounts::new();
+            charge(&mut alone, alternative);
+            for (name, amount) in alone {
+                let largest = most.get(&name).map_or(amount, |had| amount.max(*had));
+                most.insert(name, largest);
+            }
+        }
+        crate::apiserver::kinds::pod::total::add(&mut used, &most);
+    }
+    used
+}
+
+/// The devices of one request; all of a node's count as many as a claim can have.
+fn charge(used: &mut Amounts, request: &Value) {
+    const ALL: i64 = 32;
+    let count = match request.text("/allocationMode") {
+        "All" => ALL,
+        _ => request.at("/count").as_i64().unwrap_or(1),
+    };
+    let name = format!("{}{DEVICES}", request.text("/deviceClassName"));
+    let mut more = Amounts::new();
+    more.insert(name, Quantity::from_units(count));
+    crate::apiserver::kinds::pod::total::add(used, &more);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn volumes_count_for_their_class() {
+        let claim = json!({"spec": {"storageClassName": "fast",
+            "resources": {"requests": {"storage": "1Gi"}}}});
+        let used = volume(&claim);
+        assert_eq!(
+            used["fast.storageclass.storage.k8s.io/requests.storage"].to_string(),
+            "1Gi"
+        );
+        assert!(used.keys().all(|name| volume_matches(name)));
+        assert!(!volume_matches("requests.cpu"));
+    }
+
+    #[test]
+    fn devices() {
+        let claim = json!({"spec": {"devices": {"requests": [
+            {"exactly": {"deviceClassName": "gpu", "count": 2}},
+            {"firstAvailable": [{"deviceClassName": "gpu", "count": 1}, {"deviceClassName": "gpu", "count": 4}]}]}}});
+        let used = device(&claim);
+        assert_eq!(
+            used["gpu.deviceclass.resource.k8s.io/devices"].to_string(),
+            "6"
+        );
+        assert!(used.keys().all(|name| device_matches(name)));
+    }
+}

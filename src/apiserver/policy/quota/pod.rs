@@ -1,0 +1,167 @@
+//! What pods use.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::apiserver::kinds::pod::resources::{is_extended, is_huge_page, is_native};
+use crate::apiserver::kinds::pod::total::{self, Amounts};
+use crate::apiserver::kinds::value::Look;
+use crate::apiserver::quantity::Quantity;
+
+/// What containers must say of themselves where a quota limits it.
+const MUST_SAY: [&str; 6] = [
+    "cpu",
+    "memory",
+    "requests.cpu",
+    "requests.memory",
+    "limits.cpu",
+    "limits.memory",
+];
+
+/// Whether a quota on that name is about pods.
+pub(super) fn matches(name: &str) -> bool {
+    let plain = name.strip_prefix("requests.");
+    let compute = |n: &str| matches!(n, "cpu" | "memory" | "ephemeral-storage");
+    matches!(name, "pods" | "count/pods")
+        || compute(name)
+        || plain.is_some_and(|n| compute(n) || is_huge_page(n) || !is_native(n))
+        || name.strip_prefix("limits.").is_some_and(compute)
+        || is_huge_page(name)
+}
+
+/// What a pod uses: itself, and while it lives what it asks for and is limited to.
+pub(super) fn usage(pod: &Value, now: Timestamp) -> Amounts {
+    let mut used = Amounts::new();
+    if lives(pod, now) {
+        used = compute(&total::requests(pod, true), &total::limits(pod, true));
+    }
+    used.insert("count/pods".into(), Quantity::from_units(1));
+    used
+}
+
+/// Whether a pod has neither ended nor outlived the time it was given to end.
+fn lives(pod: &Value, now: Timestamp) -> bool {
+    if matches!(pod.text("/status/phase"), "Failed" | "Succeeded") {
+        return false;
+    }
+    let grace = pod.at("/metadata/deletionGracePeriodSeconds").as_i64();
+    let marked: Option<Timestamp> = pod.text("/metadata/deletionTimestamp").parse().ok();
+    match (marked, grace) {
+        (Some(marked), Some(grace)) => marked
+            .checked_add(SignedDuration::from_secs(grace))
+            .is_ok_and(|end| now <= end),
+        _ => true,
+    }
+}
+
+/// Amounts under the names of quotas.
+fn compute(requests: &Amounts, limits: &Amounts) -> Amounts {
+    let mut used = Amounts::new();
+    used.insert("pods".into(), Quantity::from_units(1));
+    for (name, amount) in requests {
+        let native = matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
+        if native || is_huge_page(name) {
+            used.insert(name.clone(), *amount);
+        }
+        if native || is_huge_page(name) || is_extended(name) {
+            used.insert(format!("requests.{name}"), *amount);
+        }
+    }
+    for name in ["cpu", "memory", "ephemeral-storage"] {
+        if let Some(amount) = limits.get(name) {
+            used.insert(format!("limits.{name}"), *amount);
+        }
+    }
+    used
+}
+
+/// What the containers of a pod must say and do not.
+pub(super) fn missing(limited: &[&str], pod: &Value) -> Option<String> {
+    let must: Vec<&str> = limited
+        .iter()
+        .copied()
+        .filter(|n| MUST_SAY.contains(n))
+        .collect();
+    let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for list in ["/spec/containers", "/spec/initContainers"] {
+        for container in pod.list(list) {
+            let requests = total::amounts(container.at("/resources/requests"));
+            let limits = total::amounts(container.at("/resources/limits"));
+            let said = compute(&requests, &limits);
+            for name in must.iter().filter(|n| !said.contains_key(**n)) {
+                missing
+                    .entry(name)
+                    .or_default()
+                    .insert(container.text("/name"));
+            }
+        }
+    }
+    if missing.is_empty() {
+        return None;
+    }
+    let parts: Vec<String> = missing
+        .into_iter()
+        .map(|(name, containers)| {
+            let containers: Vec<&str> = containers.into_iter().collect();
+            format!("{name} for: {}", containers.join(","))
+        })
+        .collect();
+    Some(format!("must specify {}", parts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_of_quotas_about_pods() {
+        for name in [
+            "pods",
+            "cpu",
+            "requests.memory",
+            "limits.cpu",
+            "requests.nvidia.com/gpu",
+            "hugepages-2Mi",
+        ] {
+            assert!(matches(name), "{name}");
+        }
+        for name in [
+            "services",
+            "requests.storage",
+            "nvidia.com/gpu",
+            "limits.nvidia.com/gpu",
+        ] {
+            assert!(!matches(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn extended_resources_are_counted_as_requests() {
+        let pod = json!({"spec": {"containers": [{"resources": {
+            "requests": {"nvidia.com/gpu": "2", "cpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}}]}});
+        let used = usage(&pod, Timestamp::UNIX_EPOCH);
+        let names: Vec<&str> = used.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "count/pods",
+                "cpu",
+                "pods",
+                "requests.cpu",
+                "requests.nvidia.com/gpu"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_pod_that_outlived_its_grace_is_not_counted() {
+        let pod = json!({"metadata": {"deletionTimestamp": "1970-01-01T00:00:10Z",
+            "deletionGracePeriodSeconds": 5}});
+        let at = |s| usage(&pod, Timestamp::from_second(s).expect("a time")).contains_key("pods");
+        assert!(at(15) && !at(16));
+    }
+}
