@@ -33,6 +33,7 @@ pub mod kube;
 pub mod messages;
 pub mod queue;
 pub mod resources;
+pub mod tas;
 pub mod topology;
 pub mod workload;
 pub mod world;

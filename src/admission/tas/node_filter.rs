@@ -1,0 +1,253 @@
+//! [`NodeFilter`]: which nodes a pod set may run on by taints, node selector and node affinity.
+//!
+//! Must not know of capacity.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{NodeAffinity, Taint, Toleration};
+
+use super::affinity::{PreferredTerms, RequiredTerms, describe_preferred, describe_required};
+use super::exclusions::Exclusions;
+use super::failure::TasFailure;
+use super::label_rules;
+use super::nodes::NodeInfo;
+use super::request::TasPodSetRequests;
+use super::tree::{Leaf, TopologyTree};
+use crate::admission::kube::selector::Labels;
+use crate::admission::kube::taints::find_untolerated;
+use crate::api::v1beta2::PodSetUpdate;
+
+/// Where the pods of a set may run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeFilter {
+    tolerations: Vec<Toleration>,
+    selector: Labels,
+    required: Option<RequiredTerms>,
+    preferred: Option<PreferredTerms>,
+    key: String,
+}
+
+/// The outcome of a [`NodeFilter`] on all nodes of a tree.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeMatches {
+    /// The leaves left, in order.
+    pub(super) leaves: Vec<Leaf>,
+    /// How much the pod set prefers each of them; empty without preferences.
+    pub(super) scores: Vec<i64>,
+    /// The others.
+    pub(super) exclusions: Exclusions,
+}
+
+impl NodeFilter {
+    /// The filter of a pod set with what admission checks add to its pods.
+    ///
+    /// Where the lowest level is not the host there is no single node to look at: the selector
+    /// does not count then.
+    pub(super) fn new(
+        request: &TasPodSetRequests<'_>,
+        flavor_tolerations: &[Toleration],
+        lowest_is_node: bool,
+        respect_preferred: bool,
+    ) -> Result<Self, TasFailure> {
+        let (mut tolerations, selector) = with_updates(request)?;
+        tolerations.extend_from_slice(flavor_tolerations);
+        if lowest_is_node {
+            check_selector(&selector)?;
+        }
+        let affinity = node_affinity(request);
+        let mut filter = NodeFilter {
+            tolerations,
+            selector: if lowest_is_node {
+                selector
+            } else {
+                Labels::new()
+            },
+            ..Default::default()
+        };
+        let required = affinity.and_then(|a| {
+            a.required_during_scheduling_ignored_during_execution
+                .as_ref()
+        });
+        if let Some(required) = required {
+            let parsed = RequiredTerms::parse(required);
+            filter.required = Some(parsed.map_err(|reason| TasFailure::InvalidAffinity {
+                affinity: describe_required(required),
+                reason,
+            })?);
+        }
+        let preferred = affinity
+            .filter(|_| respect_preferred)
+            .and_then(|a| {
+                a.preferred_during_scheduling_ignored_during_execution
+                    .as_ref()
+            })
+            .filter(|terms| !terms.is_empty());
+        if let Some(preferred) = preferred {
+            let parsed = PreferredTerms::parse(preferred);
+            filter.preferred = Some(parsed.map_err(|reason| TasFailure::InvalidPreference {
+                terms: describe_preferred(preferred),
+                reason,
+            })?);
+        }
+        filter.key = filter.cache_key(affinity);
+        Ok(filter)
+    }
+
+    /// Equal for filters that match the same nodes.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn cache_key(&self, affinity: Option<&NodeAffinity>) -> String {
+        let affinity = affinity.filter(|_| self.required.is_some() || self.preferred.is_some());
+        if self.tolerations.is_empty() && self.selector.is_empty() && affinity.is_none() {
+            return String::new();
+        }
+        let parts = (&self.tolerations, &self.selector, affinity);
+        serde_json::to_string(&parts).unwrap_or_default()
+    }
+
+    /// The nodes of a tree that the filter leaves.
+    pub(super) fn apply(&self, tree: &TopologyTree) -> NodeMatches {
+        let total_nodes = tree.leaf_count();
+        let mut exclusions = Exclusions {
+            total_nodes,
+            ..Default::default()
+        };
+        if !tree.lowest_is_node() {
+            return NodeMatches {
+                leaves: (0..total_nodes).collect(),
+                scores: Vec::new(),
+                exclusions,
+            };
+        }
+        let mut leaves = Vec::with_capacity(total_nodes);
+        let mut scores = Vec::new();
+        for (leaf, node) in tree.nodes().iter().enumerate() {
+            if let Some(taint) = find_untolerated(&node.taints, self.tolerations.iter()) {
+                *exclusions.taints.entry(taint_text(taint)).or_default() += 1;
+            } else if !self.selects(node) {
+                exclusions.node_selector += 1;
+            } else if self.required.as_ref().is_some_and(|r| !r.matches(node)) {
+                exclusions.affinity += 1;
+            } else {
+                leaves.push(leaf);
+                scores.extend(self.preferred.as_ref().map(|p| p.score(node)));
+            }
+        }
+        NodeMatches {
+            leaves,
+            scores,
+            exclusions,
+        }
+    }
+
+    fn selects(&self, node: &NodeInfo) -> bool {
+        self.selector
+            .iter()
+            .all(|(k, v)| node.labels.get(k) == Some(v))
+    }
+}
+
+fn node_affinity<'a>(request: &TasPodSetRequests<'a>) -> Option<&'a NodeAffinity> {
+    let spec = request.pod_set.template.spec.as_ref()?;
+    spec.affinity.as_ref()?.node_affinity.as_ref()
+}
+
+/// The tolerations and the node selector of a pod set after the updates of admission checks.
+fn with_updates(request: &TasPodSetRequests<'_>) -> Result<(Vec<Toleration>, Labels), TasFailure> {
+    let template = &request.pod_set.template;
+    let spec = template.spec.as_ref();
+    let meta = template.metadata.as_ref();
+    let mut tolerations: Vec<Toleration> =
+        spec.and_then(|s| s.tolerations.clone()).unwrap_or_default();
+    let mut selector = spec
+        .and_then(|s| s.node_selector.clone())
+        .unwrap_or_default();
+    if request.pod_set_updates.is_empty() {
+        return Ok((tolerations, selector));
+    }
+    let mut annotations = meta.and_then(|m| m.annotations.clone()).unwrap_or_default();
+    let mut labels = meta.and_then(|m| m.labels.clone()).unwrap_or_default();
+    for &update in &request.pod_set_updates {
+        let PodSetUpdate {
+            annotations: a,
+            labels: l,
+            node_selector: n,
+            ..
+        } = update;
+        let merged = merge("annotations", &mut annotations, a)
+            .and_then(|()| merge("labels", &mut labels, l))
+            .and_then(|()| merge("nodeSelector", &mut selector, n));
+        merged.map_err(|error| TasFailure::InvalidPodSetUpdate {
+            pod_set: request.pod_set.name.clone(),
+            error,
+        })?;
+        for toleration in &update.tolerations {
+            if !tolerations.iter().any(|t| is_same(t, toleration)) {
+                tolerations.push(toleration.clone());
+            }
+        }
+    }
+    Ok((tolerations, selector))
+}
+
+fn merge(what: &str, into: &mut Labels, from: &BTreeMap<String, String>) -> Result<(), String> {
+    for (key, new) in from {
+        if let Some(old) = into.get(key).filter(|old| *old != new) {
+            return Err(format!(
+                "invalid admission check PodSetUpdate: conflict for {what}: conflict for key={key}, value1={old}, value2={new}"
+            ));
+        }
+    }
+    into.extend(from.iter().map(|(k, v)| (k.clone(), v.clone())));
+    Ok(())
+}
+
+fn is_same(a: &Toleration, b: &Toleration) -> bool {
+    fn text(s: &Option<String>) -> &str {
+        s.as_deref().unwrap_or_default()
+    }
+    fn operator(t: &Toleration) -> &str {
+        match text(&t.operator) {
+            "" => "Equal",
+            operator => operator,
+        }
+    }
+    text(&a.key) == text(&b.key)
+        && text(&a.effect) == text(&b.effect)
+        && operator(a) == operator(b)
+        && text(&a.value) == text(&b.value)
+}
+
+fn check_selector(selector: &Labels) -> Result<(), TasFailure> {
+    for (key, value) in selector {
+        let errors: Vec<String> = label_rules::key_error(key, "key")
+            .into_iter()
+            .chain(label_rules::value_error(key, value, "values[0]"))
+            .collect();
+        let reason = match errors.as_slice() {
+            [] => continue,
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let shown: Vec<String> = selector.iter().map(|(k, v)| format!("{k}:{v}")).collect();
+        return Err(TasFailure::InvalidNodeSelector {
+            selector: format!("map[{}]", shown.join(" ")),
+            reason,
+        });
+    }
+    Ok(())
+}
+
+/// A taint the way `kubectl taint` writes it.
+fn taint_text(taint: &Taint) -> String {
+    let value = taint.value.as_deref().unwrap_or_default();
+    let (key, effect) = (&taint.key, &taint.effect);
+    match (effect.is_empty(), value.is_empty()) {
+        (true, true) => key.clone(),
+        (true, false) => format!("{key}={value}:"),
+        (false, true) => format!("{key}:{effect}"),
+        (false, false) => format!("{key}={value}:{effect}"),
+    }
+}
