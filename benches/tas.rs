@@ -110,8 +110,10 @@ fn search(snapshots: &mut TasSnapshots, asked: &WorkloadTasRequests<'_>) -> bool
     black_box(found).failure().is_none()
 }
 
-/// What is asked for, and whether there is room.
-fn questions() -> Vec<(&'static str, Vec<(PodSet, i32)>, bool)> {
+/// A question: its name, what is asked for, and whether there is room.
+type Question = (&'static str, Vec<(PodSet, i32)>, bool);
+
+fn questions() -> Vec<Question> {
     let slices =
         json!({"required": BLOCK, "podSetSliceRequiredTopology": RACK, "podSetSliceSize": 32});
     vec![
