@@ -25,14 +25,17 @@
 //! prefixes, transformations), because nodes know nothing of those.
 
 pub mod afs;
+pub mod assign;
 pub mod cache;
 pub mod concurrent;
 pub mod config;
 pub mod gates;
 pub mod kube;
 pub mod messages;
+pub mod preempt;
 pub mod queue;
 pub mod resources;
+pub mod snapshot;
 pub mod tas;
 pub mod topology;
 pub mod workload;

@@ -56,7 +56,7 @@ fn scaled(list: &ExactList, factor: f64) -> ExactList {
 }
 
 /// Adds quantities by resource.
-fn sum(a: &ExactList, b: &ExactList) -> ExactList {
+pub fn sum(a: &ExactList, b: &ExactList) -> ExactList {
     let mut total = a.clone();
     for (&name, &quantity) in b {
         let sum = total.entry(name).or_default();

@@ -32,7 +32,7 @@ impl ResourceGroup {
         self.covered.contains(&resource)
     }
 
-    pub(super) fn from_api(groups: &[ApiResourceGroup]) -> Vec<Self> {
+    pub(super) fn from_api(groups: &[ApiResourceGroup]) -> Arc<[Self]> {
         groups
             .iter()
             .map(|g| {
@@ -134,7 +134,7 @@ pub struct ClusterQueue {
     /// Its place in the forest of cohorts.
     pub node: NodeId,
     /// Its resource groups.
-    pub groups: Vec<ResourceGroup>,
+    pub groups: Arc<[ResourceGroup]>,
     /// The namespaces it takes workloads from.
     pub namespace_selector: Selector,
     /// Its preemption policies.
@@ -174,7 +174,7 @@ impl ClusterQueue {
         ClusterQueue {
             name: name.into(),
             node,
-            groups: Vec::new(),
+            groups: Arc::default(),
             namespace_selector: Selector::Nothing,
             preemption: Preemption::from_spec(None),
             fungibility: Fungibility::from_spec(None),

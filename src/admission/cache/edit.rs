@@ -19,8 +19,9 @@ use super::readiness::CheckInfo;
 use crate::admission::config::EngineConfig;
 use crate::admission::kube::selector::{Selector, SelectorError};
 use crate::admission::resources::{Decimal, FrId, ResourceName, amount_of};
+use crate::admission::workload::Info;
 use crate::api::v1beta2::{
-    self as api, AdmissionCheck, Cohort, FairSharing, ResourceFlavor, StopPolicy,
+    self as api, AdmissionCheck, Cohort, FairSharing, ResourceFlavor, StopPolicy, Topology,
 };
 
 /// Why a change to the cache did not go through as a whole.
@@ -198,7 +199,25 @@ impl Cache {
         queue.update_check_metadata(&self.checks);
         queue.update_status(&config.gates, |flavor| self.has_topology(flavor));
         let became_active = before == QueueStatus::Pending && queue.is_active();
+        let initialized = !queue.tas_flavors.is_empty()
+            && queue
+                .tas_flavors
+                .keys()
+                .all(|flavor| self.has_topology(flavor));
+        let sync = initialized && !queue.is_tas_synced;
+        queue.is_tas_synced = initialized;
+        let members = if sync {
+            queue.members.clone()
+        } else {
+            Vec::new()
+        };
         self.by_node[node.index()] = Some(queue);
+        // Members that came before the topology are charged now.
+        for idx in members {
+            if let Some(info) = self.workload(idx).map(|w| w.info.clone()) {
+                self.add_member(node, Info::new(info.obj.clone(), config), config);
+            }
+        }
         became_active
     }
 
@@ -290,6 +309,9 @@ impl Cache {
         config: &EngineConfig,
     ) -> QueueNames {
         let name = flavor.metadata.name.as_deref().unwrap_or_default();
+        if config.gates.topology_aware_scheduling {
+            self.tas.upsert_flavor(&flavor);
+        }
         self.flavors.insert(name.into(), flavor);
         self.refresh_all(config)
     }
@@ -297,18 +319,19 @@ impl Cache {
     /// Removes a flavor; gives the ClusterQueues that became active.
     pub fn delete_flavor(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
         self.flavors.remove(name);
+        self.tas.delete_flavor(name);
         self.refresh_all(config)
     }
 
     /// Adds a topology; gives the ClusterQueues that became active.
-    pub fn upsert_topology(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
-        self.topologies.insert(name.to_owned());
+    pub fn upsert_topology(&mut self, topology: &Topology, config: &EngineConfig) -> QueueNames {
+        self.tas.upsert_topology(topology);
         self.refresh_all(config)
     }
 
     /// Removes a topology; gives the ClusterQueues that became active.
     pub fn delete_topology(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
-        self.topologies.remove(name);
+        self.tas.delete_topology(name);
         self.refresh_all(config)
     }
 

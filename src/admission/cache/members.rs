@@ -144,6 +144,16 @@ impl Cache {
         let (node, admitted) = (workload.queue, workload.admitted);
         let usage = workload.usage.clone();
         let local_queue = workload.info.local_queue.clone();
+        if let Some(tas) = workload.tas_usage.clone() {
+            let key = workload.info.key.as_str();
+            for (flavor, domains) in tas.iter() {
+                if add {
+                    self.tas.add_usage(flavor, key, domains);
+                } else {
+                    self.tas.remove_usage(flavor, key);
+                }
+            }
+        }
         for (fr, amount) in usage.iter() {
             if add {
                 self.forest.add_usage(node, fr, amount);

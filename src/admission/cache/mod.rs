@@ -16,7 +16,7 @@ mod readiness;
 mod report;
 mod workloads;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub use cluster_queue::{
@@ -24,7 +24,7 @@ pub use cluster_queue::{
     admission_checks,
 };
 pub use drs::{Drs, Share};
-pub use edit::CacheError;
+pub use edit::{CacheError, QueueNames};
 pub use forest::{CohortHasCycle, Forest, Node, NodeId, NodeKind};
 pub use local_queue::LocalQueueUsage;
 pub use node::{Quota, ResourceNode};
@@ -33,7 +33,10 @@ pub use readiness::{CheckInfo, Readiness};
 pub use report::{ClusterQueueUsage, LocalQueueReport};
 pub use workloads::{CachedWorkload, WlIdx, usage_of};
 
+use super::config::EngineConfig;
+use super::gates::Gates;
 use super::resources::FlavorName;
+use super::tas::TasCache;
 use super::workload::WorkloadKey;
 use crate::api::v1beta2::ResourceFlavor;
 
@@ -46,13 +49,22 @@ pub struct Cache {
     by_node: Vec<Option<Box<ClusterQueue>>>,
     flavors: BTreeMap<FlavorName, Arc<ResourceFlavor>>,
     checks: BTreeMap<String, CheckInfo>,
-    topologies: BTreeSet<String>,
+    /// Topologies, nodes, and where workloads that hold quota are placed.
+    pub tas: TasCache,
     workloads: workloads::Workloads,
     /// The ClusterQueue each workload was last counted in, as long as it holds quota.
     assigned: HashMap<WorkloadKey, Arc<str>>,
 }
 
 impl Cache {
+    /// A cache that knows nothing yet.
+    pub fn new(gates: &Gates) -> Self {
+        Cache {
+            tas: TasCache::new(gates),
+            ..Default::default()
+        }
+    }
+
     /// A ClusterQueue by name.
     pub fn cluster_queue(&self, name: &str) -> Option<&ClusterQueue> {
         self.queue(*self.queues.get(name)?)
@@ -104,15 +116,32 @@ impl Cache {
 
     /// A workload that holds quota, by key, wherever it holds it.
     pub fn workload_by_key(&self, key: &WorkloadKey) -> Option<&CachedWorkload> {
-        let queue = self.cluster_queue(self.assigned.get(key)?)?;
-        self.workload(queue.member(key)?)
+        self.workload(self.index_of(key)?)
+    }
+
+    /// The place of a workload that holds quota, wherever it holds it.
+    pub fn index_of(&self, key: &WorkloadKey) -> Option<WlIdx> {
+        self.cluster_queue(self.assigned.get(key)?)?.member(key)
     }
 
     /// Whether the topology of a TAS flavor is there.
     pub fn has_topology(&self, flavor: &str) -> bool {
-        self.flavors
-            .get(flavor)
-            .and_then(|f| f.spec.topology_name.as_ref())
-            .is_some_and(|t| self.topologies.contains(t))
+        self.tas.has_topology(flavor)
+    }
+
+    /// Marks the ClusterQueues that take part in a cycle: active ones, whose cohorts form no cycle,
+    /// and whose placed workloads are all charged.
+    pub(super) fn mark_active(&mut self, config: &EngineConfig) {
+        for &node in self.queues.values() {
+            let active = self
+                .by_node
+                .get(node.index())
+                .and_then(|q| q.as_deref())
+                .is_some_and(|q| {
+                    let tas = config.gates.topology_aware_scheduling && !q.tas_flavors.is_empty();
+                    q.is_active() && !self.forest.has_cycle(node) && (!tas || q.is_tas_synced)
+                });
+            self.forest[node].active = active;
+        }
     }
 }

@@ -47,7 +47,7 @@ fn by_flavor<T>(
 ) -> Vec<(String, Vec<T>)> {
     let node = &cache.forest[queue.node];
     let mut out = Vec::new();
-    for group in &queue.groups {
+    for group in queue.groups.iter() {
         let mut resources = group.covered.clone();
         resources.sort_by_key(|r| r.as_str());
         for flavor in &group.flavors {

@@ -65,6 +65,11 @@ impl LocalQueueState {
     pub fn pending(&self) -> usize {
         self.items.len()
     }
+
+    /// The pending workloads, by name.
+    pub fn keys(&self) -> impl Iterator<Item = &WorkloadKey> {
+        self.items.keys()
+    }
 }
 
 /// A workload taken from the front of a queue.
@@ -335,15 +340,15 @@ impl Queues {
         Ok(())
     }
 
-    /// Puts a workload back that was not admitted, in its newest version `latest` if it still
-    /// exists. True when it was put somewhere it was not.
+    /// Puts a workload back that was not admitted, brought to its newest version `latest` if it
+    /// still exists. True when it was put somewhere it was not.
     #[expect(
         clippy::too_many_arguments,
         reason = "all of it decides where the workload goes"
     )]
     pub fn requeue_workload(
         &mut self,
-        info: &Info,
+        info: &mut Info,
         latest: Option<&Arc<Workload>>,
         reason: RequeueReason,
         quota_reserved_reason: Option<QuotaReservedReason>,
@@ -357,7 +362,8 @@ impl Queues {
         let Some(queue) = self.local_queues.get_mut(&queue_key) else {
             return false;
         };
-        let info = Arc::new(info.updated(adjust_resources(latest, world), ctx.config));
+        *info = info.updated(adjust_resources(latest, world), ctx.config);
+        let info = Arc::new(info.clone());
         self.assigned.insert(info.key.clone(), queue_key);
         queue.items.insert(info.key.clone(), info.clone());
         let Some(pending) = self.pending.get_mut(&queue.cluster_queue) else {
@@ -384,6 +390,11 @@ impl Queues {
     pub fn delete_and_forget_workload(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
         self.delete_workload(key, ctx);
         self.assigned.remove(key);
+    }
+
+    /// The LocalQueue a workload was last seen in.
+    pub fn assigned_local_queue(&self, key: &WorkloadKey) -> Option<&LocalQueueKey> {
+        self.assigned.get(key)
     }
 
     /// The ClusterQueue whose quota matters to a workload, running or not, by the LocalQueue it

@@ -371,7 +371,7 @@ impl Pending {
         reason: Option<QuotaReservedReason>,
         ctx: OrderContext<'_>,
     ) -> usize {
-        if self.strategy != Some(QueueingStrategy::BestEffortFIFO) {
+        if self.strategy != Some(QueueingStrategy::BestEffortFIFO) || !hash.is_known() {
             return 0;
         }
         self.parked_shapes.insert(

@@ -122,6 +122,19 @@ impl Info {
         usage
     }
 
+    /// The requests that have no flavor yet.
+    pub fn unassigned_requests(&self) -> Requests {
+        let mut sum = Requests::new();
+        for ps in &self.total_requests {
+            for (name, amount) in ps.requests.iter() {
+                if ps.flavors.get(&name).is_none_or(|f| f.is_empty()) {
+                    sum.add_one(name, amount);
+                }
+            }
+        }
+        sum
+    }
+
     /// The requests of all pod sets together.
     pub fn sum_total_requests(&self) -> Requests {
         let mut sum = Requests::new();

@@ -9,7 +9,8 @@ use crate::admission::gates::Gates;
 use crate::admission::topology;
 use crate::api::constants as c;
 use crate::api::v1beta2::{
-    CheckState, DelayedTopologyRequestState, PodSet, PreemptionGatePosition, Workload,
+    AdmissionCheckState, CheckState, DelayedTopologyRequestState, PodSet, PreemptionGatePosition,
+    Workload,
 };
 
 /// The Workload's `namespace/name`.
@@ -168,6 +169,21 @@ pub fn has_failed_checks(wl: &Workload) -> bool {
         .admission_checks
         .iter()
         .any(|check| failed(check.state))
+}
+
+/// Whether a check that chooses a worker cluster has nothing to choose: it is not asked, or the
+/// choice stands. An elastic Workload may be asked again.
+pub fn is_cluster_chosen(
+    wl: &Workload,
+    check: Option<&AdmissionCheckState>,
+    elastic: bool,
+) -> bool {
+    match check {
+        Some(check) if check.state == CheckState::Pending => {
+            !elastic && wl.status.cluster_name.is_some()
+        }
+        _ => true,
+    }
 }
 
 /// Whether a topology assignment was postponed and is still due.

@@ -1,0 +1,171 @@
+//! What came of every flavor that was tried.
+//!
+//! Must not know how flavors are tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::mode::{Mode, Possibility, PreemptionMode};
+use crate::admission::cache::ResourceGroup;
+use crate::admission::queue::QuotaReservedReason;
+use crate::admission::resources::{FlavorName, ResourceName};
+
+/// What came of one flavor for a pod set.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlavorAttempt {
+    /// The flavor.
+    pub flavor: FlavorName,
+    /// The worst way over the resources requested.
+    pub mode: Mode,
+    /// How far away it borrows.
+    pub borrow: usize,
+    /// What a simulated preemption found, if one was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemption_possibility: Option<Possibility>,
+    /// What stands in the way, sorted.
+    pub reasons: Vec<String>,
+    /// The kind of obstacle, when there is no way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_fit_reason: Option<QuotaReservedReason>,
+}
+
+impl FlavorAttempt {
+    /// A flavor that does not suit the pod set.
+    pub fn unsuitable(
+        flavor: FlavorName,
+        reasons: Vec<String>,
+        reason: Option<QuotaReservedReason>,
+    ) -> Self {
+        FlavorAttempt {
+            flavor,
+            mode: Mode::NoFit,
+            borrow: 0,
+            preemption_possibility: None,
+            reasons,
+            no_fit_reason: reason,
+        }
+    }
+
+    /// A flavor whose quota was looked at.
+    pub fn judged(
+        flavor: FlavorName,
+        mode: PreemptionMode,
+        borrow: usize,
+        mut reasons: Vec<String>,
+        reason: Option<QuotaReservedReason>,
+    ) -> Self {
+        reasons.sort();
+        FlavorAttempt {
+            flavor,
+            mode: mode.mode(),
+            borrow,
+            preemption_possibility: mode.possibility(),
+            reasons,
+            no_fit_reason: reason,
+        }
+    }
+
+    /// As events print it: `flavor(preemptionMode=Reclaim;borrow=1;reason)`.
+    fn describe(&self) -> String {
+        let mut text = format!("{}(", self.flavor);
+        match self.preemption_possibility {
+            None => text.push_str(self.mode.as_str()),
+            Some(p) => {
+                text.push_str("preemptionMode=");
+                text.push_str(p.as_str());
+            }
+        }
+        if self.borrow > 0 {
+            text.push_str(&format!(";borrow={}", self.borrow));
+        }
+        if !self.reasons.is_empty() {
+            text.push(';');
+            text.push_str(&self.reasons.join(";"));
+        }
+        text.push(')');
+        text
+    }
+}
+
+/// What came of all flavors for a group of pod sets, over its resources.
+#[derive(Clone, Debug, Default)]
+pub struct Attempts(BTreeMap<FlavorName, FlavorAttempt>);
+
+impl Attempts {
+    /// Adds what came of the flavors for one resource. A flavor of the resource's group that was
+    /// tried for other resources, but not for this one, does not provide it.
+    pub fn merge(
+        &mut self,
+        tried: Vec<FlavorAttempt>,
+        resource: ResourceName,
+        group: Option<&ResourceGroup>,
+        with_reasons: bool,
+    ) {
+        let present: BTreeSet<FlavorName> = tried.iter().map(|a| a.flavor.clone()).collect();
+        for attempt in tried {
+            self.merge_one(attempt, with_reasons);
+        }
+        let Some(group) = group.filter(|_| !present.is_empty()) else {
+            return;
+        };
+        for (flavor, attempt) in &mut self.0 {
+            if group.flavors.contains(flavor) && !present.contains(flavor) {
+                attempt.mode = Mode::NoFit;
+                let missing = format!("flavor {flavor} does not provide resource {resource}");
+                add_unique(&mut attempt.reasons, [missing]);
+                if with_reasons {
+                    attempt.no_fit_reason = Some(QuotaReservedReason::NoMatchingFlavor);
+                }
+            }
+        }
+    }
+
+    fn merge_one(&mut self, mut attempt: FlavorAttempt, with_reasons: bool) {
+        let Some(known) = self.0.get_mut(&attempt.flavor) else {
+            let reasons = std::mem::take(&mut attempt.reasons);
+            add_unique(&mut attempt.reasons, reasons);
+            self.0.insert(attempt.flavor.clone(), attempt);
+            return;
+        };
+        known.mode = known.mode.min(attempt.mode);
+        known.borrow = known.borrow.max(attempt.borrow);
+        known.preemption_possibility =
+            match (known.preemption_possibility, attempt.preemption_possibility) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        add_unique(&mut known.reasons, attempt.reasons);
+        known.no_fit_reason = with_reasons
+            .then(|| QuotaReservedReason::most_severe(known.no_fit_reason, attempt.no_fit_reason))
+            .flatten();
+    }
+
+    /// The attempts by the names of the flavors.
+    pub fn finish(self) -> Vec<FlavorAttempt> {
+        self.0.into_values().collect()
+    }
+}
+
+fn add_unique(into: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
+    into.extend(more);
+    into.sort();
+    into.dedup();
+}
+
+/// The flavors considered for each pod set as events print them, without those that simply fit.
+pub fn describe<'a>(pod_sets: impl Iterator<Item = (&'a str, &'a [FlavorAttempt])>) -> String {
+    let mut parts = Vec::new();
+    for (name, attempts) in pod_sets {
+        let told: Vec<String> = attempts
+            .iter()
+            .filter(|a| a.mode != Mode::Fit || a.borrow > 0)
+            .map(FlavorAttempt::describe)
+            .collect();
+        if !told.is_empty() {
+            parts.push(format!("{name}: {}", told.join(", ")));
+        }
+    }
+    parts.join(" | ")
+}

@@ -1,0 +1,106 @@
+//! Whether a flavor suits pods at all: it exists, has the topology they ask for, its taints are
+//! tolerated and its labels match.
+//!
+//! Must not know of quota.
+
+use k8s_openapi::api::core::v1::PodSpec;
+
+use super::assignment::Status;
+use super::topology::{is_tas_implied, is_tas_requested};
+use crate::admission::cache::{NodeId, ResourceGroup};
+use crate::admission::kube::affinity::RequiredNodeAffinity;
+use crate::admission::kube::pod_requests::pod_requests;
+use crate::admission::kube::taints::{describe, find_untolerated};
+use crate::admission::snapshot::Snapshot;
+use crate::api::v1beta2::{PodSet, ResourceFlavor};
+
+/// Checks a flavor against pod sets that are to share it.
+pub(super) fn check<'p>(
+    snapshot: &Snapshot<'_>,
+    node: NodeId,
+    flavor: &ResourceFlavor,
+    pod_sets: impl Iterator<Item = &'p PodSet>,
+    group: &ResourceGroup,
+) -> Status {
+    let name = flavor.metadata.name.as_deref().unwrap_or_default();
+    let labels = &flavor.spec.node_labels;
+    let no_spec = PodSpec::default();
+    for ps in pod_sets {
+        if snapshot.config.gates.topology_aware_scheduling
+            && let Some(mismatch) = topology_mismatch(snapshot, node, ps, flavor, group)
+        {
+            return refuse(mismatch);
+        }
+        let spec = ps.template.spec.as_ref().unwrap_or(&no_spec);
+        let tolerations = spec
+            .tolerations
+            .iter()
+            .flatten()
+            .chain(&flavor.spec.tolerations);
+        if let Some(taint) = find_untolerated(&flavor.spec.node_taints, tolerations) {
+            return refuse(format!(
+                "untolerated taint {} in flavor {name}",
+                describe(taint)
+            ));
+        }
+        match RequiredNodeAffinity::restricted_to(spec, labels).matches(labels) {
+            Ok(true) => {}
+            Ok(false) => return refuse(format!("flavor {name} doesn't match node affinity")),
+            Err(e) => {
+                return Status {
+                    reasons: Vec::new(),
+                    error: Some(e.to_string()),
+                };
+            }
+        }
+    }
+    Status::default()
+}
+
+pub(super) fn refuse(reason: String) -> Status {
+    Status {
+        reasons: vec![reason],
+        error: None,
+    }
+}
+
+/// Why a flavor and the placement a pod set asks for do not go together.
+fn topology_mismatch(
+    snapshot: &Snapshot<'_>,
+    node: NodeId,
+    ps: &PodSet,
+    flavor: &ResourceFlavor,
+    group: &ResourceGroup,
+) -> Option<String> {
+    let queue = snapshot.queue(node)?;
+    let name = flavor.metadata.name.as_deref().unwrap_or_default();
+    if !is_tas_requested(ps, queue) {
+        return flavor
+            .spec
+            .topology_name
+            .is_some()
+            .then(|| format!("Flavor {name:?} supports only TopologyAwareScheduling"));
+    }
+    if is_tas_implied(ps, queue) {
+        return None;
+    }
+    if flavor.spec.topology_name.is_none() {
+        // A flavor for quota only, of resources that the pods themselves do not request.
+        let requests = ps
+            .template
+            .spec
+            .as_ref()
+            .map(pod_requests)
+            .unwrap_or_default();
+        let provides = requests.iter().any(|(resource, _)| group.covers(resource));
+        return provides
+            .then(|| format!("Flavor {name:?} does not support TopologyAwareScheduling"));
+    }
+    match snapshot.tas_flavor(node, name) {
+        None => Some(format!("Flavor {name:?} information missing in TAS cache")),
+        Some(topology) if !topology.has_level(ps.topology_request.as_ref()) => Some(format!(
+            "Flavor {name:?} does not contain the requested level"
+        )),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,329 @@
+//! The search through the flavors of a resource group.
+
+use std::collections::BTreeMap;
+
+use super::assigner::{Assigner, PreemptionOracle};
+use super::assignment::{FlavorAssignment, Status};
+use super::attempts::FlavorAttempt;
+use super::eligibility::{check, refuse};
+use super::mode::{GranularMode, PreemptionMode};
+use crate::admission::cache::{Policy, ResourceGroup};
+use crate::admission::concurrent::is_flavor_allowed;
+use crate::admission::queue::QuotaReservedReason;
+use crate::admission::resources::{Amount, FlavorName, FrAmounts, FrId, Requests, ResourceName};
+use crate::admission::snapshot::Snapshot;
+use crate::admission::workload::AssignmentState;
+
+/// What the search through a resource group came to.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The flavor of each resource of the group; empty when there is none.
+    pub flavors: BTreeMap<ResourceName, FlavorAssignment>,
+    /// What stands in the way; none when it fits.
+    pub status: Option<Status>,
+    /// What came of each flavor.
+    pub attempts: Vec<FlavorAttempt>,
+}
+
+/// How well one flavor serves all resources of the group.
+struct Judgement {
+    mode: GranularMode,
+    max_borrow: usize,
+    flavors: BTreeMap<ResourceName, FlavorAssignment>,
+    reasons: Vec<String>,
+    no_fit_reason: Option<QuotaReservedReason>,
+}
+
+impl Assigner<'_> {
+    /// Finds the flavor, for the resources of the group that `resource` belongs to, that serves
+    /// these pod sets best, or the first that is good enough.
+    pub(super) fn find_flavor(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        oracle: &mut dyn PreemptionOracle,
+        pod_sets: &[usize],
+        requests: &Requests,
+        resource: ResourceName,
+        charged: &FrAmounts,
+    ) -> Found {
+        let Some(group) = self.group_of(resource) else {
+            let reason = format!("resource {resource} unavailable in ClusterQueue");
+            return Found {
+                status: Some(refuse(reason)),
+                ..Default::default()
+            };
+        };
+        let requests: Requests = requests.iter().filter(|(r, _)| group.covers(*r)).collect();
+        let gates = &snapshot.config.gates;
+        let with_reasons = gates.unadmitted_workloads_observability;
+        let fungible = gates.flavor_fungibility;
+        let last = self.wl.last_assignment.as_deref();
+        let first = AssignmentState::next_flavor(last, pod_sets[0], resource, gates);
+
+        let mut status = Status::default();
+        let mut attempts = Vec::new();
+        let mut best = BTreeMap::new();
+        let mut best_mode = GranularMode::WORST;
+        let mut attempted = None;
+        for (i, flavor) in group.flavors.iter().enumerate().skip(first) {
+            attempted = Some(i);
+            if let Some(reason) = self.skip_reason(snapshot, flavor, pod_sets, resource) {
+                status.reasons.push(reason);
+                continue;
+            }
+            let suits = self.suits(snapshot, flavor, pod_sets, group);
+            if !suits.is_fit() {
+                let reason = with_reasons.then_some(QuotaReservedReason::NoMatchingFlavor);
+                let reasons = suits.reasons.clone();
+                attempts.push(FlavorAttempt::unsuitable(flavor.clone(), reasons, reason));
+                status.reasons.extend(suits.reasons);
+                if suits.error.is_some() {
+                    status.error = suits.error;
+                    return Found {
+                        status: Some(status),
+                        attempts,
+                        ..Default::default()
+                    };
+                }
+                continue;
+            }
+            let judged = self.judge(snapshot, oracle, flavor, pod_sets, &requests, charged);
+            status.reasons.extend(judged.reasons.iter().cloned());
+            attempts.push(FlavorAttempt::judged(
+                flavor.clone(),
+                judged.mode.preemption,
+                judged.max_borrow,
+                judged.reasons,
+                judged.no_fit_reason.filter(|_| with_reasons),
+            ));
+            if !fungible {
+                if judged.mode.preemption > best_mode.preemption {
+                    best = judged.flavors;
+                    best_mode = judged.mode;
+                    if best_mode.preemption == PreemptionMode::Fit {
+                        return Found {
+                            flavors: best,
+                            status: None,
+                            attempts,
+                        };
+                    }
+                }
+                continue;
+            }
+            if !judged.mode.should_try_next_flavor(&self.fungibility) {
+                best = judged.flavors;
+                best_mode = judged.mode;
+                break;
+            }
+            if judged.mode.is_preferred_to(best_mode, &self.fungibility) {
+                best = judged.flavors;
+                best_mode = judged.mode;
+            }
+        }
+        if fungible {
+            // After the last flavor the next search starts over.
+            let last = group.flavors.len().checked_sub(1);
+            let tried = attempted.filter(|_| attempted != last);
+            let tried = tried.and_then(|i| i32::try_from(i).ok()).unwrap_or(-1);
+            best.values_mut()
+                .for_each(|f: &mut FlavorAssignment| f.tried_flavor_idx = tried);
+            if best_mode.preemption == PreemptionMode::Fit {
+                return Found {
+                    flavors: best,
+                    status: None,
+                    attempts,
+                };
+            }
+        }
+        Found {
+            flavors: best,
+            status: Some(status),
+            attempts,
+        }
+    }
+
+    /// Why a flavor is not even looked at.
+    fn skip_reason(
+        &self,
+        snapshot: &Snapshot<'_>,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        resource: ResourceName,
+    ) -> Option<String> {
+        let gates = &snapshot.config.gates;
+        let pinned = gates.recompute_assignment_upon_preemption_targets_overlap
+            || (gates.topology_aware_scheduling
+                && gates.tas_recompute_assignment_within_scheduling_cycle);
+        if let Some(nomination) = self.nomination.filter(|n| pinned && !n.is_empty()) {
+            let nominated = pod_sets.iter().any(|&i| {
+                let name = self.wl.obj.spec.pod_sets.get(i).map(|ps| &ps.name);
+                let flavors = name.and_then(|name| nomination.get(name));
+                flavors.and_then(|f| f.get(&resource)) == Some(flavor)
+            });
+            if !nominated {
+                return Some(format!(
+                    "skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
+                ));
+            }
+        }
+        (!is_flavor_allowed(&self.wl.obj, flavor, gates)).then(|| {
+            format!(
+                "skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
+            )
+        })
+    }
+
+    fn suits(
+        &self,
+        snapshot: &Snapshot<'_>,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        group: &ResourceGroup,
+    ) -> Status {
+        let Some(object) = self.flavors.get(flavor) else {
+            return refuse(format!("flavor {flavor} not found"));
+        };
+        let pod_sets = pod_sets
+            .iter()
+            .filter_map(|&i| self.wl.obj.spec.pod_sets.get(i));
+        check(snapshot, self.node, object, pod_sets, group)
+    }
+
+    /// Looks at the quota of a flavor for each resource requested.
+    fn judge(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        oracle: &mut dyn PreemptionOracle,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        requests: &Requests,
+        charged: &FrAmounts,
+    ) -> Judgement {
+        let mut judged = Judgement {
+            mode: GranularMode::BEST,
+            max_borrow: 0,
+            flavors: BTreeMap::new(),
+            reasons: Vec::new(),
+            no_fit_reason: None,
+        };
+        for (resource, mut amount) in requests.iter() {
+            if snapshot.config.gates.elastic_jobs_via_workload_slices {
+                amount = self.beyond_replaced(flavor, pod_sets, resource, amount, &mut judged);
+            }
+            let fr = snapshot.cache.forest.frs.intern(flavor, resource);
+            let quota = self.fits_quota(snapshot, oracle, fr, charged.get(fr), amount);
+            if let Some((reason, kind)) = quota.obstacle {
+                judged.reasons.push(reason);
+                judged.no_fit_reason = QuotaReservedReason::most_severe(judged.no_fit_reason, kind);
+            }
+            judged.max_borrow = judged.max_borrow.max(quota.mode.borrow);
+            if judged.mode.is_preferred_to(quota.mode, &self.fungibility) {
+                judged.mode = quota.mode;
+            }
+            if judged.mode.preemption != PreemptionMode::NoFit {
+                judged.flavors.insert(
+                    resource,
+                    FlavorAssignment {
+                        flavor: flavor.clone(),
+                        mode: quota.mode.preemption.mode(),
+                        tried_flavor_idx: 0,
+                        borrow: quota.mode.borrow,
+                    },
+                );
+            }
+        }
+        judged
+    }
+
+    /// What is requested beyond the slice that is replaced, which holds the rest. Both slices have
+    /// to have the same flavor.
+    fn beyond_replaced(
+        &self,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        resource: ResourceName,
+        mut amount: i64,
+        judged: &mut Judgement,
+    ) -> i64 {
+        let Some(old) = self.replaced else {
+            return amount;
+        };
+        for total in pod_sets.iter().filter_map(|&i| old.total_requests.get(i)) {
+            let original = total.flavors.get(&resource).map_or("", |f| &**f);
+            if original != &**flavor {
+                judged.mode = GranularMode::WORST;
+                judged.reasons.push(format!(
+                    "could not assign {flavor} flavor since the original workload is assigned: {original}"
+                ));
+                judged.no_fit_reason = QuotaReservedReason::most_severe(
+                    judged.no_fit_reason,
+                    Some(QuotaReservedReason::NoMatchingFlavor),
+                );
+                break;
+            }
+            amount = amount.saturating_sub(total.requests.get(resource));
+        }
+        amount
+    }
+
+    /// Looks at the quota of one pair.
+    fn fits_quota(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        oracle: &mut dyn PreemptionOracle,
+        fr: FrId,
+        charged: Amount,
+        requested: i64,
+    ) -> QuotaJudgement {
+        let forest = &snapshot.cache.forest;
+        let available = snapshot.available(self.node, fr);
+        let most = forest.potential_available(self.node, fr);
+        let amount = charged.plus(Amount::new(requested));
+        let pair = forest.frs.pair(fr);
+        let (resource, flavor) = (pair.resource, &pair.flavor);
+        let formatter = &snapshot.config.formatter;
+        let judge = |preemption, borrow, obstacle| QuotaJudgement {
+            mode: GranularMode { preemption, borrow },
+            obstacle,
+        };
+        if amount > most {
+            let reason = format!(
+                "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + current podset request ({}) > maximum capacity ({})",
+                formatter.amount_text(resource, charged),
+                formatter.text(resource, requested),
+                formatter.amount_text(resource, most),
+            );
+            let obstacle = Some((reason, Some(QuotaReservedReason::ExceedsMaxQuota)));
+            return judge(PreemptionMode::NoFit, 0, obstacle);
+        }
+        let (borrow, may_reclaim) =
+            forest.height_of_lowest_subtree_that_fits(self.node, fr, amount);
+        if amount <= available {
+            return judge(PreemptionMode::Fit, borrow, None);
+        }
+        let reason = format!(
+            "insufficient unused quota for {resource} in flavor {flavor}, {} more needed",
+            formatter.amount_text(resource, amount.minus(available)),
+        );
+        let nominal = forest[self.node].resources.quota(fr).nominal;
+        if nominal >= amount || may_reclaim || self.can_preempt_while_borrowing(snapshot) {
+            let (possibility, borrow) = oracle.simulate(snapshot, self.node, self.wl, fr, amount);
+            return judge(possibility.into(), borrow, Some((reason, None)));
+        }
+        let obstacle = Some((reason, Some(QuotaReservedReason::WaitingForQuota)));
+        judge(PreemptionMode::NoFit, borrow, obstacle)
+    }
+
+    fn can_preempt_while_borrowing(&self, snapshot: &Snapshot<'_>) -> bool {
+        self.preemption.borrow_within_cohort.is_some()
+            || (snapshot.config.fair_sharing_enabled()
+                && self.preemption.reclaim_within_cohort != Policy::Never)
+    }
+}
+
+/// How well the quota of one pair serves.
+struct QuotaJudgement {
+    mode: GranularMode,
+    /// What stands in the way, and of which kind it is when preemption does not help.
+    obstacle: Option<(String, Option<QuotaReservedReason>)>,
+}

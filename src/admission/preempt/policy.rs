@@ -1,0 +1,19 @@
+//! Who may preempt whom, by priority and age.
+
+use crate::admission::cache::Policy;
+use crate::admission::workload::Info;
+
+/// Whether a policy lets `preemptor` preempt `candidate`.
+pub fn allows(policy: Policy, preemptor: &Info, candidate: &Info) -> bool {
+    let lower = preemptor.priority > candidate.priority;
+    match policy {
+        Policy::Unset | Policy::Never => false,
+        Policy::Any => true,
+        Policy::LowerPriority => lower,
+        Policy::LowerOrNewerEqualPriority => {
+            lower
+                || (preemptor.priority == candidate.priority
+                    && preemptor.queue_timestamp < candidate.queue_timestamp)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Victims, the reasons they are victims for, and what became of the other candidates.
+//!
+//! Must not know how victims are found.
+
+use serde::Serialize;
+
+use crate::admission::cache::WlIdx;
+use crate::api::constants::preempted as p;
+
+/// Why a workload is preempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum PreemptionReason {
+    /// The preemptor goes first in their ClusterQueue.
+    InClusterQueue,
+    /// The preemptor has the better right to the quota.
+    InCohortReclamation,
+    /// The preemptor has the lower share.
+    InCohortFairSharing,
+    /// The preemptor has the higher priority, though both borrow.
+    InCohortReclaimWhileBorrowing,
+}
+
+impl PreemptionReason {
+    /// The reason of the Preempted condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PreemptionReason::InClusterQueue => p::IN_CLUSTER_QUEUE,
+            PreemptionReason::InCohortReclamation => p::IN_COHORT_RECLAMATION,
+            PreemptionReason::InCohortFairSharing => p::IN_COHORT_FAIR_SHARING,
+            PreemptionReason::InCohortReclaimWhileBorrowing => p::IN_COHORT_RECLAIM_WHILE_BORROWING,
+        }
+    }
+
+    /// The reason as messages word it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
+            PreemptionReason::InCohortReclamation => "reclamation within the cohort",
+            PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
+            PreemptionReason::InCohortReclaimWhileBorrowing => {
+                "reclamation within the cohort while borrowing"
+            }
+        }
+    }
+}
+
+/// A workload that has to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The workload.
+    pub idx: WlIdx,
+    /// Why it; none for the slice that the workload itself replaces.
+    pub reason: Option<PreemptionReason>,
+}
+
+/// On what ground a workload may be preempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Ground {
+    /// It is in the ClusterQueue of the preemptor.
+    WithinClusterQueue,
+    /// The preemptor's quota is closer to the quota it uses.
+    HierarchicalReclaim,
+    /// Its ClusterQueue uses more than its quota, and the preemptor's would not afterwards.
+    ReclaimWithoutBorrowing,
+    /// Its ClusterQueue uses more than its quota, and its priority is low enough.
+    ReclaimWhileBorrowing,
+    /// Its ClusterQueue borrows, and shares are compared.
+    FairSharing,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Fate {
+    /// It has to go.
+    Victim,
+    /// It was a victim for a while, but the others suffice.
+    Spared,
+    /// It was not allowed when its turn came: its ClusterQueue or cohort no longer used more than
+    /// its quota, or the preemptor would have borrowed.
+    NotAllowed,
+    /// The shares did not allow it.
+    ShareTooLow,
+    /// Its turn did not come.
+    NotReached,
+}
+
+/// A workload that was looked at as a victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Considered {
+    /// The workload.
+    pub idx: WlIdx,
+    /// On what ground.
+    pub ground: Ground,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What a search for victims found.
+#[derive(Clone, Debug, Default)]
+pub struct Victims {
+    /// The workloads that have to go; none when preemption is of no avail.
+    pub targets: Vec<Target>,
+    /// Everybody looked at, in order.
+    pub considered: Vec<Considered>,
+}

@@ -1,0 +1,303 @@
+//! [`Snapshot`]: the cache for the length of a scheduling cycle.
+//!
+//! A cycle works on the live cache: usage it books and preemptions it tries are recorded, and
+//! dropping the snapshot puts everything back. Nothing is copied. Must not know of queues.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::afs::UsageLedger;
+use super::cache::{Cache, CachedWorkload, ClusterQueue, NodeId, WlIdx};
+use super::config::EngineConfig;
+use super::resources::{FlavorName, FrAmounts};
+use super::tas::{
+    FindOptions, TasAssignmentsResult, TasFlavorSnapshot, TasSnapshots, WorkloadTasRequests,
+};
+use super::topology::TasUsage;
+use super::workload::LocalQueueKey;
+
+/// Quota and topology domains a workload takes up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Quota.
+    pub quota: FrAmounts,
+    /// Topology domains.
+    pub tas: TasUsage,
+}
+
+/// Whether there is room for some usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum FitsCheck {
+    /// There is.
+    Ok,
+    /// Not enough quota.
+    NoQuota,
+    /// Enough quota, but not on those topology domains.
+    NoTas,
+}
+
+/// What fair sharing among LocalQueues needs to know.
+#[derive(Clone, Copy)]
+pub struct LocalQueueUsages<'a> {
+    /// Past usage.
+    pub ledger: &'a UsageLedger,
+    /// The weights of LocalQueues; 1 where not listed.
+    pub weights: &'a BTreeMap<LocalQueueKey, f64>,
+}
+
+/// The cache for the length of a scheduling cycle.
+pub struct Snapshot<'a> {
+    /// The cache worked on.
+    pub cache: &'a mut Cache,
+    /// Settings.
+    pub config: &'a EngineConfig,
+    /// The time of the cycle.
+    pub now: Timestamp,
+    local_queues: Option<LocalQueueUsages<'a>>,
+    usage_memo: HashMap<LocalQueueKey, f64>,
+    removed: Vec<WlIdx>,
+    tas: TasSnapshots,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Begins a cycle. Usages of LocalQueues are given when admission fair sharing is on.
+    pub fn new(
+        cache: &'a mut Cache,
+        config: &'a EngineConfig,
+        local_queues: Option<LocalQueueUsages<'a>>,
+        now: Timestamp,
+    ) -> Self {
+        let with_tas = config.gates.topology_aware_scheduling;
+        let tas = if with_tas {
+            std::mem::take(cache.tas.snapshots())
+        } else {
+            Default::default()
+        };
+        cache.mark_active(config);
+        cache.forest.measure_heights();
+        cache.forest.begin();
+        let local_queues = local_queues.filter(|_| config.afs().is_some());
+        Snapshot {
+            cache,
+            config,
+            now,
+            local_queues,
+            usage_memo: HashMap::new(),
+            removed: Vec::new(),
+            tas,
+        }
+    }
+
+    /// The node of a ClusterQueue that takes part in the cycle.
+    pub fn active_node(&self, queue: &str) -> Option<NodeId> {
+        self.cache
+            .node_of(queue)
+            .filter(|&node| self.cache.forest[node].active)
+    }
+
+    /// Whether a ClusterQueue is there but takes no part in the cycle.
+    pub fn is_inactive(&self, queue: &str) -> bool {
+        self.cache
+            .node_of(queue)
+            .is_some_and(|node| !self.cache.forest[node].active)
+    }
+
+    /// The ClusterQueue behind a node. Nodes of ClusterQueues always have one.
+    pub fn queue(&self, node: NodeId) -> Option<&ClusterQueue> {
+        self.cache.queue(node)
+    }
+
+    /// A workload that holds quota.
+    pub fn workload(&self, idx: WlIdx) -> Option<&CachedWorkload> {
+        self.cache.workload(idx)
+    }
+
+    /// The workloads that hold quota of a ClusterQueue, save those a simulation took out.
+    pub fn members(&self, node: NodeId) -> impl Iterator<Item = (WlIdx, &CachedWorkload)> {
+        let members = self
+            .cache
+            .queue(node)
+            .map(ClusterQueue::members)
+            .unwrap_or_default();
+        members
+            .iter()
+            .filter_map(|&idx| Some((idx, self.cache.workload(idx)?)))
+            .filter(|(_, wl)| !wl.removed)
+    }
+
+    /// The topology of a flavor that a ClusterQueue has.
+    pub fn tas_flavor(&self, node: NodeId, flavor: &str) -> Option<&TasFlavorSnapshot> {
+        let queue = self.queue(node)?;
+        self.tas.get(flavor).filter(|_| queue.uses_flavor(flavor))
+    }
+
+    /// Whether a ClusterQueue has flavors with a topology.
+    pub fn has_tas_flavors(&self, node: NodeId) -> bool {
+        self.queue(node)
+            .is_some_and(|q| q.flavors().any(|f| self.tas.get(f).is_some()))
+    }
+
+    /// The flavors of a ClusterQueue that have a topology, among these.
+    pub fn tas_flavors_among<'f>(
+        &self,
+        node: NodeId,
+        flavors: impl Iterator<Item = &'f FlavorName>,
+    ) -> Vec<FlavorName> {
+        let mut found: Vec<FlavorName> = flavors
+            .filter(|f| self.tas_flavor(node, f).is_some())
+            .cloned()
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Places for the pod sets of a workload.
+    pub fn find_topology_assignments(
+        &mut self,
+        requests: &WorkloadTasRequests<'_>,
+        options: FindOptions<'_>,
+    ) -> TasAssignmentsResult {
+        self.tas.find_topology_assignments(requests, options)
+    }
+
+    /// Books usage.
+    pub fn add_usage(&mut self, node: NodeId, usage: &Usage) {
+        for (fr, amount) in usage.quota.iter() {
+            self.cache.forest.add_usage(node, fr, amount);
+        }
+        self.change_tas(node, &usage.tas, true);
+    }
+
+    /// Takes usage back.
+    pub fn remove_usage(&mut self, node: NodeId, usage: &Usage) {
+        for (fr, amount) in usage.quota.iter() {
+            self.cache.forest.remove_usage(node, fr, amount);
+        }
+        self.change_tas(node, &usage.tas, false);
+    }
+
+    fn change_tas(&mut self, node: NodeId, usage: &TasUsage, add: bool) {
+        if usage.is_empty() {
+            return;
+        }
+        let Some(queue) = self.cache.queue(node) else {
+            return;
+        };
+        for (flavor, domains) in usage.iter().filter(|(f, _)| queue.uses_flavor(f)) {
+            if let Some(topology) = self.tas.get_mut(flavor) {
+                if add {
+                    topology.add_usage(domains);
+                } else {
+                    topology.remove_usage(domains);
+                }
+            }
+        }
+    }
+
+    /// Whether there is room for usage.
+    pub fn fits(&self, node: NodeId, usage: &Usage) -> FitsCheck {
+        if usage
+            .quota
+            .iter()
+            .any(|(fr, amount)| self.available(node, fr) < amount)
+        {
+            return FitsCheck::NoQuota;
+        }
+        if !self.tas.fits(&usage.tas) {
+            return FitsCheck::NoTas;
+        }
+        FitsCheck::Ok
+    }
+
+    /// What is left for a ClusterQueue; zero when it or its cohort is in debt.
+    pub fn available(&self, node: NodeId, fr: super::resources::FrId) -> super::resources::Amount {
+        self.cache.forest.available(node, fr).or_zero()
+    }
+
+    /// Takes the usage of a workload that holds quota out of its ClusterQueue.
+    pub fn remove_workload_usage(&mut self, idx: WlIdx) {
+        self.change_workload(idx, false);
+    }
+
+    /// Puts the usage of a workload that holds quota back.
+    pub fn add_workload_usage(&mut self, idx: WlIdx) {
+        self.change_workload(idx, true);
+    }
+
+    fn change_workload(&mut self, idx: WlIdx, add: bool) {
+        let Some(workload) = self.cache.workload(idx) else {
+            return;
+        };
+        let node = workload.queue;
+        let (usage, tas) = (workload.usage.clone(), workload.tas_usage.clone());
+        for (fr, amount) in usage.iter() {
+            if add {
+                self.cache.forest.add_usage(node, fr, amount);
+            } else {
+                self.cache.forest.remove_usage(node, fr, amount);
+            }
+        }
+        if let Some(tas) = tas {
+            self.change_tas(node, &tas, add);
+        }
+    }
+
+    /// Takes a workload that holds quota out of its ClusterQueue.
+    pub fn remove_workload(&mut self, idx: WlIdx) {
+        self.set_removed(idx, true);
+        self.remove_workload_usage(idx);
+    }
+
+    /// Puts a workload that holds quota back.
+    pub fn add_workload(&mut self, idx: WlIdx) {
+        self.set_removed(idx, false);
+        self.add_workload_usage(idx);
+    }
+
+    fn set_removed(&mut self, idx: WlIdx, removed: bool) {
+        if let Some(workload) = self.cache.workload_mut(idx) {
+            workload.removed = removed;
+        }
+        if removed {
+            self.removed.push(idx);
+        }
+    }
+
+    /// The past usage of a workload's LocalQueue, where its ClusterQueue is served by usage.
+    pub fn local_queue_usage(&mut self, idx: WlIdx) -> Option<f64> {
+        let (usages, afs) = (self.local_queues?, self.config.afs()?);
+        let workload = self.cache.workload(idx)?;
+        if !self
+            .cache
+            .queue(workload.queue)?
+            .uses_admission_fair_sharing()
+        {
+            return None;
+        }
+        let key = &workload.info.local_queue;
+        if let Some(&usage) = self.usage_memo.get(key) {
+            return Some(usage);
+        }
+        let weight = usages.weights.get(key).copied().unwrap_or(1.0);
+        let usage = usages.ledger.usage(key, weight, afs);
+        self.usage_memo.insert(key.clone(), usage);
+        Some(usage)
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        self.cache.forest.roll_back();
+        for idx in std::mem::take(&mut self.removed) {
+            self.set_removed(idx, false);
+        }
+        if self.config.gates.topology_aware_scheduling {
+            self.tas.rollback(&Default::default());
+            *self.cache.tas.snapshots() = std::mem::take(&mut self.tas);
+        }
+    }
+}
