@@ -36,6 +36,7 @@ pub mod preempt;
 pub mod queue;
 pub mod resources;
 pub mod snapshot;
+pub mod status;
 pub mod tas;
 pub mod topology;
 pub mod workload;

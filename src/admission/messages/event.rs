@@ -1,0 +1,131 @@
+//! [`Event`]: something to be told about a Workload.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::truncate::truncate_event;
+use crate::admission::workload::WorkloadKey;
+use crate::admission::workload::ordering::creation;
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+
+/// The type of an Event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum EventType {
+    /// All is well.
+    Normal,
+    /// Something stands in the way.
+    Warning,
+}
+
+impl EventType {
+    /// The type on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
+        }
+    }
+}
+
+/// Something to be told about a Workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// The Workload it is about.
+    pub workload: WorkloadKey,
+    /// The UID of that Workload.
+    pub uid: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_: EventType,
+    /// Its reason.
+    pub reason: String,
+    /// What was done; mostly the same as the reason.
+    pub action: String,
+    /// Its message.
+    pub message: String,
+}
+
+impl Event {
+    /// An Event whose action is its reason. The message is cut to what Events may hold.
+    pub fn new(
+        workload: WorkloadKey,
+        uid: &str,
+        type_: EventType,
+        reason: impl Into<String>,
+        message: String,
+    ) -> Self {
+        let reason = reason.into();
+        Event {
+            workload,
+            uid: uid.to_owned(),
+            type_,
+            action: reason.clone(),
+            reason,
+            message: truncate_event(message),
+        }
+    }
+}
+
+/// The longest duration that Go can tell, in seconds.
+const LONGEST: f64 = 9_223_372_036.854_776;
+
+/// How long a Workload waited for quota: since it was created or last requeued.
+fn wait_seconds(wl: &Workload, now: Timestamp) -> f64 {
+    let requeued = wl.condition(c::REQUEUED);
+    let since = requeued.map_or_else(|| creation(wl), |cond| cond.last_transition_time.0);
+    now.duration_since(since)
+        .as_secs_f64()
+        .clamp(-LONGEST, LONGEST)
+}
+
+/// A Workload got quota, and which flavors that did not simply fit were considered.
+pub fn quota_reserved(
+    key: WorkloadKey,
+    wl: &Workload,
+    queue: &str,
+    considered: &str,
+    now: Timestamp,
+) -> Event {
+    let wait = wait_seconds(wl, now);
+    let mut message =
+        format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {wait:.0}s");
+    if !considered.is_empty() {
+        message.push_str("; Flavors considered: ");
+        message.push_str(considered);
+    }
+    let uid = wl.metadata.uid.as_deref().unwrap_or_default();
+    Event::new(
+        key,
+        uid,
+        EventType::Normal,
+        c::event::QUOTA_RESERVED,
+        message,
+    )
+}
+
+/// A Workload was admitted along with getting quota.
+pub fn admitted(key: WorkloadKey, uid: &str, queue: &str) -> Event {
+    let message = format!("Admitted by ClusterQueue {queue}, wait time since reservation was 0s");
+    Event::new(key, uid, EventType::Normal, c::event::ADMITTED, message)
+}
+
+/// A Workload was looked at and not admitted.
+pub fn unadmitted(key: WorkloadKey, uid: &str, reason: &str, message: &str) -> Event {
+    Event::new(key, uid, EventType::Warning, reason, message.to_owned())
+}
+
+/// A workload slice made way for the next one.
+pub fn slice_replaced(key: WorkloadKey, uid: &str, message: String) -> Event {
+    Event {
+        action: "Replaced".to_owned(),
+        ..Event::new(
+            key,
+            uid,
+            EventType::Normal,
+            c::finished::WORKLOAD_SLICE_REPLACED,
+            message,
+        )
+    }
+}

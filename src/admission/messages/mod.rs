@@ -1,0 +1,11 @@
+//! Events and the texts of conditions and Events that decisions come to.
+//!
+//! Every text is made here, from the data of the decision. Must not know how decisions are made.
+
+mod event;
+mod preemption;
+mod truncate;
+
+pub use event::{Event, EventType, admitted, quota_reserved, slice_replaced, unadmitted};
+pub use preemption::{PreemptionStory, migration};
+pub use truncate::{truncate_condition, truncate_event};

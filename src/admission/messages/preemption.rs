@@ -1,0 +1,109 @@
+//! What is told about a preemption: to the victim in its conditions and Events, to the preemptor
+//! in an Event.
+
+use super::event::{Event, EventType};
+use crate::admission::gates::Gates;
+use crate::admission::preempt::PreemptionReason;
+use crate::admission::workload::ordering::{base_priority, effective_priority};
+use crate::admission::workload::predicates;
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+
+/// A preemption, with what its texts tell. Empty paths are unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct PreemptionStory<'a> {
+    /// The workload that needs room.
+    pub preemptor: &'a Workload,
+    /// Its ClusterQueue from the root of its cohorts down.
+    pub preemptor_path: &'a str,
+    /// The workload that has to go.
+    pub victim: &'a Workload,
+    /// Its ClusterQueue.
+    pub victim_queue: &'a str,
+    /// Its ClusterQueue from the root of its cohorts down.
+    pub victim_path: &'a str,
+    /// Why it.
+    pub reason: Option<PreemptionReason>,
+}
+
+fn or_unknown(text: &str) -> &str {
+    if text.is_empty() { "UNKNOWN" } else { text }
+}
+
+fn job_uid(wl: &Workload) -> &str {
+    predicates::label(wl, c::JOB_UID_LABEL).unwrap_or_default()
+}
+
+fn priorities(wl: &Workload, gates: &Gates) -> String {
+    let (effective, base) = (effective_priority(wl, gates), base_priority(wl));
+    let boost = effective - i64::from(base);
+    format!("{effective} (base: {base}, boost: {boost})")
+}
+
+impl PreemptionStory<'_> {
+    /// The message of the victim's conditions.
+    pub fn message(&self) -> String {
+        format!(
+            "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
+            or_unknown(predicates::uid(self.preemptor)),
+            or_unknown(job_uid(self.preemptor)),
+            self.reason.map_or("UNKNOWN", PreemptionReason::in_words),
+            or_unknown(self.preemptor_path),
+            or_unknown(self.victim_path),
+        )
+    }
+
+    fn priorities(&self, gates: &Gates) -> String {
+        format!(
+            "preemptor effective priority: {}; preemptee effective priority: {}",
+            priorities(self.preemptor, gates),
+            priorities(self.victim, gates),
+        )
+    }
+
+    /// The Event that tells the victim who took its place.
+    pub fn victim_event(&self, gates: &Gates) -> Event {
+        let message = format!("{}; {}", self.message(), self.priorities(gates));
+        let uid = predicates::uid(self.victim);
+        let key = predicates::key(self.victim);
+        Event::new(key, uid, EventType::Normal, c::event::PREEMPTED, message)
+    }
+
+    /// The Event that tells the preemptor whom it sent away.
+    pub fn preemptor_event(&self, gates: &Gates) -> Event {
+        let message = format!(
+            "Preempted workload {} (UID: {}) in ClusterQueue {}; {}",
+            object_ref(self.victim),
+            predicates::uid(self.victim),
+            self.victim_queue,
+            self.priorities(gates),
+        );
+        let uid = predicates::uid(self.preemptor);
+        let key = predicates::key(self.preemptor);
+        Event::new(
+            key,
+            uid,
+            EventType::Normal,
+            c::event::PREEMPTED_WORKLOAD,
+            message,
+        )
+    }
+}
+
+/// `namespace/name`, or the name alone where there is no namespace.
+fn object_ref(wl: &Workload) -> String {
+    let (namespace, name) = (predicates::namespace(wl), predicates::name(wl));
+    if namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}/{name}")
+    }
+}
+
+/// The message of a variant's conditions that makes way for a better one.
+pub fn migration(better: &Workload) -> String {
+    format!(
+        "Evicted to accommodate a workload (UID: {}) due to migration to more favorable resource flavor",
+        predicates::uid(better)
+    )
+}

@@ -1,0 +1,50 @@
+//! Conditions of a Workload, one per type.
+//!
+//! Must not know which conditions there are.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::admission::messages::truncate_condition;
+use crate::admission::workload::predicates::generation;
+use crate::api::v1beta2::Workload;
+
+/// A condition for the Workload as it is now.
+pub fn condition(
+    wl: &Workload,
+    type_: &str,
+    status: bool,
+    reason: &str,
+    message: impl Into<String>,
+    now: Timestamp,
+) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: if status { "True" } else { "False" }.to_owned(),
+        reason: reason.to_owned(),
+        message: truncate_condition(message.into()),
+        last_transition_time: Time(now),
+        observed_generation: Some(generation(wl)).filter(|&g| g != 0),
+    }
+}
+
+/// Sets a condition in place of the one of its type. The time of transition only changes with the
+/// status. True when anything changed.
+pub fn set_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
+    let Some(old) = conditions.iter_mut().find(|c| c.type_ == new.type_) else {
+        conditions.push(new);
+        return true;
+    };
+    let last_transition_time = if old.status == new.status {
+        old.last_transition_time.clone()
+    } else {
+        new.last_transition_time.clone()
+    };
+    let new = Condition {
+        last_transition_time,
+        ..new
+    };
+    let changed = *old != new;
+    *old = new;
+    changed
+}
