@@ -1,0 +1,203 @@
+//! [`Decision`]: what a cycle made of one workload, with the whole reason.
+//!
+//! Conditions, Events, `explain` and tests all read this. Must not know how it came about.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::entry::{Entry, EntryStatus};
+use crate::admission::assign::{Assignment, FlavorAttempt, Mode};
+use crate::admission::preempt::{Considered, Fate, Ground, PreemptionReason};
+use crate::admission::queue::{QuotaReservedReason, RequeueReason};
+use crate::admission::resources::{FlavorName, Requests, ResourceName};
+use crate::admission::snapshot::Snapshot;
+use crate::admission::topology::TopologyAssignment;
+use crate::admission::workload::{LocalQueueKey, WorkloadKey};
+
+/// So many candidates for preemption are told of one decision.
+const MOST_CONSIDERED: usize = 50;
+
+/// A flavor of one resource.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlavorChoice {
+    /// The flavor.
+    pub flavor: FlavorName,
+    /// How it could be had.
+    pub mode: Mode,
+    /// How far away it borrows.
+    pub borrow: usize,
+}
+
+/// What was decided for one pod set.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSetDecision {
+    /// The pod set.
+    pub name: String,
+    /// How many of its pods.
+    pub count: i32,
+    /// What they request together.
+    pub requests: Requests,
+    /// The flavors they would get.
+    pub flavors: BTreeMap<ResourceName, FlavorChoice>,
+    /// What stands in the way.
+    pub obstacles: Vec<String>,
+    /// What came of each flavor that was tried.
+    pub attempts: Arc<[FlavorAttempt]>,
+    /// Where the pods would go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<TopologyAssignment>,
+}
+
+/// A workload that has to go.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VictimDecision {
+    /// The workload.
+    pub workload: WorkloadKey,
+    /// Its UID.
+    pub uid: String,
+    /// Its ClusterQueue.
+    pub cluster_queue: Arc<str>,
+    /// Why it; none for a slice that is replaced.
+    pub reason: Option<PreemptionReason>,
+}
+
+/// A workload that was looked at as a victim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CandidateDecision {
+    /// The workload.
+    pub workload: WorkloadKey,
+    /// Its ClusterQueue.
+    pub cluster_queue: Arc<str>,
+    /// Its priority.
+    pub priority: i64,
+    /// On what ground it was a candidate.
+    pub ground: Ground,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What a cycle made of one workload.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// The workload.
+    pub workload: WorkloadKey,
+    /// Its UID.
+    pub uid: String,
+    /// Its LocalQueue.
+    pub local_queue: LocalQueueKey,
+    /// Its ClusterQueue.
+    pub cluster_queue: Arc<str>,
+    /// The number of the cycle.
+    pub cycle: i64,
+    /// How far it got.
+    pub status: EntryStatus,
+    /// How it could be admitted; none when flavors were not looked for.
+    pub mode: Option<Mode>,
+    /// How far away it borrows.
+    pub borrowing: usize,
+    /// What is told when it is not admitted.
+    pub message: String,
+    /// Why it has no quota.
+    pub reason: Option<QuotaReservedReason>,
+    /// Why it goes back to its queue.
+    pub requeue_reason: RequeueReason,
+    /// Its pod sets.
+    pub pod_sets: Vec<PodSetDecision>,
+    /// The workloads that have to go.
+    pub victims: Vec<VictimDecision>,
+    /// The first of those that were looked at as victims.
+    pub candidates: Vec<CandidateDecision>,
+    /// How many were looked at.
+    pub candidate_count: usize,
+}
+
+impl Decision {
+    /// The decision on an entry. What the entry needs no longer is taken out of it.
+    pub(super) fn of(entry: &mut Entry, cycle: i64, snapshot: &Snapshot<'_>) -> Self {
+        let assignment = std::mem::take(&mut entry.assignment);
+        let considered = std::mem::take(&mut entry.considered);
+        let info = &entry.info;
+        Decision {
+            workload: info.key.clone(),
+            uid: info.uid().to_owned(),
+            local_queue: info.local_queue.clone(),
+            cluster_queue: info.cluster_queue.clone(),
+            cycle,
+            status: entry.status,
+            mode: entry.processed.then(|| assignment.mode()),
+            borrowing: assignment.borrowing,
+            message: entry.message.clone(),
+            reason: entry.quota_reserved_reason,
+            requeue_reason: entry.requeue_reason,
+            pod_sets: pod_sets(assignment),
+            victims: victims(entry, snapshot),
+            candidates: candidates(&considered, snapshot),
+            candidate_count: considered.len(),
+        }
+    }
+}
+
+fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
+    let attempts: Vec<Arc<[FlavorAttempt]>> = std::mem::take(&mut assignment.attempts)
+        .into_iter()
+        .map(Arc::from)
+        .collect();
+    let decision = |ps: &crate::admission::assign::PodSetAssignment| PodSetDecision {
+        name: ps.name.clone(),
+        count: ps.count,
+        requests: ps.requests.clone(),
+        flavors: assignment
+            .flavors_of(ps)
+            .map(|(resource, f)| {
+                let choice = FlavorChoice {
+                    flavor: f.flavor.clone(),
+                    mode: f.mode,
+                    borrow: f.borrow,
+                };
+                (resource, choice)
+            })
+            .collect(),
+        obstacles: ps.status.obstacles(),
+        attempts: attempts.get(ps.group).cloned().unwrap_or_default(),
+        topology: ps.topology_assignment.clone(),
+    };
+    assignment.pod_sets.iter().map(decision).collect()
+}
+
+fn victims(entry: &Entry, snapshot: &Snapshot<'_>) -> Vec<VictimDecision> {
+    let victim = |t: &crate::admission::preempt::Target| {
+        let workload = snapshot.workload(t.idx)?;
+        Some(VictimDecision {
+            workload: workload.info.key.clone(),
+            uid: workload.info.uid().to_owned(),
+            cluster_queue: snapshot.cache.forest[workload.queue].name.clone(),
+            reason: t.reason,
+        })
+    };
+    entry.targets.iter().filter_map(victim).collect()
+}
+
+fn candidates(considered: &[Considered], snapshot: &Snapshot<'_>) -> Vec<CandidateDecision> {
+    let candidate = |c: &Considered| {
+        let workload = snapshot.workload(c.idx)?;
+        Some(CandidateDecision {
+            workload: workload.info.key.clone(),
+            cluster_queue: snapshot.cache.forest[workload.queue].name.clone(),
+            priority: workload.info.priority,
+            ground: c.ground,
+            fate: c.fate,
+        })
+    };
+    considered
+        .iter()
+        .take(MOST_CONSIDERED)
+        .filter_map(candidate)
+        .collect()
+}

@@ -1,0 +1,69 @@
+//! Looks at every head: whether it can be admitted at all, and with which flavors and victims.
+
+use super::entry::Entry;
+use super::run::Run;
+use crate::admission::queue::{Head, QuotaReservedReason, RequeueReason};
+use crate::admission::workload::predicates;
+use crate::admission::workload::validate::{Inadmissible, validate_admissibility};
+
+impl Run<'_> {
+    /// Looks at the heads. Those that cannot be admitted whatever the quota are kept apart.
+    pub fn nominate(&mut self, heads: Vec<Head>) {
+        for head in heads {
+            let obj = &head.info.obj;
+            let queue = &head.info.cluster_queue;
+            if !predicates::needs_second_pass(obj)
+                && self.snapshot.cache.is_added(queue, &head.info.key)
+            {
+                // It holds quota already.
+                continue;
+            }
+            let node = self.snapshot.active_node(queue);
+            let mut entry = Entry::new(head, node);
+            match (self.obstacle(&mut entry), node) {
+                (None, Some(node)) => {
+                    let outlook = super::assignments::find(
+                        &mut entry.info,
+                        node,
+                        self.number,
+                        None,
+                        &mut self.snapshot,
+                    );
+                    entry.record(outlook);
+                    self.entries.push(entry);
+                }
+                (obstacle, _) => {
+                    if let Some((message, reason)) = obstacle {
+                        entry.message = message;
+                        entry.quota_reserved_reason = Some(reason);
+                    }
+                    self.rejected.push(entry);
+                }
+            }
+        }
+    }
+
+    /// What keeps an entry from being admitted whatever the quota.
+    fn obstacle(&self, entry: &mut Entry) -> Option<(String, QuotaReservedReason)> {
+        let name = &entry.info.cluster_queue;
+        if predicates::has_failed_checks(&entry.info.obj) {
+            let message = "The workload has failed admission checks".to_owned();
+            return Some((message, QuotaReservedReason::PendingEvaluation));
+        }
+        if self.snapshot.is_inactive(name) {
+            let message = format!("ClusterQueue {name} is inactive");
+            return Some((message, QuotaReservedReason::Suspended));
+        }
+        let queue = entry.node.and_then(|node| self.snapshot.queue(node));
+        let Some(queue) = queue else {
+            let message = format!("ClusterQueue {name} not found");
+            return Some((message, QuotaReservedReason::Misconfigured));
+        };
+        let selector = &queue.namespace_selector;
+        let error = validate_admissibility(&entry.info.obj, selector, self.world).err()?;
+        if error == Inadmissible::NamespaceMismatch {
+            entry.requeue_reason = RequeueReason::NamespaceMismatch;
+        }
+        Some((error.to_string(), QuotaReservedReason::Misconfigured))
+    }
+}

@@ -1,0 +1,176 @@
+//! [`OpenCycle`]: a cycle whose decisions are made, before what came of writing them is known.
+
+use std::collections::BTreeMap;
+
+use super::action::{Action, ActionKind, Outcome};
+use super::decision::Decision;
+use super::entry::{Entry, EntryStatus};
+use super::preempted::Preempted;
+use super::run::{Counts, Progress, Run};
+use crate::admission::snapshot::Usage;
+use crate::admission::workload::WorkloadKey;
+
+/// A cycle whose decisions are made. Its actions are to be carried out in order; what came of
+/// them is told to [`crate::admission::Engine::finish_cycle`].
+#[derive(Debug)]
+pub struct OpenCycle {
+    /// The number of the cycle.
+    pub number: i64,
+    /// What is to be written.
+    pub actions: Vec<Action>,
+    /// Whether the cycle waits until the pods of all admitted workloads are ready, to be resumed
+    /// then.
+    pub waiting: bool,
+    pub(in crate::admission) waits: Option<usize>,
+    pub(in crate::admission) entries: Vec<Entry>,
+    pub(in crate::admission) rejected: Vec<Entry>,
+    pub(in crate::admission) counts: Counts,
+    /// The entry each action is for.
+    pub(in crate::admission) owners: Vec<usize>,
+    victims: Vec<WorkloadKey>,
+}
+
+impl Run<'_> {
+    /// Ends the cycle as far as the cache is concerned.
+    pub fn close(mut self, progress: Progress) -> OpenCycle {
+        let waits = match progress {
+            Progress::Done => None,
+            Progress::Waiting(i) => Some(i),
+        };
+        let snapshot = &self.snapshot;
+        for (i, entry) in self.entries.iter_mut().enumerate() {
+            if waits.is_none() || (entry.processed && waits != Some(i)) {
+                entry.decide(self.number, snapshot);
+            } else {
+                let keys = entry.targets.iter();
+                let keys = keys.filter_map(|t| Some(snapshot.workload(t.idx)?.info.key.clone()));
+                entry.target_keys = keys.collect();
+            }
+        }
+        for entry in &mut self.rejected {
+            entry.decide(self.number, snapshot);
+        }
+        let victims = self.preempted.iter();
+        let victims = victims.filter_map(|idx| Some(snapshot.workload(idx)?.info.key.clone()));
+        let victims = victims.collect();
+        let (owners, actions) = self.actions.into_iter().unzip();
+        OpenCycle {
+            number: self.number,
+            actions,
+            waiting: waits.is_some(),
+            waits,
+            entries: self.entries,
+            rejected: self.rejected,
+            counts: self.counts,
+            owners,
+            victims,
+        }
+    }
+
+    /// Goes on with a suspended cycle, on the cache as it is now. What was decided before stands;
+    /// the entry that waited is admitted.
+    pub fn resume(&mut self, open: OpenCycle) -> Progress {
+        self.number = open.number;
+        self.entries = open.entries;
+        self.rejected = open.rejected;
+        self.counts = open.counts;
+        self.actions = open.owners.into_iter().zip(open.actions).collect();
+        let find = |run: &Run<'_>, key: &WorkloadKey| {
+            let member = run.snapshot.cache.index_of(key)?;
+            run.snapshot.workload(member).map(|_| member)
+        };
+        let victims: Vec<_> = open
+            .victims
+            .iter()
+            .filter_map(|key| find(self, key))
+            .map(|idx| crate::admission::preempt::Target { idx, reason: None })
+            .collect();
+        self.preempted = Preempted::default();
+        self.preempted.insert(&victims, &self.snapshot);
+        for i in 0..self.entries.len() {
+            let node = self
+                .snapshot
+                .active_node(&self.entries[i].info.cluster_queue);
+            self.entries[i].node = node;
+            let keys = std::mem::take(&mut self.entries[i].target_keys);
+            if !self.entries[i].processed || open.waits == Some(i) {
+                let known: Vec<_> = keys.iter().map(|key| find(self, key)).collect();
+                let targets = std::mem::take(&mut self.entries[i].targets).into_iter();
+                let targets = targets.zip(known).filter_map(|(target, idx)| {
+                    Some(crate::admission::preempt::Target {
+                        idx: idx?,
+                        ..target
+                    })
+                });
+                self.entries[i].targets = targets.collect();
+            }
+            let entry = &self.entries[i];
+            if let Some(node) = node
+                && entry.processed
+                && entry.status != EntryStatus::Assumed
+            {
+                let booked: Usage = entry.booked.clone();
+                self.snapshot.add_usage(node, &booked);
+            }
+        }
+        if let Some(i) = open.waits {
+            match self.entries[i].node {
+                Some(node) => self.admit_or_migrate(i, node),
+                None => self.entries[i].message = self.gone(i),
+            }
+        }
+        self.process_rest()
+    }
+
+    fn gone(&self, i: usize) -> String {
+        format!(
+            "ClusterQueue {} not found",
+            self.entries[i].info.cluster_queue
+        )
+    }
+}
+
+impl Entry {
+    fn decide(&mut self, cycle: i64, snapshot: &crate::admission::snapshot::Snapshot<'_>) {
+        if self.decision.is_none() {
+            self.decision = Some(Decision::of(self, cycle, snapshot));
+        }
+    }
+}
+
+impl OpenCycle {
+    /// Takes in how writing went; what nothing is said of went well. Gives the victims whose
+    /// eviction failed.
+    pub(in crate::admission) fn settle(
+        &mut self,
+        outcomes: &BTreeMap<usize, Outcome>,
+    ) -> Vec<(WorkloadKey, String)> {
+        let mut lost = Vec::new();
+        let mut sums: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        for (action, &owner) in self.actions.iter().zip(&self.owners) {
+            let outcome = outcomes.get(&action.id).copied().unwrap_or(Outcome::Done);
+            match action.kind {
+                ActionKind::Preempt => {
+                    let (preempted, failed) = sums.entry(owner).or_default();
+                    if outcome == Outcome::Done {
+                        *preempted += 1;
+                    } else {
+                        *failed += 1;
+                        lost.push((action.workload.clone(), action.uid.clone()));
+                    }
+                }
+                ActionKind::EvictUnplaceable if outcome == Outcome::Failed => {
+                    self.entries[owner].status = EntryStatus::NotNominated;
+                }
+                _ => {}
+            }
+        }
+        for (i, entry) in self.entries.iter_mut().enumerate() {
+            let (preempted, failed) = sums.get(&i).copied().unwrap_or_default();
+            if entry.preempts {
+                entry.preempted(preempted + entry.under_way, failed);
+            }
+        }
+        lost
+    }
+}

@@ -1,0 +1,440 @@
+//! Takes one entry through the cycle: brings its assignment up to date, then admits it, sends its
+//! victims away, or passes it over.
+
+use super::action::ActionKind;
+use super::entry::{Entry, EntryStatus};
+use super::run::{Recomputation, Run};
+use crate::admission::assign::Mode;
+use crate::admission::cache::{NodeId, Policy};
+use crate::admission::concurrent;
+use crate::admission::messages;
+use crate::admission::preempt::Target;
+use crate::admission::queue::{QuotaReservedReason as Reason, RequeueReason};
+use crate::admission::resources::{Amount, FrAmounts};
+use crate::admission::slices;
+use crate::admission::snapshot::{FitsCheck, Usage};
+use crate::admission::status::StatusChange;
+use crate::admission::workload::predicates;
+use crate::api::constants as c;
+
+/// Whether an entry is through, or has to wait until the pods of all admitted workloads are ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Done,
+    Wait,
+}
+
+impl Run<'_> {
+    /// Takes one entry through the cycle.
+    pub(super) fn process(&mut self, i: usize) -> Step {
+        self.entries[i].processed = true;
+        let Some(node) = self.entries[i].node else {
+            return Step::Done;
+        };
+        let gates = self.snapshot.config.gates.clone();
+        let keep = gates.flavor_fungibility_preserve_scan_progress;
+        if self.has_better_sibling(i, node) {
+            let message = "A more favorable variant is already admitted";
+            self.entries[i].skip(message, Reason::PendingEvaluation, keep);
+            return Step::Done;
+        }
+
+        let (usage, fits) = self.refresh(i, node);
+        let entry = &mut self.entries[i];
+        let mode = entry.assignment.mode();
+        if gates.tas_failed_node_replacement_fail_fast
+            && mode != Mode::Fit
+            && predicates::has_topology_assignment_with_unhealthy_node(&entry.info.obj)
+        {
+            self.evict_unplaceable(i);
+            return Step::Done;
+        }
+        if mode == Mode::NoFit {
+            entry.requeue_reason = RequeueReason::NoFit;
+            entry.quota_reserved_reason = entry.assignment.no_fit_reason;
+            return Step::Done;
+        }
+        if mode == Mode::Preempt {
+            if entry.targets.is_empty() {
+                entry.requeue_reason = RequeueReason::PreemptionNoCandidates;
+                entry.quota_reserved_reason = Some(Reason::WaitingForQuota);
+                self.hold_back(i, node);
+                return Step::Done;
+            }
+            let gated = gates.concurrent_admission || gates.multi_kueue_orchestrated_preemption;
+            if gated && predicates::has_closed_preemption_gate(&entry.info.obj) {
+                entry.gate("Workload requires preemption, but it's gated");
+                return Step::Done;
+            }
+        }
+        if mode == Mode::DeferredFit {
+            // Once the others' victims are gone a better flavor may be free as well.
+            entry.info.last_assignment = None;
+            entry.message = "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete".to_owned();
+            entry.quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
+            entry.requeue_reason = RequeueReason::PendingPreemption;
+            self.book(i, node, usage);
+            return Step::Done;
+        }
+        if self.preempted.has_any(&entry.targets) {
+            let message = "Workload has overlapping preemption targets with another workload";
+            entry.skip(message, Reason::WaitingForQuota, keep);
+            self.count_skipped(node);
+            return Step::Done;
+        }
+        if !fits {
+            let message = "Workload no longer fits after processing another workload";
+            entry.skip(message, Reason::WaitingForQuota, keep);
+            if mode == Mode::Preempt {
+                self.count_skipped(node);
+            }
+            return Step::Done;
+        }
+        self.preempted.insert(&entry.targets, &self.snapshot);
+        self.book(i, node, usage);
+        let entry = &mut self.entries[i];
+        let mut targets = entry.targets.clone();
+        entry.replaced = slices::split_off(&entry.info, &mut targets, &self.snapshot, &gates);
+        if mode == Mode::Preempt {
+            entry.quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
+            self.preempt(i, node, &targets);
+            return Step::Done;
+        }
+        if self.has_to_wait(i) {
+            self.announce_waiting(i);
+            return Step::Wait;
+        }
+        self.admit_or_migrate(i, node);
+        Step::Done
+    }
+
+    /// Admits an entry that fits, unless a less favorable variant of it has to go first.
+    pub(super) fn admit_or_migrate(&mut self, i: usize, node: NodeId) {
+        let worse = self.worse_sibling(i, node);
+        if let Some(idx) = worse {
+            if self.may_migrate(i, node) {
+                self.entries[i].quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
+                self.migrate(i, idx);
+            } else {
+                self.entries[i].quota_reserved_reason = Some(Reason::PendingEvaluation);
+            }
+            return;
+        }
+        self.admit(i, node);
+    }
+
+    fn count_skipped(&mut self, node: NodeId) {
+        let name = self.snapshot.cache.forest[node].name.clone();
+        *self.counts.skipped_preemptions.entry(name).or_default() += 1;
+    }
+
+    fn book(&mut self, i: usize, node: NodeId, usage: Usage) {
+        self.snapshot.add_usage(node, &usage);
+        self.entries[i].booked = usage;
+    }
+
+    /// Brings the assignment up to date: entries before this one may have taken its places or
+    /// claimed its victims. Gives its usage and whether that fits once all victims are gone.
+    fn refresh(&mut self, i: usize, node: NodeId) -> (Usage, bool) {
+        let gates = &self.snapshot.config.gates;
+        let recompute_tas = gates.tas_recompute_assignment_within_scheduling_cycle;
+        let recompute_overlap = gates.recompute_assignment_upon_preemption_targets_overlap;
+        let usage = self.entries[i].usage(&self.snapshot);
+        let check = self.check(i, node, &usage);
+        let overlaps = recompute_overlap && self.preempted.has_any(&self.entries[i].targets);
+        let misplaced = recompute_tas && check == FitsCheck::NoTas;
+        if !overlaps && !misplaced {
+            return (usage, check == FitsCheck::Ok);
+        }
+        let victims: Vec<_> = self.preempted.iter().filter(|_| overlaps).collect();
+        for &idx in &victims {
+            self.snapshot.remove_workload(idx);
+        }
+        let entry = &mut self.entries[i];
+        // All flavors of the nomination are looked at again, and no others.
+        entry.info.last_assignment = None;
+        let nomination = entry.assignment.nomination();
+        let outlook = super::assignments::find(
+            &mut entry.info,
+            node,
+            self.number,
+            Some(&nomination),
+            &mut self.snapshot,
+        );
+        entry.record(outlook);
+        for &idx in &victims {
+            self.snapshot.add_workload(idx);
+        }
+        if overlaps && entry.assignment.mode() == Mode::Fit {
+            entry.assignment.set_mode(Mode::DeferredFit);
+        }
+        let usage = self.entries[i].usage(&self.snapshot);
+        let check = self.check(i, node, &usage);
+        if overlaps {
+            self.count_recomputation(i, node, check);
+        }
+        (usage, check == FitsCheck::Ok)
+    }
+
+    fn check(&mut self, i: usize, node: NodeId, usage: &Usage) -> FitsCheck {
+        let targets = &self.entries[i].targets;
+        self.preempted
+            .fits(&mut self.snapshot, node, usage, targets)
+    }
+
+    fn count_recomputation(&mut self, i: usize, node: NodeId, check: FitsCheck) {
+        let entry = &self.entries[i];
+        let targets = &entry.targets;
+        let result = if entry.assignment.mode() == Mode::DeferredFit {
+            Recomputation::DeferredFit
+        } else if !targets.is_empty() && check == FitsCheck::Ok && !self.preempted.has_any(targets)
+        {
+            Recomputation::NewTargets
+        } else {
+            Recomputation::Skipped
+        };
+        let name = self.snapshot.cache.forest[node].name.clone();
+        let of_queue = self.counts.recomputations.entry(name).or_default();
+        *of_queue.entry(result).or_default() += 1;
+    }
+
+    /// Keeps quota for an entry that has nobody to preempt but whose turn it is, unless it can
+    /// take what is its own back at any time.
+    fn hold_back(&mut self, i: usize, node: NodeId) {
+        let gates = &self.snapshot.config.gates;
+        let waiting = gates.prioritize_preemptor_workloads && self.entries[i].is_preemptor;
+        let policy = self.snapshot.queue(node).map(|q| q.preemption);
+        let can_reclaim = policy.is_some_and(|p| p.reclaim_within_cohort == Policy::Any);
+        if !can_reclaim || waiting {
+            let quota = quota_to_reserve(&self.entries[i], self.snapshot_node(node));
+            let usage = self.entries[i].net_usage(quota, &self.snapshot);
+            self.book(i, node, usage);
+        }
+    }
+
+    fn snapshot_node(&self, node: NodeId) -> &crate::admission::cache::ResourceNode {
+        &self.snapshot.cache.forest[node].resources
+    }
+
+    /// Sends victims away, save those that are going already.
+    fn preempt(&mut self, i: usize, node: NodeId, targets: &[Target]) {
+        self.entries[i].preempts = true;
+        let preemptor_path = self.snapshot.cache.queue_path(node);
+        for target in targets {
+            let Some(victim) = self.snapshot.workload(target.idx) else {
+                continue;
+            };
+            let (info, queue) = (victim.info.clone(), victim.queue);
+            let (key, uid) = (&info.key, info.uid());
+            if predicates::is_evicted(&info.obj) {
+                self.expectations.observed(key, uid);
+                self.entries[i].under_way += 1;
+                continue;
+            }
+            if !self.expectations.satisfied(key) {
+                self.entries[i].under_way += 1;
+                continue;
+            }
+            self.expectations.expect(key, uid);
+            let path = self.snapshot.cache.queue_path(queue);
+            let victim_queue = self.snapshot.cache.forest[queue].name.clone();
+            let story = messages::PreemptionStory {
+                preemptor: &self.entries[i].info.obj,
+                preemptor_path: &preemptor_path,
+                victim: &info.obj,
+                victim_queue: &victim_queue,
+                victim_path: &path,
+                reason: target.reason,
+            };
+            let reason = target.reason.map_or("", |r| r.as_str()).to_owned();
+            let gates = &self.snapshot.config.gates;
+            let told = vec![story.victim_event(gates), story.preemptor_event(gates)];
+            let message = story.message();
+            self.evict(
+                i,
+                ActionKind::Preempt,
+                &info,
+                c::evicted::PREEMPTED,
+                message,
+                Some(reason),
+                told,
+            );
+        }
+    }
+
+    fn migrate(&mut self, i: usize, idx: crate::admission::cache::WlIdx) {
+        let Some(victim) = self.snapshot.workload(idx).map(|w| w.info.clone()) else {
+            return;
+        };
+        let message = messages::migration(&self.entries[i].info.obj);
+        let reason = c::evicted::FLAVOR_MIGRATION;
+        self.evict(
+            i,
+            ActionKind::Migrate,
+            &victim,
+            reason,
+            message,
+            None,
+            Vec::new(),
+        );
+        let entry = &mut self.entries[i];
+        entry.info.last_assignment = None;
+        entry.requeue_reason = RequeueReason::PendingMigration;
+        entry
+            .message
+            .push_str(". Pending the migration of 1 workload(s)");
+    }
+
+    fn evict_unplaceable(&mut self, i: usize) {
+        let info = self.entries[i].info.clone();
+        let nodes: Vec<&str> = info
+            .obj
+            .status
+            .unhealthy_nodes
+            .iter()
+            .map(|n| n.name.as_str())
+            .collect();
+        let message = format!(
+            "Workload was evicted as there was no replacement for unhealthy node(s): {}",
+            nodes.join(",")
+        );
+        let reason = c::evicted::NODE_FAILURES;
+        self.evict(
+            i,
+            ActionKind::EvictUnplaceable,
+            &info,
+            reason,
+            message,
+            None,
+            Vec::new(),
+        );
+        self.entries[i].status = EntryStatus::Evicted;
+    }
+
+    /// Whether the entry has to wait until the pods of all admitted workloads are ready. One that
+    /// holds quota already would only wait for itself.
+    fn has_to_wait(&self, i: usize) -> bool {
+        self.snapshot.config.block_admission_until_pods_ready
+            && !predicates::needs_second_pass(&self.entries[i].info.obj)
+            && (self.unready_assumed || !self.snapshot.cache.all_pods_ready())
+    }
+
+    fn announce_waiting(&mut self, i: usize) {
+        let granular = self
+            .snapshot
+            .config
+            .gates
+            .unadmitted_workloads_observability;
+        let reason = if granular {
+            c::quota_reserved::WAITING_FOR_PODS_READY
+        } else {
+            c::quota_reserved::WAITING
+        };
+        let change = StatusChange::Unreserve {
+            reason: reason.to_owned(),
+            message: "waiting for all admitted workloads to be in PodsReady condition".to_owned(),
+            resource_requests: None,
+            preemption_gated: false,
+        };
+        let info = self.entries[i].info.clone();
+        self.act(
+            i,
+            ActionKind::WaitForPodsReady,
+            &info,
+            Some(change),
+            Vec::new(),
+        );
+    }
+
+    fn has_better_sibling(&self, i: usize, node: NodeId) -> bool {
+        self.admitted_sibling(i, node, |sibling, own| own > sibling)
+            .is_some()
+    }
+
+    fn worse_sibling(&self, i: usize, node: NodeId) -> Option<crate::admission::cache::WlIdx> {
+        self.admitted_sibling(i, node, |sibling, own| sibling > own)
+    }
+
+    /// An admitted variant of the same workload in the ClusterQueue, by the places of both their
+    /// flavors. The first by name, where there are several.
+    fn admitted_sibling(
+        &self,
+        i: usize,
+        node: NodeId,
+        matches: impl Fn(usize, usize) -> bool,
+    ) -> Option<crate::admission::cache::WlIdx> {
+        let info = &self.entries[i].info;
+        if !self.snapshot.config.gates.concurrent_admission {
+            return None;
+        }
+        let (_, parent) = concurrent::parent(&info.obj).filter(|(_, uid)| !uid.is_empty())?;
+        let own = self.flavor_index(&info.obj, node)?;
+        let siblings = self.snapshot.members(node).filter(|(_, w)| {
+            let obj = &w.info.obj;
+            w.info.uid() != info.uid()
+                && concurrent::parent(obj).is_some_and(|(_, uid)| uid == parent)
+                && w.admitted
+                && self
+                    .flavor_index(obj, node)
+                    .is_some_and(|index| matches(index, own))
+        });
+        siblings
+            .min_by(|(_, a), (_, b)| a.info.key.cmp(&b.info.key))
+            .map(|(idx, _)| idx)
+    }
+
+    /// The place of a variant's flavor in its ClusterQueue.
+    fn flavor_index(&self, wl: &crate::api::v1beta2::Workload, node: NodeId) -> Option<usize> {
+        let group = self.snapshot.queue(node)?.groups.first()?;
+        let flavor = concurrent::variant_flavor(wl)?;
+        group.flavors.iter().position(|f| **f == *flavor)
+    }
+
+    /// Whether the policy of the ClusterQueue lets the entry take its sibling's place.
+    fn may_migrate(&mut self, i: usize, node: NodeId) -> bool {
+        let Some(queue) = self.snapshot.queue(node) else {
+            return false;
+        };
+        let policy = queue.concurrent_admission.as_ref();
+        let Some(last) = policy.and_then(|p| p.last_acceptable_flavor.as_deref()) else {
+            return true;
+        };
+        let Some(own) = self.flavor_index(&self.entries[i].info.obj, node) else {
+            return false;
+        };
+        let flavors = queue
+            .groups
+            .first()
+            .map(|g| g.flavors.as_slice())
+            .unwrap_or_default();
+        let acceptable = flavors.iter().position(|f| **f == *last);
+        let too_far = acceptable.is_none_or(|at| own > at);
+        if too_far {
+            self.entries[i].message = "Target flavor is below LastAcceptableFlavorName".to_owned();
+        }
+        !too_far
+    }
+}
+
+/// How much quota to keep for an entry that waits: no more than it could take by right, or by
+/// borrowing where it has to borrow.
+pub fn quota_to_reserve(entry: &Entry, node: &crate::admission::cache::ResourceNode) -> FrAmounts {
+    let wanted = &entry.assignment.usage;
+    if entry.assignment.mode() != Mode::Preempt {
+        return wanted.clone();
+    }
+    let borrows = entry.assignment.borrowing > 0;
+    wanted
+        .iter()
+        .map(|(fr, amount)| {
+            let quota = node.quota(fr);
+            let left = |most: Amount| amount.min(most.minus(node.usage(fr)));
+            let reserved = match (borrows, quota.borrowing_limit) {
+                (true, None) => amount,
+                (true, Some(limit)) => left(quota.nominal.plus(limit)),
+                (false, _) => left(quota.nominal).or_zero(),
+            };
+            (fr, reserved)
+        })
+        .collect()
+}

@@ -1,0 +1,47 @@
+//! Workload slices: an elastic job that grows gets a new Workload, which takes over the quota of
+//! the one it replaces.
+//!
+//! Must not know how flavors are searched.
+
+use std::sync::Arc;
+
+use super::cache::{NodeId, WlIdx};
+use super::gates::Gates;
+use super::preempt::Target;
+use super::snapshot::Snapshot;
+use super::workload::predicates::annotation;
+use super::workload::{Info, WorkloadKey};
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+
+/// The Workload that this one replaces, by its annotation.
+pub fn replacement_for(wl: &Workload) -> Option<WorkloadKey> {
+    annotation(wl, c::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION).map(WorkloadKey::parse)
+}
+
+/// The slice a workload replaces, if it holds quota in the same ClusterQueue.
+pub fn replaced(wl: &Info, node: NodeId, snapshot: &Snapshot<'_>) -> Option<(WlIdx, Arc<Info>)> {
+    if !snapshot.config.gates.elastic_jobs_via_workload_slices {
+        return None;
+    }
+    let key = replacement_for(&wl.obj)?;
+    let idx = snapshot.queue(node)?.member(&key)?;
+    let old = snapshot.workload(idx).filter(|w| !w.removed)?;
+    (old.info.key.namespace() == wl.key.namespace()).then(|| (idx, old.info.clone()))
+}
+
+/// Takes the slice a workload replaces out of its targets: it is finished, not preempted.
+pub fn split_off(
+    wl: &Info,
+    targets: &mut Vec<Target>,
+    snapshot: &Snapshot<'_>,
+    gates: &Gates,
+) -> Option<Target> {
+    if !gates.elastic_jobs_via_workload_slices {
+        return None;
+    }
+    let key = replacement_for(&wl.obj)?;
+    let is_slice = |t: &Target| snapshot.workload(t.idx).is_some_and(|w| w.info.key == key);
+    let at = targets.iter().position(is_slice)?;
+    Some(targets.remove(at))
+}
