@@ -30,6 +30,7 @@ pub mod cache;
 pub mod concurrent;
 pub mod config;
 pub mod cycle;
+pub mod engine;
 pub mod fair;
 pub mod gates;
 pub mod kube;
@@ -46,4 +47,5 @@ pub mod workload;
 pub mod world;
 
 pub use config::EngineConfig;
+pub use engine::Engine;
 pub use gates::Gates;

@@ -1,0 +1,88 @@
+//! The past usage of LocalQueues, for their status and the order of their workloads.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Engine, order_context};
+use crate::admission::afs::{LedgerEntry, exact_requests};
+use crate::admission::kube::pod_requests::{ExactList, exact};
+use crate::admission::resources::ResourceList;
+use crate::admission::workload::LocalQueueKey;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+/// The past usage of a LocalQueue, as its status shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConsumedUsage {
+    /// The decayed usage, if it was sampled just now; none when the last sample is recent enough.
+    pub sampled: Option<ResourceList>,
+    /// When to look again.
+    pub next: Timestamp,
+}
+
+impl Engine {
+    /// Samples the usage of a LocalQueue, unless the last sample is recent and no charge is
+    /// pending. What its status tells of the time before this process is added once. None when
+    /// admission fair sharing is off or the LocalQueue is not counted for.
+    pub fn sample_local_queue(
+        &mut self,
+        key: &LocalQueueKey,
+        status: Option<&ResourceList>,
+        now: Timestamp,
+    ) -> Option<ConsumedUsage> {
+        let afs = self.config.afs()?;
+        let seed = status.map(exact).unwrap_or_default();
+        let known = self.ledger.get(key).is_some();
+        match self.ledger.get_mut(key) {
+            None => {
+                let entry = LedgerEntry::new(seed, now, true);
+                self.ledger.set(key.clone(), entry);
+            }
+            Some(entry) if !entry.status_accounted => {
+                entry.consumed = crate::admission::afs::sum(&entry.consumed, &seed);
+                entry.status_accounted = true;
+            }
+            Some(_) => {}
+        }
+        let interval = SignedDuration::try_from(afs.usage_sampling_interval)
+            .unwrap_or(SignedDuration::from_secs(0));
+        let after = |t: Timestamp| t.saturating_add(interval).unwrap_or(Timestamp::MAX);
+        let last = self.ledger.get(key)?.last_update;
+        if known && now < after(last) && !self.ledger.has_pending_penalty(key) {
+            return Some(ConsumedUsage {
+                sampled: None,
+                next: after(last),
+            });
+        }
+        let queue = self.store.local_queues.get(key)?.spec.cluster_queue.clone();
+        let consumed = if afs.usage_half_life.is_zero() {
+            let entry = self.ledger.get_mut(key)?;
+            entry.consumed = ExactList::new();
+            entry.last_update = now;
+            ExactList::new()
+        } else {
+            let usage = self.cache.local_queue(&queue, key).ok()?;
+            let used = exact_requests(&usage.admitted_by_resource(&self.cache.forest.frs));
+            let entry = self.ledger.get_mut(key)?;
+            entry.settle(&used, now, afs);
+            entry.consumed.clone()
+        };
+        self.queues.rebuild(&queue, order_context!(self));
+        let list = consumed
+            .iter()
+            .map(|(name, q)| (name.as_str().to_owned(), Quantity(q.to_decimal_si())));
+        Some(ConsumedUsage {
+            sampled: Some(list.collect()),
+            next: after(now),
+        })
+    }
+
+    /// Whether a LocalQueue has charges that were not sampled yet.
+    pub fn has_pending_penalty(&self, key: &LocalQueueKey) -> bool {
+        self.ledger.has_pending_penalty(key)
+    }
+
+    /// Enters past usage of a LocalQueue, in place of what is known.
+    pub fn set_consumed_usage(&mut self, key: LocalQueueKey, used: &ResourceList, now: Timestamp) {
+        let entry = LedgerEntry::new(exact(used), now, true);
+        self.ledger.set(key, entry);
+    }
+}

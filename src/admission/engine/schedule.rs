@@ -1,0 +1,338 @@
+//! Scheduling cycles: begun, written by the caller, finished.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Assumed, Engine, order_context};
+use crate::admission::afs::entry_penalty;
+use crate::admission::cycle::{
+    Action, ActionKind, Counts, Decision, Entry, EntryStatus, OpenCycle, Outcome, Run,
+};
+use crate::admission::messages;
+use crate::admission::queue::{Head, QuotaReservedReason, RequeueReason};
+use crate::admission::resources::Requests;
+use crate::admission::snapshot::{LocalQueueUsages, Snapshot};
+use crate::admission::status::{self, StatusChange};
+use crate::admission::workload::{Info, WorkloadKey, predicates};
+use crate::api::constants as c;
+
+/// A cycle that is over.
+#[derive(Clone, Debug, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cycle {
+    /// Its number.
+    pub number: i64,
+    /// Whether any workload got quota or was evicted; otherwise the next cycle is to come more
+    /// slowly.
+    pub progress: bool,
+    /// What was decided on each head.
+    pub decisions: Vec<Arc<Decision>>,
+    /// What is to be written now.
+    pub actions: Vec<Action>,
+    /// Counts for metrics.
+    pub counts: Counts,
+}
+
+impl Engine {
+    /// Whether a cycle would have any heads.
+    pub fn has_heads(&self) -> bool {
+        let cache = &self.cache;
+        self.queues
+            .has_heads(|name| cache.cluster_queue(name).is_some_and(|q| q.is_active()))
+    }
+
+    /// Takes the next workload of every active ClusterQueue, after those that need another look.
+    /// Each is in the scheduler's hands until it is given back.
+    pub fn take_heads(&mut self) -> Vec<Head> {
+        let cache = &self.cache;
+        let active = |name: &str| cache.cluster_queue(name).is_some_and(|q| q.is_active());
+        self.queues.heads(active, order_context!(self))
+    }
+
+    /// Begins a cycle: takes the heads and decides on them. None when there are none. The actions
+    /// are to be carried out in order, those of kind Admit at leisure, and the cycle to be
+    /// finished.
+    pub fn begin_cycle(&mut self, now: Timestamp) -> Option<OpenCycle> {
+        let heads = self.take_heads();
+        if heads.is_empty() {
+            return None;
+        }
+        self.cycle += 1;
+        let open = self.run(now, |run| {
+            run.nominate(heads);
+            run.sort();
+            run.process_rest()
+        });
+        Some(self.assume(open, 0, now))
+    }
+
+    /// Goes on with a cycle that waited until the pods of all admitted workloads are ready. The
+    /// actions it had are not repeated.
+    pub fn resume_cycle(&mut self, open: OpenCycle, now: Timestamp) -> OpenCycle {
+        let done = open.actions.len();
+        let open = self.run(now, |run| run.resume(open));
+        self.assume(open, done, now)
+    }
+
+    /// Whether the pods of all admitted workloads are ready.
+    pub fn all_pods_ready(&self) -> bool {
+        self.cache.all_pods_ready()
+    }
+
+    pub(super) fn run(
+        &mut self,
+        now: Timestamp,
+        f: impl FnOnce(&mut Run<'_>) -> crate::admission::cycle::Progress,
+    ) -> OpenCycle {
+        let usages = LocalQueueUsages {
+            ledger: &self.ledger,
+            weights: &self.store.weights,
+        };
+        let snapshot = Snapshot::new(&mut self.cache, &self.config, Some(usages), now);
+        let expectations = &mut self.expectations;
+        let mut run = Run::new(snapshot, &self.world, expectations, self.cycle);
+        let progress = f(&mut run);
+        run.close(progress)
+    }
+
+    /// Counts the workloads that get quota from now on, though nothing is written yet.
+    fn assume(&mut self, mut open: OpenCycle, done: usize, now: Timestamp) -> OpenCycle {
+        let mut refused = Vec::new();
+        for (i, action) in open.actions.iter().enumerate().skip(done) {
+            if action.kind != ActionKind::Admit {
+                continue;
+            }
+            let entry = &mut open.entries[open.owners[i]];
+            let Some(admitted) = entry.admitted.take() else {
+                continue;
+            };
+            let counted = self.cache.upsert_workload(&admitted, &self.config);
+            if !counted.unwrap_or(false) {
+                entry.status = EntryStatus::Nominated;
+                entry.message = format!(
+                    "Failed to admit workload: workload {} could not be added to the cache",
+                    entry.info.key
+                );
+                refused.push(i);
+                continue;
+            }
+            let penalty = self.charge(&entry.info, now);
+            let assumed = Assumed {
+                info: entry.info.clone(),
+                penalty,
+            };
+            self.assumed.insert(entry.info.key.clone(), assumed);
+        }
+        for i in refused.into_iter().rev() {
+            open.actions.remove(i);
+            open.owners.remove(i);
+        }
+        open
+    }
+
+    /// Charges the LocalQueue of a workload for the quota it just got, where LocalQueues are
+    /// served by usage. One that held quota before was charged then.
+    fn charge(&mut self, info: &Info, now: Timestamp) -> bool {
+        if !self.charges_for(info) {
+            return false;
+        }
+        let (Some(afs), Some(queue)) = (
+            self.config.afs(),
+            self.cache.cluster_queue(&info.cluster_queue),
+        ) else {
+            return false;
+        };
+        let mut requests = info.sum_total_requests();
+        if self.config.ignores_undeclared_resources() {
+            let covered = requests
+                .iter()
+                .filter(|(r, _)| queue.group_of(*r).is_some());
+            requests = covered.collect::<Requests>();
+        }
+        let penalty = entry_penalty(&requests, afs);
+        self.ledger
+            .push_penalty(&info.local_queue, &info.key, penalty, now);
+        true
+    }
+
+    /// Whether quota for a workload is charged to its LocalQueue at once.
+    pub fn charges_for(&self, info: &Info) -> bool {
+        self.config.afs().is_some()
+            && !predicates::has_quota_reservation(&info.obj)
+            && self
+                .cache
+                .cluster_queue(&info.cluster_queue)
+                .is_some_and(|q| q.uses_admission_fair_sharing())
+    }
+
+    /// Finishes a cycle: what was not admitted goes back to the queues. `outcomes` tells by number
+    /// which actions did not go well; of those of kind Admit it may be told later.
+    pub fn finish_cycle(
+        &mut self,
+        mut open: OpenCycle,
+        outcomes: &BTreeMap<usize, Outcome>,
+        now: Timestamp,
+    ) -> Cycle {
+        for (key, uid) in open.settle(outcomes) {
+            self.expectations.observed(&key, &uid);
+        }
+        let admissions = open.actions.iter().filter(|a| a.kind == ActionKind::Admit);
+        let admissions: Vec<(WorkloadKey, Outcome)> = admissions
+            .filter_map(|a| Some((a.workload.clone(), *outcomes.get(&a.id)?)))
+            .collect();
+        let mut cycle = Cycle {
+            number: open.number,
+            progress: false,
+            decisions: Vec::new(),
+            actions: Vec::new(),
+            counts: std::mem::take(&mut open.counts),
+        };
+        for entry in std::mem::take(&mut open.entries) {
+            let through = matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted);
+            cycle.progress |= through;
+            self.conclude(entry, !through, &mut cycle, now);
+        }
+        for entry in std::mem::take(&mut open.rejected) {
+            self.conclude(entry, true, &mut cycle, now);
+        }
+        for (key, outcome) in admissions {
+            self.settle_admission(&key, outcome, now);
+        }
+        cycle
+    }
+
+    /// A whole cycle, when everything it writes is sure to go well.
+    pub fn cycle(&mut self, now: Timestamp) -> Option<Cycle> {
+        let open = self.begin_cycle(now)?;
+        let actions = open.actions.clone();
+        let mut cycle = self.finish_cycle(open, &BTreeMap::new(), now);
+        let back = std::mem::replace(&mut cycle.actions, actions);
+        cycle.actions.extend(back);
+        Some(cycle)
+    }
+
+    fn conclude(&mut self, mut entry: Entry, requeue: bool, cycle: &mut Cycle, now: Timestamp) {
+        if entry.status != EntryStatus::NotNominated
+            && requeue
+            && entry.requeue_reason == RequeueReason::Generic
+        {
+            entry.requeue_reason = RequeueReason::FailedAfterNomination;
+        }
+        if let Some(mut decision) = entry.decision.take() {
+            decision.status = entry.status;
+            decision.message.clone_from(&entry.message);
+            decision.reason = entry.quota_reserved_reason;
+            decision.requeue_reason = entry.requeue_reason;
+            let decision = Arc::new(decision);
+            if self.store.workload(&decision.workload).is_some() {
+                self.decisions
+                    .insert(decision.workload.clone(), decision.clone());
+            }
+            cycle.decisions.push(decision);
+        }
+        if requeue && let Some(mut action) = self.give_back(entry, now) {
+            action.id = cycle.actions.len();
+            cycle.actions.push(action);
+        }
+    }
+
+    /// Puts an entry back into its queue and says why it was not admitted, if there is anything to
+    /// say.
+    pub fn give_back(&mut self, mut entry: Entry, now: Timestamp) -> Option<Action> {
+        use EntryStatus as S;
+        if entry.status != S::NotNominated && entry.requeue_reason == RequeueReason::Generic {
+            entry.requeue_reason = RequeueReason::FailedAfterNomination;
+        }
+        let (why, quota) = (entry.requeue_reason, entry.quota_reserved_reason);
+        let announced = self.put_back(&mut entry.info, why, quota, now);
+        let info = &entry.info;
+        let (reason, change) = if announced {
+            (c::event::SECOND_PASS_FAILED, None)
+        } else if matches!(
+            entry.status,
+            S::NotNominated | S::Skipped | S::PreemptionGated
+        ) {
+            let reason = if self.config.gates.unadmitted_workloads_observability {
+                quota.map_or("", QuotaReservedReason::as_str)
+            } else {
+                c::quota_reserved::PENDING
+            };
+            let requests = status::resource_requests(info, &self.config.formatter);
+            let change = StatusChange::Unreserve {
+                reason: reason.to_owned(),
+                message: entry.message.clone(),
+                resource_requests: Some(requests),
+                preemption_gated: entry.status == S::PreemptionGated,
+            };
+            (reason, Some(change))
+        } else {
+            return None;
+        };
+        let (key, uid) = (info.key.clone(), info.uid());
+        let event = messages::unadmitted(key.clone(), uid, reason, &entry.message);
+        Some(Action {
+            id: 0,
+            kind: ActionKind::Requeue,
+            uid: uid.to_owned(),
+            workload: key,
+            change,
+            events: vec![event],
+            then: None,
+        })
+    }
+
+    /// Puts a workload back into its queue, or announces another pass for one that holds quota;
+    /// true in that case.
+    fn put_back(
+        &mut self,
+        info: &mut Info,
+        reason: RequeueReason,
+        quota_reserved_reason: Option<QuotaReservedReason>,
+        now: Timestamp,
+    ) -> bool {
+        let iteration = info.second_pass_iteration;
+        if self
+            .queues
+            .second_pass
+            .announce_if_needed(&info.obj, iteration, now)
+        {
+            return true;
+        }
+        let latest = self.store.workload(&info.key);
+        let ctx = order_context!(self);
+        self.queues.requeue_workload(
+            info,
+            latest,
+            reason,
+            quota_reserved_reason,
+            &self.world,
+            ctx,
+            now,
+        );
+        false
+    }
+
+    /// Takes in how writing an admission went. One that failed gives its quota back; the workload
+    /// goes back to its queue unless it is gone.
+    pub fn settle_admission(&mut self, key: &WorkloadKey, outcome: Outcome, now: Timestamp) {
+        let Some(mut assumed) = self.assumed.remove(key) else {
+            return;
+        };
+        let info = &mut assumed.info;
+        if outcome == Outcome::Done {
+            // Whoever wanted to preempt it meanwhile has to say so again.
+            self.expectations.observed(key, info.uid());
+            return;
+        }
+        // It may be gone from the cache already.
+        let _ = self.cache.delete_workload(key);
+        if assumed.penalty {
+            self.ledger.remove_penalty(&info.local_queue, key);
+        }
+        if outcome == Outcome::Failed {
+            self.put_back(info, RequeueReason::FailedAfterNomination, None, now);
+        }
+    }
+}

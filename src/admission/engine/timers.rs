@@ -1,0 +1,81 @@
+//! What happens later: retrying parked workloads, second passes, and what follows from nodes and
+//! pods that changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Engine, order_context};
+use crate::admission::cache::QueueNames;
+use crate::admission::kube::selector::Labels;
+
+/// Changes of nodes are gathered this long.
+const NODE_DELAY: SignedDuration = SignedDuration::from_secs(1);
+/// Room freed by pods is gathered this long.
+const POD_DELAY: SignedDuration = SignedDuration::from_secs(10);
+
+/// What nodes and pods will lead to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers {
+    /// The labels of nodes as last seen.
+    pub node_labels: BTreeMap<String, Labels>,
+    nodes_due: Option<Timestamp>,
+    freed: BTreeSet<String>,
+    freed_due: Option<Timestamp>,
+}
+
+impl Timers {
+    /// Nodes that workloads can be placed on changed.
+    pub fn expect_nodes(&mut self, now: Timestamp) {
+        let due = now.saturating_add(NODE_DELAY).unwrap_or(Timestamp::MAX);
+        self.nodes_due.get_or_insert(due);
+    }
+
+    /// There is more room on a node.
+    pub fn expect_freed(&mut self, node: String, now: Timestamp) {
+        let due = now.saturating_add(POD_DELAY).unwrap_or(Timestamp::MAX);
+        self.freed.insert(node);
+        self.freed_due.get_or_insert(due);
+    }
+}
+
+impl Engine {
+    /// When [`Engine::advance`] has something to do next.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        let all = [
+            self.queues.next_flush(),
+            self.queues.second_pass.next_deadline(),
+            self.timers.nodes_due,
+            self.timers.freed_due,
+        ];
+        all.into_iter().flatten().min()
+    }
+
+    /// Does what is due. Gives how many workloads may be tried again.
+    pub fn advance(&mut self, now: Timestamp) -> usize {
+        if self.timers.nodes_due.take_if(|due| *due <= now).is_some() {
+            self.retry_active(now);
+        }
+        if self.timers.freed_due.take_if(|due| *due <= now).is_some() {
+            let mut queues = QueueNames::new();
+            for node in std::mem::take(&mut self.timers.freed) {
+                // A node that is gone has been dealt with.
+                let Some(labels) = self.timers.node_labels.get(&node) else {
+                    continue;
+                };
+                for flavor in self.cache.tas.flavors_of_node(labels) {
+                    queues.extend(self.cache.queues_using_flavor(&flavor));
+                }
+            }
+            self.retry(queues, now);
+        }
+        let mut moved = 0;
+        for target in self.queues.take_due_flushes(now) {
+            let ctx = order_context!(self);
+            let forest = &self.cache.forest;
+            moved += self.queues.flush(&target, forest, &self.world, ctx, now);
+        }
+        moved += usize::from(self.queues.second_pass.advance(now, &self.config));
+        moved
+    }
+}

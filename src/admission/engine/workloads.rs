@@ -1,0 +1,263 @@
+//! Events of Workloads: where each goes as it comes, changes and goes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Engine, order_context};
+use crate::admission::gates::Gates;
+use crate::admission::workload::ordering::effective_priority;
+use crate::admission::workload::predicates::{self, Status};
+use crate::admission::workload::{DraRequests, LocalQueueKey, WorkloadKey, adjust_resources};
+use crate::api::v1beta2::{PriorityClassKind, PriorityClassRef, Workload};
+
+impl Engine {
+    /// Takes note of a Workload as it is now.
+    pub fn upsert_workload(&mut self, wl: Arc<Workload>, now: Timestamp) {
+        let key = predicates::key(&wl);
+        match self.store.insert_workload(&key, wl.clone()) {
+            None => self.workload_created(&wl, now),
+            Some(old) => self.workload_updated(&key, &old, &wl, now),
+        }
+    }
+
+    /// The newest version of a Workload.
+    pub fn workload(&self, key: &WorkloadKey) -> Option<&Arc<Workload>> {
+        self.store.workload(key)
+    }
+
+    /// All Workloads, by name.
+    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+        self.store.workloads()
+    }
+
+    fn workload_created(&mut self, wl: &Arc<Workload>, now: Timestamp) {
+        if predicates::is_finished(wl) {
+            return;
+        }
+        let adjusted = adjust_resources(wl, &self.world);
+        if predicates::is_admissible(wl, &self.config.gates) {
+            self.queue_workload(&adjusted, None, now);
+            return;
+        }
+        self.count_workload(&adjusted);
+        self.queues
+            .second_pass
+            .announce_if_needed(&adjusted, 0, now);
+    }
+
+    /// Queues a Workload. One whose queue is not there is queued when the queue comes.
+    fn queue_workload(&mut self, wl: &Arc<Workload>, dra: Option<&DraRequests>, now: Timestamp) {
+        let ctx = order_context!(self);
+        let _ = self.queues.add_or_update_workload(wl, dra, ctx, now);
+    }
+
+    /// Counts a Workload that holds quota. One whose ClusterQueue is not there is counted when it
+    /// comes.
+    fn count_workload(&mut self, wl: &Arc<Workload>) -> bool {
+        let counted = self.cache.upsert_workload(wl, &self.config);
+        counted.unwrap_or(false)
+    }
+
+    fn uncount_workload(&mut self, key: &WorkloadKey) {
+        // It need not have been counted.
+        let _ = self.cache.delete_workload(key);
+    }
+
+    /// Retries what is parked in the cohorts of the ClusterQueue whose quota a Workload was about.
+    fn retry_associated(&mut self, key: &WorkloadKey, now: Timestamp) {
+        let queue = self.queues.associated_cluster_queue(key).cloned();
+        self.retry(queue, now);
+    }
+
+    fn workload_updated(
+        &mut self,
+        key: &WorkloadKey,
+        old: &Arc<Workload>,
+        wl: &Arc<Workload>,
+        now: Timestamp,
+    ) {
+        let (before, after) = (predicates::status(old), predicates::status(wl));
+        let active = wl.spec.is_active();
+        let adjusted = adjust_resources(wl, &self.world);
+        let on_hold = predicates::is_on_hold(wl);
+        if after == Status::Finished || !active {
+            self.queues.delete_workload(key, order_context!(self));
+            self.uncount_workload(key);
+            self.retry_associated(key, now);
+        } else if before == Status::Pending && after == Status::Pending {
+            if on_hold {
+                self.queues.delete_workload(key, order_context!(self));
+            } else {
+                self.queue_workload(&adjusted, None, now);
+            }
+        } else if before == Status::Pending {
+            self.queues.delete_workload(key, order_context!(self));
+            self.count_workload(&adjusted);
+        } else if matches!(before, Status::QuotaReserved | Status::Admitted)
+            && after == Status::Pending
+        {
+            self.uncount_workload(key);
+            let requeue_at = wl
+                .status
+                .requeue_state
+                .as_ref()
+                .and_then(|s| s.requeue_at.as_ref());
+            // One that has to back off is queued when its time has come.
+            if requeue_at.is_none_or(|at| at.0 <= now) && !on_hold {
+                self.queue_workload(&adjusted, None, now);
+                self.queues.second_pass.delete(key);
+            }
+            if !predicates::needs_second_pass(wl) {
+                self.queues.second_pass.delete(key);
+            }
+            self.retry_associated(key, now);
+        } else {
+            self.count_workload(&adjusted);
+            if self.frees_quota(old, wl, before, after) {
+                self.retry_associated(key, now);
+            }
+        }
+        self.settle_penalties(key, old, wl, now);
+        self.queues
+            .second_pass
+            .announce_if_needed(&adjusted, 0, now);
+    }
+
+    /// Whether a change of a Workload that keeps its quota may let others in.
+    fn frees_quota(&self, old: &Workload, wl: &Workload, before: Status, after: Status) -> bool {
+        let admitted = before == Status::Admitted && after == Status::Admitted;
+        let gates = &self.config.gates;
+        (admitted && old.status.reclaimable_pods != wl.status.reclaimable_pods)
+            || (gates.elastic_jobs_via_workload_slices && is_scaled_down(old, wl))
+            || is_priority_changed(old, wl, gates)
+    }
+
+    /// Forgets a Workload.
+    pub fn delete_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
+        let Some(last) = self.store.remove_workload(key) else {
+            return;
+        };
+        self.expectations.observed(key, predicates::uid(&last));
+        self.uncount_workload(key);
+        self.retry_associated(key, now);
+        self.queues
+            .delete_and_forget_workload(key, order_context!(self));
+        self.decisions.remove(key);
+        self.assumed.remove(key);
+        if self.config.afs().is_some() {
+            let queue = predicates::local_queue_key(&last);
+            self.ledger.remove_penalty(&queue, key);
+        }
+    }
+
+    /// Queues a Workload again whose backoff is over, or whose requests were worked out just now.
+    pub fn requeue_workload(
+        &mut self,
+        key: &WorkloadKey,
+        dra: Option<&DraRequests>,
+        now: Timestamp,
+    ) {
+        let Some(wl) = self.store.workload(key) else {
+            return;
+        };
+        let adjusted = adjust_resources(wl, &self.world);
+        self.queue_workload(&adjusted, dra, now);
+    }
+
+    /// Charges and discharges LocalQueues as Workloads get admitted, move and end.
+    fn settle_penalties(
+        &mut self,
+        key: &WorkloadKey,
+        old: &Workload,
+        wl: &Workload,
+        now: Timestamp,
+    ) {
+        let Some(afs) = self.config.afs() else {
+            return;
+        };
+        let (before, after) = (predicates::status(old), predicates::status(wl));
+        let active = wl.spec.is_active();
+        let queue: LocalQueueKey = predicates::local_queue_key(wl);
+        let cluster_queue = wl
+            .status
+            .admission
+            .as_ref()
+            .map(|a| a.cluster_queue.as_str());
+        if active
+            && after == Status::Admitted
+            && before != Status::Admitted
+            && let Some(name) = cluster_queue
+            && self
+                .cache
+                .cluster_queue(name)
+                .is_some_and(|q| q.uses_admission_fair_sharing())
+            && let Ok(usage) = self.cache.local_queue(name, &queue)
+        {
+            let used = usage.admitted_by_resource(&self.cache.forest.frs);
+            let used = crate::admission::afs::exact_requests(&used);
+            self.ledger.settle_admission(&queue, key, &used, now, afs);
+        }
+        let was = predicates::local_queue_key(old);
+        if was != queue {
+            self.ledger.remove_penalty(&was, key);
+        }
+        let reserved = predicates::has_quota_reservation;
+        let lost = !active && !reserved(wl) && (old.spec.is_active() || reserved(old));
+        let finished = after == Status::Finished && before != Status::Finished;
+        if lost || finished {
+            self.ledger.remove_penalty(&queue, key);
+        }
+    }
+
+    /// Reads the requests of pending Workloads again after what adjusts them changed.
+    pub(super) fn requeue_pending(&mut self, concerns: impl Fn(&Workload) -> bool, now: Timestamp) {
+        let gates = &self.config.gates;
+        let pending: Vec<Arc<Workload>> = self
+            .store
+            .workloads()
+            .filter(|wl| predicates::is_admissible(wl, gates) && concerns(wl))
+            .cloned()
+            .collect();
+        for wl in pending {
+            let adjusted = adjust_resources(&wl, &self.world);
+            self.queue_workload(&adjusted, None, now);
+        }
+    }
+}
+
+/// Whether some pod set has fewer pods than before, and none more.
+fn is_scaled_down(old: &Workload, new: &Workload) -> bool {
+    let count = |wl: &Workload, name: &str| {
+        let mut sets = wl.spec.pod_sets.iter();
+        sets.find(|ps| ps.name == name).map(|ps| ps.count)
+    };
+    let changes = new
+        .spec
+        .pod_sets
+        .iter()
+        .filter_map(|ps| Some((count(old, &ps.name)?, ps.count)));
+    let mut fewer = false;
+    for (was, is) in changes {
+        if is > was {
+            return false;
+        }
+        fewer |= is < was;
+    }
+    fewer
+}
+
+/// Whether a Workload got another priority by a class of Kueue's own. That of a pod does not
+/// change.
+fn is_priority_changed(old: &Workload, new: &Workload, gates: &Gates) -> bool {
+    let of_pods = |r: &PriorityClassRef| r.kind == PriorityClassKind::PriorityClass;
+    let was = old.spec.priority_class_ref.as_ref();
+    let Some(is) = new.spec.priority_class_ref.as_ref() else {
+        return false;
+    };
+    if was.is_some_and(of_pods) || of_pods(is) {
+        return false;
+    }
+    (!is.name.is_empty() && was.map_or("", |w| &w.name) != is.name)
+        || effective_priority(old, gates) != effective_priority(new, gates)
+}
