@@ -13,18 +13,21 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Judges one case: an error says what is different.
-pub type Judge = fn(&Value) -> Result<(), String>;
+use super::Judge;
 
 /// The suites of this family, by file.
 pub const SUITES: &[(&str, Judge)] = &[
-    ("cache/TestFindTopologyAssignments", find),
+    ("cache/TestFindTopologyAssignments", |case| {
+        find(&case.raw())
+    }),
     (
         "cache/TestFindTopologyAssignmentsMultiLayerReplacement",
-        replace,
+        |case| replace(&case.raw()),
     ),
-    ("cache/TestMergeTopologyAssignments", merge),
-    ("cache/TestTruncateAssignment", cut),
+    ("cache/TestMergeTopologyAssignments", |case| {
+        merge(&case.raw())
+    }),
+    ("cache/TestTruncateAssignment", |case| cut(&case.raw())),
 ];
 
 const FLAVOR: &str = "tas";

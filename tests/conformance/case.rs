@@ -1,0 +1,179 @@
+//! Reading the tables.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kueue_lab::admission::Gates;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A table: the cases of one upstream test function.
+pub struct Suite {
+    pub cases: Vec<Case>,
+}
+
+/// One case.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Case {
+    pub suite: String,
+    pub name: String,
+    #[serde(default)]
+    pub variant: String,
+    #[serde(default)]
+    pub gates: BTreeMap<String, bool>,
+    #[serde(default)]
+    also_with_gates: Vec<BTreeMap<String, bool>>,
+    #[serde(default)]
+    pub config: Value,
+    #[serde(default)]
+    now: Option<Timestamp>,
+    #[serde(default)]
+    objects: Value,
+    #[serde(default)]
+    pub want: Value,
+    #[serde(default)]
+    pub observed: Value,
+    /// All of it, as read.
+    #[serde(skip)]
+    raw: Value,
+}
+
+impl Suite {
+    /// Reads a table, if it is there.
+    pub fn load(directory: &Path, path: &str) -> Option<Suite> {
+        let text = std::fs::read_to_string(directory.join(format!("{path}.json"))).ok()?;
+        let table: Value = serde_json::from_str(&text).unwrap();
+        let case = |raw: &Value| Case {
+            raw: raw.clone(),
+            ..serde_json::from_value(raw.clone()).unwrap()
+        };
+        let cases = table["cases"].as_array().unwrap();
+        Some(Suite {
+            cases: cases.iter().map(case).collect(),
+        })
+    }
+}
+
+impl Case {
+    /// What names the case in the list of gaps.
+    pub fn id(&self) -> String {
+        let mut id = format!("{} | {}", self.suite, self.name.replace('\n', " "));
+        if !self.variant.is_empty() {
+            id.push_str(&format!(" | {}", self.variant));
+        }
+        id
+    }
+
+    /// The case under each setting of gates it is to be run with.
+    pub fn settings(&self) -> Vec<Case> {
+        let mut all = vec![self.clone()];
+        for gates in &self.also_with_gates {
+            let gates = gates.clone();
+            all.push(Case {
+                gates,
+                ..self.clone()
+            });
+        }
+        all
+    }
+
+    /// All of the case as read, with the gates it is run with.
+    pub fn raw(&self) -> Value {
+        let mut raw = self.raw.clone();
+        raw["gates"] = serde_json::json!(self.gates);
+        raw
+    }
+
+    /// The gates of the engine.
+    pub fn gates(&self) -> Gates {
+        let mut gates = Gates::default();
+        for (name, &enabled) in &self.gates {
+            gates.set(name, enabled);
+        }
+        gates
+    }
+
+    /// The time of the case.
+    pub fn now(&self) -> Timestamp {
+        let fixed = || "2026-03-02T12:00:00Z".parse().unwrap();
+        self.now.unwrap_or_else(fixed)
+    }
+
+    /// Objects of one kind.
+    pub fn objects<T: DeserializeOwned>(&self, kind: &str) -> Vec<Arc<T>> {
+        let list = &self.objects[kind];
+        if list.is_null() {
+            return Vec::new();
+        }
+        let list: Vec<Value> = serde_json::from_value(list.clone()).unwrap();
+        list.iter().map(|v| Arc::new(read(v))).collect()
+    }
+
+    /// A single object that may be absent.
+    pub fn optional<T: DeserializeOwned>(&self, kind: &str) -> Option<T> {
+        let value = &self.objects[kind];
+        (!value.is_null()).then(|| read(value))
+    }
+
+    /// A single object.
+    pub fn object<T: DeserializeOwned>(&self, kind: &str) -> T {
+        read(&self.objects[kind])
+    }
+}
+
+/// Reads a part of a case.
+pub fn read<T: DeserializeOwned>(value: &Value) -> T {
+    let mut value = value.clone();
+    repair(&mut value);
+    serde_json::from_value(value).unwrap()
+}
+
+/// Makes up for what Go leaves out or writes in its own way: zero times, objects made without
+/// their kind, and pod sets without a name, which no API server lets through.
+fn repair(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if map.get("lastTransitionTime").is_some_and(Value::is_null) {
+                map.insert(
+                    "lastTransitionTime".to_owned(),
+                    "0001-01-01T00:00:00Z".into(),
+                );
+            }
+            for key in ["apiVersion", "kind"] {
+                if map.get(key).is_some_and(|v| v == "") {
+                    map.remove(key);
+                }
+            }
+            for set in map
+                .get_mut("podSets")
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                if let Value::Object(set) = set {
+                    set.entry("name").or_insert("".into());
+                }
+            }
+            map.values_mut().for_each(repair);
+        }
+        Value::Array(list) => list.iter_mut().for_each(repair),
+        _ => {}
+    }
+}
+
+/// Reads a part of a case that may be absent.
+pub fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
+    if value.is_null() {
+        return T::default();
+    }
+    read(value)
+}
+
+/// A list of texts that may be absent.
+pub fn texts(value: &Value) -> Vec<String> {
+    read_or_default(value)
+}

@@ -1,0 +1,685 @@
+//! The tables of flavor assignment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kueue_lab::admission::EngineConfig;
+use kueue_lab::admission::assign::{
+    Assigner, Assignment, FlavorAttempt, GranularMode, Mode, Possibility, PreemptionMode,
+    PreemptionOracle, search_counts,
+};
+use kueue_lab::admission::cache::{Cache, Fungibility, NodeId};
+use kueue_lab::admission::config::QuotaCheckStrategy;
+use kueue_lab::admission::resources::{Amount, FrAmounts, FrId, ResourceName};
+use kueue_lab::admission::snapshot::{Snapshot, Usage};
+use kueue_lab::admission::topology::{TasUsage, TopologyDomainRequests};
+use kueue_lab::admission::workload::{Info, PodSetResources};
+use kueue_lab::api::v1beta2::{
+    self as api, ClusterQueue, FlavorFungibility, FlavorQuotas, PodSet, ResourceFlavor, Topology,
+    Workload,
+};
+use serde_json::{Map, Value, json};
+
+use super::Judge;
+use super::case::{Case, read, read_or_default, texts};
+use super::compare::{Differences, as_set};
+use super::lab::config;
+use super::preemption::{assignment, cache, mode};
+
+pub const SUITES: &[(&str, Judge)] = &[
+    ("flavorassigner/TestAssignFlavors", assigned),
+    (
+        "flavorassigner/TestAssignFlavorsWithAllowedFlavors",
+        allowed,
+    ),
+    (
+        "flavorassigner/TestAssignFlavors_LeaderWorkerSetTASFlavor",
+        grouped,
+    ),
+    (
+        "flavorassigner/TestAssignment_ComputeTASNetUsage",
+        net_usage,
+    ),
+    ("flavorassigner/TestAssignment_RequiresBorrowing", borrows),
+    ("flavorassigner/TestAssignment_TotalRequestsFor", totals),
+    ("flavorassigner/TestDeletedFlavors", assigned),
+    (
+        "flavorassigner/TestFlavorScanRecordsLastTriedFlavorIdx",
+        bookmark,
+    ),
+    ("flavorassigner/TestHierarchical", only_pod_set),
+    ("flavorassigner/TestIsNoFitDueToCapacityAndLimits", no_fit),
+    ("flavorassigner/TestIsPreferred", preferred),
+    (
+        "flavorassigner/TestReclaimBeforePriorityPreemption",
+        only_pod_set,
+    ),
+    (
+        "flavorassigner/TestRecomputeRecordsLastTriedFlavorIdx",
+        recomputed,
+    ),
+    ("flavorassigner/TestSearch", reduced),
+    (
+        "flavorassigner/TestWorkloadsTopologyRequests_ElasticJobsValidation",
+        topology_errors,
+    ),
+    (
+        "flavorassigner/TestWorkloadsTopologyRequests_ErrorBranches",
+        topology_errors,
+    ),
+    (
+        "flavorassigner/TestWorkloadsTopologyRequests_ZeroCountPodSetSkipped",
+        topology_pod_sets,
+    ),
+];
+
+fn assign_config(case: &Case) -> EngineConfig {
+    EngineConfig {
+        quota_check_strategy: match case.config["quotaCheckStrategy"].as_str() {
+            Some("IgnoreUndeclared") => QuotaCheckStrategy::IgnoreUndeclared,
+            _ => QuotaCheckStrategy::BlockUndeclared,
+        },
+        ..config(case)
+    }
+}
+
+/// Answers as the table has it.
+struct Stub(BTreeMap<String, (Possibility, usize)>);
+
+impl Stub {
+    fn new(case: &Case) -> Self {
+        let table: BTreeMap<String, Value> = read_or_default(&case.config["simulationResult"]);
+        let answer = |v: &Value| {
+            let possibility = match v["preemptionPossiblity"].as_str() {
+                Some("NoCandidates") => Possibility::NoCandidates,
+                Some("Reclaim") => Possibility::Reclaim,
+                _ => Possibility::Preempt,
+            };
+            let borrow = v["borrowingAfterSimulation"].as_u64().unwrap_or(0);
+            (possibility, borrow as usize)
+        };
+        Stub(table.iter().map(|(k, v)| (k.clone(), answer(v))).collect())
+    }
+}
+
+impl PreemptionOracle for Stub {
+    fn simulate(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        _: NodeId,
+        _: &Info,
+        fr: FrId,
+        _: Amount,
+    ) -> (Possibility, usize) {
+        let pair = snapshot.cache.forest.frs.pair(fr).to_string();
+        self.0
+            .get(&pair)
+            .copied()
+            .unwrap_or((Possibility::Preempt, 0))
+    }
+}
+
+/// Amounts by `flavor/resource`.
+pub fn amounts(value: &Value, cache: &mut Cache) -> FrAmounts {
+    let map: BTreeMap<String, Value> = read_or_default(value);
+    let amount = |v: &Value| v.as_i64().map_or(Amount::UNLIMITED, Amount::new);
+    map.iter()
+        .map(|(pair, v)| {
+            let (flavor, resource) = pair.split_once('/').unwrap();
+            (cache.forest.frs.intern(flavor, resource.into()), amount(v))
+        })
+        .collect()
+}
+
+pub fn placed(value: &Value) -> TasUsage {
+    let map: BTreeMap<String, Vec<Value>> = read_or_default(value);
+    let domain = |v: &Value| {
+        let requests: BTreeMap<String, i64> = read_or_default(&v["singlePodRequests"]);
+        TopologyDomainRequests {
+            values: texts(&v["values"]),
+            single_pod_requests: requests
+                .iter()
+                .map(|(k, &n)| (k.as_str().into(), n))
+                .collect(),
+            count: v["count"].as_i64().unwrap_or(0) as i32,
+        }
+    };
+    map.iter()
+        .map(|(f, list)| (f.as_str().into(), list.iter().map(domain).collect()))
+        .collect()
+}
+
+/// A workload as the tables write what upstream works out about it.
+pub fn info(value: &Value, config: &EngineConfig) -> Info {
+    let obj: Workload = read_or_default(&value["obj"]);
+    let mut info = Info::new(Arc::new(obj), config);
+    info.cluster_queue = value["clusterQueue"].as_str().unwrap_or_default().into();
+    let totals: Vec<Value> = read_or_default(&value["totalRequests"]);
+    info.total_requests = totals.iter().map(pod_set_resources).collect();
+    info
+}
+
+fn pod_set_resources(v: &Value) -> PodSetResources {
+    let requests: BTreeMap<String, i64> = read_or_default(&v["requests"]);
+    let flavors: BTreeMap<String, String> = read_or_default(&v["flavors"]);
+    PodSetResources {
+        name: v["name"].as_str().unwrap_or_default().to_owned(),
+        requests: requests
+            .iter()
+            .map(|(k, &n)| (k.as_str().into(), n))
+            .collect(),
+        count: v["count"].as_i64().unwrap_or(0) as i32,
+        flavors: flavors
+            .iter()
+            .map(|(k, f)| (k.as_str().into(), f.as_str().into()))
+            .collect(),
+        ..Default::default()
+    }
+}
+
+struct Trial {
+    config: EngineConfig,
+    cache: Cache,
+    wl: Info,
+    replaced: Option<Arc<Info>>,
+}
+
+impl Trial {
+    fn new(case: &Case) -> Self {
+        let config = assign_config(case);
+        let mut cache = cache(case, &config);
+        for name in texts(&case.config["deletedFlavors"]) {
+            cache.upsert_flavor(Arc::new(ResourceFlavor::named(name)), &config);
+        }
+        let mut obj: Workload = case.object("incoming");
+        if case.config.get("allowedFlavors").is_some() {
+            let flavors = texts(&case.config["allowedFlavors"]).join(",");
+            let annotations = obj.metadata.annotations.get_or_insert_default();
+            let key = kueue_lab::api::constants::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION;
+            annotations.insert(key.to_owned(), flavors);
+        }
+        let mut wl = Info::new(Arc::new(obj), &config);
+        wl.cluster_queue = case.config["targetClusterQueue"].as_str().unwrap().into();
+        let slice = &case.config["preemptWorkloadSlice"];
+        let slice = if slice.is_null() {
+            &case.config["replaceWl"]
+        } else {
+            slice
+        };
+        let replaced = slice.is_object().then(|| Arc::new(info(slice, &config)));
+        Trial {
+            config,
+            cache,
+            wl,
+            replaced,
+        }
+    }
+
+    /// Assigns flavors and gives the result with what it takes to show it.
+    fn run<T>(
+        &mut self,
+        case: &Case,
+        f: impl FnOnce(&mut Snapshot<'_>, &Info, &Assignment) -> T,
+    ) -> Result<T, String> {
+        let usage: BTreeMap<String, Value> = read_or_default(&case.config["usage"]);
+        let usage = usage
+            .iter()
+            .map(|(q, v)| (q.clone(), amounts(v, &mut self.cache)));
+        let usage: Vec<(String, FrAmounts)> = usage.collect();
+        let mut snapshot = Snapshot::new(&mut self.cache, &self.config, None, case.now());
+        for (queue, quota) in usage {
+            let node = snapshot
+                .cache
+                .node_of(&queue)
+                .ok_or("no such ClusterQueue")?;
+            let tas = TasUsage::new();
+            snapshot.add_usage(node, &Usage { quota, tas });
+        }
+        let node = snapshot.active_node(&self.wl.cluster_queue);
+        let node = node.ok_or("the target ClusterQueue is not active")?;
+        let quota = FrAmounts::new();
+        snapshot.add_usage(
+            node,
+            &Usage {
+                quota,
+                tas: placed(&case.config["nodeUsage"]),
+            },
+        );
+        let mut assigner = Assigner::new(&self.wl, node, &snapshot).unwrap();
+        assigner.replaced = self.replaced.as_ref();
+        assigner.cycle = case.config["schedulingCycle"].as_i64().unwrap_or(0);
+        for flavor in texts(&case.config["deletedFlavors"]) {
+            assigner.forget_flavor(&flavor);
+        }
+        let assignment = assigner.assign(&mut snapshot, &mut Stub::new(case), None);
+        Ok(f(&mut snapshot, &self.wl, &assignment))
+    }
+}
+
+fn attempt(a: &FlavorAttempt) -> Value {
+    json!({
+        "flavor": a.flavor,
+        "mode": a.mode,
+        "borrow": if a.borrow == 0 { Value::Null } else { json!(a.borrow) },
+        "reasons": a.reasons,
+        "noFitReason": a.no_fit_reason.map(|r| r.as_str()),
+        "preemptionPossibility": a.preemption_possibility.map(Possibility::as_str),
+    })
+}
+
+fn named(amounts: &FrAmounts, snapshot: &Snapshot<'_>) -> Value {
+    let named = snapshot.cache.forest.frs.named(amounts);
+    let named = named
+        .into_iter()
+        .map(|(pair, amount)| (pair.to_string(), json!(amount)));
+    Value::Object(named.collect::<Map<_, _>>())
+}
+
+fn nonzero(n: i64) -> Value {
+    if n == 0 { Value::Null } else { json!(n) }
+}
+
+/// An assignment as the tables write it.
+fn shown(assignment: &Assignment, snapshot: &Snapshot<'_>) -> Value {
+    let formatter = &snapshot.config.formatter;
+    let pod_sets = assignment.pod_sets.iter().map(|ps| {
+        let flavors = assignment.flavors_of(ps).map(|(resource, f)| {
+            let shown = json!({
+                "name": f.flavor,
+                "mode": f.mode,
+                "triedFlavorIdx": nonzero(i64::from(f.tried_flavor_idx)),
+            });
+            (resource.as_str().to_owned(), shown)
+        });
+        let attempts = assignment.attempts.get(ps.group);
+        json!({
+            "name": ps.name,
+            "flavors": flavors.collect::<Map<_, _>>(),
+            "requests": ps.requests.to_list(formatter),
+            "count": nonzero(i64::from(ps.count)),
+            "status": {
+                "reasons": as_set(&json!(ps.status.reasons)),
+                "err": ps.status.error,
+            },
+            "topologyAssignment": ps.topology_assignment.as_ref().map(|ta| json!({
+                "levels": ta.levels,
+                "domains": ta.domains.iter().map(|d| json!({"values": d.values, "count": d.count}))
+                    .collect::<Vec<_>>(),
+            })),
+            "flavorAssignmentAttempts":
+                attempts.into_iter().flatten().map(attempt).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "podSets": pod_sets.collect::<Vec<_>>(),
+        "borrowing": nonzero(assignment.borrowing as i64),
+        "usage": {
+            "quota": {"assigned": named(&assignment.usage, snapshot)},
+            "tas": assignment.tas_usage.iter().map(|(f, domains)| {
+                let domains = domains.iter().map(|d| json!({
+                    "values": d.values,
+                    "singlePodRequests": d.single_pod_requests,
+                    "count": d.count,
+                }));
+                (f.to_string(), json!(domains.collect::<Vec<_>>()))
+            }).collect::<Map<_, _>>(),
+        },
+        "noFitReason": assignment.no_fit_reason.map(|r| r.as_str()),
+    })
+}
+
+fn assigned(case: &Case) -> Result<(), String> {
+    let mut trial = Trial::new(case);
+    let with_reasons = trial.config.gates.unadmitted_workloads_observability;
+    let run =
+        |snapshot: &mut Snapshot<'_>, _: &Info, a: &Assignment| (shown(a, snapshot), a.mode());
+    let (mut got, got_mode) = trial.run(case, run)?;
+    let mut want = case.want["assignment"].clone();
+    let mut found = Differences::default();
+    found.part("mode", &got_mode, &mode(&case.want["repMode"]));
+    if !with_reasons {
+        got["noFitReason"] = Value::Null;
+        want["noFitReason"] = Value::Null;
+    }
+    let count = got["podSets"].as_array().map_or(0, Vec::len);
+    for i in 0..count {
+        let taken = |v: &mut Value| v["podSets"][i]["flavorAssignmentAttempts"].take();
+        let (got, want_attempts) = (taken(&mut got), taken(&mut want));
+        attempts(i, &got, &want_attempts, with_reasons, &mut found);
+        let reasons = as_set(&want["podSets"][i]["status"]["reasons"]);
+        want["podSets"][i]["status"]["reasons"] = reasons;
+    }
+    found.part("assignment", &got, &want);
+    found.finish()
+}
+
+/// Compares attempts by flavor: every one that is wanted has to be there, except that where some
+/// flavor fits only those that are there count.
+fn attempts(i: usize, got: &Value, want: &Value, with_reasons: bool, found: &mut Differences) {
+    let by_flavor = |list: &Value| -> BTreeMap<String, Value> {
+        let list: Vec<Value> = read_or_default(list);
+        let strip = |mut a: Value| {
+            if !with_reasons {
+                a["noFitReason"] = Value::Null;
+            }
+            a["reasons"] = as_set(&a["reasons"]);
+            (a["flavor"].as_str().unwrap().to_owned(), a)
+        };
+        list.into_iter().map(strip).collect()
+    };
+    let (got, want) = (by_flavor(got), by_flavor(want));
+    if want.is_empty() {
+        return;
+    }
+    let none = Value::Null;
+    let (fit, no_fit) = (json!("Fit"), json!("NoFit"));
+    if got.values().any(|a| a["mode"] == fit) {
+        for (flavor, got) in &got {
+            let want = want.get(flavor).unwrap_or(&none);
+            let reasons = want["reasons"].as_array();
+            let provides_not =
+                |r: &Value| r.as_str().unwrap().contains("does not provide resource");
+            let only_elsewhere =
+                reasons.is_some_and(|r| !r.is_empty() && r.iter().all(provides_not));
+            if !(got["mode"] == fit && want["mode"] == no_fit && only_elsewhere) {
+                found.part(&format!("attempt of {flavor} for pod set {i}"), got, want);
+            }
+        }
+        return;
+    }
+    for (flavor, want) in &want {
+        let got = got.get(flavor).unwrap_or(&none);
+        found.part(&format!("attempt of {flavor} for pod set {i}"), got, want);
+    }
+}
+
+fn only_pod_set(case: &Case) -> Result<(), String> {
+    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+        let flavors = a.flavors_of(&a.pod_sets[0]);
+        let flavors = flavors.map(|(r, f)| (r.as_str().to_owned(), json!(f.flavor)));
+        (Value::Object(flavors.collect::<Map<_, _>>()), a.mode())
+    };
+    let (flavors, got_mode) = Trial::new(case).run(case, run)?;
+    let mut found = Differences::default();
+    found.part("mode", &got_mode, &mode(&case.want["mode"]));
+    found.part("flavors", &flavors, &case.want["flavors"]);
+    found.finish()
+}
+
+fn allowed(case: &Case) -> Result<(), String> {
+    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+        let flavor = a.pod_sets.iter().flat_map(|ps| a.flavors_of(ps)).next();
+        let flavor = flavor.map_or(String::new(), |(_, f)| f.flavor.to_string());
+        (flavor, a.mode())
+    };
+    let (flavor, got_mode) = Trial::new(case).run(case, run)?;
+    let mut found = Differences::default();
+    found.part("mode", &got_mode, &mode(&case.want["repMode"]));
+    found.part("flavor", &flavor, &case.want["flavor"]);
+    found.finish()
+}
+
+fn grouped(case: &Case) -> Result<(), String> {
+    let run = |snapshot: &mut Snapshot<'_>, _: &Info, a: &Assignment| shown(a, snapshot);
+    let got = Trial::new(case).run(case, run)?;
+    let pod_sets = got["podSets"].as_array().unwrap();
+    let by_name = |f: &dyn Fn(&Value) -> Value| {
+        let list = pod_sets
+            .iter()
+            .map(|ps| (ps["name"].as_str().unwrap().to_owned(), f(ps)));
+        Value::Object(list.collect::<Map<_, _>>())
+    };
+    let mut found = Differences::default();
+    found.part(
+        "flavors",
+        &by_name(&|ps| ps["flavors"].clone()),
+        &case.want["podSetFlavors"],
+    );
+    let errors = by_name(&|ps| ps["status"]["err"].clone());
+    found.part("errors", &errors, &case.want["podSetErrors"]);
+    found.finish()
+}
+
+fn bookmark(case: &Case) -> Result<(), String> {
+    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+        let tried = a.last_state.last_tried_flavor_idx[0]
+            .get(&ResourceName::cpu())
+            .copied();
+        let plan = a.pod_sets[0].topology_assignment.is_some();
+        (tried, a.mode(), plan)
+    };
+    let (tried, got_mode, plan) = Trial::new(case).run(case, run)?;
+    let mut found = Differences::default();
+    let want = case.want["triedFlavorIdx"].as_i64().unwrap_or(0);
+    found.part("tried", &tried.map(i64::from), &Some(want));
+    found.part("mode", &got_mode, &mode(&case.want["mode"]));
+    found.part("plan", &plan, &(case.want["plan"] == true));
+    found.finish()
+}
+
+fn recomputed(case: &Case) -> Result<(), String> {
+    let mut trial = Trial::new(case);
+    let quota = amounts(&case.config["quotaUsageAtRecompute"], &mut trial.cache);
+    let tas = placed(&case.config["tasUsageAtRecompute"]);
+    let Trial {
+        config, cache, wl, ..
+    } = &mut trial;
+    let mut snapshot = Snapshot::new(cache, config, None, case.now());
+    let node = snapshot
+        .active_node(&wl.cluster_queue)
+        .ok_or("not active")?;
+    let tried = |a: &Assignment| {
+        a.last_state.last_tried_flavor_idx[0]
+            .get(&ResourceName::cpu())
+            .copied()
+            .map(i64::from)
+    };
+    let mut assigner = Assigner::new(wl, node, &snapshot).unwrap();
+    assigner.cycle = case.config["schedulingCycle"].as_i64().unwrap_or(0);
+    let first = assigner.assign(&mut snapshot, &mut Stub::new(case), None);
+    snapshot.add_usage(node, &Usage { quota, tas });
+    let nomination = first.nomination();
+    assigner.nomination = Some(&nomination);
+    let second = assigner.assign(&mut snapshot, &mut Stub::new(case), None);
+    let want = |key: &str| Some(case.want[key].as_i64().unwrap_or(0));
+    let mut found = Differences::default();
+    found.part("nominated", &tried(&first), &want("nominatedIdx"));
+    found.part("recomputed", &tried(&second), &want("recomputedIdx"));
+    found.part(
+        "nomination mode",
+        &first.mode(),
+        &mode(&case.want["nominationMode"]),
+    );
+    found.part(
+        "recomputed mode",
+        &second.mode(),
+        &mode(&case.want["recomputedMode"]),
+    );
+    found.finish()
+}
+
+fn no_fit(case: &Case) -> Result<(), String> {
+    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+        let attempts = a.attempts.iter().flatten();
+        let reason = |a: &FlavorAttempt| a.no_fit_reason.map_or("", |r| r.as_str());
+        let attempts: BTreeMap<String, String> = attempts
+            .map(|a| (a.flavor.to_string(), reason(a).to_owned()))
+            .collect();
+        (a.no_fit_reason.map_or("", |r| r.as_str()), attempts)
+    };
+    let (reason, attempts) = Trial::new(case).run(case, run)?;
+    let mut found = Differences::default();
+    found.part("reason", &reason, &case.want["noFitReason"]);
+    let want: BTreeMap<String, String> = read_or_default(&case.want["flavorAttempts"]);
+    for (flavor, got) in attempts {
+        if let Some(want) = want.get(&flavor) {
+            found.part(&format!("attempt of {flavor}"), &got, want);
+        }
+    }
+    found.finish()
+}
+
+fn preferred(case: &Case) -> Result<(), String> {
+    let granular = |v: &Value| GranularMode {
+        preemption: match v["preemptionMode"].as_str() {
+            Some("noFit") => PreemptionMode::NoFit,
+            Some("noPreemptionCandidates") => PreemptionMode::NoCandidates,
+            Some("preempt") => PreemptionMode::Preempt,
+            Some("reclaim") => PreemptionMode::Reclaim,
+            _ => PreemptionMode::Fit,
+        },
+        borrow: v["borrowingLevel"].as_u64().unwrap_or(0) as usize,
+    };
+    let spec: FlavorFungibility = read_or_default(&case.config["flavorFungibility"]);
+    let (a, b) = (granular(&case.config["a"]), granular(&case.config["b"]));
+    let got = a.is_preferred_to(b, &Fungibility::from_spec(Some(&spec)));
+    let mut found = Differences::default();
+    found.part("preferred", &got, &(case.want["preferred"] == true));
+    found.finish()
+}
+
+fn reduced(case: &Case) -> Result<(), String> {
+    let pod_sets: Vec<PodSet> = read_or_default(&case.config["podSets"]);
+    let limit = case.config["countLimit"].as_i64().unwrap_or(0);
+    let sum = |counts: &[i32]| counts.iter().map(|&c| i64::from(c)).sum::<i64>();
+    let got = search_counts(&pod_sets, |c| (sum(c) <= limit).then(|| sum(c)));
+    let mut found = Differences::default();
+    found.part("found", &got.is_some(), &(case.want["found"] == true));
+    found.part(
+        "count",
+        &got.unwrap_or(0),
+        &case.want["count"].as_i64().unwrap_or(0),
+    );
+    found.finish()
+}
+
+fn borrows(case: &Case) -> Result<(), String> {
+    let mut assignment = Assignment::default();
+    assignment.borrowing = case.config["borrowing"].as_u64().unwrap_or(0) as usize;
+    let mut found = Differences::default();
+    found.part(
+        "borrows",
+        &(assignment.borrowing > 0),
+        &(case.want["value"] == true),
+    );
+    found.finish()
+}
+
+fn totals(case: &Case) -> Result<(), String> {
+    let config = assign_config(case);
+    let mut cache = Cache::new(&config.gates);
+    let fields = &case.config["fields"];
+    let replaced = &fields["replaceWorkloadSlice"];
+    let replaced = replaced
+        .is_object()
+        .then(|| Arc::new(info(replaced, &config)));
+    let assignment = assignment(fields).replacing(replaced);
+    let wl = info(&case.config["args"]["wl"], &config);
+    let total = assignment.total_requests_for(&wl, &mut cache.forest.frs);
+    let named = cache.forest.frs.named(&total).into_iter();
+    let got: Map<String, Value> = named.map(|(k, v)| (k.to_string(), json!(v))).collect();
+    let mut found = Differences::default();
+    found.part("total", &got, &case.want["value"]);
+    found.finish()
+}
+
+/// A cache with one ClusterQueue that has these TAS flavors, and one more unless it has nothing
+/// else.
+fn tas_cache(flavors: &[String], tas_only: bool, config: &EngineConfig) -> Cache {
+    let mut cache = Cache::new(&config.gates);
+    let mut topology = Topology::named("default");
+    topology.spec.levels = vec![api::TopologyLevel {
+        node_label: "kubernetes.io/hostname".to_owned(),
+    }];
+    cache.upsert_topology(&topology, config);
+    let mut queue = ClusterQueue::named("cq");
+    let mut names = flavors.to_vec();
+    if !tas_only {
+        names.push("none of them".to_owned());
+    }
+    for name in &names {
+        let mut flavor = ResourceFlavor::named(name);
+        flavor.spec.topology_name = flavors.contains(name).then(|| "default".to_owned());
+        cache.upsert_flavor(Arc::new(flavor), config);
+    }
+    let quotas = |name: &String| FlavorQuotas {
+        name: name.clone(),
+        ..Default::default()
+    };
+    queue.spec.resource_groups = vec![api::ResourceGroup {
+        flavors: names.iter().map(quotas).collect(),
+        ..Default::default()
+    }];
+    cache.add_cluster_queue(&queue, config).unwrap();
+    cache
+}
+
+fn net_usage(case: &Case) -> Result<(), String> {
+    let config = assign_config(case);
+    let flavors = texts(&case.config["tasFlavorsInClusterQueue"]);
+    let mut cache = tas_cache(&flavors, false, &config);
+    let wl = info(&case.config["wl"], &config);
+    let counted: Option<api::Admission> = read_or_default(&case.config["prevAdmission"]);
+    let assignment = assignment(&case.config["assignment"]);
+    let snapshot = Snapshot::new(&mut cache, &config, None, case.now());
+    let node = snapshot.active_node("cq").ok_or("not active")?;
+    let got = assignment.compute_tas_net_usage(&wl, counted.as_ref(), &snapshot, node);
+    let mut found = Differences::default();
+    let got =
+        got.iter().map(|(f, domains)| {
+            let domains = domains.iter().map(|d| json!({
+            "values": d.values, "singlePodRequests": d.single_pod_requests, "count": d.count,
+        }));
+            (f.to_string(), json!(domains.collect::<Vec<_>>()))
+        });
+    found.part("usage", &got.collect::<Map<_, _>>(), &case.want["value"]);
+    found.finish()
+}
+
+fn topology_errors(case: &Case) -> Result<(), String> {
+    let config = assign_config(case);
+    let flavors = texts(&case.config["tasFlavorsInClusterQueue"]);
+    let mut cache = tas_cache(
+        &flavors,
+        case.config["tasOnlyClusterQueue"] == true,
+        &config,
+    );
+    let wl = info(&case.config["workload"], &config);
+    let mut assignment = assignment(&case.config["assignment"]);
+    let snapshot = Snapshot::new(&mut cache, &config, None, case.now());
+    let node = snapshot.active_node("cq").ok_or("not active")?;
+    assignment.topology_requests(&wl, None, &snapshot, node);
+    let errors = assignment
+        .pod_sets
+        .iter()
+        .filter_map(|ps| ps.status.error.as_deref());
+    let got = errors.collect::<Vec<_>>().join("; ");
+    let mut found = Differences::default();
+    found.part("error", &got, &case.want["err"]);
+    if !got.is_empty() {
+        found.part("mode", &assignment.mode(), &Mode::NoFit);
+    }
+    found.finish()
+}
+
+fn topology_pod_sets(case: &Case) -> Result<(), String> {
+    let config = assign_config(case);
+    let flavors = texts(&case.config["tasFlavorsInClusterQueue"]);
+    let mut cache = tas_cache(&flavors, false, &config);
+    let mut wl = Workload::named("wl");
+    wl.spec.pod_sets = read(&case.config["wlPodSets"]);
+    let wl = Info::new(Arc::new(wl), &config);
+    let mut assignment = assignment(&case.config);
+    let snapshot = Snapshot::new(&mut cache, &config, None, case.now());
+    let node = snapshot.active_node("cq").ok_or("not active")?;
+    let requests = assignment.topology_requests(&wl, None, &snapshot, node);
+    let names = requests.values().flatten().map(|r| json!(r.pod_set.name));
+    let names = json!(names.collect::<Vec<_>>());
+    let mut found = Differences::default();
+    found.part(
+        "pod sets",
+        &as_set(&names),
+        &as_set(&case.want["tasPodSets"]),
+    );
+    found.finish()
+}

@@ -1,0 +1,715 @@
+//! The tables of pending workloads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kueue_lab::admission::EngineConfig;
+use kueue_lab::admission::afs::{LedgerEntry, UsageLedger};
+use kueue_lab::admission::cache::Forest;
+use kueue_lab::admission::config::{AdmissionFairSharing, RequeuingTimestamp};
+use kueue_lab::admission::kube::pod_requests::exact;
+use kueue_lab::admission::queue::{
+    OrderContext, Pending, QueueError, Queues, QuotaReservedReason, RequeueReason, SecondPass,
+    backoff_expired,
+};
+use kueue_lab::admission::workload::{
+    EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
+};
+use kueue_lab::admission::world::World;
+use kueue_lab::api::v1beta2::{ClusterQueue, LocalQueue, QueueingStrategy, Workload};
+use serde_json::{Map, Value, json};
+
+use super::Judge;
+use super::case::{Case, read, read_or_default};
+use super::compare::{Differences, as_set, workloads};
+use super::lab::config;
+
+pub const SUITES: &[(&str, Judge)] = &[
+    ("queue/TestAddWorkload", add),
+    ("queue/TestBackoffWaitingTimeExpired", backoff),
+    ("queue/TestBestEffortFIFORequeueIfNotPresent", requeue_one),
+    ("queue/TestStrictFIFORequeueIfNotPresent", requeue_one),
+    ("queue/TestClusterQueueImpl", steps),
+    ("queue/TestFsAdmission", by_usage),
+    ("queue/TestGetNoFitReason", no_fit_reason),
+    ("queue/TestGetPendingWorkloadsInfo", pending_info),
+    ("queue/TestHeads", heads),
+    (
+        "queue/TestPenaltyBookkeepingIsIdempotentAndExact",
+        penalties,
+    ),
+    ("queue/TestPushOrUpdateGenerationChanged", generation),
+    (
+        "queue/TestPushOrUpdateRespectsInadmissibleHashes",
+        parked_shape,
+    ),
+    ("queue/TestQueueInadmissibleWorkloads", flush),
+    ("queue/TestQueueSecondPassIfNeeded", second_pass),
+    ("queue/TestRecordInadmissibleHash", record_shape),
+    ("queue/TestRequeueHashTriggerByReason", parks_shape),
+    ("queue/TestRequeueWorkloadStrictFIFO", requeue_any),
+    ("queue/TestSnapshotDeterministicOrder", stable),
+    ("queue/TestStatus", status),
+    ("queue/TestStrictFIFO", first),
+    ("queue/TestUpdateWorkload", update),
+    ("queue/Test_PushOrUpdate", push_twice),
+];
+
+/// Queues with what their order depends on.
+struct Bench {
+    config: EngineConfig,
+    ledger: UsageLedger,
+    queues: Queues,
+    pending: Pending,
+    world: World,
+    now: Timestamp,
+}
+
+macro_rules! ctx {
+    ($bench:expr) => {
+        OrderContext {
+            config: &$bench.config,
+            ledger: &$bench.ledger,
+        }
+    };
+}
+
+impl Bench {
+    fn new(case: &Case) -> Self {
+        let mut world = World::default();
+        for namespace in case.objects::<Namespace>("namespaces") {
+            world.upsert_namespace(&namespace);
+        }
+        let mut pending = Pending::new();
+        let config = config(case);
+        let mut queue = case
+            .objects::<ClusterQueue>("clusterQueues")
+            .first()
+            .map_or_else(ClusterQueue::default, |q| ClusterQueue::clone(q));
+        queue.spec.queueing_strategy = match case.config["queueingStrategy"].as_str() {
+            Some("StrictFIFO") => Some(QueueingStrategy::StrictFIFO),
+            Some("BestEffortFIFO") => Some(QueueingStrategy::BestEffortFIFO),
+            _ => queue.spec.queueing_strategy,
+        };
+        pending.read(&queue.spec, &config, true);
+        Bench {
+            config,
+            ledger: UsageLedger::default(),
+            queues: Queues::default(),
+            pending,
+            world,
+            now: case.now(),
+        }
+    }
+
+    /// Adds the ClusterQueues and LocalQueues of a case.
+    fn with_queues(case: &Case) -> Self {
+        let mut bench = Bench::new(case);
+        for cq in case.objects::<ClusterQueue>("clusterQueues") {
+            bench.queues.add_cluster_queue(&cq, ctx!(bench)).unwrap();
+        }
+        for lq in case.objects::<LocalQueue>("localQueues") {
+            let none = std::iter::empty();
+            let (key, queue) = (queue_key(&lq), &lq.spec.cluster_queue);
+            let ctx = ctx!(bench);
+            let added = bench
+                .queues
+                .add_local_queue(&key, queue, 1.0, none, &bench.world, ctx);
+            added.unwrap();
+        }
+        bench
+    }
+
+    fn info(&self, wl: &Arc<Workload>) -> Info {
+        Info::new(wl.clone(), &self.config)
+    }
+
+    fn push(&mut self, wl: &Arc<Workload>) {
+        let info = Arc::new(self.info(wl));
+        self.pending.push_or_update(info, ctx!(self), self.now);
+    }
+
+    fn requeue(&mut self, info: Info, reason: RequeueReason) -> bool {
+        let info = Arc::new(info);
+        self.pending
+            .requeue_if_not_present(info, reason, None, ctx!(self), self.now)
+    }
+
+    fn add(&mut self, wl: &Arc<Workload>) -> Result<(), QueueError> {
+        self.queues
+            .add_or_update_workload(wl, None, ctx!(self), self.now)
+    }
+
+    /// The LocalQueue of each workload that has one.
+    fn assigned<'a>(&self, list: impl IntoIterator<Item = &'a Arc<Workload>>) -> Value {
+        let assigned = list.into_iter().filter_map(|wl| {
+            let key = predicates::key(wl);
+            Some((
+                key.to_string(),
+                json!(self.queues.assigned_local_queue(&key)?),
+            ))
+        });
+        Value::Object(assigned.collect::<Map<_, _>>())
+    }
+}
+
+fn queue_key(lq: &LocalQueue) -> LocalQueueKey {
+    LocalQueueKey::new(
+        lq.metadata.namespace.as_deref().unwrap_or_default(),
+        lq.metadata.name.as_deref().unwrap_or_default(),
+    )
+}
+
+fn reason(value: &Value) -> RequeueReason {
+    match value.as_str().unwrap_or_default() {
+        "FailedAfterNomination" => RequeueReason::FailedAfterNomination,
+        "NamespaceMismatch" => RequeueReason::NamespaceMismatch,
+        "PreemptionGated" => RequeueReason::PreemptionGated,
+        "PendingPreemption" => RequeueReason::PendingPreemption,
+        "PendingMigration" => RequeueReason::PendingMigration,
+        "PreemptionFailed" => RequeueReason::PreemptionFailed,
+        "NoFit" => RequeueReason::NoFit,
+        "PreemptionNoCandidates" => RequeueReason::PreemptionNoCandidates,
+        "" => RequeueReason::Generic,
+        other => panic!("no requeue reason {other}"),
+    }
+}
+
+fn error(result: Result<(), QueueError>) -> Value {
+    json!(result.err().map(|e| e.to_string()))
+}
+
+fn finish(name: &str, got: Value, want: &Value) -> Result<(), String> {
+    let mut found = Differences::default();
+    found.part(name, &got, want);
+    found.finish()
+}
+
+fn add(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::with_queues(case);
+    let wl = Arc::new(case.object("incoming"));
+    let result = bench.add(&wl);
+    let got = json!({"assigned": bench.assigned([&wl]), "err": error(result)});
+    finish("outcome", got, &case.want)
+}
+
+fn backoff(case: &Case) -> Result<(), String> {
+    let wl: Workload = case.object("incoming");
+    let got = json!(backoff_expired(&wl, case.now()));
+    finish("expired", got, &json!(case.want["value"] == true))
+}
+
+fn requeue_one(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let wl = &case.objects::<Workload>("workloads")[0];
+    let mut info = bench.info(wl);
+    let progress = &case.config["lastAssignment"];
+    if progress.is_object() {
+        use kueue_lab::admission::workload::AssignmentState;
+        let tried: Vec<BTreeMap<String, i32>> = read_or_default(&progress["lastTriedFlavorIdx"]);
+        let tried = tried.iter();
+        let tried = tried.map(|m| m.iter().map(|(k, &i)| (k.as_str().into(), i)).collect());
+        info.last_assignment = Some(Arc::new(AssignmentState {
+            last_tried_flavor_idx: tried.collect(),
+            ..Default::default()
+        }));
+    }
+    let key = info.key.clone();
+    bench.requeue(info, reason(&case.config["reason"]));
+    let mut got = json!({"inadmissible": bench.pending.parked(&key).is_some()});
+    let mut want = json!({"inadmissible": case.want["inadmissible"] == true});
+    if !case.want["sticky"].is_null() {
+        // The sticky one comes before anything of higher priority.
+        let mut other = Workload::named("other");
+        other.spec.priority = Some(1_000_000);
+        other.metadata.uid = Some("other".to_owned());
+        bench.push(&Arc::new(other));
+        let head = bench.pending.pop(ctx!(bench)).map(|i| i.key.clone());
+        got["sticky"] = json!(head == Some(key));
+        want["sticky"] = json!(case.want["sticky"] == true);
+    }
+    finish("outcome", got, &want)
+}
+
+fn steps(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    for wl in case.objects("workloadsToAdd") {
+        bench.push(&wl);
+    }
+    let listed = |key: &str| -> Vec<Arc<Workload>> {
+        let list: Vec<Value> = read_or_default(&case.config[key]);
+        list.iter().map(|v| Arc::new(read(&v["obj"]))).collect()
+    };
+    for wl in listed("inadmissibleWorkloadsToRequeue") {
+        let info = bench.info(&wl);
+        bench.requeue(info, RequeueReason::Generic);
+    }
+    for wl in listed("admissibleWorkloadsToRequeue") {
+        let info = bench.info(&wl);
+        bench.requeue(info, RequeueReason::FailedAfterNomination);
+    }
+    for wl in case.objects("workloadsToUpdate") {
+        bench.push(&wl);
+    }
+    for wl in case.objects::<Workload>("workloadsToDelete") {
+        bench.pending.delete(&predicates::key(&wl), ctx!(bench));
+    }
+    let mut found = Differences::default();
+    if case.config["queueInadmissibleWorkloads"] == true {
+        let moved = bench.pending.flush(&bench.world, ctx!(bench), bench.now);
+        let want = case.want["inadmissibleWorkloadsRequeued"]
+            .as_u64()
+            .unwrap_or(0);
+        found.part("moved", &(moved as u64), &want);
+    }
+    let active = json!(bench.pending.active_keys());
+    found.part("active", &active, &as_set(&case.want["activeWorkloads"]));
+    let (active, parked) = bench.pending.counts();
+    let want = case.want["pending"].as_u64().unwrap_or(0);
+    found.part("pending", &((active + parked) as u64), &want);
+    found.finish()
+}
+
+fn by_usage(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let afs = &case.config["afsConfig"];
+    let weights: BTreeMap<String, f64> = read_or_default(&afs["resourceWeights"]);
+    bench.config.admission_fair_sharing = afs.is_object().then(|| AdmissionFairSharing {
+        resource_weights: weights
+            .iter()
+            .map(|(k, &w)| (k.as_str().into(), w))
+            .collect(),
+        ..Default::default()
+    });
+    let used: BTreeMap<String, _> = read_or_default(&case.config["initConsumedResources"]);
+    for (queue, list) in &used {
+        let entry = LedgerEntry::new(exact(list), bench.now, true);
+        bench.ledger.set(LocalQueueKey::parse(queue), entry);
+    }
+    let queue = &case.objects::<ClusterQueue>("clusterQueues")[0];
+    bench.pending.read(&queue.spec, &bench.config, true);
+    for lq in case.objects::<LocalQueue>("localQueues") {
+        let weight = kueue_lab::admission::afs::local_queue_weight(&lq);
+        bench
+            .pending
+            .set_weight(&queue_key(&lq), weight, ctx!(bench));
+    }
+    for wl in case.objects("workloads") {
+        bench.push(&wl);
+    }
+    let head = bench
+        .pending
+        .pop(ctx!(bench))
+        .map(|i| Workload::clone(&i.obj));
+    let want: Workload = read(&case.want["wl"]);
+    finish("head", workloads(head.as_ref()), &workloads([&want]))
+}
+
+fn quota_reason(value: &Value) -> Option<QuotaReservedReason> {
+    use QuotaReservedReason as Q;
+    let all = [
+        Q::NoMatchingFlavor,
+        Q::ExceedsMaxQuota,
+        Q::WaitingForQuota,
+        Q::TopologyPlacementFailed,
+        Q::WaitingForPreemptedWorkloads,
+        Q::Misconfigured,
+        Q::Suspended,
+        Q::PendingEvaluation,
+        Q::WaitingForPodsReady,
+        Q::AdmissionGated,
+    ];
+    all.into_iter().find(|r| Some(r.as_str()) == value.as_str())
+}
+
+fn with_hash(mut info: Info, name: &str) -> Info {
+    let sum = name
+        .bytes()
+        .fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
+    info.scheduling_hash = match name {
+        "" => EquivalenceHash::Unknown,
+        _ => EquivalenceHash::Known(sum),
+    };
+    info
+}
+
+fn no_fit_reason(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let mut queue = ClusterQueue::default();
+    queue.spec.queueing_strategy = Some(QueueingStrategy::BestEffortFIFO);
+    bench.pending.read(&queue.spec, &bench.config, true);
+    let info = with_hash(bench.info(&Arc::new(Workload::named("wl"))), "test-hash");
+    let key = info.key.clone();
+    let why = reason(&case.config["requeueReason"]);
+    let quota = quota_reason(&case.config["conditionReason"]);
+    let ctx = ctx!(bench);
+    bench
+        .pending
+        .requeue_if_not_present(Arc::new(info), why, quota, ctx, bench.now);
+    if case.config["deleteFromInadmissible"] == true {
+        bench.pending.delete(&key, ctx!(bench));
+    }
+    let got = bench.pending.no_fit_reason(&key);
+    let got = json!({"ok": got.is_some(), "reason": got.map_or("", |r| r.as_str())});
+    let want = json!({"ok": case.want["ok"] == true, "reason": case.want["reason"]});
+    finish("reason", got, &want)
+}
+
+fn pending_info(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::with_queues(case);
+    for wl in case.objects("workloads") {
+        let _ = bench.add(&wl);
+    }
+    let name = case.config["cqName"].as_str().unwrap();
+    let pending = bench.queues.pending(name).map(|p| p.in_order(ctx!(bench)));
+    let names = pending.iter().flatten().map(|i| i.key.name().to_owned());
+    finish(
+        "order",
+        json!(names.collect::<Vec<_>>()),
+        &case.want["pendingWorkloads"],
+    )
+}
+
+fn heads(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::with_queues(case);
+    let list = case.objects::<Workload>("workloads");
+    for wl in &list {
+        let _ = bench.add(wl);
+    }
+    let inactive = case.config.get("inactiveClusterQueues").is_some();
+    let active = |name: &str| !(inactive && name.starts_with("pending-"));
+    let heads = bench.queues.heads(active, ctx!(bench));
+    let names: Vec<Value> = heads.iter().map(|h| json!(h.info.key.name())).collect();
+    let mut found = Differences::default();
+    found.part(
+        "heads",
+        &as_set(&json!(names)),
+        &as_set(&case.want["heads"]),
+    );
+    found.part("assigned", &bench.assigned(&list), &case.want["assigned"]);
+    found.finish()
+}
+
+fn penalties(case: &Case) -> Result<(), String> {
+    let mut ledger = UsageLedger::default();
+    let queue = LocalQueueKey::parse(case.config["localQueue"].as_str().unwrap());
+    let ops: Vec<Value> = read(&case.config["ops"]);
+    for op in ops {
+        let wl = WorkloadKey::parse(op["wl"].as_str().unwrap());
+        if op["push"].is_object() {
+            ledger.push_penalty(&queue, &wl, exact(&read(&op["push"])), case.now());
+        } else {
+            ledger.remove_penalty(&queue, &wl);
+        }
+    }
+    let pending = ledger.get(&queue).map(|e| e.pending_penalty().clone());
+    let milli = pending.unwrap_or_default();
+    let milli = milli
+        .iter()
+        .map(|(r, q)| (r.as_str().to_owned(), json!(q.milli_value())));
+    let got = json!({
+        "has": ledger.has_pending_penalty(&queue),
+        "milli": milli.collect::<Map<_, _>>(),
+    });
+    let want = json!({"has": case.want["has"] == true, "milli": case.want["milli"]});
+    finish("penalties", got, &want)
+}
+
+fn counts(pending: &Pending) -> Value {
+    let (active, parked) = pending.counts();
+    json!({"active": active, "inadmissible": parked})
+}
+
+fn want_counts(case: &Case, active: &str, parked: &str) -> Value {
+    let n = |key: &str| case.want[key].as_u64().unwrap_or(0);
+    json!({"active": n(active), "inadmissible": n(parked)})
+}
+
+fn generation(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    bench.push(&case.objects("workloads")[0]);
+    let popped = bench.pending.pop(ctx!(bench)).ok_or("nothing to pop")?;
+    let updated = Arc::new(case.object("updatedWorkload"));
+    let mut info = bench.info(&updated);
+    info.last_evaluated_generation = popped.last_evaluated_generation;
+    bench.requeue(info, RequeueReason::Generic);
+    bench.push(&updated);
+    let want = want_counts(case, "activeWorkloads", "inadmissibleWorkloads");
+    finish("counts", counts(&bench.pending), &want)
+}
+
+fn parked_shape(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let hashes: Vec<String> = read_or_default(&case.config["inadmissibleHashes"]);
+    for hash in &hashes {
+        let hash = with_hash(bench.info(&Arc::default()), hash).scheduling_hash;
+        bench.pending.park_shape(hash, None, ctx!(bench));
+    }
+    let info = bench.info(&Arc::new(Workload::named("wl")));
+    let info = with_hash(info, case.config["pushHash"].as_str().unwrap());
+    bench
+        .pending
+        .push_or_update(Arc::new(info), ctx!(bench), bench.now);
+    finish(
+        "counts",
+        counts(&bench.pending),
+        &want_counts(case, "active", "inadmissible"),
+    )
+}
+
+fn flush(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::with_queues(case);
+    let mut forest = Forest::default();
+    let mut nodes = BTreeMap::new();
+    for cq in case.objects::<ClusterQueue>("clusterQueues") {
+        let name = cq.metadata.name.clone().unwrap();
+        let node = forest.insert_cluster_queue(&name);
+        forest.set_parent(node, &cq.spec.cohort_name);
+        nodes.insert(name, node);
+    }
+    for cohort in case.objects::<kueue_lab::api::v1beta2::Cohort>("cohorts") {
+        let node = forest.insert_cohort(cohort.metadata.name.as_deref().unwrap());
+        forest.set_parent(node, &cohort.spec.parent_name);
+    }
+    // Namespaces are not listed: there is the one of the workloads.
+    for wl in case.objects::<Workload>("workloads") {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name.clone_from(&wl.metadata.namespace);
+        bench.world.upsert_namespace(&namespace);
+        let (name, _) = bench
+            .queues
+            .cluster_queue_of(&predicates::local_queue_key(&wl))
+            .unwrap();
+        let name = name.clone();
+        let info = bench.info(&wl);
+        let pending = bench.queues.pending_mut(&name).unwrap();
+        pending.pop(ctx!(bench));
+        let why = RequeueReason::Generic;
+        pending.requeue_if_not_present(Arc::new(info), why, None, ctx!(bench), bench.now);
+    }
+    let names: Vec<Arc<str>> = nodes.keys().map(|n| n.as_str().into()).collect();
+    let node_of = |name: &str| nodes.get(name).copied();
+    bench
+        .queues
+        .request_flush(&names, node_of, &forest, bench.now);
+    let later = bench.now + jiff::SignedDuration::from_secs(1);
+    let mut moved = 0;
+    for target in bench.queues.take_due_flushes(later) {
+        let ctx = ctx!(bench);
+        moved += bench
+            .queues
+            .flush(&target, &forest, &bench.world, ctx, later);
+    }
+    let (mut active, mut parked) = (Map::new(), Map::new());
+    for name in &names {
+        let pending = bench.queues.pending(name).unwrap();
+        active.insert(name.to_string(), json!(pending.active_keys()));
+        parked.insert(name.to_string(), json!(pending.parked_keys()));
+    }
+    let mut found = Differences::default();
+    found.part("active", &active, &case.want["active"]);
+    found.part("inadmissible", &parked, &case.want["inadmissible"]);
+    found.part(
+        "moved",
+        &moved,
+        &(case.want["movedCount"].as_u64().unwrap_or(0) as usize),
+    );
+    found.finish()
+}
+
+fn second_pass(case: &Case) -> Result<(), String> {
+    let config = config(case);
+    let mut second = SecondPass::default();
+    let mut now = case.now();
+    for wl in case.objects("workloads") {
+        second.announce_if_needed(&wl, 0, now);
+    }
+    let mut found = Differences::default();
+    if case.want["updateQueued"].is_boolean() {
+        let wl = Arc::new(case.object("updateWorkload"));
+        let queued = second.announce_if_needed(&wl, 1, now);
+        found.part("queued", &queued, &case.want["updateQueued"]);
+    }
+    if case.config["passTime"] == "1s" {
+        now += jiff::SignedDuration::from_secs(1);
+    }
+    second.advance(now, &config);
+    let ready: BTreeSet<String> = second
+        .take_ready()
+        .iter()
+        .map(|i| i.key.to_string())
+        .collect();
+    found.part("ready", &ready, &as_set(&case.want["ready"]));
+    found.finish()
+}
+
+fn record_shape(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let heap: BTreeMap<String, String> = read(&case.config["heapWorkloads"]);
+    for (name, hash) in &heap {
+        let info = with_hash(bench.info(&Arc::new(Workload::named(name))), hash);
+        bench
+            .pending
+            .push_or_update(Arc::new(info), ctx!(bench), bench.now);
+    }
+    let hash = case.config["hashToRecord"].as_str().unwrap_or_default();
+    let hash = with_hash(bench.info(&Arc::default()), hash).scheduling_hash;
+    let moved = bench.pending.park_shape(hash, None, ctx!(bench));
+    let mut got = counts(&bench.pending);
+    got["moved"] = json!(moved);
+    let mut want = want_counts(case, "active", "inadmissible");
+    want["moved"] = json!(case.want["moved"].as_u64().unwrap_or(0));
+    finish("counts", got, &want)
+}
+
+fn parks_shape(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let info = with_hash(bench.info(&Arc::new(Workload::named("wl"))), "hash");
+    bench.requeue(info, reason(&case.config["reason"]));
+    let twin = with_hash(bench.info(&Arc::new(Workload::named("twin"))), "hash");
+    let key = twin.key.clone();
+    bench
+        .pending
+        .push_or_update(Arc::new(twin), ctx!(bench), bench.now);
+    let got = json!(bench.pending.parked(&key).is_some());
+    finish("parks", got, &json!(case.want["hash"] == true))
+}
+
+fn requeue_any(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::with_queues(case);
+    let wl: Arc<Workload> = Arc::new(case.object("incoming"));
+    if case.config["inQueue"] == true {
+        let _ = bench.add(&wl);
+    }
+    let latest = (case.config["inClient"] == true).then_some(&wl);
+    let mut info = bench.info(&wl);
+    let why = RequeueReason::Generic;
+    let ctx = ctx!(bench);
+    let world = &bench.world;
+    let got = bench
+        .queues
+        .requeue_workload(&mut info, latest, why, None, world, ctx, bench.now);
+    finish(
+        "requeued",
+        json!(got),
+        &json!(case.want["requeued"] == true),
+    )
+}
+
+fn stable(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    for wl in case.objects("workloads") {
+        bench.push(&wl);
+    }
+    for wl in case.objects("inadmissibleWorkloads") {
+        let info = bench.info(&wl);
+        bench.requeue(info, RequeueReason::Generic);
+    }
+    let order = || -> Vec<String> {
+        let order = bench.pending.in_order(ctx!(bench));
+        order.iter().map(|i| i.key.to_string()).collect()
+    };
+    let first = order();
+    let same = (0..10).all(|_| order() == first);
+    finish(
+        "order",
+        json!(same),
+        &json!(case.want["sameOrderOnEveryCall"] == true),
+    )
+}
+
+fn status(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::with_queues(case);
+    for wl in case.objects("workloads") {
+        let _ = bench.add(&wl);
+    }
+    let lq: LocalQueue = read(&case.config["queriedLocalQueue"]);
+    let state = bench.queues.local_queue(&queue_key(&lq));
+    let missing = QueueError::LocalQueueDoesNotExistOrInactive;
+    let got = json!({
+        "status": state.map_or(0, |s| s.pending()),
+        "err": state.is_none().then(|| missing.to_string()),
+    });
+    let want =
+        json!({"status": case.want["status"].as_u64().unwrap_or(0), "err": case.want["err"]});
+    finish("status", got, &want)
+}
+
+fn first(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let timestamp = &case.config["workloadOrdering"]["podsReadyRequeuingTimestamp"];
+    bench.config.requeuing_timestamp = match timestamp.as_str() {
+        Some("Creation") => RequeuingTimestamp::Creation,
+        _ => RequeuingTimestamp::Eviction,
+    };
+    for wl in case.objects("workloads") {
+        bench.push(&wl);
+    }
+    let head = bench.pending.pop(ctx!(bench));
+    finish(
+        "head",
+        json!(head.map(|i| i.key.name().to_owned())),
+        &case.want["head"],
+    )
+}
+
+fn update(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::with_queues(case);
+    let list = case.objects::<Workload>("workloads");
+    for wl in &list {
+        let _ = bench.add(wl);
+    }
+    let mut found = Differences::default();
+    found.part(
+        "assigned before",
+        &bench.assigned(&list),
+        &case.config["assigned"],
+    );
+    let updated = Arc::new(case.object("updatedWorkload"));
+    let result = bench.add(&updated);
+    found.part("error", &error(result), &case.want["err"]);
+    let mut members = Map::new();
+    for lq in case.objects::<LocalQueue>("localQueues") {
+        let key = queue_key(&lq);
+        let state = bench.queues.local_queue(&key).unwrap();
+        members.insert(key.to_string(), json!(state.keys().collect::<Vec<_>>()));
+    }
+    found.part("members", &members, &case.want["queueMembers"]);
+    let mut order = Map::new();
+    for cq in case.objects::<ClusterQueue>("clusterQueues") {
+        let name = cq.metadata.name.clone().unwrap();
+        let mut popped = Vec::new();
+        while let Some(info) = bench.queues.pending_mut(&name).unwrap().pop(ctx!(bench)) {
+            popped.push(json!(info.key));
+        }
+        order.insert(name, json!(popped));
+    }
+    found.part("order", &order, &case.want["queueOrder"]);
+    found.part("assigned", &bench.assigned(&list), &case.want["assigned"]);
+    found.finish()
+}
+
+fn push_twice(case: &Case) -> Result<(), String> {
+    let mut bench = Bench::new(case);
+    let wl = &case.objects::<Workload>("workloads")[0];
+    bench.push(wl);
+    let mut again = Workload::clone(wl);
+    again.metadata.resource_version = Some("1".to_owned());
+    bench.push(&Arc::new(again));
+    let popped = bench
+        .pending
+        .pop(ctx!(bench))
+        .map(|i| Workload::clone(&i.obj));
+    let mut found = Differences::default();
+    let want: Option<Workload> = read(&case.want["popped"]);
+    found.part(
+        "popped",
+        &workloads(popped.as_ref()),
+        &workloads(want.as_ref()),
+    );
+    let parked = json!(bench.pending.parked_keys());
+    found.part("inadmissible", &parked, &as_set(&case.want["inadmissible"]));
+    found.finish()
+}

@@ -1,0 +1,201 @@
+//! The tables of whole scheduling cycles with topology-aware scheduling, and of second passes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kueue_lab::admission::EngineConfig;
+use kueue_lab::admission::config::{ResourceTransformation, TransformationStrategy};
+use kueue_lab::admission::resources::{Decimal, ResourceName};
+use kueue_lab::admission::workload::{WorkloadKey, predicates};
+use kueue_lab::api::v1beta2::{ClusterQueue, Workload};
+use serde_json::Value;
+
+use super::Judge;
+use super::case::{Case, read_or_default};
+use super::compare::{Differences, workloads};
+use super::cycles::{events, sets, want_workloads};
+use super::lab::{Fault, Lab, config};
+
+pub const SUITES: &[(&str, Judge)] = &[
+    ("scheduler/TestScheduleForTAS", placed),
+    (
+        "scheduler/TestScheduleForTASPreemption",
+        placed_among_others,
+    ),
+    ("scheduler/TestScheduleForTASCohorts", placed_among_others),
+    (
+        "scheduler/TestScheduleForTASWhenWorkloadModifiedConcurrently",
+        modified_concurrently,
+    ),
+    (
+        "scheduler/TestSchedulerWhenWorkloadModifiedConcurrently",
+        modified_concurrently,
+    ),
+    (
+        "scheduler/TestSecondPassSkipsWaitForPodsReadyBlock",
+        not_blocked,
+    ),
+    (
+        "scheduler/TestScheduleForPreserveFlavorScanProgress",
+        churned,
+    ),
+];
+
+/// A rule of resource transformation with the resource it is for.
+pub fn transformation(value: &Value) -> (ResourceName, ResourceTransformation) {
+    let outputs: BTreeMap<String, Quantity> = read_or_default(&value["outputs"]);
+    let outputs = outputs.iter();
+    let outputs = outputs.map(|(k, v)| (k.as_str().into(), Decimal::parse_lossy(v)));
+    let multiply_by = value["multiplyBy"].as_str().filter(|m| !m.is_empty());
+    let rule = ResourceTransformation {
+        strategy: match value["strategy"].as_str() {
+            Some("Replace") => TransformationStrategy::Replace,
+            _ => TransformationStrategy::Retain,
+        },
+        multiply_by: multiply_by.map(Into::into),
+        outputs: outputs.collect(),
+    };
+    (value["input"].as_str().unwrap().into(), rule)
+}
+
+fn tas_config(case: &Case) -> EngineConfig {
+    let rules: Vec<Value> = read_or_default(&case.config["resourceTransformations"]);
+    EngineConfig {
+        resource_transformations: rules.iter().map(transformation).collect(),
+        ..config(case)
+    }
+}
+
+/// Loads a case and lets the second passes come due.
+fn load(case: &Case, config: EngineConfig) -> Lab {
+    let mut lab = Lab::load(case, config);
+    lab.engine.advance(lab.now + SignedDuration::from_secs(1));
+    lab
+}
+
+fn new_assignments(lab: &Lab, before: &BTreeSet<WorkloadKey>) -> Value {
+    let mut all = lab.assignments();
+    if let Value::Object(map) = &mut all {
+        map.retain(|key, _| !before.contains(&WorkloadKey::parse(key)));
+    }
+    all
+}
+
+/// The workloads that are admitted and keep their places.
+fn settled(case: &Case) -> BTreeSet<WorkloadKey> {
+    let list = case.objects::<Workload>("workloads").into_iter();
+    let settled =
+        |wl: &Workload| predicates::is_admitted(wl) && wl.status.unhealthy_nodes.is_empty();
+    list.filter(|wl| settled(wl))
+        .map(|wl| predicates::key(&wl))
+        .collect()
+}
+
+fn run(case: &Case, as_a_set: bool) -> (Lab, Differences) {
+    let mut lab = load(case, tas_config(case));
+    lab.fault = match case.config["patchStatusErr"].as_str() {
+        None => Fault::None,
+        Some(text) if text.ends_with("not found") => Fault::NotFound,
+        Some(_) => Fault::Fails,
+    };
+    let before = settled(case);
+    for _ in 0..case.config["cycles"].as_u64().unwrap_or(1) {
+        lab.cycle();
+    }
+    let mut found = Differences::default();
+    let want = &case.want;
+    found.part(
+        "newAssignments",
+        &new_assignments(&lab, &before),
+        &want["newAssignments"],
+    );
+    let (left, parked) = lab.left();
+    found.part("left", &left, &sets(&want["left"]));
+    found.part(
+        "inadmissibleLeft",
+        &parked,
+        &sets(&want["inadmissibleLeft"]),
+    );
+    events(&lab, case, &mut found, as_a_set);
+    (lab, found)
+}
+
+fn placed(case: &Case) -> Result<(), String> {
+    run(case, false).1.finish()
+}
+
+fn placed_among_others(case: &Case) -> Result<(), String> {
+    let (lab, mut found) = run(case, true);
+    let want = want_workloads(&case.want["workloads"]);
+    found.part("workloads", &workloads(lab.api.values()), &want);
+    found.finish()
+}
+
+fn modified_concurrently(case: &Case) -> Result<(), String> {
+    let mut lab = load(case, tas_config(case));
+    lab.cycle();
+    let mut found = Differences::default();
+    let bare = |list: &mut Vec<Workload>| {
+        for wl in list {
+            wl.metadata.labels = None;
+            wl.status.unhealthy_nodes.clear();
+        }
+    };
+    let mut got: Vec<Workload> = lab.api.values().cloned().collect();
+    let mut want: Vec<Workload> = read_or_default(&case.want["workloads"]);
+    bare(&mut got);
+    bare(&mut want);
+    found.part("workloads", &workloads(&got), &workloads(&want));
+    events(&lab, case, &mut found, false);
+    found.finish()
+}
+
+/// A workload that holds quota already is not kept waiting for the pods of others.
+fn not_blocked(case: &Case) -> Result<(), String> {
+    let config = EngineConfig {
+        block_admission_until_pods_ready: true,
+        ..tas_config(case)
+    };
+    let mut lab = load(case, config);
+    lab.now += SignedDuration::from_secs(1);
+    lab.cycle();
+    let mut found = Differences::default();
+    let mut want: Workload = super::case::read(&case.observed["workload"]);
+    // The stand-in for the API upstream does not empty lists.
+    want.status.unhealthy_nodes.clear();
+    let got = lab.api.get(&predicates::key(&want)).cloned();
+    found.part("workload", &workloads(got.as_ref()), &workloads([&want]));
+    found.finish()
+}
+
+/// The quota of the second flavor changes from cycle to cycle.
+fn churned(case: &Case) -> Result<(), String> {
+    let mut lab = Lab::load(case, config(case));
+    for i in 0..case.config["cycles"].as_u64().unwrap_or(1) {
+        lab.cycle();
+        if case.config["noChurn"] != true {
+            let mut queue = ClusterQueue::clone(&case.objects("clusterQueues")[0]);
+            let quota = if i % 2 == 0 { "5" } else { "4" };
+            queue.spec.resource_groups[0].flavors[1].resources[0].nominal_quota =
+                Quantity(quota.to_owned());
+            lab.engine.upsert_cluster_queue(queue.into(), lab.now);
+        }
+        lab.engine.advance(lab.now + SignedDuration::from_secs(1));
+    }
+    let flavor = |name: &str| {
+        let wl = lab
+            .api
+            .values()
+            .find(|wl| wl.metadata.name.as_deref() == Some(name));
+        let admission = wl.and_then(|wl| wl.status.admission.clone());
+        let flavors = admission.map(|a| a.pod_set_assignments[0].flavors.clone());
+        flavors
+            .and_then(|f| f.values().next().cloned())
+            .unwrap_or_default()
+    };
+    let mut found = Differences::default();
+    found.part("pending", &flavor("pending"), &case.want["pendingFlavor"]);
+    found.part("blocker", &flavor("blocker"), &case.want["blockerFlavor"]);
+    found.finish()
+}
