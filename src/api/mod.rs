@@ -19,4 +19,5 @@ pub mod quantity;
 mod schema;
 pub mod v1beta2;
 pub mod validation;
+pub mod visibility;
 pub mod yaml;

@@ -106,7 +106,8 @@ fn parse(text: &str) -> Option<i64> {
         let fraction = &fraction[..fraction.len().min(18)];
         if !fraction.is_empty() {
             let part: i128 = fraction.parse().ok()?;
-            nanos += part * i128::from(*scale) / 10i128.pow(fraction.len() as u32);
+            let part = part * i128::from(*scale) / 10i128.pow(fraction.len() as u32);
+            nanos = nanos.checked_add(part)?;
         }
         rest = after;
     }
@@ -206,6 +207,7 @@ mod tests {
             "-",
             "1h-5m",
             "99999999999h",
+            "170141183460469231731687303715884105.999us",
             ".",
         ] {
             assert!(bad.parse::<Duration>().is_err(), "{bad}");

@@ -60,7 +60,7 @@ fn of_value(value: &Value, schema: Schema, path: &Path, found: &mut Found) {
         Type::Integer => value.is_i64() || value.is_u64(),
         Type::Number => value.is_number(),
         Type::Boolean => value.is_boolean(),
-        Type::IntOrString => value.is_string() || value.is_number(),
+        Type::IntOrString => value.is_string() || value.is_i64() || value.is_u64(),
     };
     if !fits {
         let (is, must) = (type_name(value), kind.name());

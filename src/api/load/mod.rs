@@ -238,7 +238,7 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Proble
 /// What to do about a number or a yes where text is wanted.
 fn quotes(error: &FieldError) -> Option<String> {
     let bare = ["\"boolean\"", "\"integer\"", "\"number\""];
-    let quotable = error.detail.contains("must be of type string:")
+    let quotable = error.detail.contains("string: \"")
         && error.bad.as_deref().is_some_and(|bad| bare.contains(&bad));
     quotable.then(|| "put it in quotes to make it text".to_owned())
 }

@@ -202,6 +202,11 @@ fn what_the_schema_does_not_allow_is_refused_at_its_line() {
             "line 7, column 3: spec.cohort: Invalid value: \"array\": spec.cohort in body must be of type string: \"array\"",
         ),
         (
+            "nominalQuota: 5",
+            "nominalQuota: 0.5",
+            "line 16, column 22: spec.resourceGroups[0].flavors[0].resources[2].nominalQuota: Invalid value: \"number\": spec.resourceGroups[0].flavors[0].resources[2].nominalQuota in body must be of type integer,string: \"number\" (put it in quotes to make it text)",
+        ),
+        (
             "cohort: team",
             "cohort: Team",
             "line 7, column 3: spec.cohort: Invalid value: \"Team\": spec.cohort in body should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'",

@@ -1,6 +1,6 @@
 //! Writing quantities in their canonical form: the largest suffix that leaves no fraction.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use super::{Format, Quantity, pow10};
 
@@ -45,7 +45,10 @@ impl Quantity {
         let zeros = self.exponent - exponent;
         match self.mantissa.checked_mul(pow10(zeros)) {
             Some(n) if zeros <= 38 => write!(f, "{n}"),
-            _ => write!(f, "{}{:0<2$}", self.mantissa, "", zeros as usize),
+            _ => {
+                write!(f, "{}", self.mantissa)?;
+                (0..zeros).try_for_each(|_| f.write_char('0'))
+            }
         }
     }
 }

@@ -50,7 +50,8 @@ impl Quantity {
 
     /// A mantissa times a power of ten, brought to the normal form.
     fn new(mantissa: i128, exponent: i32, format: Format) -> Self {
-        let (mut mantissa, mut exponent) = (mantissa, exponent);
+        let mut mantissa = mantissa;
+        let mut exponent = exponent.clamp(-2 * MAX_EXPONENT, 2 * MAX_EXPONENT);
         if exponent < NANO {
             mantissa = div_away(mantissa, pow10(NANO - exponent));
             exponent = NANO;
@@ -123,7 +124,7 @@ impl Quantity {
 
     /// Multiples of 10^`scale`, rounded away from zero and clamped to 64 bits.
     pub fn scaled(self, scale: i32) -> i64 {
-        let shift = self.exponent.saturating_sub(scale);
+        let shift = self.exponent.saturating_sub(scale).max(-MAX_EXPONENT);
         let scaled = if shift >= 0 {
             self.mantissa.saturating_mul(pow10(shift))
         } else {

@@ -109,6 +109,14 @@ fn far_apart_amounts_compare_and_add() {
     assert_eq!(huge + tiny, huge);
     assert_eq!(tiny - huge, -huge);
     assert_eq!(huge.times(i64::MAX).value(), i64::MAX);
+    assert_eq!(
+        huge.with_format(Format::DecimalSi).to_string().len(),
+        100_000 - 18 + 2
+    );
+    assert_eq!(
+        (tiny.scaled(i32::MAX), huge.scaled(i32::MIN)),
+        (1, i64::MAX)
+    );
 }
 
 #[test]

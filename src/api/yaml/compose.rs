@@ -26,6 +26,7 @@ pub fn documents(text: &str) -> Result<Vec<Node>, YamlError> {
     let mut composer = Composer {
         parser,
         nodes: 0,
+        kept: 0,
         anchors: BTreeMap::new(),
     };
     let mut documents = Vec::new();
@@ -49,6 +50,8 @@ struct Composer<'t> {
     parser: Parser<'t, StrInput<'t>>,
     /// How many parts there are so far.
     nodes: usize,
+    /// How many parts are kept for aliases; nested anchors keep theirs several times.
+    kept: usize,
     /// Anchored parts of the document by the parser's number, with how many parts each has.
     anchors: BTreeMap<usize, (Node, usize)>,
 }
@@ -96,8 +99,15 @@ impl<'t> Composer<'t> {
         };
         let node = Node { content, at };
         if anchor != 0 {
-            self.anchors
-                .insert(anchor, (node.clone(), self.nodes - before));
+            let size = self.nodes - before;
+            self.kept = self.kept.saturating_add(size);
+            if self.kept > MAX_NODES {
+                return Err(error(
+                    at,
+                    format!("more than {MAX_NODES} values under anchors"),
+                ));
+            }
+            self.anchors.insert(anchor, (node.clone(), size));
         }
         Ok(node)
     }

@@ -20,7 +20,7 @@ pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// How deep a document may be nested.
 pub const MAX_DEPTH: usize = 100;
 /// The most parts all documents of a text may have, with aliases written out.
-pub const MAX_NODES: usize = 1_000_000;
+pub const MAX_NODES: usize = 500_000;
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -113,6 +113,13 @@ fn limits_hold() {
         bomb.push_str(&format!("a{i}: &a{i} [{refs}]\n"));
     }
     assert!(refused(&bomb).contains("aliases written out"));
+    let nested = (0..90).fold("[1,2,3,4,5,6,7,8,9]".to_owned(), |inner, i| {
+        format!("&x{i} [{inner}]")
+    });
+    assert_eq!(documents(&nested).unwrap().len(), 1);
+    let wide = format!("[{}]", "1,".repeat(20_000));
+    let nested = (0..60).fold(wide, |inner, i| format!("&x{i} [{inner}]"));
+    assert!(refused(&nested).contains("under anchors"));
     let deep = format!("{}1{}", "[".repeat(150), "]".repeat(150));
     assert!(refused(&deep).starts_with("line 1"));
     assert!(refused(&"#".repeat(MAX_BYTES + 1)).contains("bytes"));
