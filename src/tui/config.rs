@@ -47,6 +47,8 @@ pub struct TuiConfig {
     pub explain: Option<Arc<dyn Explain>>,
     /// What the cluster is called: `embedded`, or the name of a kubeconfig context.
     pub cluster: String,
+    /// The only namespace to watch, for people who may not see all.
+    pub namespace: Option<String>,
     /// Whether nothing may be changed.
     pub read_only: bool,
     /// Whether leaving the UI stops the lab, so that it asks first.
@@ -70,6 +72,7 @@ impl TuiConfig {
             actions,
             explain: None,
             cluster: String::new(),
+            namespace: None,
             read_only: false,
             stops_lab: false,
             colours: Colours::default(),

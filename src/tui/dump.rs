@@ -16,7 +16,7 @@ use super::{update, view};
 pub fn render(state: &State, columns: u16, rows: u16) -> Buffer {
     let mut state = state.clone();
     update::update(&mut state, Msg::Resize(columns, rows));
-    let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, state.ui.width, state.ui.height));
     view::draw(&state, &mut buffer);
     buffer
 }

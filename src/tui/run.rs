@@ -182,11 +182,12 @@ impl<'a> Engine<'a> {
             stops_lab: config.stops_lab,
         });
         state.data.now = config.clock.now();
+        state.ui.namespace.clone_from(&config.namespace);
         let (outbox, inbox) = mpsc::channel(CHANNEL);
         let mut feeds = JoinSet::new();
         if let Some(presets) = config.actions.presets() {
-            // What is known already is no news to the person.
-            state.presets = Some(Arc::clone(&presets.borrow()));
+            let board = Arc::clone(&presets.borrow());
+            update(&mut state, Msg::Presets(board));
             feeds.spawn(follow(presets, Msg::Presets, outbox.clone()));
         }
         if let Some(story) = config.actions.story() {
@@ -198,7 +199,7 @@ impl<'a> Engine<'a> {
             config,
             state,
             inbox,
-            _watches: watch::start(&config.client, &outbox),
+            _watches: watch::start(&config.client, config.namespace.as_deref(), &outbox),
             outbox,
             feeds,
             works: JoinSet::new(),

@@ -84,8 +84,8 @@ proptest! {
     #[test]
     fn no_keys_and_no_size_break_the_screen(
         keys in prop::collection::vec(any_key(), 0..25),
-        columns in 0u16..210,
-        rows in 0u16..70,
+        columns in prop_oneof![0u16..210, Just(65535)],
+        rows in prop_oneof![0u16..70, Just(65535)],
         ascii in any::<bool>(),
         demo in any::<bool>(),
     ) {

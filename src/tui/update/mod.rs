@@ -22,6 +22,10 @@ use super::state::State;
 use super::text::{clean, clean_lines};
 use super::ui::{Content, PageKind, Tone};
 
+/// The most columns that are drawn.
+const WIDEST: u16 = 1_000;
+/// The most rows that are drawn.
+const TALLEST: u16 = 500;
 /// The most lines of fetched text that are kept.
 const MOST_LINES: usize = 50_000;
 
@@ -48,7 +52,8 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
         }
         Msg::Click(x, y) => keys::click(state, x, y),
         Msg::Resize(width, height) => {
-            (state.ui.width, state.ui.height) = (width, height);
+            state.ui.width = width.min(WIDEST);
+            state.ui.height = height.min(TALLEST);
             Vec::new()
         }
         Msg::Unreadable(kind, key, why) => {

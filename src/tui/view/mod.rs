@@ -36,7 +36,7 @@ pub fn draw(state: &State, buffer: &mut Buffer) -> Cursor {
     chrome::header(state, frame.header, &mut canvas);
     chrome::tabs(state, frame.tabs, &mut canvas);
     if let Some(open) = &state.ui.page {
-        page::draw(state, open, frame.page_title, frame.page, &mut canvas);
+        page::draw(open, frame.page_title, frame.page, &mut canvas);
     } else {
         list(state, frame.heading, frame.rows, &mut canvas);
         if let Some(side) = frame.side {

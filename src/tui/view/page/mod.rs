@@ -95,7 +95,7 @@ fn title(kind: &PageKind) -> String {
 }
 
 /// Draws the window on an open page.
-pub(super) fn draw(state: &State, page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'_>) {
     let total = page.content.len();
     let mut shown = format!(" {} ", title(&page.kind));
     if total > page.height && page.height > 0 {
@@ -126,7 +126,6 @@ pub(super) fn draw(state: &State, page: &Page, heading: Rect, area: Rect, canvas
         }
     }
     canvas.thumb(area, page.offset, total);
-    let _ = state;
 }
 
 /// A line of a fetched document; what stands before its first colon is a key.

@@ -1,0 +1,203 @@
+//! The terminal UI on a live cluster, without a terminal: what is created through the API shows on
+//! the screen, and what cannot be had is said to be missing.
+
+use std::sync::Arc;
+
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use kueue_lab::api::crds;
+use kueue_lab::apiserver::ApiServer;
+use kueue_lab::clock::Clock;
+use kueue_lab::entropy::Entropy;
+use kueue_lab::tui::actions::{Actions, ObjectRef, Sample};
+use kueue_lab::tui::dump::{svg, text};
+use kueue_lab::tui::model::Key;
+use kueue_lab::tui::{ClusterActions, Colours, TuiConfig, capture};
+use ratatui::buffer::Buffer;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+fn cluster() -> Client {
+    let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
+    server.client()
+}
+
+async fn with_kueue() -> Client {
+    let client = cluster();
+    let yaml = crds::all_yaml(&crds::Conversion::None).unwrap();
+    for document in serde_yaml::Deserializer::from_str(&yaml) {
+        create(&client, Value::deserialize(document).unwrap()).await;
+    }
+    client
+}
+
+fn api(client: &Client, object: &Value) -> Api<DynamicObject> {
+    let (version, kind) = (
+        object["apiVersion"].as_str().unwrap(),
+        object["kind"].as_str().unwrap(),
+    );
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+async fn create(client: &Client, object: Value) {
+    let made = serde_json::from_value(object.clone()).unwrap();
+    let api = api(client, &object);
+    api.create(&PostParams::default(), &made).await.unwrap();
+    if let Some(status) = object
+        .get("status")
+        .filter(|_| object["kind"] == "Workload")
+    {
+        let patch = Patch::Merge(json!({ "status": status }));
+        let name = object["metadata"]["name"].as_str().unwrap();
+        api.patch_status(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+}
+
+async fn screen(client: &Client, keys: &[&str]) -> Buffer {
+    let actions = Arc::new(ClusterActions::new(client.clone()));
+    let config = TuiConfig {
+        cluster: "test".to_owned(),
+        colours: Colours::Always,
+        ascii: Some(false),
+        ..TuiConfig::new(client.clone(), Clock::real(), actions)
+    };
+    capture(config, 120, 30, keys, 120).await.unwrap()
+}
+
+async fn queues(client: &Client) {
+    let kueue = "kueue.x-k8s.io/v1beta2";
+    create(
+        client,
+        json!({"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": "h100"}}),
+    )
+    .await;
+    create(client, json!({
+        "apiVersion": kueue, "kind": "ClusterQueue", "metadata": {"name": "research"},
+        "spec": {"cohortName": "team", "namespaceSelector": {}, "resourceGroups": [{
+            "coveredResources": ["nvidia.com/gpu"],
+            "flavors": [{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]}]}]},
+    })).await;
+    create(client, json!({
+        "apiVersion": kueue, "kind": "LocalQueue", "metadata": {"namespace": "default", "name": "lq"},
+        "spec": {"clusterQueue": "research"},
+    })).await;
+}
+
+#[tokio::test]
+async fn a_cluster_without_kueue_is_told_apart_from_an_empty_one() {
+    let picture = text(&screen(&cluster(), &[]).await);
+    assert!(
+        picture.contains("is Kueue (v1beta2) installed?"),
+        "{picture}"
+    );
+    let picture = text(&screen(&with_kueue().await, &[]).await);
+    assert!(picture.contains("No ClusterQueues."), "{picture}");
+}
+
+#[tokio::test]
+async fn what_is_created_shows_with_its_reason() {
+    let client = with_kueue().await;
+    queues(&client).await;
+    create(&client, json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": {"namespace": "default", "name": "job-train"},
+        "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": {"spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"nvidia.com/gpu": "16"}}}]}}}]},
+        "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "reason": "ExceedsMaxQuota",
+            "lastTransitionTime": "2026-03-02T12:00:00Z",
+            "message": "couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor h100, previously considered podsets requests (0) + current podset request (16) > maximum capacity (8)"}]},
+    })).await;
+    let picture = text(&screen(&client, &[]).await);
+    assert!(picture.contains("cohort team"), "{picture}");
+    assert!(picture.contains("0/8"), "{picture}");
+    let buffer = screen(&client, &["2"]).await;
+    let picture = text(&buffer);
+    assert!(
+        picture.contains("never: asks 16 gpu, h100 gives at most 8"),
+        "{picture}"
+    );
+    let picture = svg(&buffer);
+    assert!(picture.starts_with("<svg") && picture.contains("job-train"));
+}
+
+#[tokio::test]
+async fn samples_are_submitted_and_deleted() {
+    let client = with_kueue().await;
+    queues(&client).await;
+    let actions = ClusterActions::new(client.clone());
+    let sample = Sample {
+        queue: Key::new("default", "lq"),
+        pods: 2,
+        requests: vec![("nvidia.com/gpu".to_owned(), "1".to_owned())],
+        priority_class: None,
+        seconds: 5,
+        copies: 1,
+    };
+    let said = actions.submit(&sample).await.unwrap();
+    let name = said.split(' ').nth(2).unwrap().to_owned();
+    let job = ObjectRef {
+        api_version: "batch/v1".to_owned(),
+        kind: "Job".to_owned(),
+        key: Key::new("default", &name),
+    };
+    assert_eq!(
+        actions.delete(&job).await.unwrap(),
+        format!("deleted Job default/{name}")
+    );
+    let absurd = Sample {
+        requests: vec![("cpu".to_owned(), "-1".to_owned())],
+        ..sample
+    };
+    let error = actions.submit(&absurd).await.unwrap_err().to_string();
+    assert!(
+        error.contains("must be greater than or equal to 0"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_read_hides_no_other() {
+    let client = with_kueue().await;
+    queues(&client).await;
+    // A definition without rules lets in what no Kueue would.
+    let crds: Api<DynamicObject> = Api::all_with(
+        client.clone(),
+        &ApiResource::from_gvk(&GroupVersionKind::gvk(
+            "apiextensions.k8s.io",
+            "v1",
+            "CustomResourceDefinition",
+        )),
+    );
+    let name = "clusterqueues.kueue.x-k8s.io";
+    let mut crd = serde_json::to_value(crds.get(name).await.unwrap()).unwrap();
+    for version in crd["spec"]["versions"].as_array_mut().unwrap() {
+        version["schema"] = json!({"openAPIV3Schema": {
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    }
+    let crd = serde_json::from_value(crd).unwrap();
+    crds.replace(name, &PostParams::default(), &crd)
+        .await
+        .unwrap();
+    create(
+        &client,
+        json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
+            "metadata": {"name": "odd"}, "spec": {"stopPolicy": "Perhaps"},
+        }),
+    )
+    .await;
+    let picture = text(&screen(&client, &[]).await);
+    assert!(picture.contains("cohort team"), "{picture}");
+    assert!(
+        picture.contains("ClusterQueue odd cannot be read"),
+        "{picture}"
+    );
+}
