@@ -14,6 +14,7 @@ pub mod entropy;
 pub mod lab;
 pub mod machines;
 pub mod presets;
+pub mod runtime;
 pub mod scenario;
 pub mod skypilot;
 pub mod tui;

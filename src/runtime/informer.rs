@@ -1,0 +1,277 @@
+//! Follows every object of a kind and tells subscribers what changed, old version and new.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Resource, ResourceExt};
+use parking_lot::{Mutex, RwLock};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use super::store::{Change, IndexOf, Store};
+use super::{Context, ObjectKey};
+
+/// Told of every change of an informer's objects.
+type Subscriber<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+
+/// An informer that does not run yet.
+pub struct Builder<K> {
+    api: Api<K>,
+    config: watcher::Config,
+    indexes: Vec<(&'static str, IndexOf<K>)>,
+}
+
+impl<K> Builder<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    /// Which objects to follow, and how to list them.
+    pub fn config(mut self, config: watcher::Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Lets objects be found by the values `of` gives them.
+    pub fn index(
+        mut self,
+        name: &'static str,
+        of: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.indexes.push((name, Box::new(of)));
+        self
+    }
+
+    /// Starts to follow the kind, in the tasks of `context`.
+    pub fn start(self, context: &Context) -> Informer<K> {
+        let (synced, _) = watch::channel(false);
+        let informer = Informer {
+            shared: Arc::new(Shared {
+                store: RwLock::new(Store::new(self.indexes)),
+                subscribers: Mutex::default(),
+                newest: AtomicU64::new(0),
+                synced,
+            }),
+        };
+        let follow = informer.clone();
+        context.tasks.spawn("informer", async move {
+            follow.follow(self.api, self.config).await;
+        });
+        informer
+    }
+}
+
+/// A handle to the objects of a kind as last seen. Clones share them.
+pub struct Informer<K> {
+    shared: Arc<Shared<K>>,
+}
+
+impl<K> Clone for Informer<K> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+struct Shared<K> {
+    store: RwLock<Store<K>>,
+    /// Held while a change is stored and told, so that everybody hears changes in their order.
+    subscribers: Mutex<Vec<Subscriber<K>>>,
+    /// The newest resource version that came from the watch.
+    newest: AtomicU64,
+    synced: watch::Sender<bool>,
+}
+
+impl<K> Informer<K> {
+    /// The object of that key.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.shared.store.read().get(key).cloned()
+    }
+
+    /// All objects, by namespace and name.
+    pub fn list(&self) -> Vec<Arc<K>> {
+        let store = self.shared.store.read();
+        store.iter().map(|(_, object)| object.clone()).collect()
+    }
+
+    /// The objects of one namespace, by name.
+    pub fn namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        self.shared
+            .store
+            .read()
+            .namespace(namespace)
+            .cloned()
+            .collect()
+    }
+
+    /// The objects that an index finds under `value`, by namespace and name.
+    pub fn by(&self, index: &str, value: &str) -> Vec<Arc<K>> {
+        self.shared.store.read().by(index, value)
+    }
+
+    /// How many objects are known.
+    pub fn len(&self) -> usize {
+        self.shared.store.read().len()
+    }
+
+    /// Whether no object is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits until the first list of objects has arrived.
+    pub async fn synced(&self) {
+        let mut synced = self.shared.synced.subscribe();
+        // The sender lives as long as this handle does.
+        let _ = synced.wait_for(|done| *done).await;
+    }
+
+    /// Whether the first list of objects has arrived.
+    pub fn is_synced(&self) -> bool {
+        *self.shared.synced.borrow()
+    }
+
+    /// Calls `subscriber` with every change from now on, after the change can be read here; what
+    /// is known already is told as added. The subscriber may read this informer but neither
+    /// subscribe to it nor [`observe`](Self::observe), and should be quick: put a key in a queue.
+    pub fn subscribe(&self, subscriber: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        let mut subscribers = self.shared.subscribers.lock();
+        let known = self.list();
+        for object in known {
+            subscriber(&Change::Added(object));
+        }
+        subscribers.push(Box::new(subscriber));
+    }
+}
+
+impl<K> Informer<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    /// An informer of the objects `api` reaches.
+    pub fn builder(api: Api<K>) -> Builder<K> {
+        Builder {
+            api,
+            config: watcher::Config::default(),
+            indexes: Vec::new(),
+        }
+    }
+}
+
+impl<K> Informer<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    /// Takes note of the answer to one's own write before the watch brings it, so that the next
+    /// decision does not rest on the version before. Answers that are not news are ignored.
+    pub fn observe(&self, object: Arc<K>) {
+        let subscribers = self.shared.subscribers.lock();
+        let key = ObjectKey::of(object.as_ref());
+        let version = version_of(object.as_ref());
+        let news = match self.shared.store.read().get(&key) {
+            Some(known) => known.uid() == object.uid() && version_of(known.as_ref()) < version,
+            // What the watch has passed already and is not here has been deleted since.
+            None => version > self.shared.newest.load(Ordering::Acquire),
+        };
+        if news {
+            let change = self.shared.store.write().put(key, object);
+            tell(&subscribers, &change);
+        }
+    }
+
+    async fn follow(&self, api: Api<K>, config: watcher::Config) {
+        let events = watcher(api, config).default_backoff();
+        let mut events = std::pin::pin!(events.into_stream());
+        let mut listed: Option<BTreeSet<ObjectKey>> = None;
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(watcher::Event::Init) => listed = Some(BTreeSet::new()),
+                Ok(watcher::Event::InitApply(object)) => {
+                    if let Some(listed) = &mut listed {
+                        listed.insert(ObjectKey::of(&object));
+                    }
+                    self.apply(object);
+                }
+                Ok(watcher::Event::InitDone) => {
+                    if let Some(listed) = listed.take() {
+                        self.keep_only(&listed);
+                    }
+                    self.shared.synced.send_replace(true);
+                }
+                Ok(watcher::Event::Apply(object)) => self.apply(object),
+                Ok(watcher::Event::Delete(object)) => self.delete(&object),
+                Err(error) => {
+                    let kind = std::any::type_name::<K>();
+                    tracing::debug!(kind, %error, "a watch was interrupted and will be retried");
+                }
+            }
+        }
+    }
+
+    fn apply(&self, object: K) {
+        let subscribers = self.shared.subscribers.lock();
+        let version = version_of(&object);
+        self.shared.newest.fetch_max(version, Ordering::AcqRel);
+        let key = ObjectKey::of(&object);
+        let old = self.shared.store.read().get(&key).cloned();
+        match old {
+            Some(old) if old.uid() != object.uid() => {
+                // Deleted and made anew while nobody looked: two different lives.
+                let gone = self.shared.store.write().remove(&key);
+                gone.iter().for_each(|change| tell(&subscribers, change));
+            }
+            Some(old) if version != 0 && version_of(old.as_ref()) >= version => return,
+            _ => {}
+        }
+        let change = self.shared.store.write().put(key, Arc::new(object));
+        tell(&subscribers, &change);
+    }
+
+    fn delete(&self, object: &K) {
+        let subscribers = self.shared.subscribers.lock();
+        self.shared
+            .newest
+            .fetch_max(version_of(object), Ordering::AcqRel);
+        let key = ObjectKey::of(object);
+        let gone = {
+            let mut store = self.shared.store.write();
+            // The last version is worth telling: it may have changed with the deletion.
+            if store.get(&key).is_none() {
+                return;
+            }
+            store.put(key.clone(), Arc::new(object.clone()));
+            store.remove(&key)
+        };
+        gone.iter().for_each(|change| tell(&subscribers, change));
+    }
+
+    fn keep_only(&self, listed: &BTreeSet<ObjectKey>) {
+        let subscribers = self.shared.subscribers.lock();
+        let gone: Vec<ObjectKey> = {
+            let store = self.shared.store.read();
+            let unlisted = store.iter().filter(|(key, _)| !listed.contains(key));
+            unlisted.map(|(key, _)| key.clone()).collect()
+        };
+        for key in gone {
+            let change = self.shared.store.write().remove(&key);
+            change.iter().for_each(|change| tell(&subscribers, change));
+        }
+    }
+}
+
+fn tell<K>(subscribers: &[Subscriber<K>], change: &Change<K>) {
+    for subscriber in subscribers {
+        subscriber(change);
+    }
+}
+
+/// The resource version as a number. The API calls it opaque, but since Kubernetes 1.35 promises
+/// that versions of one kind can be compared; every server has always counted.
+fn version_of<K: Resource>(object: &K) -> u64 {
+    let version = object.meta().resource_version.as_deref();
+    version.and_then(|v| v.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,49 @@
+//! What controllers are made of: informers that follow a kind, work queues that hand out keys, and
+//! the tasks both run in.
+//!
+//! Everything here works through a `kube::Client`, so it runs alike on the embedded API server and
+//! on any cluster. Must not know Kueue, the machines or what any controller decides.
+
+mod delays;
+mod informer;
+mod key;
+mod queue;
+mod store;
+mod tasks;
+
+#[cfg(test)]
+mod tests;
+
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+
+pub use informer::{Builder, Informer};
+pub use key::ObjectKey;
+pub use queue::{Outcome, WorkQueue};
+pub use store::Change;
+pub use tasks::Tasks;
+
+/// What every controller is given to work with. Clones share everything.
+#[derive(Clone)]
+pub struct Context {
+    /// The way to the cluster.
+    pub client: kube::Client,
+    /// Lab time.
+    pub clock: Clock,
+    /// Chance.
+    pub entropy: Entropy,
+    /// Where its tasks run, and how they are told to stop.
+    pub tasks: Tasks,
+}
+
+impl Context {
+    /// A context with tasks of its own.
+    pub fn new(client: kube::Client, clock: Clock, entropy: Entropy) -> Self {
+        Self {
+            client,
+            clock,
+            entropy,
+            tasks: Tasks::new(),
+        }
+    }
+}
