@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client};
+use kueue_lab::api::config::FeatureGates;
 use kueue_lab::apiserver::ApiServer;
 use kueue_lab::clock::Clock;
 use kueue_lab::entropy::Entropy;
@@ -54,6 +55,7 @@ impl World {
             folder: self.folder(),
             active: active.into(),
             watch: true,
+            gates: FeatureGates::default(),
         };
         Presets::start(self.client.clone(), Clock::real(), config).await
     }
@@ -148,7 +150,7 @@ async fn a_broken_file_changes_nothing_and_says_where() {
         ("a: [\n".to_owned(), "1:4", "unclosed bracket"),
         (
             class("gold", 5).replace("kind: PriorityClass", "kind: PriorityClas"),
-            "3:7",
+            "3:1",
             "did you mean \"PriorityClass\"?",
         ),
         (
@@ -158,23 +160,23 @@ async fn a_broken_file_changes_nothing_and_says_where() {
         ),
         (
             class("gold", 5).replace("metadata:\n  name: gold", "metadata: {}"),
-            "4:11",
+            "4:1",
             "metadata.name",
         ),
         (
             class("gold", 5).replace("value: 5", "value: lots"),
-            "6:8",
+            "6:1",
             "",
         ),
         (
             format!("{}{}", class("gold", 5), class("gold", 6)),
-            "11:9",
+            "11:3",
             "given twice",
         ),
-        (class("gold", 2_000_000_000), "6:8", "value"),
+        (class("gold", 2_000_000_000), "6:1", "value"),
         (
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: nowhere}\n".into(),
-            "3:32",
+            "3:21",
             "there is no namespace \"nowhere\"",
         ),
     ] {
@@ -285,7 +287,9 @@ async fn switching_takes_away_what_only_the_old_preset_had() {
     assert_eq!(before, uid().await, "what both have stays the same object");
     let refused = presets.switch("wrong").await.unwrap_err();
     assert!(
-        refused[0].to_string().contains("no apiVersion"),
+        refused[0]
+            .to_string()
+            .contains("apiVersion: Required value"),
         "{refused:?}"
     );
     let missing = presets.switch("nowhere").await.unwrap_err();
@@ -401,7 +405,7 @@ async fn a_lab_does_not_start_on_a_preset_that_is_not_there_or_wrong() {
     let said = |e: StartError| e.to_string();
     let wrong = said(world.try_start("p").await.err().unwrap());
     assert!(
-        wrong.ends_with("p/a.yaml:1:1: the object has no apiVersion"),
+        wrong.contains("p/a.yaml:1:1: X: apiVersion: Required value"),
         "{wrong}"
     );
     let missing = said(world.try_start("q").await.err().unwrap());

@@ -15,6 +15,7 @@ use super::folder::{self, FolderError, Source};
 use super::remote::Remote;
 use super::watch::{Watch, folders};
 use super::{Finding, Force, Parsed, PresetInfo, State, document};
+use crate::api::config::FeatureGates;
 use crate::clock::Clock;
 use crate::yaml::Position;
 
@@ -24,7 +25,7 @@ const BLANK_GRACE: Duration = Duration::from_millis(60);
 const RETRY: Duration = Duration::from_secs(2);
 
 /// Where presets come from and which one comes first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct PresetsConfig {
     /// The presets folder.
     pub folder: PathBuf,
@@ -32,6 +33,8 @@ pub struct PresetsConfig {
     pub active: String,
     /// Whether changes of the files are followed.
     pub watch: bool,
+    /// Feature gates of the controller, which decide what is valid.
+    pub gates: FeatureGates,
 }
 
 /// Why no preset could be put in force.
@@ -243,7 +246,7 @@ impl Actor {
         let Parsed {
             manifests,
             findings,
-        } = document::parse(&source.files);
+        } = document::parse(&source.files, &self.config.gates);
         let active = name == self.config.active;
         if active {
             self.seen = Some(source.clone());

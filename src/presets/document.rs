@@ -1,5 +1,5 @@
-//! Files to objects: every document checked for what any cluster would refuse, older versions of
-//! Kueue's kinds brought to the current one.
+//! Files to objects: read by [`crate::api::load`], which checks Kueue's kinds against their schemas and
+//! validation and brings older versions to the current one, and then looked at as a whole.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,17 @@ use serde_json::Value;
 
 use super::folder::SourceFile;
 use super::{Finding, ObjectKey};
-use crate::api::convert::convert;
+use crate::api::config::FeatureGates;
+use crate::api::load::{self, Problem};
 use crate::api::v1beta2::{GROUP, VERSION};
-use crate::yaml::{Kind, Limits, Node, Position, parse_bytes};
+use crate::api::yaml;
+use crate::yaml::Position;
 
 /// Most objects of one preset.
 const MAX_OBJECTS: usize = 2000;
 
 /// One object of a preset and where it is written.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Manifest {
     /// Which object. The namespace is what the file says; whether the kind has one is known only to
     /// the cluster.
@@ -27,39 +29,18 @@ pub struct Manifest {
     /// The file, as the person would name it.
     pub file: String,
     /// The document it came from.
-    pub node: Node,
+    source: load::Object,
 }
 
-/// Fields that are called otherwise in v1beta1, for finding a v1beta2 path in an older file.
-const OLD_NAMES: [(&str, &str); 3] = [
-    ("spec.cohortName", "spec.cohort"),
-    ("spec.parentName", "spec.parent"),
-    ("spec.admissionChecksStrategy", "spec.admissionChecks"),
-];
-
 impl Manifest {
-    /// Where the value of a field path stands.
+    /// Where a field stands, or what is nearest to it.
     pub fn locate(&self, path: &str) -> Position {
-        self.node.locate(&self.written(path))
+        position(self.source.locate(path))
     }
 
-    /// Where the key of a field path stands.
-    pub fn locate_key(&self, path: &str) -> Position {
-        self.node.locate_key(&self.written(path))
-    }
-
-    fn written(&self, path: &str) -> String {
-        for (new, old) in OLD_NAMES {
-            let is_old = |(parent, key): (&str, &str)| {
-                self.node.get(parent).is_some_and(|p| p.get(key).is_some())
-            };
-            if let Some(rest) = path.strip_prefix(new)
-                && old.split_once('.').is_some_and(is_old)
-            {
-                return format!("{old}{rest}");
-            }
-        }
-        path.to_owned()
+    /// Where the object begins.
+    pub fn at(&self) -> Position {
+        position(self.source.at())
     }
 
     /// An error about a field of this object.
@@ -73,8 +54,16 @@ impl Manifest {
     }
 }
 
+fn position(at: yaml::Position) -> Position {
+    let cut = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Position {
+        line: cut(at.line),
+        column: cut(at.column),
+    }
+}
+
 /// What the files of a preset hold.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Parsed {
     /// Objects in the order written.
     pub manifests: Vec<Manifest>,
@@ -89,153 +78,187 @@ impl Parsed {
     }
 }
 
-/// Reads all files of a preset. A file that is not YAML gives one finding; in the others every object
-/// is looked at.
-pub fn parse(files: &[SourceFile]) -> Parsed {
+/// Reads all files of a preset and everything that is wrong with any of them.
+pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> Parsed {
     let mut parsed = Parsed::default();
-    let mut seen: BTreeMap<ObjectKey, (String, Position)> = BTreeMap::new();
     for file in files {
-        match parse_bytes(&file.bytes, Limits::default()) {
-            Err(problem) => parsed.findings.push(Finding::of(&file.name, problem)),
+        let text = match text(file) {
+            Ok(text) => text,
+            Err(finding) => {
+                parsed.findings.push(finding);
+                continue;
+            }
+        };
+        match yaml::documents(text) {
             Ok(documents) => {
-                for document in documents.iter().filter(|d| !d.is_null()) {
-                    document_objects(&file.name, document, &mut parsed);
+                for node in documents.into_iter().flat_map(items) {
+                    document(file, text, node, gates, &mut parsed);
                 }
             }
+            Err(error) => parsed.findings.push(finding(file, error.into())),
         }
     }
-    for manifest in &parsed.manifests {
-        let place = (manifest.file.clone(), manifest.node.at);
-        if let Some((file, at)) = seen.insert(manifest.key.clone(), place) {
-            let message = format!("the object is given twice, first in {file}:{at}");
-            let twice = manifest.error("metadata.name", message);
-            parsed.findings.push(twice.remedy("remove one of the two"));
-        }
-    }
+    check_twice(&mut parsed);
     if parsed.manifests.len() > MAX_OBJECTS {
         let file = files.first().map_or("", |f| f.name.as_str());
         let message = format!("the preset holds more than {MAX_OBJECTS} objects");
-        parsed
-            .findings
-            .push(Finding::error(file, Position::START, message));
+        let finding = Finding::error(file, Position::START, message);
+        parsed.findings.push(finding);
     }
     parsed
 }
 
-/// Takes one document apart: a plain object, or a `List` of them.
-fn document_objects(file: &str, document: &Node, parsed: &mut Parsed) {
-    let is_list = document.get("kind").and_then(Node::as_str) == Some("List");
-    if is_list && document.get("apiVersion").and_then(Node::as_str) == Some("v1") {
-        if let Some(Kind::List(items)) = document.get("items").map(|n| &n.kind) {
-            for item in items {
-                object(file, item, parsed);
-            }
+/// The items of a list object, or the object itself.
+fn items(node: yaml::Node) -> Vec<yaml::Node> {
+    let kind = node.get("kind").and_then(yaml::Node::as_str);
+    match node.get("items") {
+        Some(items) if kind.is_some_and(|k| k.ends_with("List")) => items.items().to_vec(),
+        _ => vec![node],
+    }
+}
+
+/// Reads one document.
+fn document(
+    file: &SourceFile,
+    text: &str,
+    node: yaml::Node,
+    gates: &FeatureGates,
+    parsed: &mut Parsed,
+) {
+    let word = |n: Option<&yaml::Node>| n.and_then(yaml::Node::as_str).map(str::to_owned);
+    let kind = word(node.get("kind"));
+    let name = word(node.get("metadata").and_then(|m| m.get("name")));
+    match load::object(node, gates) {
+        Ok(object) => take(file, text, object, parsed),
+        Err(problems) => {
+            let about = match (kind, name) {
+                (Some(kind), Some(name)) => Some(format!("{kind}/{name}")),
+                (kind, _) => kind,
+            };
+            let findings = problems.into_iter().map(|p| Finding {
+                object: about.clone(),
+                ..finding(file, p)
+            });
+            parsed.findings.extend(findings);
         }
+    }
+}
+
+/// The file as text, or where it is none.
+fn text(file: &SourceFile) -> Result<&str, Finding> {
+    std::str::from_utf8(&file.bytes).map_err(|e| {
+        let good = String::from_utf8_lossy(&file.bytes[..e.valid_up_to()]);
+        let last = good.rsplit('\n').next().unwrap_or_default();
+        let at = position(yaml::Position {
+            line: good.matches('\n').count() + 1,
+            column: last.chars().count() + 1,
+        });
+        Finding::error(&file.name, at, "the file is not UTF-8 text")
+    })
+}
+
+fn finding(file: &SourceFile, problem: Problem) -> Finding {
+    let message = match problem.path.is_empty() {
+        true => problem.message,
+        false => format!("{}: {}", problem.path, problem.message),
+    };
+    Finding {
+        remedy: problem.remedy,
+        ..Finding::error(&file.name, position(problem.at), message)
+    }
+}
+
+/// Takes in one object, if a preset can hold it.
+fn take(file: &SourceFile, text: &str, object: load::Object, parsed: &mut Parsed) {
+    let at = |path: &str| position(object.locate(path));
+    let error = |path: &str, message: &str| {
+        Finding::error(&file.name, at(path), message).about(object.kind())
+    };
+    let metadata = &object.value["metadata"];
+    if metadata["name"].is_null() && !metadata["generateName"].is_null() {
+        let message = "an object of a preset needs a name of its own, not generateName";
+        let remedy = "put jobs to submit into the preset's samples folder";
+        let finding = error("metadata.generateName", message).remedy(remedy);
+        parsed.findings.push(finding);
         return;
     }
-    object(file, document, parsed);
-}
-
-fn object(file: &str, node: &Node, parsed: &mut Parsed) {
-    match identify(file, node) {
-        Err(finding) => parsed.findings.push(finding),
-        Ok((api_version, key)) => {
-            let mut manifest = Manifest {
-                object: node.to_json(),
-                file: file.to_owned(),
-                node: node.clone(),
-                api_version,
-                key,
-            };
-            match modernise(&mut manifest) {
-                Ok(warnings) => {
-                    parsed.findings.extend(warnings);
-                    parsed.manifests.push(manifest);
-                }
-                Err(finding) => parsed.findings.push(finding),
-            }
-        }
+    if object.name().is_empty() {
+        let message = "metadata.name has to be a string that is not empty";
+        let finding = error("metadata.name", message);
+        parsed
+            .findings
+            .push(finding.remedy("is the indentation right?"));
+        return;
     }
-}
-
-/// The version and the key of an object.
-fn identify(file: &str, node: &Node) -> Result<(String, ObjectKey), Finding> {
-    if node.entries().is_none() {
-        let message = format!("expected a Kubernetes object, found {}", node.describe());
-        return Err(Finding::error(file, node.at, message));
-    }
-    let text = |parent: &Node, parent_path: &str, key: &str| match parent.get(key) {
-        Some(value) => match value.as_str() {
-            Some("") | None => {
-                let message = format!("{parent_path}{key} has to be a string that is not empty");
-                Err(Finding::error(file, value.at, message))
-            }
-            Some(text) => Ok(text.to_owned()),
-        },
-        None => {
-            let message = format!("the object has no {parent_path}{key}");
-            Err(Finding::error(file, parent.at, message))
-        }
-    };
-    let api_version = text(node, "", "apiVersion")?;
-    let kind = text(node, "", "kind")?;
-    let Some(metadata) = node.get("metadata").filter(|m| m.entries().is_some()) else {
-        let message = "the object has no metadata";
-        return Err(Finding::error(file, node.at, message)
-            .about(&kind)
-            .remedy("give it metadata.name; is the indentation right?"));
-    };
-    if metadata.get("name").is_none()
-        && let Some(generate) = metadata.entry("generateName")
-    {
-        let message = "an object of a preset needs a name of its own, not generateName";
-        return Err(Finding::error(file, generate.at, message)
-            .about(&kind)
-            .remedy("put jobs to submit into the preset's samples folder"));
-    }
-    let name = text(metadata, "metadata.", "name").map_err(|f| f.about(&kind))?;
-    let namespace = match metadata.get("namespace") {
-        None => None,
-        Some(_) => Some(text(metadata, "metadata.", "namespace").map_err(|f| f.about(&kind))?),
-    };
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let group = object
+        .api_version()
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    let namespace = Some(object.namespace()).filter(|n| !n.is_empty());
     let key = ObjectKey {
         group: group.to_owned(),
-        kind,
-        namespace,
-        name,
+        kind: object.kind().to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name: object.name().to_owned(),
     };
-    Ok((api_version, key))
+    // Fields that are not there are refused by the server, so they are here.
+    for unknown in object.unknown.iter().cloned() {
+        let remedy = unknown.remedy.clone();
+        let found = Finding::error(&file.name, position(unknown.at), unknown.message).about(&key);
+        let remedy = remedy.unwrap_or_else(|| "correct or remove it".into());
+        parsed.findings.push(found.remedy(remedy));
+    }
+    let warnings = object.warnings.iter().cloned().map(|w| Finding {
+        severity: super::Severity::Warning,
+        ..finding(file, w).about(&key)
+    });
+    let count = parsed.findings.len();
+    parsed.findings.extend(warnings);
+    let silent = count == parsed.findings.len();
+    let manifest = Manifest {
+        api_version: object.api_version().to_owned(),
+        object: object.value.clone(),
+        file: file.name.clone(),
+        source: object,
+        key,
+    };
+    if group_of(&manifest.api_version) == GROUP && silent {
+        parsed.findings.extend(old_version(text, &manifest));
+    }
+    parsed.manifests.push(manifest);
 }
 
-/// Brings an older version of one of Kueue's kinds to the current one.
-fn modernise(manifest: &mut Manifest) -> Result<Vec<Finding>, Finding> {
-    let Some((GROUP, version)) = manifest.api_version.split_once('/') else {
-        return Ok(Vec::new());
-    };
-    if version == VERSION {
-        return Ok(Vec::new());
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// A word about a version that was read as another.
+fn old_version(text: &str, manifest: &Manifest) -> Option<Finding> {
+    let at = manifest.locate("apiVersion");
+    let line = text.lines().nth(at.line as usize - 1)?;
+    let written = line.split_once("apiVersion")?.1;
+    let old = ["v1beta1", "v1alpha2", "v1alpha1"];
+    let version = old
+        .into_iter()
+        .find(|v| written.contains(&format!("{GROUP}/{v}")))?;
+    let message = format!("{GROUP}/{version} is read as {GROUP}/{VERSION}");
+    let finding = Finding::warning(&manifest.file, at, message).about(&manifest.key);
+    Some(finding.remedy("write that version"))
+}
+
+/// An object that two documents describe.
+fn check_twice(parsed: &mut Parsed) {
+    let mut seen: BTreeMap<&ObjectKey, &Manifest> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for manifest in &parsed.manifests {
+        if let Some(first) = seen.insert(&manifest.key, manifest) {
+            let place = format!("{}:{}", first.file, first.at());
+            let message = format!("the object is given twice, first in {place}");
+            let twice = manifest.error("metadata.name", message);
+            findings.push(twice.remedy("remove one of the two"));
+        }
     }
-    let written = manifest.api_version.clone();
-    let warnings = convert(&mut manifest.object, VERSION).map_err(|e| {
-        let finding = manifest.error("apiVersion", e.to_string());
-        finding.remedy(format!("Kueue's kinds are written in {GROUP}/{VERSION}"))
-    })?;
-    manifest.api_version = format!("{GROUP}/{VERSION}");
-    // The API server itself serves v1beta1, so only older headers deserve a word of their own.
-    let mut findings: Vec<Finding> = warnings
-        .iter()
-        .map(|w| manifest.warning(&w.path, &w.text))
-        .collect();
-    if findings.is_empty() {
-        let text = format!("{written} is read as {GROUP}/{VERSION}");
-        findings.push(
-            manifest
-                .warning("apiVersion", text)
-                .remedy("write that version"),
-        );
-    }
-    Ok(findings)
+    parsed.findings.extend(findings);
 }
 
 #[cfg(test)]
@@ -251,7 +274,7 @@ mod tests {
     }
 
     fn only(text: &str) -> String {
-        let parsed = parse(&files(&[("p/q.yaml", text)]));
+        let parsed = parse(&files(&[("p/q.yaml", text)]), &FeatureGates::default());
         let errors: Vec<_> = parsed.findings.iter().map(ToString::to_string).collect();
         errors.join("\n")
     }
@@ -262,31 +285,31 @@ mod tests {
     #[test]
     fn documents_and_lists_become_objects() {
         let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Namespace\n  metadata: {name: a}\n";
-        let parsed = parse(&files(&[(
-            "a.yaml",
-            &format!("{FLAVOR}---\n# nothing\n---\n{list}"),
-        )]));
+        let parsed = parse(
+            &files(&[("a.yaml", &format!("{FLAVOR}---\n# nothing\n---\n{list}"))]),
+            &FeatureGates::default(),
+        );
         assert_eq!(parsed.findings, []);
         let keys: Vec<_> = parsed.manifests.iter().map(|m| m.key.to_string()).collect();
         assert_eq!(keys, ["ResourceFlavor/f", "Namespace/a"]);
-        assert_eq!(parsed.manifests[1].node.at.line, 11);
+        assert_eq!(parsed.manifests[1].at().line, 11);
     }
 
     #[test]
     fn what_no_cluster_would_take_is_refused_with_its_place() {
         for (text, expected) in [
-            ("kind: X\n", "p/q.yaml:1:1: the object has no apiVersion"),
             (
-                "- a\n",
-                "p/q.yaml:1:1: expected a Kubernetes object, found a list",
+                "kind: X\n",
+                "p/q.yaml:1:1: X: apiVersion: Required value; every object needs apiVersion and kind",
             ),
+            ("- a\n", "p/q.yaml:1:1: apiVersion: Required value"),
             (
                 "apiVersion: v1\nkind: Namespace\n",
-                "p/q.yaml:1:1: Namespace: the object has no metadata; give it",
+                "p/q.yaml:1:1: Namespace: metadata.name has to be a string that is not empty; is the indentation right?",
             ),
             (
                 "apiVersion: v1\nkind: Namespace\nmetadata: {}\n",
-                "p/q.yaml:3:11: Namespace: the object has no metadata.name",
+                "p/q.yaml:3:1: Namespace: metadata.name has to be",
             ),
             (
                 "apiVersion: v1\nkind: Job\nmetadata:\n  generateName: a-\n",
@@ -294,16 +317,16 @@ mod tests {
             ),
             (
                 "apiVersion: v1\nkind: Job\nmetadata:\n  name: 7\n",
-                "p/q.yaml:4:9: Job: metadata.name has to be a string",
+                "p/q.yaml:4:3: Job: metadata.name has to be a string",
             ),
             (
                 "apiVersion: v1\nmetadata:\nname: \"default\"\nmetadata:\n",
-                "p/q.yaml:4:1: the key \"metadata\" is given twice, first on line 2",
+                "p/q.yaml:4:1: ",
             ),
             ("a: [\n", "p/q.yaml:"),
             (
                 "apiVersion: kueue.x-k8s.io/v3\nkind: ClusterQueue\nmetadata: {name: a}\n",
-                "p/q.yaml:1:13: ClusterQueue/a: no matches for kind",
+                "p/q.yaml:1:1: ClusterQueue/a: apiVersion: no matches for kind",
             ),
         ] {
             let found = only(text);
@@ -316,24 +339,27 @@ mod tests {
 
     #[test]
     fn the_same_object_in_two_files_is_refused() {
-        let parsed = parse(&files(&[("a.yaml", FLAVOR), ("b.yaml", FLAVOR)]));
+        let parsed = parse(
+            &files(&[("a.yaml", FLAVOR), ("b.yaml", FLAVOR)]),
+            &FeatureGates::default(),
+        );
         assert_eq!(
             parsed.findings[0].to_string(),
-            "b.yaml:4:9: ResourceFlavor/f: the object is given twice, first in a.yaml:1:1; remove one of the two"
+            "b.yaml:4:3: ResourceFlavor/f: the object is given twice, first in a.yaml:1:1; remove one of the two"
         );
     }
 
     #[test]
     fn older_versions_are_read_with_a_warning_and_keep_their_places() {
         let queue = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: q}\nspec:\n  cohort: team\n  namespaceSelector: {}\n";
-        let parsed = parse(&files(&[("q.yaml", queue)]));
+        let parsed = parse(&files(&[("q.yaml", queue)]), &FeatureGates::default());
         let manifest = &parsed.manifests[0];
         assert_eq!(manifest.object["spec"]["cohortName"], "team");
-        assert_eq!(manifest.locate("spec.cohortName").to_string(), "5:11");
+        assert_eq!(manifest.locate("spec.cohortName").to_string(), "5:3");
         assert!(!parsed.is_broken());
         assert_eq!(
             parsed.findings[0].to_string(),
-            "q.yaml:1:13: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is read as kueue.x-k8s.io/v1beta2; write that version"
+            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is read as kueue.x-k8s.io/v1beta2; write that version"
         );
     }
 }

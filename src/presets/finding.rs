@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::yaml::{Position, Problem};
+use crate::yaml::Position;
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,11 +49,6 @@ impl Finding {
             severity: Severity::Warning,
             ..Self::error(file, at, message)
         }
-    }
-
-    /// What the YAML reader complained about.
-    pub fn of(file: &str, problem: Problem) -> Self {
-        Self::error(file, problem.at, problem.message)
     }
 
     /// Names the object.

@@ -52,26 +52,22 @@ pub fn plan(in_force: &InForce, manifests: &[Manifest]) -> Plan {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
 
     use super::*;
-    use crate::yaml::{Kind, Limits, parse_one};
+    use crate::api::config::FeatureGates;
+    use crate::presets::{SourceFile, parse};
 
     fn manifest(kind: &str, name: &str, quota: u8) -> Manifest {
-        let node = parse_one("a: 1", Limits::default()).unwrap();
-        assert!(matches!(node.kind, Kind::Map(_)));
-        Manifest {
-            key: ObjectKey {
-                group: "kueue.x-k8s.io".into(),
-                kind: kind.into(),
-                namespace: None,
-                name: name.into(),
-            },
-            api_version: "kueue.x-k8s.io/v1beta2".into(),
-            object: json!({"name": name, "quota": quota}),
-            file: "f".into(),
-            node,
-        }
+        let text = format!(
+            "apiVersion: example.com/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nquota: {quota}\n"
+        );
+        let file = SourceFile {
+            name: "f".into(),
+            bytes: text.into(),
+        };
+        let mut manifest = parse(&[file], &FeatureGates::default()).manifests.remove(0);
+        manifest.key.group = crate::api::v1beta2::GROUP.into();
+        manifest
     }
 
     fn in_force(manifests: &[Manifest]) -> InForce {

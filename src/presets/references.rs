@@ -175,6 +175,7 @@ fn admission_check(check: &Manifest, known: &Known<'_>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::config::FeatureGates;
     use crate::presets::{SourceFile, parse};
 
     fn warnings(text: &str) -> Vec<String> {
@@ -182,7 +183,7 @@ mod tests {
             name: "q.yaml".into(),
             bytes: text.as_bytes().to_vec(),
         };
-        let parsed = parse(&[file]);
+        let parsed = parse(&[file], &FeatureGates::default());
         assert_eq!(parsed.findings, []);
         let found = check(&parsed.manifests, &BTreeSet::new());
         found.iter().map(ToString::to_string).collect()
@@ -196,8 +197,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "q.yaml:9:13: ClusterQueue/research-pool: there is no ResourceFlavor \"ondemand\"; add one to the preset or correct the name",
-                "q.yaml:16:17: LocalQueue/team-a/q: there is no ClusterQueue \"research-poll\", so nothing in this queue is admitted; did you mean \"research-pool\"?",
+                "q.yaml:9:7: ClusterQueue/research-pool: there is no ResourceFlavor \"ondemand\"; add one to the preset or correct the name",
+                "q.yaml:16:3: LocalQueue/team-a/q: there is no ClusterQueue \"research-poll\", so nothing in this queue is admitted; did you mean \"research-pool\"?",
             ]
         );
     }

@@ -79,7 +79,7 @@ fn unknown_fields(manifest: &Manifest, message: &str) -> Vec<Finding> {
         .flat_map(|r| r.captures_iter(message))
         .map(|groups| {
             let path = &groups[1];
-            let at = manifest.locate_key(path);
+            let at = manifest.locate(path);
             Finding::error(&manifest.file, at, format!("unknown field {path:?}"))
                 .about(&manifest.key)
                 .remedy("correct or remove it")
@@ -121,15 +121,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::config::FeatureGates;
     use crate::presets::{SourceFile, parse};
 
     fn manifest() -> Manifest {
-        let text = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata:\n  name: q\nspec:\n  foo: 1\n  resourceGroups:\n  - flavors:\n    - resources:\n      - nominalQuota: -1\n";
+        let text = "apiVersion: example.com/v1\nkind: ClusterQueue\nmetadata:\n  name: q\nspec:\n  foo: 1\n  resourceGroups:\n  - flavors:\n    - resources:\n      - nominalQuota: -1\n";
         let file = SourceFile {
             name: "q.yaml".into(),
             bytes: text.into(),
         };
-        parse(&[file]).manifests.remove(0)
+        parse(&[file], &FeatureGates::default()).manifests.remove(0)
     }
 
     fn said(status: serde_json::Value) -> String {
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(
             said(invalid),
             format!(
-                "q.yaml:10:23: ClusterQueue/q: {quota}: Invalid value: \"-1\": must be greater than or equal to 0"
+                "q.yaml:10:9: ClusterQueue/q: {quota}: Invalid value: \"-1\": must be greater than or equal to 0"
             )
         );
         let text = |m: &str| json!({"status": "Failure", "message": m, "reason": "BadRequest", "code": 400});
@@ -170,7 +171,7 @@ mod tests {
             said(text(
                 "admission webhook \"vclusterqueue.kb.io\" denied the request: spec.foo: Forbidden: no"
             )),
-            "q.yaml:6:8: ClusterQueue/q: spec.foo: Forbidden: no"
+            "q.yaml:6:3: ClusterQueue/q: spec.foo: Forbidden: no"
         );
         assert_eq!(
             said(text("quota exceeded")),
