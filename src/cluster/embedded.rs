@@ -1,0 +1,117 @@
+//! A cluster inside this process: the embedded API server with what was plugged into it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kube::Client;
+use serde_json::Value;
+
+use super::ClusterError;
+use super::plugs::{Admission, Converter, Definition, Kubelet};
+use crate::apiserver::{ApiServer, ServeError, ServeOptions, Serving};
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+
+/// What the cluster's name, user and context are called.
+const NAME: &str = "kueue-lab";
+
+/// What an embedded cluster is made of.
+pub struct EmbeddedConfig {
+    /// Lab time.
+    pub clock: Clock,
+    /// Where uids and generated names come from.
+    pub entropy: Entropy,
+    /// Loopback port for clients outside; 0 for any.
+    pub port: u16,
+    /// Policy, asked in this order.
+    pub admission: Vec<Arc<dyn Admission>>,
+    /// Conversion of custom kinds.
+    pub converter: Option<Arc<dyn Converter>>,
+    /// Custom kinds that are there from the start, each with what makes its definition's object.
+    pub kinds: Vec<(Definition, fn(&str) -> Value)>,
+}
+
+/// The embedded API server, and its network side once it is open.
+pub struct Embedded {
+    server: ApiServer,
+    port: u16,
+    serving: Option<Serving>,
+}
+
+impl Embedded {
+    /// A cluster that nobody outside can reach yet. Policy and kinds are in place before the first
+    /// request can be made.
+    pub fn new(config: EmbeddedConfig) -> Self {
+        let mut builder = ApiServer::builder(config.clock, config.entropy);
+        for plugin in config.admission {
+            builder = builder.admission(plugin);
+        }
+        if let Some(converter) = config.converter {
+            builder = builder.converter(converter);
+        }
+        let server = builder.build();
+        for (definition, make) in config.kinds {
+            let name = definition.name.clone();
+            server.install(definition, move || make(&name));
+        }
+        Self {
+            server,
+            port: config.port,
+            serving: None,
+        }
+    }
+
+    /// What the cluster is called.
+    pub fn name(&self) -> &str {
+        NAME
+    }
+
+    /// A client that calls the server in-process.
+    pub fn client(&self) -> Client {
+        self.server.client()
+    }
+
+    /// Plugs in the kubelets that answer for logs.
+    pub fn set_kubelet(&self, kubelet: Arc<dyn Kubelet>) {
+        self.server.set_kubelet(kubelet);
+    }
+
+    /// Plugs in further policy.
+    pub fn add_admission(&self, plugin: Arc<dyn Admission>) {
+        self.server.add_admission(plugin);
+    }
+
+    pub(super) async fn open(&mut self) -> Result<(), ClusterError> {
+        let options = ServeOptions {
+            port: self.port,
+            name: NAME.into(),
+            ..ServeOptions::default()
+        };
+        let serving = self.server.serve(options).await.map_err(|e| match e {
+            ServeError::Listen { .. } => ClusterError::Listen {
+                reason: e.to_string(),
+            },
+            ServeError::Tls(e) => ClusterError::Tls(e.to_string()),
+        })?;
+        self.serving = Some(serving);
+        Ok(())
+    }
+
+    pub(super) fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {
+        let Some(serving) = &self.serving else {
+            return Ok(());
+        };
+        serving
+            .write_kubeconfig(path)
+            .map_err(|e| ClusterError::Kubeconfig {
+                path: path.display().to_string(),
+                reason: e.to_string(),
+            })
+    }
+
+    pub(super) async fn close(self) {
+        if let Some(serving) = self.serving {
+            serving.shutdown().await;
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! The running lab: a cluster, its machines, the controller and the presets put together.

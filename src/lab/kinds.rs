@@ -1,0 +1,69 @@
+//! Kueue's kinds as an embedded cluster serves them: names and columns from static tables, schemas
+//! when they are first needed.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::api::crds::{CRDS, Column as CrdColumn, Conversion, Crd, Version};
+use crate::cluster::plugs::{Column, DefinedVersion, Definition, Names};
+
+/// The definitions of all kinds, each with what makes its CustomResourceDefinition.
+pub(super) fn definitions() -> Vec<(Definition, fn(&str) -> Value)> {
+    let make: fn(&str) -> Value = object;
+    CRDS.iter().map(|crd| (definition(crd), make)).collect()
+}
+
+/// The CustomResourceDefinition of a name.
+fn object(name: &str) -> Value {
+    let found = CRDS.iter().find(|crd| crd.name() == name);
+    found.map_or(Value::Null, |crd| crd.object(&Conversion::upstream()))
+}
+
+fn definition(crd: &'static Crd) -> Definition {
+    Definition {
+        name: crd.name(),
+        group: crd.group.into(),
+        names: Names {
+            plural: crd.plural.into(),
+            singular: crd.singular.into(),
+            kind: crd.kind.into(),
+            list_kind: format!("{}List", crd.kind),
+            short_names: crd.short_names.iter().map(ToString::to_string).collect(),
+            categories: Vec::new(),
+        },
+        namespaced: crd.namespaced,
+        versions: crd.versions.iter().map(|v| version(crd, v)).collect(),
+    }
+}
+
+fn version(crd: &'static Crd, version: &'static Version) -> DefinedVersion {
+    let schema = move || {
+        let text = crd.schema_json(version.name);
+        let parsed = text.and_then(|t| serde_json::from_str(&t).ok());
+        // The embedded text is checked by the tests of its own room.
+        parsed.unwrap_or_else(|| json!({"type": "object"}))
+    };
+    DefinedVersion {
+        name: version.name.into(),
+        served: true,
+        storage: version.storage,
+        deprecation: version.deprecation.map(str::to_owned),
+        status: version.status,
+        scale: None,
+        columns: version.columns.iter().map(column).collect(),
+        selectable: version.selectable.iter().map(ToString::to_string).collect(),
+        schema: Arc::new(schema),
+    }
+}
+
+fn column(column: &'static CrdColumn) -> (Column, String) {
+    let shown = Column {
+        name: column.name.into(),
+        kind: column.kind,
+        format: "",
+        description: column.description.into(),
+        priority: column.priority,
+    };
+    (shown, column.path.into())
+}

@@ -1,0 +1,103 @@
+//! Times in scenarios: `90s`, `2m`, `1m30s`, `500ms`, or plain seconds.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+
+/// The longest time a scenario may name: a week.
+const MOST: f64 = 7.0 * 86_400.0;
+
+/// A length of lab time as written in a scenario.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time such as 90s, 1m30s or 2h")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
+                parse(text)
+                    .map(Span)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+            }
+            fn visit_u64<E: Error>(self, seconds: u64) -> Result<Span, E> {
+                self.visit_str(&seconds.to_string())
+            }
+            fn visit_f64<E: Error>(self, seconds: f64) -> Result<Span, E> {
+                self.visit_str(&seconds.to_string())
+            }
+        }
+        deserializer.deserialize_any(Text)
+    }
+}
+
+fn parse(text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let number: f64 = rest[..end].parse().ok()?;
+        let unit_end = rest[end..]
+            .find(|c: char| c.is_ascii_digit())
+            .map_or(rest.len(), |i| end + i);
+        let factor = match &rest[end..unit_end] {
+            "ms" => 0.001,
+            "s" => 1.0,
+            // Only a bare number of seconds may go without a unit.
+            "" if rest.len() == text.trim().len() => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        seconds += number * factor;
+        rest = &rest[unit_end..];
+    }
+    (seconds <= MOST).then(|| Duration::from_secs_f64(seconds))
+}
+
+/// `0s`, `7s`, `1m 30s`: a length of lab time for people.
+pub(super) fn words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0) if time.subsec_millis() > 0 => format!("{}ms", time.subsec_millis()),
+        (0, 0, s) => format!("{s}s"),
+        (0, m, 0) => format!("{m}m"),
+        (0, m, s) => format!("{m}m {s}s"),
+        (h, m, _) => format!("{h}h {m}m"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_said() {
+        for (text, seconds) in [
+            ("90s", 90.0),
+            ("2m", 120.0),
+            ("1m30s", 90.0),
+            ("500ms", 0.5),
+            ("15", 15.0),
+            ("1.5", 1.5),
+            ("1h", 3600.0),
+        ] {
+            assert_eq!(parse(text).unwrap().as_secs_f64(), seconds, "{text}");
+        }
+        for text in ["", "soon", "1x", "-1s", "5 s x", "1m30", "9999d"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        assert_eq!(words(Duration::from_secs(90)), "1m 30s");
+    }
+}

@@ -1,0 +1,338 @@
+//! Scenario files: read whole before anything runs, so that a demo does not stop half-way at a typing
+//! error.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::expect::{Expectation, Selector};
+use super::raw::{RawApply, RawLaunch, RawScenario, RawStep};
+use crate::lab::Files;
+use crate::skypilot::Task;
+use crate::yaml::{Limits, Position, Problem, from_node, leading_comment, parse, parse_one};
+
+/// Lab time a story may take when it does not say.
+const DEFAULT_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// Lab seconds per second when somebody watches and the story does not say.
+const DEFAULT_PACE: f64 = 1.0;
+/// Most steps of a story.
+const MAX_STEPS: usize = 1000;
+
+/// Why a scenario cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ScenarioError {
+    /// Something in a file.
+    #[error("{file}:{problem}")]
+    In {
+        /// The file, as the person would name it.
+        file: String,
+        /// Where and what.
+        problem: Problem,
+    },
+    /// The file itself.
+    #[error("{0}")]
+    File(String),
+}
+
+/// A story to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Name on the command line.
+    pub name: String,
+    /// What it shows, in one line.
+    pub summary: String,
+    /// The preset it needs.
+    pub preset: Option<String>,
+    /// Lab seconds per second when somebody watches.
+    pub pace: f64,
+    /// Lab time the whole may take.
+    pub limit: Duration,
+    /// What happens.
+    pub steps: Vec<Step>,
+    /// The file, as the person would name it.
+    pub file: String,
+}
+
+/// One step: when, what, and what must then be seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What happens, for people.
+    pub say: String,
+    /// When it begins, once the step before is done.
+    pub timing: Timing,
+    /// What is done.
+    pub action: Action,
+    /// What must be seen before the next step.
+    pub expect: Vec<Expectation>,
+    /// Where it stands.
+    pub at: Position,
+}
+
+/// When a step begins.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Timing {
+    /// At once.
+    Now,
+    /// At a moment of lab time, counted from the beginning.
+    At(Duration),
+    /// So long after the step before.
+    After(Duration),
+    /// When something is seen.
+    When(Box<Expectation>),
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Nothing but wait for what is expected.
+    Watch,
+    /// `sky jobs launch -n NAME FILE`.
+    Launch {
+        /// Name of the job in this story.
+        name: String,
+        /// The task.
+        task: Box<Task>,
+    },
+    /// `sky jobs cancel`.
+    Cancel(String),
+    /// Applies objects; those with `generateName` are created.
+    Apply(Vec<Value>),
+    /// Merges into objects.
+    Patch {
+        /// Which.
+        object: Selector,
+        /// What is merged.
+        merge: Value,
+        /// `status` or another subresource.
+        subresource: Option<String>,
+    },
+    /// Deletes objects.
+    Delete(Selector),
+    /// Puts another preset in force.
+    Switch(String),
+    /// Lets lab time pass.
+    Wait(Duration),
+}
+
+impl Scenario {
+    /// Reads a scenario and every file it names.
+    ///
+    /// # Errors
+    /// The first thing wrong in any of them.
+    pub fn load(files: &Files, path: &Path) -> Result<Self, ScenarioError> {
+        let file = files.display(path);
+        let text = files.read(path).map_err(ScenarioError::File)?;
+        let within = |problem| ScenarioError::In {
+            file: file.clone(),
+            problem,
+        };
+        let node = parse_one(&text, Limits::default()).map_err(within)?;
+        let raw: RawScenario = from_node(&node).map_err(within)?;
+        if raw.steps.len() > MAX_STEPS {
+            let message = format!("a story may have {MAX_STEPS} steps");
+            return Err(within(Problem::new(node.at, message)));
+        }
+        let stem = path
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .unwrap_or_default();
+        let pace = match raw.pace {
+            None => DEFAULT_PACE,
+            Some(pace) if crate::clock::SPEED_RANGE.contains(&pace.value) => pace.value,
+            Some(pace) => {
+                let message = "pace is a number of lab seconds per second, from 0.01 to 10000";
+                return Err(within(Problem::new(pace.at, message)));
+            }
+        };
+        let mut reader = Reader {
+            files,
+            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+            file: file.clone(),
+            jobs: BTreeSet::new(),
+        };
+        let mut steps = Vec::new();
+        for step in raw.steps {
+            steps.push(reader.step(step.value, step.at)?);
+        }
+        let comment = leading_comment(&text);
+        let first_line = || comment.lines().next().unwrap_or_default().to_owned();
+        Ok(Self {
+            name: raw.name.map_or_else(|| stem.to_owned(), |n| n.value),
+            summary: raw.summary.unwrap_or_else(first_line),
+            preset: raw.preset,
+            limit: raw.limit.map_or(DEFAULT_LIMIT, |l| l.0),
+            pace,
+            steps,
+            file,
+        })
+    }
+}
+
+struct Reader<'a> {
+    files: &'a Files,
+    /// The scenario's folder, below the place of all files.
+    folder: PathBuf,
+    file: String,
+    /// Jobs launched so far.
+    jobs: BTreeSet<String>,
+}
+
+impl Reader<'_> {
+    fn step(&mut self, raw: RawStep, at: Position) -> Result<Step, ScenarioError> {
+        let problem = |at, message: &str| self.problem(Problem::new(at, message));
+        let timings = [raw.at.is_some(), raw.after.is_some(), raw.when.is_some()];
+        if timings.iter().filter(|t| **t).count() > 1 {
+            return Err(problem(at, "a step has one of at, after and when"));
+        }
+        let timing = match (raw.at, raw.after, raw.when) {
+            (Some(at), _, _) => Timing::At(at.value.0),
+            (_, Some(after), _) => Timing::After(after.value.0),
+            (_, _, Some(when)) => {
+                let expectation = Expectation::read(when.value, when.at, &self.jobs);
+                Timing::When(Box::new(expectation.map_err(|p| self.problem(p))?))
+            }
+            _ => Timing::Now,
+        };
+        let mut actions = Vec::new();
+        if let Some(launch) = raw.launch {
+            actions.push(self.launch(launch.value, launch.at)?);
+        }
+        if let Some(name) = raw.cancel {
+            if !self.jobs.contains(&name.value) {
+                let message = format!("no step before this one launches {:?}", name.value);
+                return Err(self.problem(Problem::new(name.at, message)));
+            }
+            actions.push(Action::Cancel(name.value));
+        }
+        if let Some(apply) = raw.apply {
+            actions.push(Action::Apply(self.objects(apply.value, apply.at)?));
+        }
+        if let Some(patch) = raw.patch {
+            let object = patch.value.object;
+            let object = Selector::read(object.value, object.at).map_err(|p| self.problem(p))?;
+            actions.push(Action::Patch {
+                object,
+                merge: patch.value.merge,
+                subresource: patch.value.subresource,
+            });
+        }
+        if let Some(delete) = raw.delete {
+            let object = Selector::read(delete.value, delete.at).map_err(|p| self.problem(p))?;
+            actions.push(Action::Delete(object));
+        }
+        if let Some(preset) = raw.switch {
+            actions.push(Action::Switch(preset.value));
+        }
+        if let Some(wait) = raw.wait {
+            actions.push(Action::Wait(wait.value.0));
+        }
+        if actions.len() > 1 {
+            let message = "a step does one thing; make a step of each";
+            return Err(self.problem(Problem::new(at, message)));
+        }
+        let action = actions.pop().unwrap_or(Action::Watch);
+        let mut expect = Vec::new();
+        for raw in raw.expect {
+            let read = Expectation::read(raw.value, raw.at, &self.jobs);
+            expect.push(read.map_err(|p| self.problem(p))?);
+        }
+        if action == Action::Watch && expect.is_empty() && timing == Timing::Now {
+            let message = "the step neither does nor expects anything";
+            return Err(self.problem(Problem::new(at, message)));
+        }
+        Ok(Step {
+            say: raw.say.unwrap_or_else(|| describe(&action)),
+            timing,
+            action,
+            expect,
+            at,
+        })
+    }
+
+    fn launch(&mut self, raw: RawLaunch, at: Position) -> Result<Action, ScenarioError> {
+        let path = self.folder.join(&raw.task.value);
+        let text = self.read(&path, raw.task.at)?;
+        let task = Task::parse(&text).map_err(|e| ScenarioError::In {
+            file: self.files.display(&path),
+            problem: e.0,
+        })?;
+        let name = raw.name.map(|n| n.value).or_else(|| task.name.clone());
+        let Some(name) = name else {
+            let message = "the task has no name; give the job one with `as`";
+            return Err(self.problem(Problem::new(at, message)));
+        };
+        if !self.jobs.insert(name.clone()) {
+            let message = format!("a job {name:?} is launched already; give this one another name");
+            return Err(self.problem(Problem::new(at, message)));
+        }
+        Ok(Action::Launch {
+            name,
+            task: Box::new(task),
+        })
+    }
+
+    fn objects(&self, raw: RawApply, at: Position) -> Result<Vec<Value>, ScenarioError> {
+        let objects = match raw {
+            RawApply::Many(objects) => objects,
+            RawApply::One(object) => vec![object],
+            RawApply::File(name) => {
+                let path = self.folder.join(&name);
+                let text = self.read(&path, at)?;
+                let file = self.files.display(&path);
+                let documents = parse(&text, Limits::default())
+                    .map_err(|problem| ScenarioError::In { file, problem })?;
+                let full = documents.iter().filter(|d| !d.is_null());
+                full.map(crate::yaml::Node::to_json).collect()
+            }
+        };
+        for object in &objects {
+            let metadata = &object["metadata"];
+            let named = metadata["name"].is_string() || metadata["generateName"].is_string();
+            if !object["apiVersion"].is_string() || !object["kind"].is_string() || !named {
+                let message = "an object to apply has apiVersion, kind and a name";
+                return Err(self.problem(Problem::new(at, message)));
+            }
+        }
+        Ok(objects)
+    }
+
+    fn read(&self, path: &Path, at: Position) -> Result<String, ScenarioError> {
+        let read = self.files.read(path);
+        read.map_err(|message| self.problem(Problem::new(at, message)))
+    }
+
+    fn problem(&self, problem: Problem) -> ScenarioError {
+        ScenarioError::In {
+            file: self.file.clone(),
+            problem,
+        }
+    }
+}
+
+/// Words for a step that has none of its own.
+fn describe(action: &Action) -> String {
+    let named = |o: &Value| {
+        let name = o["metadata"]["name"].as_str();
+        let generated = o["metadata"]["generateName"].as_str();
+        let kind = o["kind"].as_str().unwrap_or_default();
+        format!("{kind} {}", name.or(generated).unwrap_or_default())
+    };
+    match action {
+        Action::Watch => "watch".into(),
+        Action::Launch { name, .. } => format!("sky jobs launch -n {name}"),
+        Action::Cancel(name) => format!("sky jobs cancel {name}"),
+        Action::Apply(objects) => {
+            let names: Vec<_> = objects.iter().map(named).collect();
+            format!("apply {}", names.join(", "))
+        }
+        Action::Patch { object, .. } => format!("patch {object}"),
+        Action::Delete(object) => format!("delete {object}"),
+        Action::Switch(preset) => format!("switch to the preset {preset}"),
+        Action::Wait(time) => format!("wait {}", super::duration::words(*time)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+use super::*;
+use std::collections::BTreeMap;
+
+use crate::lab::LAB_FILES;
+use crate::presets::BuiltIn;
+
+fn load(text: &'static str) -> Result<Scenario, ScenarioError> {
+    let task = BuiltIn {
+        path: "skypilot/t.task.yaml",
+        text: "name: t\nrun: sleep 5\n",
+    };
+    let bad = BuiltIn {
+        path: "skypilot/bad.task.yaml",
+        text: "nmae: t\n",
+    };
+    let story = BuiltIn {
+        path: "scenarios/s.yaml",
+        text,
+    };
+    let files: &'static [BuiltIn] = Box::leak(Box::new([task, bad, story]));
+    Scenario::load(&Files::Shipped(files), Path::new("scenarios/s.yaml"))
+}
+
+#[test]
+fn a_story_is_read_with_all_its_files() {
+    let story = load(
+        "# Shows a thing.\npreset: p\npace: 5\nlimit: 10m\nsteps:\n- launch: {task: ../skypilot/t.task.yaml, as: job1}\n  expect:\n  - {job: job1, status: running, within: 2m}\n- after: 10s\n  say: a queue grows\n  patch: {object: {kind: ClusterQueue, name: q}, merge: {spec: {}}}\n  expect:\n  - object: {kind: Workload, name: \"pod-job1-*\", namespace: default}\n    conditions: {Admitted: true, Preempted: {reason: InClusterQueue}}\n    fields: {status.admission.clusterQueue: q}\n    holds: 5s\n- when: {job: job1, status: SUCCEEDED}\n  apply: {apiVersion: v1, kind: ConfigMap, metadata: {generateName: x-}}\n",
+    )
+    .unwrap();
+    assert_eq!(
+        (story.name.as_str(), story.summary.as_str()),
+        ("s", "Shows a thing.")
+    );
+    assert_eq!(story.steps.len(), 3);
+    assert_eq!(story.steps[0].say, "sky jobs launch -n job1");
+    assert_eq!(story.steps[0].expect[0].to_string(), "job job1 is RUNNING");
+    assert_eq!(
+        story.steps[1].timing,
+        Timing::After(Duration::from_secs(10))
+    );
+    assert_eq!(
+        story.steps[1].expect[0].to_string(),
+        "Workload default/pod-job1-* with Admitted=True, Preempted=*/InClusterQueue, status.admission.clusterQueue=\"q\" for 5s"
+    );
+    assert_eq!(story.steps[2].say, "apply ConfigMap x-");
+}
+
+#[test]
+fn mistakes_are_found_before_anything_runs() {
+    for (text, expected) in [
+        (
+            "steps:\n- lunch: {}\n",
+            "scenarios/s.yaml:2:3: unknown field \"lunch\"; did you mean \"launch\"?",
+        ),
+        (
+            "steps:\n- launch: {task: nowhere.yaml}\n",
+            "scenarios/s.yaml:2:18: there is no file scenarios/nowhere.yaml in the binary",
+        ),
+        (
+            "steps:\n- launch: {task: ../skypilot/bad.task.yaml}\n",
+            "skypilot/bad.task.yaml:1:1: unknown field \"nmae\"",
+        ),
+        (
+            "steps:\n- expect:\n  - {job: job9, status: RUNNING}\n",
+            "scenarios/s.yaml:3:11: no step before this one launches \"job9\"",
+        ),
+        (
+            "steps:\n- launch: {task: ../skypilot/t.task.yaml}\n  expect: [{job: t, status: RUNING}]\n",
+            "scenarios/s.yaml:3:29: unknown status \"RUNING\"; known are PENDING",
+        ),
+        (
+            "steps:\n- {at: 1s, after: 2s, wait: 1s}\n",
+            "scenarios/s.yaml:2:3: a step has one of at, after and when",
+        ),
+        (
+            "steps:\n- {wait: 1s, cancel: x}\n",
+            "scenarios/s.yaml:2:22: no step before",
+        ),
+        (
+            "steps:\n- {}\n",
+            "scenarios/s.yaml:2:3: the step neither does nor expects anything",
+        ),
+        (
+            "steps:\n- {wait: soon}\n",
+            "scenarios/s.yaml:2:10: expected a time such as 90s",
+        ),
+        (
+            "steps:\n- expect:\n  - object: {kind: Workloads, name: x}\n",
+            "scenarios/s.yaml:3:20: unknown kind \"Workloads\"; did you mean \"Workload\"?",
+        ),
+        (
+            "steps:\n- expect:\n  - {object: {kind: Pod, name: x}, status: RUNNING}\n",
+            "scenarios/s.yaml:3:5: status and recoveries are of jobs",
+        ),
+        (
+            "steps:\n- expect:\n  - {object: {kind: Pod}}\n",
+            "scenarios/s.yaml:3:14: say which objects",
+        ),
+        (
+            "steps:\n- expect: [{within: 5s}]\n",
+            "scenarios/s.yaml:2:12: expect either a job or an object",
+        ),
+        (
+            "steps:\n- apply: {kind: X}\n",
+            "scenarios/s.yaml:2:10: an object to apply has",
+        ),
+        (
+            "pace: 0\nsteps: []\n",
+            "scenarios/s.yaml:1:7: pace is a number",
+        ),
+        (
+            "name: x\n",
+            "scenarios/s.yaml:1:1: the field \"steps\" is missing",
+        ),
+    ] {
+        let found = load(text).unwrap_err().to_string();
+        assert!(
+            found.starts_with(expected),
+            "{text}\n  {found}\n  {expected}"
+        );
+    }
+}
+
+#[test]
+fn every_scenario_can_be_read_from_disk_and_from_the_binary() {
+    let disk = Files::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab"));
+    let inside = Files::Shipped(LAB_FILES);
+    assert_eq!(disk.scenarios("scenarios"), inside.scenarios("scenarios"));
+    let load = |files: &Files| -> BTreeMap<String, String> {
+        let paths = files.scenarios("scenarios");
+        let read = paths.iter().map(|p| Scenario::load(files, p).unwrap());
+        read.map(|s| (s.name, s.summary)).collect()
+    };
+    let scenarios = load(&inside);
+    assert_eq!(scenarios, load(&disk));
+    assert!(scenarios.contains_key("skypilot-priority-preemption"));
+    assert!(
+        scenarios.values().all(|s| !s.is_empty() && s.len() < 110),
+        "{scenarios:?}"
+    );
+}

@@ -1,0 +1,128 @@
+//! The file as written; [`super::format`] turns it into what can be run.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::duration::Span;
+use crate::yaml::Located;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawScenario {
+    pub(super) name: Option<Located<String>>,
+    pub(super) summary: Option<String>,
+    pub(super) preset: Option<String>,
+    pub(super) pace: Option<Located<f64>>,
+    pub(super) limit: Option<Span>,
+    pub(super) steps: Vec<Located<RawStep>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStep {
+    pub(super) say: Option<String>,
+    pub(super) at: Option<Located<Span>>,
+    pub(super) after: Option<Located<Span>>,
+    pub(super) when: Option<Located<RawExpectation>>,
+    pub(super) launch: Option<Located<RawLaunch>>,
+    pub(super) cancel: Option<Located<String>>,
+    pub(super) apply: Option<Located<RawApply>>,
+    pub(super) patch: Option<Located<RawPatch>>,
+    pub(super) delete: Option<Located<RawSelector>>,
+    pub(super) switch: Option<Located<String>>,
+    pub(super) wait: Option<Located<Span>>,
+    #[serde(default)]
+    pub(super) expect: Vec<Located<RawExpectation>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLaunch {
+    pub(super) task: Located<String>,
+    #[serde(rename = "as")]
+    pub(super) name: Option<Located<String>>,
+}
+
+/// A file to apply, or objects written into the scenario.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "apply takes a file name, an object or a list of objects"
+)]
+pub(super) enum RawApply {
+    File(String),
+    Many(Vec<Value>),
+    One(Value),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPatch {
+    pub(super) object: Located<RawSelector>,
+    pub(super) merge: Value,
+    #[serde(default)]
+    pub(super) subresource: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawSelector {
+    pub(super) kind: Located<String>,
+    pub(super) api_version: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawExpectation {
+    pub(super) job: Option<Located<String>>,
+    pub(super) status: Option<Located<String>>,
+    pub(super) recoveries: Option<Located<u32>>,
+    pub(super) object: Option<Located<RawSelector>>,
+    #[serde(default)]
+    pub(super) conditions: IndexMap<String, RawCondition>,
+    #[serde(default)]
+    pub(super) fields: IndexMap<String, Value>,
+    pub(super) count: Option<usize>,
+    #[serde(default)]
+    pub(super) absent: bool,
+    pub(super) newer_than: Option<Located<RawSelector>>,
+    pub(super) within: Option<Span>,
+    pub(super) holds: Option<Span>,
+}
+
+/// `Admitted: "True"`, or its parts.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a condition is a status such as \"True\", or a mapping of status, reason and message"
+)]
+pub(super) enum RawCondition {
+    Flag(bool),
+    Status(String),
+    Parts(RawConditionParts),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConditionParts {
+    pub(super) status: Option<RawStatus>,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a condition's status is \"True\", \"False\" or \"Unknown\""
+)]
+pub(super) enum RawStatus {
+    Flag(bool),
+    Text(String),
+}

@@ -1,0 +1,362 @@
+//! What is seen of the cluster and the jobs, and whether it is what was expected.
+
+use std::collections::{BTreeMap, HashMap};
+
+use futures::StreamExt;
+use futures::stream::SelectAll;
+use kube::api::DynamicObject;
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use super::expect::{Condition, Expectation, Fact, Selector};
+use super::glob::matches;
+use crate::skypilot::jobs::{Job, JobEvent, ManagedJobs, Status};
+
+/// Objects shown when nothing fits.
+const SHOWN: usize = 5;
+
+/// A kind, as `(apiVersion, kind)`.
+pub(super) type KindKey = (String, String);
+
+type Changes =
+    SelectAll<futures::stream::BoxStream<'static, (KindKey, watcher::Event<DynamicObject>)>>;
+
+/// The objects of the kinds a story speaks of, kept up to date, and the jobs.
+pub(super) struct Seen {
+    objects: HashMap<KindKey, BTreeMap<(String, String), Value>>,
+    /// Where an initial list is under way, what has come of it so far.
+    coming: HashMap<KindKey, BTreeMap<(String, String), Value>>,
+    changes: Changes,
+    jobs: ManagedJobs,
+    /// Numbers of the jobs by their names in the story.
+    pub(super) ids: BTreeMap<String, u64>,
+}
+
+impl Seen {
+    /// Watches kinds. A kind the cluster does not serve has no objects.
+    pub(super) fn new(
+        client: &Client,
+        kinds: impl IntoIterator<Item = KindKey>,
+        jobs: ManagedJobs,
+    ) -> Self {
+        let mut changes = Changes::new();
+        let mut objects = HashMap::new();
+        for kind in kinds {
+            if objects.insert(kind.clone(), BTreeMap::new()).is_some() {
+                continue;
+            }
+            let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(&kind));
+            // A kind that is not served may be before the story is over, so it is asked for again.
+            let stream = watcher(api, watcher::Config::default())
+                .default_backoff()
+                .filter_map(move |event| {
+                    let kind = kind.clone();
+                    async move { event.ok().map(|e| (kind, e)) }
+                });
+            changes.push(stream.boxed());
+        }
+        Self {
+            objects,
+            coming: HashMap::new(),
+            changes,
+            jobs,
+            ids: BTreeMap::new(),
+        }
+    }
+
+    /// Waits for the next change of an object and takes it in. `None` once no kind is watched.
+    pub(super) async fn next(&mut self) -> Option<Changed> {
+        let (kind, event) = self.changes.next().await?;
+        let key = |o: &DynamicObject| {
+            let metadata = &o.metadata;
+            (
+                metadata.namespace.clone().unwrap_or_default(),
+                metadata.name.clone().unwrap_or_default(),
+            )
+        };
+        let mut changed = None;
+        match event {
+            watcher::Event::Init => {
+                self.coming.insert(kind, BTreeMap::new());
+            }
+            watcher::Event::InitApply(object) => {
+                let value = serde_json::to_value(&object).unwrap_or_default();
+                self.coming
+                    .entry(kind)
+                    .or_default()
+                    .insert(key(&object), value);
+            }
+            watcher::Event::InitDone => {
+                let list = self.coming.remove(&kind).unwrap_or_default();
+                self.objects.insert(kind, list);
+            }
+            watcher::Event::Apply(object) => {
+                let value = serde_json::to_value(&object).unwrap_or_default();
+                changed = Some(value.clone());
+                self.objects
+                    .entry(kind)
+                    .or_default()
+                    .insert(key(&object), value);
+            }
+            watcher::Event::Delete(object) => {
+                self.objects.entry(kind).or_default().remove(&key(&object));
+            }
+        }
+        Some(Changed(changed))
+    }
+
+    /// Whether something expected is so now; otherwise what is seen instead. For jobs, what happened
+    /// since event number `since` counts as well, so that a passing state is not missed.
+    pub(super) fn check(&self, expectation: &Expectation, since: usize) -> Result<(), String> {
+        match &expectation.fact {
+            Fact::Job {
+                name,
+                status,
+                recoveries,
+            } => self.check_job(name, *status, *recoveries, since),
+            Fact::Object {
+                object,
+                conditions,
+                fields,
+                count,
+                newer_than,
+            } => {
+                let selected = self.select(object);
+                let fits = |o: &Value| misfit(o, conditions, fields).is_none();
+                let mut fitting: Vec<&Value> =
+                    selected.iter().copied().filter(|o| fits(o)).collect();
+                if let Some(other) = newer_than {
+                    let newest = self.select(other).into_iter().filter_map(created).max();
+                    fitting.retain(|o| created(o) > newest);
+                }
+                let met = count.map_or(!fitting.is_empty(), |n| fitting.len() == n);
+                if met {
+                    return Ok(());
+                }
+                Err(self.instead(object, &selected, conditions, fields, fitting.len()))
+            }
+        }
+    }
+
+    fn check_job(
+        &self,
+        name: &str,
+        status: Option<Status>,
+        recoveries: Option<u32>,
+        since: usize,
+    ) -> Result<(), String> {
+        let Some(job) = self.job(name) else {
+            return Err(format!("job {name} has not been launched"));
+        };
+        let passed = |wanted: Status| {
+            let events = self.job_events();
+            let mut recent = events.iter().skip(since);
+            recent.any(|e| e.job == job.id && e.status == wanted)
+        };
+        let status_met = status.is_none_or(|s| job.status == s || passed(s));
+        if status_met && recoveries.is_none_or(|n| job.recoveries == n) {
+            return Ok(());
+        }
+        let details = job.details.map(|d| format!(" ({d})")).unwrap_or_default();
+        let count = recoveries.map(|_| format!(", {} recoveries", job.recoveries));
+        Err(format!(
+            "job {name} is {}{details}{}",
+            job.status,
+            count.unwrap_or_default()
+        ))
+    }
+
+    /// A job by its name in the story.
+    pub(super) fn job(&self, name: &str) -> Option<Job> {
+        self.jobs.job(*self.ids.get(name)?)
+    }
+
+    /// Everything that happened to the jobs.
+    pub(super) fn job_events(&self) -> Vec<JobEvent> {
+        self.jobs.events()
+    }
+
+    /// The objects a selector means.
+    pub(super) fn select(&self, selector: &Selector) -> Vec<&Value> {
+        let kind = (selector.api_version.clone(), selector.kind.clone());
+        let all = self
+            .objects
+            .get(&kind)
+            .into_iter()
+            .flat_map(BTreeMap::values);
+        all.filter(|o| selector.selects(o)).collect()
+    }
+
+    fn instead(
+        &self,
+        object: &Selector,
+        selected: &[&Value],
+        conditions: &indexmap::IndexMap<String, Condition>,
+        fields: &indexmap::IndexMap<String, Value>,
+        fitting: usize,
+    ) -> String {
+        if selected.is_empty() {
+            let kind = (object.api_version.clone(), object.kind.clone());
+            let others = self.objects.get(&kind).map_or(0, BTreeMap::len);
+            return match others {
+                0 => format!("there is no {} at all", object.kind),
+                n => format!("none of the {n} objects of kind {} is meant", object.kind),
+            };
+        }
+        let misfits: Vec<String> = selected
+            .iter()
+            .filter_map(|o| {
+                Some(format!(
+                    "{}: {}",
+                    name_of(o),
+                    misfit(o, conditions, fields)?
+                ))
+            })
+            .take(SHOWN)
+            .collect();
+        if misfits.is_empty() {
+            let names: Vec<_> = selected.iter().take(SHOWN).map(|o| name_of(o)).collect();
+            return format!("{fitting} as described: {}", names.join(", "));
+        }
+        misfits.join("; ")
+    }
+}
+
+/// An object that was made or changed, for who tells the story.
+pub(super) struct Changed(pub(super) Option<Value>);
+
+/// How a kind is reached.
+pub(super) fn resource((api_version, kind): &KindKey) -> ApiResource {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// When an object was made; whole seconds, whose text sorts as they do.
+fn created(object: &Value) -> Option<&str> {
+    object["metadata"]["creationTimestamp"].as_str()
+}
+
+/// The first thing about an object that is not as described.
+fn misfit(
+    object: &Value,
+    conditions: &indexmap::IndexMap<String, Condition>,
+    fields: &indexmap::IndexMap<String, Value>,
+) -> Option<String> {
+    let held = object["status"]["conditions"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    for (name, wanted) in conditions {
+        let Some(found) = held.iter().find(|c| c["type"] == name.as_str()) else {
+            if wanted.status.as_deref() == Some("absent") {
+                continue;
+            }
+            return Some(format!("there is no condition {name}"));
+        };
+        let text = |field: &str| found[field].as_str().unwrap_or_default();
+        let fits = |pattern: &Option<String>, field: &str| {
+            pattern.as_ref().is_none_or(|p| matches(p, text(field)))
+        };
+        if !(fits(&wanted.status, "status")
+            && fits(&wanted.reason, "reason")
+            && fits(&wanted.message, "message"))
+        {
+            let (status, reason, message) = (text("status"), text("reason"), text("message"));
+            return Some(format!("{name}={status}/{reason} {message:?}"));
+        }
+    }
+    for (path, wanted) in fields {
+        let found = field(object, path);
+        let fits = match (found, wanted) {
+            (None | Some(Value::Null), Value::Null) => true,
+            (None, _) => false,
+            (Some(Value::String(text)), Value::String(pattern)) => matches(pattern, text),
+            (Some(found), wanted) => found == wanted || plain(found) == plain(wanted),
+        };
+        if !fits {
+            let shown = found.map_or("nothing".to_owned(), Value::to_string);
+            return Some(format!("{path} is {shown}"));
+        }
+    }
+    None
+}
+
+/// A scalar as text, so that `3` and `"3"` are the same to a person who writes a scenario.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(s) => Some(s.clone()),
+        Value::Number(n) => Some(n.to_string()),
+        Value::Bool(b) => Some(b.to_string()),
+        _ => None,
+    }
+}
+
+/// A field by its path: `status.admission.podSetAssignments[0].flavors.cpu`,
+/// `metadata.labels[kueue.x-k8s.io/queue-name]`.
+fn field<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
+    let mut value = object;
+    let mut rest = path;
+    while !rest.is_empty() {
+        if let Some(inside) = rest.strip_prefix('[') {
+            let (index, left) = inside.split_once(']')?;
+            value = match value {
+                Value::Array(items) => items.get(index.parse::<usize>().ok()?)?,
+                _ => value.get(index)?,
+            };
+            rest = left.strip_prefix('.').unwrap_or(left);
+        } else {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            value = value.get(&rest[..end])?;
+            rest = rest[end..].strip_prefix('.').unwrap_or(&rest[end..]);
+        }
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_path() {
+        let object = json!({"metadata": {"labels": {"a.b/c": "x"}}, "spec": {"l": [{"n": 1}]}});
+        assert_eq!(field(&object, "spec.l[0].n"), Some(&json!(1)));
+        assert_eq!(field(&object, "metadata.labels[a.b/c]"), Some(&json!("x")));
+        assert_eq!(field(&object, "spec.l[1].n"), None);
+    }
+
+    #[test]
+    fn misfits_say_what_is_seen() {
+        let object = json!({"status": {"n": 3, "conditions": [
+            {"type": "Admitted", "status": "False", "reason": "NoReservation", "message": "no"}]}});
+        let conditions = |status: &str| {
+            let c = Condition {
+                status: Some(status.into()),
+                ..Condition::default()
+            };
+            indexmap::IndexMap::from([("Admitted".to_owned(), c)])
+        };
+        let none = indexmap::IndexMap::new();
+        assert_eq!(misfit(&object, &conditions("False"), &none), None);
+        assert_eq!(
+            misfit(&object, &conditions("True"), &none).as_deref(),
+            Some("Admitted=False/NoReservation \"no\"")
+        );
+        let fields = |v: Value| indexmap::IndexMap::from([("status.n".to_owned(), v)]);
+        assert_eq!(
+            misfit(&object, &indexmap::IndexMap::new(), &fields(json!("3"))),
+            None
+        );
+        assert_eq!(
+            misfit(&object, &indexmap::IndexMap::new(), &fields(json!(4))).as_deref(),
+            Some("status.n is 3")
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Scenarios on the embedded API, in virtual time: what is done, what is seen, and what a story that
+//! does not come out says.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use kueue_lab::apiserver::ApiServer;
+use kueue_lab::clock::{Clock, virtual_runtime};
+use kueue_lab::entropy::Entropy;
+use kueue_lab::lab::Files;
+use kueue_lab::scenario::{Entry, Observer, Outcome, Progress, Scenario, Stage, StepState, run};
+use kueue_lab::skypilot::SkyEnv;
+use kueue_lab::skypilot::jobs::ManagedJobs;
+use parking_lot::Mutex;
+
+#[derive(Default)]
+struct Notes {
+    lines: Mutex<Vec<String>>,
+    last: Mutex<Progress>,
+}
+
+impl Observer for Notes {
+    fn entry(&self, entry: &Entry) {
+        self.lines.lock().push(entry.to_string());
+    }
+    fn progress(&self, progress: &Progress) {
+        *self.last.lock() = progress.clone();
+    }
+}
+
+/// Runs a story written in place; lab time is virtual.
+fn tell(text: &str) -> (Outcome, Notes) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("story.yaml"), text).unwrap();
+    let files = Files::Folder(folder.path().to_owned());
+    let story = Scenario::load(&files, Path::new("story.yaml")).unwrap();
+    let notes = Notes::default();
+    let outcome = virtual_runtime().unwrap().block_on(async {
+        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+        let entropy = Entropy::seeded(1);
+        let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
+        let client = server.client();
+        let stage = Stage {
+            jobs: ManagedJobs::new(client.clone(), clock.clone(), entropy, SkyEnv::new("lab")),
+            client,
+            clock,
+            presets: None,
+        };
+        run(&stage, &story, &notes).await
+    });
+    (outcome, notes)
+}
+
+const MAP: &str =
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: x}}, data: {size: \"1\"}}";
+
+#[test]
+fn a_story_that_comes_out_is_told_step_by_step() {
+    let (outcome, notes) = tell(&format!(
+        "steps:\n- apply: {MAP}\n  expect:\n  - object: {{kind: ConfigMap, name: a*, labels: {{app: x}}}}\n    fields: {{data.size: 1, data.mass: null}}\n    count: 1\n- after: 90s\n  say: it changes\n  patch: {{object: {{kind: ConfigMap, name: a}}, merge: {{data: {{size: \"2\"}}}}}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, fields: {{data.size: \"2\"}}, holds: 10s}}\n- at: 200s\n  delete: {{kind: ConfigMap, name: a}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true}}\n"
+    ));
+    assert_eq!(
+        outcome.result.as_deref(),
+        Ok("story came out as told, in 3m 20s of lab time")
+    );
+    let lines = notes.lines.lock().clone();
+    assert_eq!(
+        lines,
+        [
+            "  0:00  apply ConfigMap a",
+            "  0:00    ✓ 1 of ConfigMap a* app=x with data.size=1, data.mass=null",
+            "  1:30  it changes",
+            "  1:40    ✓ ConfigMap a with data.size=\"2\" for 10s",
+            "  3:20  delete ConfigMap a",
+            "  3:20    ✓ no ConfigMap a",
+        ]
+    );
+    let last = notes.last.lock();
+    assert!(
+        last.steps
+            .iter()
+            .all(|s| s.state == StepState::Done && s.at.is_some())
+    );
+    assert!(last.outcome.as_ref().unwrap().is_ok());
+}
+
+#[test]
+fn what_does_not_come_out_is_named_with_what_was_seen_instead() {
+    for (step, expected) in [
+        (
+            "expect:\n  - {object: {kind: ConfigMap, name: a}, fields: {data.size: \"7\"}, within: 5s}",
+            "ConfigMap a with data.size=\"7\": not within 5s; a: data.size is \"1\"",
+        ),
+        (
+            "expect:\n  - {object: {kind: ConfigMap, name: b, namespace: default}, within: 5s}",
+            "ConfigMap default/b: not within 5s; none of the",
+        ),
+        (
+            "expect:\n  - {object: {kind: Workload, name: b}, within: 5s}",
+            "Workload b: not within 5s; there is no Workload at all",
+        ),
+        (
+            "expect:\n  - {object: {kind: ConfigMap, name: a}, conditions: {Ready: true}, within: 1m}",
+            "ConfigMap a with Ready=True: not within 1m; a: there is no condition Ready",
+        ),
+        (
+            "expect:\n  - {object: {kind: ConfigMap, name: a}, absent: true, within: 1s}",
+            "no ConfigMap a: not within 1s; 1 as described: a",
+        ),
+        (
+            "delete: {kind: ConfigMap, name: \"z*\"}",
+            "there is no ConfigMap z*",
+        ),
+        ("switch: other", "this lab has no presets folder"),
+        (
+            "apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: nowhere}}",
+            "",
+        ),
+    ] {
+        let (outcome, notes) = tell(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
+        let said = outcome.result.unwrap_err();
+        assert!(
+            said.starts_with("step 2 (") && said.contains("story.yaml:3:3): "),
+            "{said}"
+        );
+        assert!(said.contains(expected), "{said}\n{expected}");
+        let last = notes.last.lock();
+        assert!(matches!(last.steps[1].state, StepState::Failed(_)));
+        assert!(notes.lines.lock().last().unwrap().contains('✗'));
+    }
+}
+
+#[test]
+fn a_story_does_not_go_on_for_ever() {
+    let (outcome, _) = tell("limit: 1m\nsteps:\n- wait: 2m\n");
+    let said = outcome.result.unwrap_err();
+    assert_eq!(said, "the story took longer than its limit of 1m");
+    assert_eq!(outcome.took.as_secs(), 60);
+}
+
+#[test]
+fn something_that_does_not_last_is_not_what_was_expected() {
+    let (outcome, _) = tell(&format!(
+        "steps:\n- apply: {MAP}\n- when: {{object: {{kind: ConfigMap, name: a}}}}\n  delete: {{kind: ConfigMap, name: a}}\n- expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true, holds: 1m}}\n"
+    ));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+}
