@@ -1,0 +1,24 @@
+//! `kueue-lab crds`
+
+use std::io::{ErrorKind, Write};
+
+use super::Failure;
+use crate::api::crds::{Conversion, all_yaml};
+
+/// Print the CustomResourceDefinitions of all kinds as YAML.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn run(_: Args) -> Result<(), Failure> {
+    let yaml = all_yaml(&Conversion::upstream()).map_err(Failure::failed)?;
+    print(yaml.as_bytes())
+}
+
+/// Writes data to stdout. A reader that has read enough is no failure.
+pub(super) fn print(data: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(data).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::failed(e)),
+        _ => Ok(()),
+    }
+}

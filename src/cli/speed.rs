@@ -1,0 +1,30 @@
+//! `--speed`: how fast lab time passes.
+
+use crate::clock::SPEED_RANGE;
+
+/// Reads a speed.
+pub(super) fn parse(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(['x', 'X']).unwrap_or(text);
+    match number.parse::<f64>() {
+        Ok(speed) if SPEED_RANGE.contains(&speed) => Ok(speed),
+        _ => Err(format!(
+            "a speed is a number of lab seconds per second, from {} to {}",
+            SPEED_RANGE.start(),
+            SPEED_RANGE.end()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds() {
+        assert_eq!(parse("10x"), Ok(10.0));
+        assert_eq!(parse("0.5"), Ok(0.5));
+        for bad in ["0", "-1", "fast", "NaN", "inf", "1e9", ""] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `kueue-lab up`
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::{Failure, logging, runtime, signals, speed};
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::lab::{DEFAULT_PRESET, Lab, LabConfig, LabError, Place, Places, state_dir};
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab up                                 a lab with a terminal UI
+  kueue-lab up --preset team-cohort            with another preset in force
+  kueue-lab up --presets-dir ./queues          with a presets folder of your own
+  kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
+  kueue-lab up --headless --speed 60           a minute of lab time every second";
+
+/// Start a lab: an embedded cluster with fake GPU nodes, Kueue's admission controller and queue
+/// presets that follow every save.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Run without the terminal UI: print `ready KUBECONFIG` and serve until interrupted.
+    #[arg(long)]
+    headless: bool,
+    /// The preset to put in force first.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET)]
+    preset: String,
+    /// The folder with one sub-folder for each preset [default: ./presets in a checkout, otherwise
+    /// ~/.local/state/kueue-lab/presets].
+    #[arg(long, value_name = "DIR")]
+    presets_dir: Option<PathBuf>,
+    /// Where to write the kubeconfig [default: ~/.local/state/kueue-lab/kubeconfig].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+    /// The loopback port to serve the Kubernetes API on; 0 takes any that is free.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// Lab seconds per second, from 0.01 to 10000.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
+    speed: f64,
+}
+
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    logging::to_stderr();
+    runtime()?.block_on(serve(args))
+}
+
+async fn serve(args: Args) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let here = std::env::current_dir().map_err(Failure::failed)?;
+    let places = Places::find(args.presets_dir, &here).map_err(Failure::Usage)?;
+    tell_places(&places);
+    let mut kubeconfig = Kubeconfig::choose(args.kubeconfig_out);
+    let config = LabConfig {
+        clock: Clock::scaled(args.speed),
+        entropy: Entropy::from_os(),
+        presets: places.presets.path().to_owned(),
+        preset: args.preset,
+        watch: true,
+        port: Some(args.port),
+    };
+    // Asked for before anything runs, so that no signal is lost.
+    let stop = tokio::spawn(signals::stop());
+    let lab = Lab::start(config).await.map_err(failure)?;
+    let wrote = kubeconfig.write(&lab);
+    if let Err(error) = wrote {
+        lab.stop().await;
+        return Err(Failure::Usage(error));
+    }
+    tracing::info!("ready in {} ms", begun.elapsed().as_millis());
+    let ready = format!("ready {}\n", kubeconfig.path.display());
+    super::crds::print(ready.as_bytes())?;
+    match stop.await {
+        Ok(Ok(())) => tracing::info!("stopping"),
+        Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
+        Err(error) => tracing::error!("cannot wait for signals: {error}"),
+    }
+    lab.stop().await;
+    kubeconfig.remove();
+    Ok(())
+}
+
+/// Says where presets come from when that is not plain.
+fn tell_places(places: &Places) {
+    match &places.presets {
+        Place::Given(_) => {}
+        Place::Checkout(path) => tracing::info!("presets: {}", path.display()),
+        Place::WrittenOut(path) => {
+            tracing::info!("presets: {} (edit them there)", path.display());
+        }
+    }
+    for file in &places.outdated {
+        tracing::warn!("presets: {file} was edited, so the binary's newer one is not written");
+    }
+}
+
+pub(super) fn failure(error: LabError) -> Failure {
+    match error.is_usage() {
+        true => Failure::usage(error),
+        false => Failure::failed(error),
+    }
+}
+
+/// The kubeconfig of this run.
+struct Kubeconfig {
+    path: PathBuf,
+    /// Whether it is ours to remove.
+    ours: bool,
+    /// Keeps other labs from taking the same path.
+    lock: Option<File>,
+}
+
+impl Kubeconfig {
+    /// The path asked for, or one that no other running lab uses.
+    fn choose(asked: Option<PathBuf>) -> Self {
+        if let Some(path) = asked {
+            return Self {
+                path,
+                ours: false,
+                lock: None,
+            };
+        }
+        let folder = state_dir();
+        let usual = std::fs::create_dir_all(&folder)
+            .and_then(|()| File::create(folder.join("kubeconfig.lock")))
+            .ok()
+            .filter(|file| file.try_lock().is_ok());
+        let name = match usual {
+            Some(_) => "kubeconfig".to_owned(),
+            None => format!("kubeconfig-{}", std::process::id()),
+        };
+        let folder = if folder.is_dir() {
+            folder
+        } else {
+            std::env::temp_dir()
+        };
+        Self {
+            path: folder.join(name),
+            ours: true,
+            lock: usual,
+        }
+    }
+
+    fn write(&mut self, lab: &Lab) -> Result<(), String> {
+        if let Some(folder) = self.path.parent().filter(|p| *p != Path::new("")) {
+            let made = std::fs::create_dir_all(folder);
+            made.map_err(|e| format!("cannot make the folder {}: {e}", folder.display()))?;
+        }
+        let written = lab.cluster().write_kubeconfig(&self.path);
+        written.map_err(|e| e.to_string())
+    }
+
+    fn remove(self) {
+        if self.ours {
+            // Gone already is fine.
+            let _ = std::fs::remove_file(&self.path);
+        }
+        drop(self.lock);
+    }
+}
