@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kube::Client;
-use serde_json::Value;
 
 use super::ClusterError;
-use super::plugs::{Admission, Converter, Definition, Kubelet};
+use super::plugs::{Admission, Converter, KindPlug, Kubelet};
 use crate::apiserver::{ApiServer, ServeError, ServeOptions, Serving};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
@@ -27,8 +26,8 @@ pub struct EmbeddedConfig {
     pub admission: Vec<Arc<dyn Admission>>,
     /// Conversion of custom kinds.
     pub converter: Option<Arc<dyn Converter>>,
-    /// Custom kinds that are there from the start, each with what makes its definition's object.
-    pub kinds: Vec<(Definition, fn(&str) -> Value)>,
+    /// Custom kinds that are there from the start.
+    pub kinds: Vec<KindPlug>,
 }
 
 /// The embedded API server, and its network side once it is open.
@@ -50,9 +49,9 @@ impl Embedded {
             builder = builder.converter(converter);
         }
         let server = builder.build();
-        for (definition, make) in config.kinds {
+        for KindPlug { definition, object } in config.kinds {
             let name = definition.name.clone();
-            server.install(definition, move || make(&name));
+            server.install(definition, move || object(&name));
         }
         Self {
             server,

@@ -7,3 +7,11 @@ pub use crate::apiserver::hooks::{
 pub use crate::apiserver::kind::Column;
 pub use crate::apiserver::registry::{DefinedVersion, Definition, Names};
 pub use crate::apiserver::status::ApiError;
+
+/// A custom kind that is there from the start.
+pub struct KindPlug {
+    /// How it is served.
+    pub definition: Definition,
+    /// Makes its CustomResourceDefinition by name, when somebody reads it.
+    pub object: fn(&str) -> serde_json::Value,
+}

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::crds::{CRDS, Column as CrdColumn, Conversion, Crd, Version};
-use crate::cluster::plugs::{Column, DefinedVersion, Definition, Names};
+use crate::cluster::plugs::{Column, DefinedVersion, Definition, KindPlug, Names};
 
 /// The definitions of all kinds, each with what makes its CustomResourceDefinition.
-pub(super) fn definitions() -> Vec<(Definition, fn(&str) -> Value)> {
-    let make: fn(&str) -> Value = object;
-    CRDS.iter().map(|crd| (definition(crd), make)).collect()
+pub(super) fn definitions() -> Vec<KindPlug> {
+    let plug = |crd| KindPlug {
+        definition: definition(crd),
+        object,
+    };
+    CRDS.iter().map(plug).collect()
 }
 
 /// The CustomResourceDefinition of a name.

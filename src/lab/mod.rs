@@ -89,7 +89,7 @@ impl Lab {
             clock: config.clock.clone(),
             entropy: config.entropy.clone(),
             port: config.port.unwrap_or_default(),
-            admission: vec![Arc::new(policy::KueueKinds::new(gates.clone()))],
+            admission: vec![Arc::new(policy::KueueKinds::new(gates))],
             converter: Some(Arc::new(policy::KueueVersions)),
             kinds: kinds::definitions(),
         });

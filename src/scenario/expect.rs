@@ -140,18 +140,22 @@ pub enum Fact {
         recoveries: Option<u32>,
     },
     /// Objects.
-    Object {
-        /// Which.
-        object: Selector,
-        /// Conditions they have.
-        conditions: IndexMap<String, Condition>,
-        /// Fields they have; `null` for fields they must not have.
-        fields: IndexMap<String, Value>,
-        /// How many there are; one or more where not said.
-        count: Option<usize>,
-        /// Created later than these.
-        newer_than: Option<Selector>,
-    },
+    Object(Box<ObjectFact>),
+}
+
+/// Objects as described.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectFact {
+    /// Which.
+    pub object: Selector,
+    /// Conditions they have.
+    pub conditions: IndexMap<String, Condition>,
+    /// Fields they have; `null` for fields they must not have.
+    pub fields: IndexMap<String, Value>,
+    /// How many there are; one or more where not said.
+    pub count: Option<usize>,
+    /// Created later than these.
+    pub newer_than: Option<Selector>,
 }
 
 /// A condition as expected; what is left out may be anything.
@@ -225,13 +229,13 @@ impl Expectation {
                     ));
                 }
                 let newer_than = raw.newer_than.map(|s| Selector::read(s.value, s.at));
-                Fact::Object {
+                Fact::Object(Box::new(ObjectFact {
                     object: Selector::read(object.value, object.at)?,
                     conditions: raw.conditions.into_iter().map(condition).collect(),
                     fields: raw.fields,
                     count: if raw.absent { Some(0) } else { raw.count },
                     newer_than: newer_than.transpose()?,
-                }
+                }))
             }
         };
         Ok(Self {
@@ -246,9 +250,9 @@ impl Expectation {
     pub(super) fn selectors(&self) -> Vec<&Selector> {
         match &self.fact {
             Fact::Job { .. } => Vec::new(),
-            Fact::Object {
-                object, newer_than, ..
-            } => std::iter::once(object).chain(newer_than).collect(),
+            Fact::Object(fact) => std::iter::once(&fact.object)
+                .chain(&fact.newer_than)
+                .collect(),
         }
     }
 }
@@ -316,33 +320,36 @@ impl fmt::Display for Expectation {
                     write!(f, " with {recoveries} recoveries")?;
                 }
             }
-            Fact::Object {
-                object,
-                conditions,
-                fields,
-                count,
-                newer_than,
-            } => {
-                match count {
-                    Some(0) => write!(f, "no {object}")?,
-                    Some(n) => write!(f, "{n} of {object}")?,
-                    None => write!(f, "{object}")?,
-                }
-                let parts: Vec<String> = conditions
-                    .iter()
-                    .map(|(name, c)| format!("{name}={c}"))
-                    .chain(fields.iter().map(|(path, value)| format!("{path}={value}")))
-                    .collect();
-                if !parts.is_empty() {
-                    write!(f, " with {}", parts.join(", "))?;
-                }
-                if let Some(other) = newer_than {
-                    write!(f, ", newer than {other}")?;
-                }
-            }
+            Fact::Object(fact) => write!(f, "{fact}")?,
         }
         if !self.holds.is_zero() {
             write!(f, " for {}", super::duration::words(self.holds))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ObjectFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            Some(0) => write!(f, "no {}", self.object)?,
+            Some(n) => write!(f, "{n} of {}", self.object)?,
+            None => write!(f, "{}", self.object)?,
+        }
+        let conditions = self
+            .conditions
+            .iter()
+            .map(|(name, c)| format!("{name}={c}"));
+        let fields = self
+            .fields
+            .iter()
+            .map(|(path, value)| format!("{path}={value}"));
+        let parts: Vec<String> = conditions.chain(fields).collect();
+        if !parts.is_empty() {
+            write!(f, " with {}", parts.join(", "))?;
+        }
+        if let Some(other) = &self.newer_than {
+            write!(f, ", newer than {other}")?;
         }
         Ok(())
     }

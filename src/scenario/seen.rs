@@ -10,7 +10,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::expect::{Condition, Expectation, Fact, Selector};
+use super::expect::{Expectation, Fact, ObjectFact, Selector};
 use super::glob::matches;
 use crate::skypilot::jobs::{Job, JobEvent, ManagedJobs, Status};
 
@@ -116,27 +116,27 @@ impl Seen {
                 status,
                 recoveries,
             } => self.check_job(name, *status, *recoveries, since),
-            Fact::Object {
-                object,
-                conditions,
-                fields,
-                count,
-                newer_than,
-            } => {
-                let selected = self.select(object);
-                let fits = |o: &Value| misfit(o, conditions, fields).is_none();
-                let mut fitting: Vec<&Value> =
-                    selected.iter().copied().filter(|o| fits(o)).collect();
-                if let Some(other) = newer_than {
-                    let newest = self.select(other).into_iter().filter_map(created).max();
-                    fitting.retain(|o| created(o) > newest);
-                }
-                let met = count.map_or(!fitting.is_empty(), |n| fitting.len() == n);
-                if met {
-                    return Ok(());
-                }
-                Err(self.instead(object, &selected, conditions, fields, fitting.len()))
-            }
+            Fact::Object(fact) => self.check_object(fact),
+        }
+    }
+
+    fn check_object(&self, fact: &ObjectFact) -> Result<(), String> {
+        let selected = self.select(&fact.object);
+        let mut fitting: Vec<&Value> = selected
+            .iter()
+            .copied()
+            .filter(|o| misfit(o, fact).is_none())
+            .collect();
+        if let Some(other) = &fact.newer_than {
+            let newest = self.select(other).into_iter().filter_map(created).max();
+            fitting.retain(|o| created(o) > newest);
+        }
+        let met = fact
+            .count
+            .map_or(!fitting.is_empty(), |n| fitting.len() == n);
+        match met {
+            true => Ok(()),
+            false => Err(self.instead(fact, &selected, fitting.len())),
         }
     }
 
@@ -189,14 +189,8 @@ impl Seen {
         all.filter(|o| selector.selects(o)).collect()
     }
 
-    fn instead(
-        &self,
-        object: &Selector,
-        selected: &[&Value],
-        conditions: &indexmap::IndexMap<String, Condition>,
-        fields: &indexmap::IndexMap<String, Value>,
-        fitting: usize,
-    ) -> String {
+    fn instead(&self, fact: &ObjectFact, selected: &[&Value], fitting: usize) -> String {
+        let object = &fact.object;
         if selected.is_empty() {
             let kind = (object.api_version.clone(), object.kind.clone());
             let others = self.objects.get(&kind).map_or(0, BTreeMap::len);
@@ -207,13 +201,7 @@ impl Seen {
         }
         let misfits: Vec<String> = selected
             .iter()
-            .filter_map(|o| {
-                Some(format!(
-                    "{}: {}",
-                    name_of(o),
-                    misfit(o, conditions, fields)?
-                ))
-            })
+            .filter_map(|o| Some(format!("{}: {}", name_of(o), misfit(o, fact)?)))
             .take(SHOWN)
             .collect();
         if misfits.is_empty() {
@@ -243,15 +231,11 @@ fn created(object: &Value) -> Option<&str> {
 }
 
 /// The first thing about an object that is not as described.
-fn misfit(
-    object: &Value,
-    conditions: &indexmap::IndexMap<String, Condition>,
-    fields: &indexmap::IndexMap<String, Value>,
-) -> Option<String> {
+fn misfit(object: &Value, fact: &ObjectFact) -> Option<String> {
     let held = object["status"]["conditions"]
         .as_array()
         .map_or(&[][..], Vec::as_slice);
-    for (name, wanted) in conditions {
+    for (name, wanted) in &fact.conditions {
         let Some(found) = held.iter().find(|c| c["type"] == name.as_str()) else {
             if wanted.status.as_deref() == Some("absent") {
                 continue;
@@ -270,7 +254,7 @@ fn misfit(
             return Some(format!("{name}={status}/{reason} {message:?}"));
         }
     }
-    for (path, wanted) in fields {
+    for (path, wanted) in &fact.fields {
         let found = field(object, path);
         let fits = match (found, wanted) {
             (None | Some(Value::Null), Value::Null) => true,
@@ -323,6 +307,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::scenario::expect::Condition;
 
     #[test]
     fn fields_are_found_by_path() {
@@ -336,26 +321,43 @@ mod tests {
     fn misfits_say_what_is_seen() {
         let object = json!({"status": {"n": 3, "conditions": [
             {"type": "Admitted", "status": "False", "reason": "NoReservation", "message": "no"}]}});
-        let conditions = |status: &str| {
-            let c = Condition {
-                status: Some(status.into()),
-                ..Condition::default()
-            };
-            indexmap::IndexMap::from([("Admitted".to_owned(), c)])
+        let fact = |conditions: &[(&str, &str)], fields: &[(&str, Value)]| ObjectFact {
+            object: Selector {
+                api_version: "v1".into(),
+                kind: "Pod".into(),
+                namespace: None,
+                name: None,
+                labels: BTreeMap::new(),
+            },
+            conditions: conditions
+                .iter()
+                .map(|(name, status)| {
+                    let status = Some((*status).to_owned());
+                    (
+                        (*name).to_owned(),
+                        Condition {
+                            status,
+                            ..Condition::default()
+                        },
+                    )
+                })
+                .collect(),
+            fields: fields
+                .iter()
+                .map(|(p, v)| ((*p).to_owned(), v.clone()))
+                .collect(),
+            count: None,
+            newer_than: None,
         };
-        let none = indexmap::IndexMap::new();
-        assert_eq!(misfit(&object, &conditions("False"), &none), None);
+        let said = |fact: &ObjectFact| misfit(&object, fact);
+        assert_eq!(said(&fact(&[("Admitted", "False")], &[])), None);
         assert_eq!(
-            misfit(&object, &conditions("True"), &none).as_deref(),
+            said(&fact(&[("Admitted", "True")], &[])).as_deref(),
             Some("Admitted=False/NoReservation \"no\"")
         );
-        let fields = |v: Value| indexmap::IndexMap::from([("status.n".to_owned(), v)]);
+        assert_eq!(said(&fact(&[], &[("status.n", json!("3"))])), None);
         assert_eq!(
-            misfit(&object, &indexmap::IndexMap::new(), &fields(json!("3"))),
-            None
-        );
-        assert_eq!(
-            misfit(&object, &indexmap::IndexMap::new(), &fields(json!(4))).as_deref(),
+            said(&fact(&[], &[("status.n", json!(4))])).as_deref(),
             Some("status.n is 3")
         );
     }
