@@ -106,6 +106,7 @@ impl Watcher<'_> {
 
     /// Watches in the fast way, and after an object that cannot be read in the way that passes
     /// over such objects.
+    #[allow(clippy::result_large_err, reason = "the error is kube's own, and rare")]
     fn spawn<K: Object, R: Send + 'static>(
         &mut self,
         strict: Api<K>,
