@@ -1,3 +1,51 @@
 //! The admission controller around the engine: watches the cluster through a `kube::Client`, feeds
-//! [`crate::admission`], writes its decisions back. Knows `admission` and `api`; must not know which
-//! kind of cluster it runs on.
+//! [`crate::admission`], writes its decisions back. Knows `admission`, `api` and `runtime`; must not
+//! know which kind of cluster it runs on.
+//!
+//! All parts share one [`Shared`]: what the cluster looks like ([`Informers`]), the engine, the
+//! settings and the recorder of Events. `core` keeps the objects of Kueue itself in order,
+//! `scheduler` runs the engine's cycles and writes what they decide, `jobs` turns jobs into
+//! Workloads and starts and stops them, `checks` judges admission checks, `webhook` defaults and
+//! validates what comes in.
+
+pub mod checks;
+pub mod core;
+pub mod events;
+mod feed;
+pub mod informers;
+pub mod jobs;
+pub mod patch;
+pub mod scheduler;
+pub mod settings;
+mod shared;
+pub mod webhook;
+
+pub use informers::Informers;
+pub use settings::{ControllerConfig, Settings};
+pub use shared::Shared;
+
+use crate::runtime::Context;
+
+/// A running controller. Its tasks end with those of the [`Context`] it was started with.
+#[derive(Clone)]
+pub struct Controller {
+    shared: Shared,
+}
+
+impl Controller {
+    /// Starts the controller and waits until it knows what is in the cluster.
+    pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
+        let shared = Shared::new(ctx, config);
+        shared.informers.synced().await;
+        core::start(&shared);
+        checks::start(&shared);
+        jobs::start(&shared);
+        scheduler::start(&shared);
+        Self { shared }
+    }
+
+    /// What the parts of the controller share; for reading the engine and the informers.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+}

@@ -1,0 +1,75 @@
+//! Cohorts: their weighted share, when fair sharing is on.
+
+use kube::Api;
+
+use super::write;
+use crate::admission::cache::CacheError;
+use crate::api::v1beta2::{ClusterQueue, Cohort, FairSharingStatus};
+use crate::controller::{Shared, patch};
+use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+
+pub(super) fn start(shared: &Shared) {
+    let queue = WorkQueue::new(&shared.ctx);
+    let told = queue.clone();
+    shared
+        .informers
+        .cohorts
+        .subscribe(move |change| match change {
+            Change::Added(cohort) => told.add(ObjectKey::of(cohort.as_ref())),
+            Change::Updated { old, new } if old.spec != new.spec => {
+                told.add(ObjectKey::of(new.as_ref()));
+            }
+            _ => {}
+        });
+    let (told, s) = (queue.clone(), shared.clone());
+    shared.informers.cluster_queues.subscribe(move |change| {
+        let (Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq)) = change;
+        for cohort in ancestors(&s, cq) {
+            told.add(ObjectKey::cluster(cohort));
+        }
+    });
+    let s = shared.clone();
+    queue.run(&shared.ctx, "cohort", 1, move |key| {
+        let shared = s.clone();
+        async move { reconcile(&shared, &key).await }
+    });
+}
+
+/// The cohorts above a ClusterQueue, from the nearest up; as far as there are objects.
+fn ancestors(shared: &Shared, cq: &ClusterQueue) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut next = cq.spec.cohort().map(str::to_owned);
+    while let Some(name) = next {
+        if all.contains(&name) {
+            break;
+        }
+        let cohort = shared.informers.cohorts.get(&ObjectKey::cluster(&name));
+        next = cohort.and_then(|c| c.spec.parent().map(str::to_owned));
+        all.push(name);
+    }
+    all
+}
+
+async fn reconcile(shared: &Shared, key: &ObjectKey) -> kube::Result<Outcome> {
+    let Some(cohort) = shared.informers.cohorts.get(key) else {
+        return Ok(Outcome::Done);
+    };
+    let fair = shared.settings.configuration.fair_sharing.is_some();
+    let share = fair.then(|| shared.engine().cohort_weighted_share(&key.name));
+    let fair_sharing = match share {
+        None => None,
+        Some(Ok(weighted_share)) => Some(FairSharingStatus { weighted_share }),
+        Some(Err(CacheError::CohortNotFound)) => return Ok(Outcome::Retry),
+        Some(Err(_)) => return Ok(Outcome::Done),
+    };
+    if cohort.status.fair_sharing == fair_sharing {
+        return Ok(Outcome::Done);
+    }
+    let mut cohort = Cohort::clone(&cohort);
+    cohort.status.fair_sharing = fair_sharing;
+    let api = Api::<Cohort>::all(shared.ctx.client.clone());
+    if let Some(written) = patch::ignore_not_found(write::update_status(&api, &cohort).await)? {
+        shared.informers.cohorts.observe(written);
+    }
+    Ok(Outcome::Done)
+}

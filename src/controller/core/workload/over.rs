@@ -1,0 +1,104 @@
+//! Workloads that are over: finished ones past their retention, ones without an owner.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use kube::api::DeleteParams;
+
+use super::super::write;
+use crate::admission::messages::EventType;
+use crate::admission::status::finish;
+use crate::admission::workload::predicates;
+use crate::api::config::Feature;
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+use crate::controller::Shared;
+use crate::controller::patch::{self, Insist};
+use crate::runtime::Outcome;
+
+/// Whether a Workload lost its owner: it has none, and either it is going or it belonged to a job.
+fn is_orphan(shared: &Shared, wl: &Workload) -> bool {
+    let owned = wl
+        .metadata
+        .owner_references
+        .as_ref()
+        .is_some_and(|o| !o.is_empty());
+    let of_job = predicates::label(wl, c::JOB_UID_LABEL).is_some_and(|uid| !uid.is_empty());
+    let finishes = shared.settings.enabled(Feature::FinishOrphanedWorkloads);
+    !owned && (wl.metadata.deletion_timestamp.is_some() || (finishes && of_job))
+}
+
+/// Finishes a Workload without owner and lets it go. None when nothing else is to be done.
+pub(super) async fn orphaned(
+    shared: &Shared,
+    mut wl: Arc<Workload>,
+) -> kube::Result<Option<Arc<Workload>>> {
+    if !is_orphan(shared, &wl) {
+        return Ok(Some(wl));
+    }
+    let finishes = shared.settings.enabled(Feature::FinishOrphanedWorkloads);
+    let going = wl.metadata.deletion_timestamp.is_some();
+    if finishes && !going {
+        let now = shared.now();
+        let message = "The workload's owner no longer exists";
+        let written = patch::admission_status(shared, &wl, Insist::Strict, |wl| {
+            finish(wl, c::finished::OWNER_NOT_FOUND, message, now)
+        })
+        .await?;
+        wl = written.unwrap_or(wl);
+    }
+    let wl = release(shared, wl).await?;
+    Ok((finishes && !going).then_some(wl))
+}
+
+/// Takes Kueue's finalizer off a Workload.
+async fn release(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Arc<Workload>> {
+    let mut after = Workload::clone(&wl);
+    if !write::remove_finalizer(&mut after.metadata) {
+        return Ok(wl);
+    }
+    let api = patch::workloads(shared, predicates::namespace(&wl));
+    let written = write::update(&api, &after).await?;
+    if written.metadata.deletion_timestamp.is_none() {
+        shared.informers.workloads.observe(written.clone());
+    }
+    Ok(written)
+}
+
+/// Deletes a finished Workload when its time has come. None when it is not finished.
+pub(super) async fn finished(shared: &Shared, wl: &Arc<Workload>) -> kube::Result<Option<Outcome>> {
+    let Some(finished) = predicates::true_condition(wl, c::FINISHED) else {
+        return Ok(None);
+    };
+    let policies = shared
+        .settings
+        .configuration
+        .object_retention_policies
+        .as_ref();
+    let kept = policies
+        .and_then(|p| p.workloads.as_ref())
+        .and_then(|w| w.after_finished);
+    let Some(kept) = kept else {
+        return Ok(Some(Outcome::Done));
+    };
+    let kept: Duration = kept.to_std();
+    let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
+    let over = finished.last_transition_time.0.saturating_add(kept);
+    let left = over
+        .unwrap_or(jiff::Timestamp::MAX)
+        .duration_since(shared.now());
+    if left > SignedDuration::ZERO {
+        return Ok(Some(Outcome::After(left.unsigned_abs())));
+    }
+    let wl = release(shared, wl.clone()).await?;
+    if wl.metadata.deletion_timestamp.is_some() {
+        return Ok(Some(Outcome::Done));
+    }
+    let api = patch::workloads(shared, predicates::namespace(&wl));
+    api.delete(predicates::name(&wl), &DeleteParams::default())
+        .await?;
+    let message = "Deleted finished workload due to elapsed retention";
+    super::tell(shared, &wl, EventType::Normal, c::event::DELETED, message);
+    Ok(Some(Outcome::Done))
+}

@@ -1,0 +1,141 @@
+//! Feeds the engine with what the informers see.
+//!
+//! Handlers run in the order they subscribed, so the engine knows of a change before any
+//! controller is told.
+
+use super::Shared;
+use crate::admission::workload::{LocalQueueKey, predicates};
+use crate::runtime::Change;
+
+/// Connects the informers to the engine.
+pub(super) fn connect(shared: &Shared) {
+    resources(shared);
+    queues(shared);
+    nodes(shared);
+    workloads(shared);
+}
+
+/// What came or changed, or what went, of a change.
+enum Now<'a, K> {
+    Is(&'a std::sync::Arc<K>),
+    Gone(&'a std::sync::Arc<K>),
+}
+
+fn split<K>(change: &Change<K>) -> Now<'_, K> {
+    match change {
+        Change::Added(new) | Change::Updated { new, .. } => Now::Is(new),
+        Change::Deleted(old) => Now::Gone(old),
+    }
+}
+
+fn name_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
+    meta.name.as_deref().unwrap_or_default()
+}
+
+fn namespace_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
+    meta.namespace.as_deref().unwrap_or_default()
+}
+
+macro_rules! feed {
+    ($shared:ident, $informer:ident, |$engine:ident, $object:ident, $now:ident| $is:expr, $gone:expr) => {
+        let s = $shared.clone();
+        $shared.informers.$informer.subscribe(move |change| {
+            let $now = s.now();
+            let _ = $now;
+            s.changing(|$engine| match split(change) {
+                Now::Is($object) => $is,
+                Now::Gone($object) => $gone,
+            });
+        });
+    };
+}
+
+fn resources(shared: &Shared) {
+    feed!(
+        shared,
+        namespaces,
+        |e, o, now| e.upsert_namespace(o, now),
+        e.delete_namespace(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        limit_ranges,
+        |e, o, now| e.upsert_limit_range(o.as_ref().clone(), now),
+        e.delete_limit_range(namespace_of(&o.metadata), name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        runtime_classes,
+        |e, o, now| e.upsert_runtime_class(o, now),
+        e.delete_runtime_class(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        topologies,
+        |e, o, now| e.upsert_topology(o.clone(), now),
+        e.delete_topology(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        flavors,
+        |e, o, now| e.upsert_flavor(o.clone(), now),
+        e.delete_flavor(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        checks,
+        |e, o, now| e.upsert_check(o, now),
+        e.delete_check(name_of(&o.metadata), now)
+    );
+}
+
+fn queues(shared: &Shared) {
+    feed!(
+        shared,
+        cohorts,
+        |e, o, now| {
+            // One in a cycle is kept out; its ClusterQueues admit nothing until the cycle is broken.
+            let _ = e.upsert_cohort(o.clone(), now);
+        },
+        e.delete_cohort(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        cluster_queues,
+        |e, o, now| e.upsert_cluster_queue(o.clone(), now),
+        e.delete_cluster_queue(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        local_queues,
+        |e, o, now| e.upsert_local_queue(o.clone()),
+        {
+            let key = LocalQueueKey::new(namespace_of(&o.metadata), name_of(&o.metadata));
+            e.delete_local_queue(&key);
+        }
+    );
+}
+
+fn nodes(shared: &Shared) {
+    feed!(
+        shared,
+        nodes,
+        |e, o, now| e.upsert_node(o, now),
+        e.delete_node(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        pods,
+        |e, o, now| e.upsert_pod(o, now),
+        e.delete_pod(namespace_of(&o.metadata), name_of(&o.metadata), now)
+    );
+}
+
+fn workloads(shared: &Shared) {
+    feed!(
+        shared,
+        workloads,
+        |e, o, now| e.upsert_workload(o.clone(), now),
+        e.delete_workload(&predicates::key(o), now)
+    );
+}

@@ -1,0 +1,125 @@
+//! [`Informers`]: what is in the cluster, kind by kind.
+
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
+use k8s_openapi::api::node::v1::RuntimeClass;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use kube::Api;
+
+use crate::admission::workload::predicates;
+use crate::api::v1beta2::{
+    AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ProvisioningRequestConfig, ResourceFlavor,
+    Topology, Workload, WorkloadPriorityClass,
+};
+use crate::runtime::{Context, Informer};
+
+/// What is in the cluster, kind by kind. Handles are cheap to clone.
+#[derive(Clone)]
+pub struct Informers {
+    /// Workloads; indexes [`BY_QUEUE`], [`BY_CLUSTER_QUEUE`], [`BY_OWNER`].
+    pub workloads: Informer<Workload>,
+    /// ClusterQueues.
+    pub cluster_queues: Informer<ClusterQueue>,
+    /// LocalQueues; index [`BY_CLUSTER_QUEUE`].
+    pub local_queues: Informer<LocalQueue>,
+    /// Cohorts.
+    pub cohorts: Informer<Cohort>,
+    /// ResourceFlavors.
+    pub flavors: Informer<ResourceFlavor>,
+    /// AdmissionChecks.
+    pub checks: Informer<AdmissionCheck>,
+    /// Topologies.
+    pub topologies: Informer<Topology>,
+    /// Settings of provisioning checks.
+    pub provisioning_configs: Informer<ProvisioningRequestConfig>,
+    /// Kueue's own priority classes.
+    pub workload_priority_classes: Informer<WorkloadPriorityClass>,
+    /// Kubernetes' priority classes.
+    pub priority_classes: Informer<PriorityClass>,
+    /// Namespaces.
+    pub namespaces: Informer<Namespace>,
+    /// LimitRanges.
+    pub limit_ranges: Informer<LimitRange>,
+    /// RuntimeClasses.
+    pub runtime_classes: Informer<RuntimeClass>,
+    /// Nodes.
+    pub nodes: Informer<Node>,
+    /// Pods; index [`BY_OWNER`].
+    pub pods: Informer<Pod>,
+}
+
+/// Index of Workloads by `namespace/queue name`.
+pub const BY_QUEUE: &str = "queue";
+/// Index by ClusterQueue: of Workloads the one that admitted them, of LocalQueues the one behind.
+pub const BY_CLUSTER_QUEUE: &str = "clusterQueue";
+/// Index by the UIDs of owners.
+pub const BY_OWNER: &str = "owner";
+
+fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
+    let owners = meta.owner_references.iter().flatten();
+    owners.map(|owner| owner.uid.clone()).collect()
+}
+
+impl Informers {
+    /// Starts watching everything.
+    pub(super) fn start(ctx: &Context) -> Self {
+        macro_rules! all {
+            ($kind:ty) => {
+                Informer::builder(Api::<$kind>::all(ctx.client.clone()))
+            };
+        }
+        Self {
+            namespaces: all!(Namespace).start(ctx),
+            limit_ranges: all!(LimitRange).start(ctx),
+            runtime_classes: all!(RuntimeClass).start(ctx),
+            priority_classes: all!(PriorityClass).start(ctx),
+            workload_priority_classes: all!(WorkloadPriorityClass).start(ctx),
+            topologies: all!(Topology).start(ctx),
+            flavors: all!(ResourceFlavor).start(ctx),
+            provisioning_configs: all!(ProvisioningRequestConfig).start(ctx),
+            checks: all!(AdmissionCheck).start(ctx),
+            cohorts: all!(Cohort).start(ctx),
+            cluster_queues: all!(ClusterQueue).start(ctx),
+            local_queues: all!(LocalQueue)
+                .index(BY_CLUSTER_QUEUE, |lq: &LocalQueue| {
+                    vec![lq.spec.cluster_queue.clone()]
+                })
+                .start(ctx),
+            workloads: all!(Workload)
+                .index(BY_QUEUE, |wl: &Workload| {
+                    vec![predicates::local_queue_key(wl).as_str().to_owned()]
+                })
+                .index(BY_CLUSTER_QUEUE, |wl: &Workload| {
+                    wl.status
+                        .admission
+                        .iter()
+                        .map(|a| a.cluster_queue.clone())
+                        .collect()
+                })
+                .index(BY_OWNER, |wl: &Workload| owners(&wl.metadata))
+                .start(ctx),
+            nodes: all!(Node).start(ctx),
+            pods: all!(Pod)
+                .index(BY_OWNER, |pod: &Pod| owners(&pod.metadata))
+                .start(ctx),
+        }
+    }
+
+    /// Waits until everything that is in the cluster is known.
+    pub async fn synced(&self) {
+        self.namespaces.synced().await;
+        self.limit_ranges.synced().await;
+        self.runtime_classes.synced().await;
+        self.priority_classes.synced().await;
+        self.workload_priority_classes.synced().await;
+        self.topologies.synced().await;
+        self.flavors.synced().await;
+        self.provisioning_configs.synced().await;
+        self.checks.synced().await;
+        self.cohorts.synced().await;
+        self.cluster_queues.synced().await;
+        self.local_queues.synced().await;
+        self.workloads.synced().await;
+        self.nodes.synced().await;
+        self.pods.synced().await;
+    }
+}

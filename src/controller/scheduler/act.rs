@@ -1,0 +1,85 @@
+//! Carries out one action of a cycle: writes the status, then tells.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+
+use crate::admission::cycle::{Action, ActionKind, Outcome};
+use crate::admission::messages::Event;
+use crate::admission::workload::predicates;
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+use crate::controller::Shared;
+use crate::controller::events::{Telling, reference};
+use crate::controller::patch::{self, Insist};
+
+/// Carries out an action on the newest version of its Workload.
+pub(super) async fn carry_out(shared: &Shared, action: &Action) -> Outcome {
+    let known = shared.engine().workload(&action.workload).cloned();
+    let Some(before) = known.filter(|wl| predicates::uid(wl) == action.uid) else {
+        return Outcome::NotFound;
+    };
+    let written = write(shared, action, &before).await;
+    let (outcome, after) = match written {
+        Ok(after) => (Outcome::Done, after),
+        Err(error) if patch::is_not_found(&error) => (Outcome::NotFound, None),
+        Err(error) => {
+            tracing::debug!(workload = %action.workload, kind = ?action.kind, %error, "status not written");
+            (Outcome::Failed, None)
+        }
+    };
+    if outcome == Outcome::Done || action.kind == ActionKind::Requeue {
+        let after = after.as_ref().unwrap_or(&before);
+        for event in &action.events {
+            tell(shared, event, &before, after);
+        }
+    }
+    outcome
+}
+
+async fn write(
+    shared: &Shared,
+    action: &Action,
+    before: &Arc<Workload>,
+) -> kube::Result<Option<Arc<Workload>>> {
+    let Some(change) = &action.change else {
+        return Ok(None);
+    };
+    let now = shared.now();
+    let gates = shared.engine().config().gates.clone();
+    patch::admission_status(shared, before, Insist::Loose, |wl| {
+        change.apply(wl, now, &gates)
+    })
+    .await
+}
+
+/// Tells an Event of a cycle. What an eviction or admission says of itself is about the version it
+/// made; everything else about the one it found.
+fn tell(shared: &Shared, event: &Event, before: &Arc<Workload>, after: &Arc<Workload>) {
+    let of_outcome = event.reason == c::event::QUOTA_RESERVED
+        || event.reason == c::event::ADMITTED
+        || event.reason.starts_with(c::event::EVICTED_DUE_TO);
+    let regarding = if event.workload == predicates::key(before) {
+        reference::<Workload>(if of_outcome { after } else { before })
+    } else {
+        match shared.engine().workload(&event.workload) {
+            Some(other) => reference::<Workload>(other),
+            None => ObjectReference {
+                api_version: Some(crate::api::v1beta2::API_VERSION.to_owned()),
+                kind: Some("Workload".to_owned()),
+                namespace: Some(event.workload.namespace().to_owned()),
+                name: Some(event.workload.name().to_owned()),
+                uid: Some(event.uid.clone()),
+                ..Default::default()
+            },
+        }
+    };
+    let telling = Telling {
+        controller: c::ADMISSION_MANAGER,
+        type_: event.type_,
+        reason: &event.reason,
+        action: &event.action,
+        message: event.message.clone(),
+    };
+    shared.recorder.tell_of(regarding, telling);
+}

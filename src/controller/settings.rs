@@ -1,0 +1,177 @@
+//! [`Settings`]: Kueue's Configuration as the controller uses it.
+
+use crate::admission::EngineConfig;
+use crate::admission::config as engine;
+use crate::admission::gates::Gates;
+use crate::admission::resources::{Decimal, Formatter, ResourceName};
+use crate::api::config::{self as api, Configuration, Feature, FeatureGates};
+
+/// How the controller is set up.
+#[derive(Clone, Debug)]
+pub struct ControllerConfig {
+    /// Kueue's own configuration, with its defaults applied.
+    pub configuration: Configuration,
+    /// Feature gates.
+    pub gates: FeatureGates,
+    /// The name of this instance, as upstream's host name: Events are reported by
+    /// `<controller>-<instance>`.
+    pub instance: String,
+}
+
+impl Default for ControllerConfig {
+    /// The lab's own set-up: upstream's defaults with the integrations batch/job, pod, jobset,
+    /// deployment and statefulset.
+    fn default() -> Self {
+        let frameworks = [
+            "batch/job",
+            "jobset.x-k8s.io/jobset",
+            "pod",
+            "deployment",
+            "statefulset",
+        ];
+        let mut configuration = Configuration {
+            integrations: Some(api::Integrations {
+                frameworks: frameworks.map(str::to_owned).to_vec(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        api::apply_defaults(&mut configuration);
+        Self {
+            configuration,
+            gates: FeatureGates::default(),
+            instance: "kueue-lab".to_owned(),
+        }
+    }
+}
+
+/// Kueue's Configuration as the controller uses it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The configuration, with defaults.
+    pub configuration: Configuration,
+    /// Feature gates.
+    pub gates: FeatureGates,
+    /// The name of this instance.
+    pub instance: String,
+    /// Waiting for pods, unless it is turned off.
+    pub pods_ready: Option<api::WaitForPodsReady>,
+}
+
+impl Settings {
+    /// The settings of a configuration.
+    pub fn new(config: ControllerConfig) -> Self {
+        let ControllerConfig {
+            configuration,
+            gates,
+            instance,
+        } = config;
+        let off = gates.enabled(Feature::DisableWaitForPodsReady);
+        let pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
+        Self {
+            configuration,
+            gates,
+            instance,
+            pods_ready,
+        }
+    }
+
+    /// Whether a feature gate is on.
+    pub fn enabled(&self, feature: Feature) -> bool {
+        self.gates.enabled(feature)
+    }
+
+    /// Whether admission waits until the pods of all admitted workloads are ready.
+    pub fn blocks_admission(&self) -> bool {
+        self.pods_ready
+            .as_ref()
+            .is_some_and(api::WaitForPodsReady::blocks_admission)
+    }
+
+    /// What of the settings the engine looks at.
+    pub fn engine(&self) -> EngineConfig {
+        let c = &self.configuration;
+        let mut gates = Gates::default();
+        for name in Gates::NAMES {
+            if let Some(feature) = Feature::named(name) {
+                gates.set(name, self.gates.enabled(feature));
+            }
+        }
+        let resources = c.resources.clone().unwrap_or_default();
+        let timestamp = self
+            .pods_ready
+            .as_ref()
+            .and_then(|w| w.requeuing_strategy.as_ref())
+            .map(api::RequeuingStrategy::timestamp);
+        EngineConfig {
+            gates,
+            fair_sharing: c.fair_sharing.as_ref().map(fair_sharing),
+            admission_fair_sharing: c
+                .admission_fair_sharing
+                .as_ref()
+                .map(admission_fair_sharing),
+            quota_check_strategy: match resources.quota_check_strategy() {
+                api::QuotaCheckStrategy::BlockUndeclared => {
+                    engine::QuotaCheckStrategy::BlockUndeclared
+                }
+                api::QuotaCheckStrategy::IgnoreUndeclared => {
+                    engine::QuotaCheckStrategy::IgnoreUndeclared
+                }
+            },
+            requeuing_timestamp: match timestamp {
+                Some(api::RequeuingTimestamp::Creation) => engine::RequeuingTimestamp::Creation,
+                _ => engine::RequeuingTimestamp::Eviction,
+            },
+            block_admission_until_pods_ready: self.blocks_admission(),
+            excluded_resource_prefixes: resources.exclude_resource_prefixes.clone(),
+            resource_transformations: resources
+                .transformations
+                .iter()
+                .map(transformation)
+                .collect(),
+            formatter: Formatter::default(),
+        }
+    }
+}
+
+fn fair_sharing(sharing: &api::FairSharing) -> engine::FairSharing {
+    let strategy = |s: api::PreemptionStrategy| match s {
+        api::PreemptionStrategy::LessThanOrEqualToFinalShare => {
+            engine::PreemptionStrategy::LessThanOrEqualToFinalShare
+        }
+        api::PreemptionStrategy::LessThanInitialShare => {
+            engine::PreemptionStrategy::LessThanInitialShare
+        }
+    };
+    engine::FairSharing {
+        strategies: sharing.strategies().into_iter().map(strategy).collect(),
+    }
+}
+
+fn admission_fair_sharing(sharing: &api::AdmissionFairSharing) -> engine::AdmissionFairSharing {
+    let weights = sharing.resource_weights.iter();
+    engine::AdmissionFairSharing {
+        usage_half_life: sharing.usage_half_life_time.to_std(),
+        usage_sampling_interval: sharing.usage_sampling_interval.to_std(),
+        resource_weights: weights
+            .map(|(name, w)| (ResourceName::new(name), *w))
+            .collect(),
+    }
+}
+
+fn transformation(
+    t: &api::ResourceTransformation,
+) -> (ResourceName, engine::ResourceTransformation) {
+    let outputs = t.outputs.iter();
+    let engine = engine::ResourceTransformation {
+        strategy: match t.strategy() {
+            api::TransformationStrategy::Retain => engine::TransformationStrategy::Retain,
+            api::TransformationStrategy::Replace => engine::TransformationStrategy::Replace,
+        },
+        multiply_by: (!t.multiply_by.is_empty()).then(|| ResourceName::new(&t.multiply_by)),
+        outputs: outputs
+            .map(|(name, q)| (ResourceName::new(name), Decimal::parse_lossy(q)))
+            .collect(),
+    };
+    (ResourceName::new(&t.input), engine)
+}

@@ -1,0 +1,85 @@
+//! [`Shared`]: what all parts of the controller have in common.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
+
+use super::events::Recorder;
+use super::informers::Informers;
+use super::settings::{ControllerConfig, Settings};
+use crate::admission::Engine;
+use crate::runtime::Context;
+
+/// What all parts of the controller have in common. Clones are handles to the same thing.
+#[derive(Clone)]
+pub struct Shared(Arc<Inner>);
+
+/// The parts of [`Shared`].
+pub struct Inner {
+    /// Client, clock, chance and tasks.
+    pub ctx: Context,
+    /// The settings.
+    pub settings: Settings,
+    /// What is in the cluster.
+    pub informers: Informers,
+    /// Where Events are told.
+    pub recorder: Recorder,
+    engine: Mutex<Engine>,
+    /// Told whenever the engine may have more to do.
+    wake: watch::Sender<()>,
+}
+
+impl Deref for Shared {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Shared {
+    /// Starts watching the cluster; the engine is fed from now on.
+    pub fn new(ctx: &Context, config: ControllerConfig) -> Self {
+        let settings = Settings::new(config);
+        let shared = Self(Arc::new(Inner {
+            informers: Informers::start(ctx),
+            recorder: Recorder::start(ctx, &settings.instance),
+            engine: Mutex::new(Engine::new(settings.engine())),
+            wake: watch::Sender::new(()),
+            settings,
+            ctx: ctx.clone(),
+        }));
+        super::feed::connect(&shared);
+        shared
+    }
+
+    /// The engine, for a moment: never held while anything is waited for. Use
+    /// [`Shared::changing`] where the engine may have more to do afterwards.
+    pub fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.0.engine.lock()
+    }
+
+    /// Changes the engine and wakes the scheduler.
+    pub fn changing<T>(&self, change: impl FnOnce(&mut Engine) -> T) -> T {
+        let result = change(&mut self.engine());
+        self.wake();
+        result
+    }
+
+    /// Says that the engine may have more to do.
+    pub fn wake(&self) {
+        self.0.wake.send_replace(());
+    }
+
+    /// To be told whenever the engine may have more to do.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.0.wake.subscribe()
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.ctx.clock.now()
+    }
+}

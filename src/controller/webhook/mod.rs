@@ -1,0 +1,1 @@
+//! Defaulting and validation of what comes in, as plain functions.

@@ -1,0 +1,171 @@
+//! Quota, admission, waiting, preemption.
+
+use serde_json::json;
+
+use super::world::*;
+
+#[test]
+fn a_workload_is_admitted_and_the_queues_show_it() {
+    with_world(|w| async move {
+        w.apply(QUEUES).await;
+        w.sleep(2).await;
+        w.apply(&workload("a", 4, 0)).await;
+        w.until("a", "Admitted", "True/Admitted").await;
+        assert_eq!(
+            w.condition("a", "QuotaReserved").await.unwrap(),
+            "True/QuotaReserved: Quota reserved in ClusterQueue cq"
+        );
+        let wl = w.get("Workload", "a").await;
+        let assignments = &wl["status"]["admission"]["podSetAssignments"];
+        assert_eq!(assignments[0]["flavors"], json!({"cpu": "default-flavor"}));
+        w.sleep(3).await;
+        let cq = w.get("ClusterQueue", "cq").await;
+        assert_eq!(
+            cq["metadata"]["finalizers"],
+            json!(["kueue.x-k8s.io/resource-in-use"])
+        );
+        assert_eq!(cq["status"]["admittedWorkloads"], 1);
+        assert_eq!(
+            cq["status"]["conditions"][0]["message"],
+            "Can admit new workloads"
+        );
+        assert_eq!(
+            cq["status"]["flavorsUsage"][0]["resources"][0]["total"],
+            "4"
+        );
+        let lq = w.get("LocalQueue", "lq").await;
+        assert_eq!(lq["status"]["reservingWorkloads"], 1);
+        assert_eq!(
+            lq["status"]["conditions"][0]["message"],
+            "Can submit new workloads to localQueue"
+        );
+        assert_eq!(
+            w.events("a").await,
+            [
+                "kueue-admission Normal QuotaReserved: Quota reserved in ClusterQueue cq, wait time since queued was 0s",
+                "kueue-admission Normal Admitted: Admitted by ClusterQueue cq, wait time since reservation was 0s",
+            ]
+        );
+    });
+}
+
+#[test]
+fn one_of_higher_priority_preempts() {
+    with_world(|w| async move {
+        w.apply(QUEUES).await;
+        w.apply(&workload("low", 6, 1)).await;
+        w.until("low", "Admitted", "True/Admitted").await;
+        w.apply(&workload("high", 6, 10)).await;
+        w.until("low", "Preempted", "True/InClusterQueue").await;
+        w.until(
+            "high",
+            "QuotaReserved",
+            "False/WaitingForPreemptedWorkloads",
+        )
+        .await;
+        assert_eq!(
+            w.condition("high", "QuotaReserved").await.unwrap(),
+            "False/WaitingForPreemptedWorkloads: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default-flavor, 3 more needed. Pending the preemption of 1 workload(s)"
+        );
+        let stats = w.get("Workload", "low").await["status"]["schedulingStats"].clone();
+        assert_eq!(
+            stats["evictions"],
+            json!([{"reason": "Preempted", "underlyingCause": "", "count": 1}])
+        );
+        // Nobody runs the jobs here: the victim gives its quota back by hand.
+        let uid = w.get("Workload", "low").await["metadata"]["uid"].clone();
+        w.workloads()
+            .delete("low", &Default::default())
+            .await
+            .unwrap();
+        w.until("high", "Admitted", "True/Admitted").await;
+        let events = w.events("high").await;
+        assert_eq!(events.len(), 4, "{events:#?}");
+        assert_eq!(
+            events[0],
+            format!(
+                "kueue-admission Normal PreemptedWorkload: Preempted workload ns/low (UID: {}) in ClusterQueue cq; preemptor effective priority: 10 (base: 10, boost: 0); preemptee effective priority: 1 (base: 1, boost: 0)",
+                uid.as_str().unwrap()
+            )
+        );
+        assert!(events[1].contains("Warning WaitingForPreemptedWorkloads: couldn't assign"));
+    });
+}
+
+#[test]
+fn why_nothing_happens_is_told() {
+    with_world(|w| async move {
+        w.apply(&workload("early", 4, 0)).await;
+        w.until("early", "QuotaReserved", "False/Misconfigured")
+            .await;
+        assert_eq!(
+            w.condition("early", "QuotaReserved").await.unwrap(),
+            "False/Misconfigured: LocalQueue lq doesn't exist"
+        );
+        w.apply(QUEUES).await;
+        w.until("early", "Admitted", "True/Admitted").await;
+        w.apply(&workload("big", 20, 0)).await;
+        w.until("big", "QuotaReserved", "False/ExceedsMaxQuota")
+            .await;
+        w.apply(&workload("waits", 6, 0)).await;
+        w.until("waits", "QuotaReserved", "False/WaitingForQuota")
+            .await;
+        assert_eq!(
+            w.condition("waits", "Admitted").await.unwrap(),
+            "False/NoReservation: The workload has no reservation"
+        );
+    });
+}
+
+#[test]
+fn stopping_a_queue_evicts_and_starting_it_admits_again() {
+    with_world(|w| async move {
+        w.apply(QUEUES).await;
+        w.apply(&workload("a", 4, 0)).await;
+        w.until("a", "Admitted", "True/Admitted").await;
+        w.patch(
+            "ClusterQueue",
+            "cq",
+            json!({"spec": {"stopPolicy": "HoldAndDrain"}}),
+        )
+        .await;
+        w.until("a", "Evicted", "True/ClusterQueueStopped").await;
+        assert_eq!(
+            w.condition("a", "Evicted").await.unwrap(),
+            "True/ClusterQueueStopped: The ClusterQueue is stopped"
+        );
+        w.sleep(2).await;
+        let cq = w.get("ClusterQueue", "cq").await;
+        assert_eq!(
+            cq["status"]["conditions"][0]["message"],
+            "Can't admit new workloads: is stopped."
+        );
+    });
+}
+
+#[test]
+fn a_workload_that_ran_too_long_is_deactivated() {
+    with_world(|w| async move {
+        w.apply(QUEUES).await;
+        let yaml = workload("a", 4, 0).replace(
+            "spec:\n  queueName",
+            "spec:\n  maximumExecutionTimeSeconds: 60\n  queueName",
+        );
+        w.apply(&yaml).await;
+        w.until("a", "Admitted", "True/Admitted").await;
+        w.sleep(58).await;
+        assert_eq!(w.condition("a", "Evicted").await, None);
+        w.until(
+            "a",
+            "Evicted",
+            "True/DeactivatedDueToMaximumExecutionTimeExceeded",
+        )
+        .await;
+        let wl = w.get("Workload", "a").await;
+        assert_eq!(wl["spec"]["active"], false);
+        assert_eq!(
+            w.condition("a", "Evicted").await.unwrap(),
+            "True/DeactivatedDueToMaximumExecutionTimeExceeded: The workload is deactivated due to exceeding the maximum execution time"
+        );
+    });
+}
