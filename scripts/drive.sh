@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Drives a built kueue-lab the way a person would: kubectl against the embedded cluster, a Job that
+# waits, runs and finishes, a preset edit that is in force at once, a broken one that changes nothing,
+# the demos, the exit codes. Stops at the first thing that is not as it should be.
+#   scripts/drive.sh [BINARY]
+set -euo pipefail
+here=$(cd "$(dirname "$0")/.." && pwd)
+lab=$(realpath "${1:-$here/target/release/kueue-lab}")
+work=$(mktemp -d)
+pid=
+finish() {
+  local code=$?
+  [ -n "$pid" ] && kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+  [ $code -eq 0 ] || { echo "--- the lab's log"; tail -n 60 "$work/log" 2>/dev/null; }
+  rm -rf "$work"
+  exit $code
+}
+trap finish EXIT
+
+say() { printf '  %s\n' "$*"; }
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+k() { kubectl --kubeconfig "$work/kubeconfig" "$@"; }
+
+# until_is SECONDS EXPECTED COMMAND...: runs the command until it prints what is expected.
+until_is() {
+  local left=$(($1 * 10)) expected=$2 got=
+  shift 2
+  while [ $left -gt 0 ]; do
+    got=$("$@" 2>/dev/null) || true
+    [ "$got" = "$expected" ] && return
+    sleep 0.1
+    left=$((left - 1))
+  done
+  fail "$* printed '$got', not '$expected'"
+}
+
+# exits CODE COMMAND...: runs a command that must end with this code and say why in one line.
+exits() {
+  local want=$1 code=0
+  shift
+  "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+  [ $code -eq "$want" ] || { cat "$work/err"; fail "$* ended with $code, not $want"; }
+}
+
+say "the command line"
+"$lab" --version | grep -q '^kueue-lab ' || fail "--version"
+"$lab" --help | grep -q 'Examples' || fail "--help has no examples"
+"$lab" completions bash | grep -q kueue-lab || fail "completions"
+"$lab" crds | grep -c '^kind: CustomResourceDefinition' | grep -qx '[0-9]*' || fail "crds"
+exits 2 "$lab" up --headless --preset no-such-preset
+exits 2 "$lab" up --headless --presets-dir "$work/no-such-folder"
+exits 2 "$lab" up --no-such-flag
+exits 2 "$lab" demo no-such-demo --headless
+
+say "a lab comes up"
+cp -r "$here/presets" "$work/presets"
+"$lab" up --headless --presets-dir "$work/presets" --kubeconfig-out "$work/kubeconfig" \
+  >"$work/ready" 2>"$work/log" </dev/null &
+pid=$!
+until_is 20 "ready $work/kubeconfig" cat "$work/ready"
+[ "$(stat -c %a "$work/kubeconfig")" = 600 ] || fail "the kubeconfig can be read by others"
+k get nodes -o name | grep -q node/ || fail "no nodes"
+k get nodes -o jsonpath='{.items[*].status.allocatable.nvidia\.com/gpu}' | grep -q '[1-9]' ||
+  fail "no node has GPUs"
+until_is 10 True k get clusterqueue cluster-queue -o \
+  'jsonpath={.status.conditions[?(@.type=="Active")].status}'
+
+say "a Job waits for quota, runs and finishes"
+job() {
+  cat <<YAML
+apiVersion: batch/v1
+kind: Job
+metadata:
+  generateName: $1-
+  namespace: default
+  labels: {kueue.x-k8s.io/queue-name: user-queue, drive: "$1"}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: main
+        image: busybox
+        command: ["sleep", "$2"]
+        resources: {requests: {cpu: "6", memory: 1Gi}}
+YAML
+}
+job first 3 | k create -f - >/dev/null
+until_is 10 1 k get jobs -l drive=first -o 'jsonpath={.items[0].status.active}'
+job second 1 | k create -f - >/dev/null
+until_is 10 false k get jobs -l drive=first -o 'jsonpath={.items[0].spec.suspend}'
+[ "$(k get jobs -l drive=second -o 'jsonpath={.items[0].spec.suspend}')" = true ] ||
+  fail "the second Job did not wait"
+until_is 30 1 k get jobs -l drive=second -o 'jsonpath={.items[0].status.succeeded}'
+until_is 10 'True True' k get workloads -o \
+  'jsonpath={.items[*].status.conditions[?(@.type=="Finished")].status}'
+
+say "a preset edit is in force at once; a broken one changes nothing"
+quota() {
+  k get clusterqueue cluster-queue -o \
+    'jsonpath={.spec.resourceGroups[0].flavors[0].resources[0].nominalQuota}'
+}
+file=$(grep -l 'kind: ClusterQueue' "$work"/presets/skypilot-priority/*.yaml)
+until_is 5 9 quota
+sed 's/nominalQuota: 9$/nominalQuota: 12/' "$file" >"$work/edited"
+cp "$work/edited" "$file"
+until_is 5 12 quota
+sed 's/nominalQuota: 12$/nominalQuota: -3/' "$work/edited" >"$file"
+for _ in $(seq 50); do grep -q "$(basename "$file"):" "$work/log" && break; sleep 0.1; done
+grep -q "$(basename "$file"):[0-9]*" "$work/log" || fail "nothing was said of the broken file"
+[ "$(quota)" = 12 ] || fail "the broken file changed the queue"
+
+say "it stops cleanly"
+kill -INT "$pid"
+code=0
+wait "$pid" || code=$?
+pid=
+[ $code -eq 0 ] || fail "SIGINT ended the lab with $code"
+
+say "the demos come out"
+for demo in skypilot-priority-preemption cohort-borrow-and-reclaim; do
+  exits 0 "$lab" demo "$demo" --headless --speed 20
+done
