@@ -140,6 +140,11 @@ impl FieldError {
         )
     }
 
+    /// `path: Invalid value: detail`, where the value is too large to show.
+    pub fn invalid_without_value(path: &Path, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, None, detail.into())
+    }
+
     /// `path: Forbidden: detail`.
     pub fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, path, None, detail.into())

@@ -54,6 +54,22 @@ pub const BY_CLUSTER_QUEUE: &str = "clusterQueue";
 /// Index by the UIDs of owners.
 pub const BY_OWNER: &str = "owner";
 
+/// Index of Workloads by owner: [`owner_key`].
+pub const BY_OWNER_NAME: &str = "ownerName";
+
+/// A job as owner, by kind and name: `apiVersion/kind/namespace/name`.
+pub fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> String {
+    format!("{api_version}/{kind}/{namespace}/{name}")
+}
+
+fn owner_names(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    let owners = meta.owner_references.iter().flatten();
+    owners
+        .map(|owner| owner_key(&owner.api_version, &owner.kind, namespace, &owner.name))
+        .collect()
+}
+
 fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
     let owners = meta.owner_references.iter().flatten();
     owners.map(|owner| owner.uid.clone()).collect()
@@ -96,6 +112,7 @@ impl Informers {
                         .collect()
                 })
                 .index(BY_OWNER, |wl: &Workload| owners(&wl.metadata))
+                .index(BY_OWNER_NAME, |wl: &Workload| owner_names(&wl.metadata))
                 .start(ctx),
             nodes: all!(Node).start(ctx),
             pods: all!(Pod)

@@ -23,6 +23,7 @@ pub mod webhook;
 pub use informers::Informers;
 pub use settings::{ControllerConfig, Settings};
 pub use shared::Shared;
+pub use webhook::Webhooks;
 
 use crate::runtime::Context;
 
@@ -30,6 +31,7 @@ use crate::runtime::Context;
 #[derive(Clone)]
 pub struct Controller {
     shared: Shared,
+    webhooks: Webhooks,
 }
 
 impl Controller {
@@ -39,13 +41,19 @@ impl Controller {
         shared.informers.synced().await;
         core::start(&shared);
         checks::start(&shared);
-        jobs::start(&shared);
+        let owners = jobs::start(&shared);
         scheduler::start(&shared);
-        Self { shared }
+        let webhooks = Webhooks::new(&shared, &owners);
+        Self { shared, webhooks }
     }
 
     /// What the parts of the controller share; for reading the engine and the informers.
     pub fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// Defaulting and validation of jobs, to be plugged in where jobs come in.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
     }
 }

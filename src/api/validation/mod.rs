@@ -22,8 +22,10 @@ use super::v1beta2::{ClusterQueue, Cohort, ResourceFlavor, Workload};
 
 pub use cluster_queue::{cluster_queue, cluster_queue_update};
 pub use gated_by::{admission_gated_by, admission_gated_by_update};
+pub use meta::label_name;
 pub use quotas::cohort;
 pub use resource_flavor::resource_flavor;
+pub use semantic::equal as semantically_equal;
 pub use workload::workload;
 pub use workload_update::workload_update;
 

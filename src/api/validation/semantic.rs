@@ -27,7 +27,7 @@ const MAPS: [&str; 6] = [
 ];
 
 /// Whether two values mean the same.
-pub(super) fn equal<T: PartialEq + Serialize>(a: &T, b: &T) -> bool {
+pub fn equal<T: PartialEq + Serialize>(a: &T, b: &T) -> bool {
     a == b
         || match (serde_json::to_value(a), serde_json::to_value(b)) {
             (Ok(mut a), Ok(mut b)) => {

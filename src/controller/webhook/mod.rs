@@ -1,1 +1,191 @@
-//! Defaulting and validation of what comes in, as plain functions.
+//! Defaulting and validation of jobs as they come in, as plain functions: in-process on the embedded
+//! cluster, over HTTPS on a real one.
+//!
+//! Kueue's own kinds are defaulted and validated by [`crate::api`] alone; this is for what needs to
+//! know the cluster. Must not know who asks.
+
+mod generic;
+mod job;
+mod pod;
+mod topology;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Shared;
+use super::jobs::ancestors::Owners;
+use super::jobs::difference;
+use super::jobs::env::Env;
+use crate::api::field::{FieldErrors, aggregate};
+
+/// What happens to the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// It is new.
+    Create,
+    /// It changes.
+    Update,
+    /// It goes.
+    Delete,
+}
+
+/// A write that is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Kind of the object.
+    pub kind: &'a str,
+    /// API group, empty for core.
+    pub group: &'a str,
+    /// Namespace of the object; it may not have one itself yet.
+    pub namespace: &'a str,
+    /// What happens.
+    pub operation: Operation,
+    /// The object as it was, for updates.
+    pub old: Option<&'a Value>,
+}
+
+/// Texts for the person who writes, where the write is let through.
+pub type Warnings = Vec<String>;
+
+/// Why a write is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Fields are wrong.
+    #[error("{}", aggregate(.0))]
+    Fields(FieldErrors),
+    /// Another reason; a sentence.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<FieldErrors> for Refusal {
+    fn from(errors: FieldErrors) -> Self {
+        Self::Fields(errors)
+    }
+}
+
+/// A kind with webhooks.
+struct Kind {
+    group: &'static str,
+    kind: &'static str,
+    resource: &'static str,
+    framework: &'static str,
+    /// Part of the webhooks' names.
+    name: &'static str,
+}
+
+const KINDS: [Kind; 2] = [
+    Kind {
+        group: "batch",
+        kind: "Job",
+        resource: "jobs",
+        framework: "batch/job",
+        name: "job",
+    },
+    Kind {
+        group: "",
+        kind: "Pod",
+        resource: "pods",
+        framework: "pod",
+        name: "pod",
+    },
+];
+
+/// The webhooks of jobs.
+#[derive(Clone)]
+pub struct Webhooks {
+    env: Env,
+}
+
+impl Webhooks {
+    /// Webhooks that know the cluster as the controller does.
+    pub fn new(shared: &Shared, owners: &Owners) -> Self {
+        Self {
+            env: Env::new(shared, owners, "webhook"),
+        }
+    }
+
+    /// Whether writes of a resource are asked about.
+    pub fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
+        subresource.is_empty()
+            && KINDS.iter().any(|kind| {
+                (kind.group, kind.resource) == (group, resource)
+                    && self.env.frameworks.is_enabled(kind.framework)
+            })
+    }
+
+    /// The name by which a kind's webhook refuses, such as `vjob.kb.io`.
+    pub fn name(group: &str, kind: &str, mutating: bool) -> String {
+        let found = KINDS.iter().find(|k| (k.group, k.kind) == (group, kind));
+        let prefix = if mutating { 'm' } else { 'v' };
+        format!("{prefix}{}.kb.io", found.map_or(kind, |k| k.name))
+    }
+
+    /// Fills in what a managed job has to have.
+    ///
+    /// # Errors
+    /// The object cannot be read, or its owners cannot be found.
+    pub async fn mutate(&self, request: &Request<'_>, object: &mut Value) -> Result<(), Refusal> {
+        if request.operation != Operation::Create {
+            return Ok(());
+        }
+        let (env, ns) = (&self.env, request.namespace);
+        match request.kind {
+            "Job" => change(object, async |job| job::default(env, ns, job).await).await,
+            "Pod" => change(object, async |pod| pod::default(env, ns, pod).await).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at what is to be stored.
+    ///
+    /// # Errors
+    /// The object is refused.
+    pub async fn validate(
+        &self,
+        request: &Request<'_>,
+        object: &Value,
+    ) -> Result<Warnings, Refusal> {
+        if request.operation == Operation::Delete {
+            return Ok(Warnings::new());
+        }
+        let env = &self.env;
+        let old = request
+            .old
+            .filter(|_| request.operation == Operation::Update);
+        let ns = request.namespace;
+        let (errors, warnings) = match request.kind {
+            "Job" => (
+                job::validate(env, ns, &read(object)?, old.map(read).transpose()?.as_ref()),
+                Warnings::new(),
+            ),
+            "Pod" => pod::validate(env, ns, &read(object)?, old.map(read).transpose()?.as_ref()),
+            _ => return Ok(Warnings::new()),
+        };
+        match errors.is_empty() {
+            true => Ok(warnings),
+            false => Err(errors.into()),
+        }
+    }
+}
+
+fn read<K: DeserializeOwned>(object: &Value) -> Result<K, Refusal> {
+    K::deserialize(object).map_err(|error| Refusal::Other(error.to_string()))
+}
+
+/// Changes an object as a typed one, leaving alone what the type does not know.
+async fn change<K: DeserializeOwned + Serialize>(
+    object: &mut Value,
+    default: impl AsyncFnOnce(&mut K) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let mut typed: K = read(object)?;
+    let value = |typed: &K| serde_json::to_value(typed).unwrap_or_default();
+    let before = value(&typed);
+    default(&mut typed).await?;
+    let changes = difference(&before, &value(&typed));
+    if changes.as_object().is_some_and(|map| !map.is_empty()) {
+        json_patch::merge(object, &changes);
+    }
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! `batch/v1` Jobs.
+
+use async_trait::async_trait;
+use k8s_openapi::api::batch::v1::{Job, JobSpec};
+use kube::Api;
+
+use super::env::Env;
+use super::error::JobError;
+use super::frameworks::Gvk;
+use super::job::{Finish, JobKind};
+use super::marks::{annotation, parse_bool};
+use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore};
+use super::pod_sets::{Indexes, topology_request};
+use super::write::{Part, patch_object};
+use crate::api::config::FeatureGates;
+use crate::api::constants as c;
+use crate::api::v1beta2::{PodSet, ReclaimablePod};
+
+/// Annotation with the number of a pod of an Indexed Job, and the label of the same name.
+const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// Labels that the Job controller puts on the template.
+const MANAGED_LABELS: [&str; 4] = [
+    "job-name",
+    "controller-uid",
+    JOB_NAME_LABEL,
+    "batch.kubernetes.io/controller-uid",
+];
+const JOB_NAME_LABEL: &str = "batch.kubernetes.io/job-name";
+
+/// `batch/v1` Jobs.
+pub struct BatchJob;
+
+fn spec(job: &Job) -> JobSpec {
+    job.spec.clone().unwrap_or_default()
+}
+
+fn suspend_flag(job: &Job) -> bool {
+    job.spec.as_ref().is_some_and(|s| s.suspend == Some(true))
+}
+
+/// How many pods the job runs at once.
+pub fn pods_count(job: &Job) -> i32 {
+    let spec = job.spec.as_ref();
+    let parallelism = spec.and_then(|s| s.parallelism).unwrap_or(1);
+    let completions = spec.and_then(|s| s.completions);
+    completions.map_or(parallelism, |n| n.min(parallelism))
+}
+
+/// The fewest pods the job can do with, where it says so.
+pub fn min_pods_count(job: &Job) -> Option<i32> {
+    annotation(&job.metadata, c::JOB_MIN_PARALLELISM_ANNOTATION)?
+        .parse()
+        .ok()
+}
+
+/// Whether completions follow parallelism.
+pub fn syncs_completions(job: &Job) -> bool {
+    let text = annotation(
+        &job.metadata,
+        c::JOB_COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
+    );
+    text.and_then(parse_bool).unwrap_or(false)
+}
+
+fn set_parallelism(job: &mut Job, count: i32) {
+    let sync = syncs_completions(job);
+    let spec = job.spec.get_or_insert_default();
+    spec.parallelism = Some(count);
+    if sync {
+        spec.completions = Some(count);
+    }
+}
+
+#[async_trait]
+impl JobKind for BatchJob {
+    type Object = Job;
+    const FRAMEWORK: &'static str = "batch/job";
+    const GVK: Gvk = Gvk::new("batch", "v1", "Job");
+
+    fn is_suspended(job: &Job) -> bool {
+        suspend_flag(job) && annotation(&job.metadata, c::STOPPING_ANNOTATION) != Some("true")
+    }
+
+    fn suspend(job: &mut Job) {
+        job.spec.get_or_insert_default().suspend = Some(true);
+    }
+
+    fn run(
+        job: &mut Job,
+        infos: &[PodSetInfo],
+        gates: &FeatureGates,
+    ) -> Result<(), PodSetInfoError> {
+        let [info] = infos else {
+            return Err(PodSetInfoError::Length {
+                want: 1,
+                got: infos.len(),
+            });
+        };
+        if min_pods_count(job).is_some() {
+            set_parallelism(job, info.count);
+        }
+        let spec = job.spec.get_or_insert_default();
+        spec.suspend = Some(false);
+        let meta = spec.template.metadata.get_or_insert_default();
+        merge_into(
+            meta,
+            spec.template.spec.get_or_insert_default(),
+            info,
+            gates,
+        )
+    }
+
+    fn restore(job: &mut Job, infos: &[PodSetInfo]) {
+        let Some(info) = infos.first() else { return };
+        let parallelism = job.spec.as_ref().and_then(|s| s.parallelism).unwrap_or(0);
+        if min_pods_count(job).is_some() && parallelism != info.count {
+            set_parallelism(job, info.count);
+        }
+        let mut info = info.clone();
+        let template = &mut job.spec.get_or_insert_default().template;
+        let meta = template.metadata.get_or_insert_default();
+        for (key, value) in meta.labels.iter().flatten() {
+            if MANAGED_LABELS.contains(&key.as_str()) {
+                info.labels.insert(key.clone(), value.clone());
+            }
+        }
+        restore(meta, template.spec.get_or_insert_default(), &info);
+    }
+
+    fn finished(job: &Job) -> Option<Finish> {
+        let conditions = job.status.as_ref()?.conditions.iter().flatten();
+        let mut ends = conditions
+            .filter(|c| matches!(c.type_.as_str(), "Complete" | "Failed") && c.status == "True");
+        ends.next().map(|end| Finish {
+            success: end.type_ != "Failed",
+            message: end.message.clone().unwrap_or_default(),
+        })
+    }
+
+    fn pod_sets(job: &Job, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+        let mut template = spec(job).template;
+        let indexes = Indexes {
+            pod: Some(COMPLETION_INDEX),
+            ..Default::default()
+        };
+        let topology_request = topology_request(template.metadata.as_ref(), indexes, gates)?;
+        if let Some(labels) = template.metadata.as_mut().and_then(|m| m.labels.as_mut()) {
+            // The name of the Job stays: selectors of the pods may refer to it.
+            labels
+                .retain(|key, _| key == JOB_NAME_LABEL || !MANAGED_LABELS.contains(&key.as_str()));
+        }
+        Ok(vec![PodSet {
+            name: c::DEFAULT_POD_SET_NAME.to_owned(),
+            template,
+            count: pods_count(job),
+            min_count: min_pods_count(job),
+            topology_request,
+        }])
+    }
+
+    fn is_active(job: &Job) -> bool {
+        job.status.as_ref().and_then(|s| s.active).unwrap_or(0) != 0
+    }
+
+    fn pods_ready(job: &Job) -> bool {
+        let Some(status) = &job.status else {
+            return pods_count(job) <= 0;
+        };
+        let uncounted = status.uncounted_terminated_pods.as_ref();
+        let uncounted = uncounted
+            .and_then(|u| u.succeeded.as_ref())
+            .map_or(0, Vec::len);
+        let done = i64::from(status.succeeded.unwrap_or(0)) + i64::from(status.ready.unwrap_or(0));
+        done + i64::try_from(uncounted).unwrap_or(i64::MAX) >= i64::from(pods_count(job))
+    }
+
+    fn reclaimable_pods(job: &Job) -> Option<Vec<ReclaimablePod>> {
+        let count = reclaimable(job);
+        let name = c::DEFAULT_POD_SET_NAME.to_owned();
+        Some(if count > 0 {
+            vec![ReclaimablePod { name, count }]
+        } else {
+            Vec::new()
+        })
+    }
+
+    /// In steps, since the templates of a Job cannot be changed as long as it has a start time: an
+    /// annotation says that the last step is still to come.
+    async fn stop(
+        env: &Env,
+        api: &Api<Job>,
+        job: &mut Job,
+        infos: &[PodSetInfo],
+    ) -> Option<Result<bool, JobError>> {
+        let _ = env;
+        Some(stop(api, job, infos).await)
+    }
+}
+
+async fn stop(api: &Api<Job>, job: &mut Job, infos: &[PodSetInfo]) -> Result<bool, JobError> {
+    let mut stopped = false;
+    if !BatchJob::is_suspended(job) {
+        let before = job.clone();
+        BatchJob::suspend(job);
+        let annotations = job.metadata.annotations.get_or_insert_default();
+        annotations.insert(c::STOPPING_ANNOTATION.to_owned(), "true".to_owned());
+        *job = patch_object(api, &before, job, Part::Main).await?;
+        stopped = true;
+    }
+    if job.status.as_ref().is_some_and(|s| s.start_time.is_some()) {
+        let before = job.clone();
+        job.status.get_or_insert_default().start_time = None;
+        *job = patch_object(api, &before, job, Part::Status).await?;
+    }
+    let before = job.clone();
+    BatchJob::restore(job, infos);
+    if let Some(annotations) = &mut job.metadata.annotations {
+        annotations.remove(c::STOPPING_ANNOTATION);
+    }
+    *job = patch_object(api, &before, job, Part::Main).await?;
+    Ok(stopped)
+}
+
+/// How many of the job's parallel places nothing is left to do for.
+fn reclaimable(job: &Job) -> i32 {
+    let spec = spec(job);
+    let parallelism = spec.parallelism.unwrap_or(1);
+    let completions = spec.completions.unwrap_or(parallelism);
+    let status = job.status.clone().unwrap_or_default();
+    let ended = if spec.completion_mode.as_deref() == Some("Indexed") {
+        let texts = [
+            status.completed_indexes.as_deref(),
+            status.failed_indexes.as_deref(),
+        ];
+        ended_indexes(texts.into_iter().flatten(), completions)
+    } else {
+        status.succeeded.unwrap_or(0)
+    };
+    let remaining = completions.saturating_sub(ended).max(0);
+    match parallelism > 1 && ended > 0 && remaining < parallelism {
+        true => parallelism - remaining,
+        false => 0,
+    }
+}
+
+/// How many indexes below `completions` are in lists such as `1,3-5`, counting none twice.
+fn ended_indexes<'a>(lists: impl Iterator<Item = &'a str>, completions: i32) -> i32 {
+    let mut ranges: Vec<(i64, i64)> = lists
+        .flat_map(|list| list.split(','))
+        .filter_map(|text| {
+            let (first, last) = text.split_once('-').unwrap_or((text, text));
+            let (first, last) = (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?);
+            (last >= first).then(|| (first, last.min(i64::from(completions) - 1)))
+        })
+        .filter(|(first, last)| first <= last)
+        .collect();
+    ranges.sort_unstable();
+    let (mut count, mut counted) = (0, -1);
+    for (first, last) in ranges {
+        let first = first.max(counted + 1);
+        if first <= last {
+            count += last - first + 1;
+            counted = last;
+        }
+    }
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn job(annotations: Value, spec: Value, status: Value) -> Job {
+        serde_json::from_value(json!({
+            "metadata": {"name": "j", "namespace": "ns", "annotations": annotations},
+            "spec": spec, "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn template() -> Value {
+        json!({"metadata": {"labels": {"app": "x", "job-name": "j", "batch.kubernetes.io/job-name": "j"}},
+            "spec": {"containers": []}})
+    }
+
+    #[test]
+    fn the_pod_set_is_what_runs_at_once() {
+        let job = job(
+            json!({}),
+            json!({"parallelism": 5, "completions": 3, "template": template()}),
+            json!({}),
+        );
+        let sets = BatchJob::pod_sets(&job, &FeatureGates::default()).unwrap();
+        assert_eq!(
+            (sets.len(), sets[0].count, sets[0].name.as_str()),
+            (1, 3, "main")
+        );
+        let labels = sets[0]
+            .template
+            .metadata
+            .as_ref()
+            .unwrap()
+            .labels
+            .clone()
+            .unwrap();
+        assert_eq!(
+            labels.keys().collect::<Vec<_>>(),
+            ["app", "batch.kubernetes.io/job-name"]
+        );
+    }
+
+    #[test]
+    fn a_job_started_in_part_is_restored_whole() {
+        let gates = FeatureGates::default();
+        let annotations = json!({"kueue.x-k8s.io/job-min-parallelism": "2",
+            "kueue.x-k8s.io/job-completions-equal-parallelism": "true"});
+        let spec =
+            json!({"suspend": true, "parallelism": 5, "completions": 5, "template": template()});
+        let mut job = job(annotations, spec, json!({}));
+        let before = job.clone();
+        let sets = BatchJob::pod_sets(&job, &gates).unwrap();
+        let given = PodSetInfo {
+            count: 3,
+            node_selector: [("gpu".to_owned(), "a100".to_owned())].into(),
+            ..Default::default()
+        };
+        BatchJob::run(&mut job, &[given], &gates).unwrap();
+        let spec = job.spec.clone().unwrap();
+        assert_eq!(
+            (spec.suspend, spec.parallelism, spec.completions),
+            (Some(false), Some(3), Some(3))
+        );
+        BatchJob::suspend(&mut job);
+        BatchJob::restore(&mut job, &[PodSetInfo::from_pod_set(&sets[0])]);
+        assert_eq!(job, before);
+    }
+
+    #[test]
+    fn places_without_work_are_given_back() {
+        let of = |mode: &str, status: Value| {
+            let spec = json!({"parallelism": 3, "completions": 5, "completionMode": mode, "template": template()});
+            reclaimable(&job(json!({}), spec, status))
+        };
+        assert_eq!(of("NonIndexed", json!({"succeeded": 2})), 0);
+        assert_eq!(of("NonIndexed", json!({"succeeded": 3})), 1);
+        assert_eq!(of("NonIndexed", json!({"succeeded": 5})), 3);
+        assert_eq!(
+            of(
+                "Indexed",
+                json!({"succeeded": 9, "completedIndexes": "0-2", "failedIndexes": "2,4"})
+            ),
+            2
+        );
+        assert_eq!(of("Indexed", json!({"completedIndexes": "3-1,x,7-9"})), 0);
+    }
+
+    #[test]
+    fn the_end_is_told_by_the_conditions() {
+        let of = |type_: &str| {
+            let status = json!({"conditions": [{"type": type_, "status": "True", "message": "m"}]});
+            BatchJob::finished(&job(json!({}), json!({"template": template()}), status))
+        };
+        assert_eq!(
+            of("Complete"),
+            Some(Finish {
+                success: true,
+                message: "m".into()
+            })
+        );
+        assert!(!of("Failed").unwrap().success);
+        assert_eq!(of("SuccessCriteriaMet"), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! [`Env`]: what the reconciler of a kind of job works with.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::ancestors::Owners;
+use super::frameworks::{Frameworks, Gvk};
+use super::marks;
+use crate::admission::Gates;
+use crate::admission::kube::selector::{Labels, Selector};
+use crate::admission::messages::EventType;
+use crate::admission::workload::predicates;
+use crate::api::config::{Feature, FeatureGates};
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+use crate::controller::events::Telling;
+use crate::controller::{Shared, informers};
+use crate::runtime::ObjectKey;
+
+/// What the reconciler of a kind of job works with.
+#[derive(Clone)]
+pub struct Env {
+    /// What all parts of the controller have in common.
+    pub shared: Shared,
+    /// Finds owners.
+    pub owners: Owners,
+    /// Which kinds are managed.
+    pub frameworks: Arc<Frameworks>,
+    /// Feature gates.
+    pub gates: FeatureGates,
+    /// Feature gates as the engine's functions want them.
+    pub engine_gates: Arc<Gates>,
+    /// In which namespaces jobs are managed.
+    namespaces: Option<Arc<Selector>>,
+    /// Who tells the Events.
+    reporter: Arc<str>,
+}
+
+impl Env {
+    /// For a kind of job, by its name in the configuration.
+    pub fn new(shared: &Shared, owners: &Owners, framework: &str) -> Self {
+        let configuration = &shared.settings.configuration;
+        let selector = configuration.managed_jobs_namespace_selector.as_ref();
+        Self {
+            frameworks: Arc::new(Frameworks::new(configuration)),
+            gates: shared.settings.gates,
+            engine_gates: Arc::new(shared.settings.engine().gates),
+            // One that cannot be read selects nothing; reading the configuration refuses it.
+            namespaces: selector
+                .map(|s| Arc::new(Selector::from_api(Some(s)).unwrap_or(Selector::Nothing))),
+            reporter: format!("{framework}-{}-controller", c::KUEUE_NAME).into(),
+            owners: owners.clone(),
+            shared: shared.clone(),
+        }
+    }
+
+    /// Whether a feature gate is on.
+    pub fn enabled(&self, feature: Feature) -> bool {
+        self.gates.enabled(feature)
+    }
+
+    /// Whether jobs that name no queue are managed too.
+    pub fn manages_all(&self) -> bool {
+        self.shared
+            .settings
+            .configuration
+            .manage_jobs_without_queue_name
+    }
+
+    /// Whether jobs are managed in namespaces with these labels.
+    pub fn selects(&self, labels: &Labels) -> bool {
+        self.namespaces
+            .as_ref()
+            .is_none_or(|selector| selector.matches(labels))
+    }
+
+    /// Whether jobs of a namespace are managed; nothing where the namespace is not there.
+    pub fn namespace_is_managed(&self, namespace: &str) -> Option<bool> {
+        let key = ObjectKey {
+            namespace: String::new(),
+            name: namespace.to_owned(),
+        };
+        let found = self.shared.informers.namespaces.get(&key)?;
+        let labels = found.metadata.labels.clone().unwrap_or_default();
+        Some(self.selects(&labels))
+    }
+
+    /// The Workloads of a namespace with an owner of this kind and name.
+    pub fn workloads_of(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+        let key = informers::owner_key(
+            &gvk.api_version(),
+            &gvk.kind,
+            marks::namespace(meta),
+            marks::name(meta),
+        );
+        self.shared
+            .informers
+            .workloads
+            .by(informers::BY_OWNER_NAME, &key)
+    }
+
+    /// Those that are not finished, oldest first.
+    pub fn open_workloads_of(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+        let mut open = self.workloads_of(gvk, meta);
+        open.retain(|wl| !predicates::is_finished(wl));
+        let age = |wl: &Workload| {
+            (
+                wl.metadata.creation_timestamp.clone(),
+                wl.metadata.uid.clone(),
+            )
+        };
+        open.sort_by_key(|wl| age(wl));
+        open
+    }
+
+    /// A Workload by name.
+    pub fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>> {
+        let key = ObjectKey {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        self.shared.informers.workloads.get(&key)
+    }
+
+    /// Tells an Event that is no cause for worry.
+    pub fn tell(&self, regarding: ObjectReference, reason: &str, message: impl Into<String>) {
+        self.say(regarding, EventType::Normal, reason, reason, message.into());
+    }
+
+    /// Tells an Event that is.
+    pub fn warn(&self, regarding: ObjectReference, reason: &str, message: impl Into<String>) {
+        self.say(
+            regarding,
+            EventType::Warning,
+            reason,
+            reason,
+            message.into(),
+        );
+    }
+
+    /// Tells an Event with an action that is not its reason.
+    pub fn say(
+        &self,
+        regarding: ObjectReference,
+        type_: EventType,
+        reason: &str,
+        action: &str,
+        message: String,
+    ) {
+        let mut telling = Telling::new(&self.reporter, type_, reason, message);
+        telling.action = action;
+        self.shared.recorder.tell_of(regarding, telling);
+    }
+}

@@ -1,0 +1,342 @@
+//! The role of a pod in its group: eight hexadecimal digits of a digest over what of its spec matters
+//! for admission. The pod set of a role is named by them.
+//!
+//! The digest is over the JSON that Go writes of these parts, so the order of fields is that of
+//! Kubernetes' Go types, maps are ordered by key, what is empty is left out or `null` as there, and
+//! `<`, `>` and `&` are escaped.
+
+use k8s_openapi::api::core::v1::{Container, PodSpec};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::api::quantity::Quantity;
+
+/// How Go writes a value.
+enum Shape {
+    /// As it is; maps ordered by key.
+    Plain,
+    /// A quantity, in its canonical form.
+    Quantity,
+    /// A map of these, or `null`.
+    Map(&'static Shape),
+    /// A list of these, or `null` where it is empty.
+    List(&'static Shape),
+    /// A struct: fields in order.
+    Struct(&'static [Field]),
+}
+
+/// A field of a struct: its name, its shape, and whether it is left out when it is empty.
+type Field = (&'static str, &'static Shape, bool);
+
+const ALWAYS: bool = false;
+const UNLESS_EMPTY: bool = true;
+
+const QUANTITIES: Shape = Shape::Map(&Shape::Quantity);
+const TEXTS: Shape = Shape::List(&Shape::Plain);
+const PORT: Shape = Shape::Struct(&[
+    ("name", &Shape::Plain, UNLESS_EMPTY),
+    ("hostPort", &Shape::Plain, UNLESS_EMPTY),
+    ("containerPort", &Shape::Plain, ALWAYS),
+    ("protocol", &Shape::Plain, UNLESS_EMPTY),
+    ("hostIP", &Shape::Plain, UNLESS_EMPTY),
+]);
+const TOLERATION: Shape = Shape::Struct(&[
+    ("key", &Shape::Plain, UNLESS_EMPTY),
+    ("operator", &Shape::Plain, UNLESS_EMPTY),
+    ("value", &Shape::Plain, UNLESS_EMPTY),
+    ("effect", &Shape::Plain, UNLESS_EMPTY),
+    ("tolerationSeconds", &Shape::Plain, UNLESS_EMPTY),
+]);
+const REQUIREMENTS: Shape = Shape::List(&Shape::Struct(&[
+    ("key", &Shape::Plain, ALWAYS),
+    ("operator", &Shape::Plain, ALWAYS),
+    ("values", &TEXTS, UNLESS_EMPTY),
+]));
+const LABEL_SELECTOR: Shape = Shape::Struct(&[
+    ("matchLabels", &Shape::Plain, UNLESS_EMPTY),
+    ("matchExpressions", &REQUIREMENTS, UNLESS_EMPTY),
+]);
+const NODE_TERM: Shape = Shape::Struct(&[
+    ("matchExpressions", &REQUIREMENTS, UNLESS_EMPTY),
+    ("matchFields", &REQUIREMENTS, UNLESS_EMPTY),
+]);
+const NODE_AFFINITY: Shape = Shape::Struct(&[
+    (
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        &Shape::Struct(&[("nodeSelectorTerms", &Shape::List(&NODE_TERM), ALWAYS)]),
+        UNLESS_EMPTY,
+    ),
+    (
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        &Shape::List(&Shape::Struct(&[
+            ("weight", &Shape::Plain, ALWAYS),
+            ("preference", &NODE_TERM, ALWAYS),
+        ])),
+        UNLESS_EMPTY,
+    ),
+]);
+const POD_TERM: Shape = Shape::Struct(&[
+    ("labelSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
+    ("namespaces", &TEXTS, UNLESS_EMPTY),
+    ("topologyKey", &Shape::Plain, ALWAYS),
+    ("namespaceSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
+    ("matchLabelKeys", &TEXTS, UNLESS_EMPTY),
+    ("mismatchLabelKeys", &TEXTS, UNLESS_EMPTY),
+]);
+const POD_AFFINITY: Shape = Shape::Struct(&[
+    (
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        &Shape::List(&POD_TERM),
+        UNLESS_EMPTY,
+    ),
+    (
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        &Shape::List(&Shape::Struct(&[
+            ("weight", &Shape::Plain, ALWAYS),
+            ("podAffinityTerm", &POD_TERM, ALWAYS),
+        ])),
+        UNLESS_EMPTY,
+    ),
+]);
+const AFFINITY: Shape = Shape::Struct(&[
+    ("nodeAffinity", &NODE_AFFINITY, UNLESS_EMPTY),
+    ("podAffinity", &POD_AFFINITY, UNLESS_EMPTY),
+    ("podAntiAffinity", &POD_AFFINITY, UNLESS_EMPTY),
+]);
+const SPREAD: Shape = Shape::Struct(&[
+    ("maxSkew", &Shape::Plain, ALWAYS),
+    ("topologyKey", &Shape::Plain, ALWAYS),
+    ("whenUnsatisfiable", &Shape::Plain, ALWAYS),
+    ("labelSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
+    ("minDomains", &Shape::Plain, UNLESS_EMPTY),
+    ("nodeAffinityPolicy", &Shape::Plain, UNLESS_EMPTY),
+    ("nodeTaintsPolicy", &Shape::Plain, UNLESS_EMPTY),
+    ("matchLabelKeys", &TEXTS, UNLESS_EMPTY),
+]);
+const CLAIM: Shape = Shape::Struct(&[
+    ("name", &Shape::Plain, ALWAYS),
+    ("resourceClaimName", &Shape::Plain, UNLESS_EMPTY),
+    ("resourceClaimTemplateName", &Shape::Plain, UNLESS_EMPTY),
+]);
+
+/// The role of pods with this spec.
+pub fn role_hash(spec: &PodSpec) -> String {
+    let digest = Sha256::digest(shape(spec).as_bytes());
+    digest
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The parts of a spec that make a role, as Go writes them.
+fn shape(spec: &PodSpec) -> String {
+    let mut out = String::from("{\"spec\":{");
+    let mut first = true;
+    let mut part = |name: &str, write: &dyn Fn(&mut String)| {
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        text(&mut out, name);
+        out.push(':');
+        write(&mut out);
+    };
+    part("affinity", &|out| put(out, &spec.affinity, &AFFINITY));
+    part("containers", &|out| containers(out, &spec.containers));
+    let init = spec.init_containers.as_deref().unwrap_or_default();
+    part("initContainers", &|out| containers(out, init));
+    part("nodeSelector", &|out| {
+        put(out, &spec.node_selector, &Shape::Map(&Shape::Plain))
+    });
+    part("overhead", &|out| put(out, &spec.overhead, &QUANTITIES));
+    part("priority", &|out| put(out, &spec.priority, &Shape::Plain));
+    part("resourceClaims", &|out| {
+        put(out, &spec.resource_claims, &Shape::List(&CLAIM))
+    });
+    if let Some(resources) = &spec.resources {
+        part("resources", &|out| {
+            put(out, &resources.requests, &QUANTITIES)
+        });
+    }
+    part("runtimeClassName", &|out| {
+        put(out, &spec.runtime_class_name, &Shape::Plain)
+    });
+    part("tolerations", &|out| {
+        put(out, &spec.tolerations, &Shape::List(&TOLERATION))
+    });
+    let spread = &spec.topology_spread_constraints;
+    part("topologySpreadConstraints", &|out| {
+        put(out, spread, &Shape::List(&SPREAD))
+    });
+    out.push_str("}}");
+    out
+}
+
+fn containers(out: &mut String, containers: &[Container]) {
+    if containers.is_empty() {
+        out.push_str("null");
+        return;
+    }
+    out.push('[');
+    for (i, container) in containers.iter().enumerate() {
+        out.push_str(if i == 0 {
+            "{\"ports\":"
+        } else {
+            ",{\"ports\":"
+        });
+        put(out, &container.ports, &Shape::List(&PORT));
+        out.push_str(",\"resources\":{\"requests\":");
+        let requests = container
+            .resources
+            .as_ref()
+            .and_then(|r| r.requests.as_ref());
+        put(out, &requests, &QUANTITIES);
+        out.push_str("}}");
+    }
+    out.push(']');
+}
+
+fn put<T: Serialize>(out: &mut String, value: &T, shape: &Shape) {
+    write(out, &serde_json::to_value(value).unwrap_or_default(), shape);
+}
+
+fn write(out: &mut String, value: &Value, shape: &Shape) {
+    match (shape, value) {
+        (Shape::Quantity, Value::String(quantity)) => {
+            let parsed = Quantity::parse(quantity).map(|q| q.to_string());
+            text(out, parsed.as_deref().unwrap_or(quantity));
+        }
+        (Shape::Map(_), Value::Object(map)) if map.is_empty() => out.push_str("null"),
+        (Shape::Map(of), Value::Object(map)) => {
+            entries(out, map.iter().map(|(k, v)| (k.as_str(), v, *of)))
+        }
+        (Shape::Plain, Value::Object(map)) => {
+            entries(out, map.iter().map(|(k, v)| (k.as_str(), v, &Shape::Plain)));
+        }
+        (Shape::List(_), Value::Array(items)) if items.is_empty() => out.push_str("null"),
+        (Shape::List(of), Value::Array(items)) => list(out, items, of),
+        (Shape::Plain, Value::Array(items)) => list(out, items, &Shape::Plain),
+        (Shape::Struct(fields), Value::Object(map)) => {
+            let there = fields.iter().filter_map(|(name, shape, omit)| {
+                let value = map.get(*name).unwrap_or(&Value::Null);
+                let left_out = *omit && is_empty(value, name);
+                (!left_out).then_some((*name, value, *shape))
+            });
+            // In the order of the struct, which is not that of the names.
+            out.push('{');
+            members(out, there);
+            out.push('}');
+        }
+        (_, Value::String(s)) => text(out, s),
+        (_, other) => out.push_str(&other.to_string()),
+    }
+}
+
+fn is_empty(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(s) => s.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty() && name == "matchLabels",
+        Value::Number(n) => name == "hostPort" && n.as_i64() == Some(0),
+        Value::Bool(_) => false,
+    }
+}
+
+fn list(out: &mut String, items: &[Value], of: &Shape) {
+    out.push('[');
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        write(out, item, of);
+    }
+    out.push(']');
+}
+
+fn entries<'a>(
+    out: &mut String,
+    entries: impl Iterator<Item = (&'a str, &'a Value, &'static Shape)>,
+) {
+    let mut sorted: Vec<_> = entries.collect();
+    sorted.sort_by_key(|(key, _, _)| *key);
+    out.push('{');
+    members(out, sorted.into_iter());
+    out.push('}');
+}
+
+fn members<'a>(
+    out: &mut String,
+    members: impl Iterator<Item = (&'a str, &'a Value, &'static Shape)>,
+) {
+    for (i, (name, value, shape)) in members.enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        text(out, name);
+        out.push(':');
+        write(out, value, shape);
+    }
+}
+
+/// A string as Go's encoder writes it.
+fn text(out: &mut String, value: &str) {
+    let plain = serde_json::to_string(value).unwrap_or_default();
+    for ch in plain.chars() {
+        match ch {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", ch as u32));
+            }
+            ch => out.push(ch),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn spec(value: Value) -> PodSpec {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn the_parts_are_written_as_go_writes_them() {
+        let spec = spec(json!({
+            "containers": [{"name": "c", "resources": {"requests": {"memory": "1024Mi", "cpu": "1000m"}},
+                "ports": [{"protocol": "TCP", "containerPort": 80, "name": "web"}]}],
+            "tolerations": [{"tolerationSeconds": 300, "operator": "Exists", "key": "a&b", "effect": "NoExecute"}],
+            "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
+                [{"preference": {"matchExpressions": [{"key": "k", "operator": "Exists"}]}, "weight": 1}]}},
+            "priority": 0,
+        }));
+        assert_eq!(
+            shape(&spec),
+            concat!(
+                r#"{"spec":{"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":"#,
+                r#"[{"weight":1,"preference":{"matchExpressions":[{"key":"k","operator":"Exists"}]}}]}},"#,
+                r#""containers":[{"ports":[{"name":"web","containerPort":80,"protocol":"TCP"}],"#,
+                r#""resources":{"requests":{"cpu":"1","memory":"1Gi"}}}],"initContainers":null,"#,
+                r#""nodeSelector":null,"overhead":null,"priority":0,"resourceClaims":null,"#,
+                r#""runtimeClassName":null,"tolerations":[{"key":"a\u0026b","operator":"Exists","#,
+                r#""effect":"NoExecute","tolerationSeconds":300}],"topologySpreadConstraints":null}}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn the_role_of_a_pod_of_a_real_cluster() {
+        // From a run of upstream: a pod that asks for six CPUs, as the API server defaults it.
+        let spec = spec(json!({
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "6"}}}],
+            "priority": 0,
+            "tolerations": [
+                {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+                {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+            ],
+        }));
+        assert_eq!(role_hash(&spec), "4cb13f91");
+    }
+}

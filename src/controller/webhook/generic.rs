@@ -1,0 +1,353 @@
+//! What holds for jobs of all kinds: default queue and class, whether to hold a job back, and what may
+//! be in their labels and annotations and be changed there.
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+
+use super::Refusal;
+use crate::admission::kube::selector::Labels;
+use crate::api::config::Feature;
+use crate::api::constants as c;
+use crate::api::field::{FieldError, FieldErrors, Path};
+use crate::api::names::dns1123_subdomain;
+use crate::api::validation::{admission_gated_by, admission_gated_by_update};
+use crate::controller::jobs::ancestors::Ancestor;
+use crate::controller::jobs::env::Env;
+use crate::controller::jobs::frameworks::Gvk;
+use crate::controller::jobs::marks;
+use crate::runtime::ObjectKey;
+
+/// What is said of a field that may not change.
+pub const IMMUTABLE: &str = "field is immutable";
+
+/// Kinds that may grow and shrink.
+const ELASTIC: [(&str, &str); 4] = [
+    ("batch", "Job"),
+    ("ray.io", "RayCluster"),
+    ("ray.io", "RayJob"),
+    ("ray.io", "RayService"),
+];
+/// Kinds that may use a Workload made beforehand.
+const PREBUILT: [(&str, &str); 13] = [
+    ("batch", "Job"),
+    ("jobset.x-k8s.io", "JobSet"),
+    ("kubeflow.org", "TFJob"),
+    ("kubeflow.org", "PaddleJob"),
+    ("kubeflow.org", "PyTorchJob"),
+    ("kubeflow.org", "XGBoostJob"),
+    ("trainer.kubeflow.org", "TrainJob"),
+    ("kubeflow.org", "MPIJob"),
+    ("ray.io", "RayJob"),
+    ("", "Pod"),
+    ("ray.io", "RayCluster"),
+    ("ray.io", "RayService"),
+    ("workload.codeflare.dev", "AppWrapper"),
+];
+
+/// The way to a label.
+pub fn label(key: &str) -> Path {
+    Path::new("metadata").child("labels").key(key)
+}
+
+/// The way to an annotation.
+pub fn annotation(key: &str) -> Path {
+    Path::new("metadata").child("annotations").key(key)
+}
+
+/// Labels of a namespace.
+async fn namespace_labels(env: &Env, name: &str) -> Result<Labels, Refusal> {
+    let key = ObjectKey {
+        namespace: String::new(),
+        name: name.to_owned(),
+    };
+    if let Some(found) = env.shared.informers.namespaces.get(&key) {
+        return Ok(found.metadata.labels.clone().unwrap_or_default());
+    }
+    let api = Api::<Namespace>::all(env.shared.ctx.client.clone());
+    let found = api.get(name).await;
+    let found = found.map_err(|e| Refusal::Other(format!("failed to get namespace: {e}")))?;
+    Ok(found.metadata.labels.unwrap_or_default())
+}
+
+/// Whether jobs of a namespace are managed.
+///
+/// # Errors
+/// The namespace cannot be had.
+pub async fn namespace_is_managed(env: &Env, namespace: &str) -> Result<bool, Refusal> {
+    Ok(env.selects(&namespace_labels(env, namespace).await?))
+}
+
+/// Whether a namespace has a LocalQueue for jobs that name none.
+pub fn has_default_queue(env: &Env, namespace: &str) -> bool {
+    let name = c::DEFAULT_LOCAL_QUEUE_NAME.to_owned();
+    let key = ObjectKey {
+        namespace: namespace.to_owned(),
+        name,
+    };
+    env.shared.informers.local_queues.get(&key).is_some()
+}
+
+/// Puts a label on an object.
+pub fn set_label(meta: &mut ObjectMeta, key: &str, value: &str) {
+    meta.labels
+        .get_or_insert_default()
+        .insert(key.to_owned(), value.to_owned());
+}
+
+/// Gives a job that names no queue the default one, where there is one.
+///
+/// # Errors
+/// The namespace cannot be had.
+pub async fn default_queue(
+    env: &Env,
+    namespace: &str,
+    meta: &mut ObjectMeta,
+) -> Result<(), Refusal> {
+    let applies = has_default_queue(env, namespace)
+        && marks::queue_name(meta).is_empty()
+        && !env.frameworks.owner_is_managed(meta);
+    if applies && namespace_is_managed(env, namespace).await? {
+        set_label(meta, c::QUEUE_LABEL, c::DEFAULT_LOCAL_QUEUE_NAME);
+    }
+    Ok(())
+}
+
+/// Gives a job that names no priority class the default one, where there is one.
+pub fn default_priority_class(env: &Env, meta: &mut ObjectMeta) {
+    let name = c::DEFAULT_WORKLOAD_PRIORITY_CLASS_NAME;
+    let key = ObjectKey {
+        namespace: String::new(),
+        name: name.to_owned(),
+    };
+    let applies = env.enabled(Feature::WorkloadPriorityClassDefaulting)
+        && marks::priority_class(meta).is_empty()
+        && !env.frameworks.owner_is_managed(meta);
+    if applies
+        && env
+            .shared
+            .informers
+            .workload_priority_classes
+            .get(&key)
+            .is_some()
+    {
+        set_label(meta, c::PRIORITY_CLASS_LABEL, name);
+    }
+}
+
+/// The managed job above an object that is about to be made.
+///
+/// # Errors
+/// An owner cannot be found.
+pub async fn ancestor(
+    env: &Env,
+    namespace: &str,
+    meta: &ObjectMeta,
+) -> Result<Option<Ancestor>, Refusal> {
+    let mut placed = meta.clone();
+    placed.namespace.get_or_insert_with(|| namespace.to_owned());
+    let found = env
+        .owners
+        .ancestor(&env.frameworks, &placed, env.manages_all())
+        .await;
+    found.map_err(|error| Refusal::Other(error.to_string()))
+}
+
+/// Whether a job has to be held back until it is admitted.
+///
+/// # Errors
+/// An owner or the namespace cannot be found.
+pub async fn has_to_wait(env: &Env, namespace: &str, meta: &ObjectMeta) -> Result<bool, Refusal> {
+    let going = meta.deletion_timestamp.is_some();
+    if going && env.enabled(Feature::SkipAncestorCheckForDeletedWorkloads) {
+        return Ok(false);
+    }
+    if ancestor(env, namespace, meta).await?.is_some() {
+        return Ok(false);
+    }
+    if !marks::queue_name(meta).is_empty() {
+        return Ok(true);
+    }
+    Ok(env.manages_all() && namespace_is_managed(env, namespace).await?)
+}
+
+/// A label or annotation that has to be the name of an object.
+fn object_name(value: Option<&String>, path: &Path) -> FieldErrors {
+    let Some(value) = value else {
+        return Vec::new();
+    };
+    let problems = dns1123_subdomain(value);
+    match problems.is_empty() {
+        true => Vec::new(),
+        false => vec![FieldError::invalid(path, value, problems.join(","))],
+    }
+}
+
+/// A label that has to be the name of an object.
+pub fn label_as_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
+    object_name(meta.labels.as_ref().and_then(|m| m.get(key)), &label(key))
+}
+
+/// An annotation that has to be the name of an object.
+pub fn annotation_as_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
+    object_name(
+        meta.annotations.as_ref().and_then(|m| m.get(key)),
+        &annotation(key),
+    )
+}
+
+/// The way to the name of the Workload made beforehand.
+pub fn prebuilt_path(env: &Env, meta: &ObjectMeta) -> Path {
+    match prebuilt_by_annotation(env, meta) {
+        true => annotation(c::PREBUILT_WORKLOAD_ANNOTATION),
+        false => label(c::PREBUILT_WORKLOAD_LABEL),
+    }
+}
+
+fn prebuilt_by_annotation(env: &Env, meta: &ObjectMeta) -> bool {
+    let name = marks::annotation(meta, c::PREBUILT_WORKLOAD_ANNOTATION).unwrap_or_default();
+    let long = name.len() > marks::LABEL_VALUE_MAX;
+    !name.is_empty() && (long || env.enabled(Feature::WorkloadIdentifierAnnotations))
+}
+
+fn prebuilt(env: &Env, meta: &ObjectMeta, gvk: &Gvk) -> FieldErrors {
+    let mut errors = match prebuilt_by_annotation(env, meta) {
+        true => annotation_as_name(meta, c::PREBUILT_WORKLOAD_ANNOTATION),
+        false => label_as_name(meta, c::PREBUILT_WORKLOAD_LABEL),
+    };
+    let kind = (gvk.group.as_ref(), gvk.kind.as_ref());
+    if marks::prebuilt_workload(meta, &env.gates).is_some() && !PREBUILT.contains(&kind) {
+        let detail = format!("Is not supported for {:?}", gvk.to_string());
+        errors.push(FieldError::forbidden(&prebuilt_path(env, meta), detail));
+    }
+    errors
+}
+
+fn max_execution_time(meta: &ObjectMeta) -> FieldErrors {
+    let labels = meta.labels.as_ref();
+    let Some(text) = labels.and_then(|m| m.get(c::MAX_EXEC_TIME_SECONDS_LABEL)) else {
+        return Vec::new();
+    };
+    let path = label(c::MAX_EXEC_TIME_SECONDS_LABEL);
+    match atoi(text) {
+        Err(detail) => vec![FieldError::invalid(&path, text, detail)],
+        Ok(n) if n <= 0 => vec![FieldError::invalid(&path, &n, "should be greater than 0")],
+        Ok(_) => Vec::new(),
+    }
+}
+
+/// A number as Go's Atoi reads it, with its words where it is none.
+///
+/// # Errors
+/// The text is no number, or one too large.
+pub fn atoi(text: &str) -> Result<i64, String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let problem = if numeric {
+        "value out of range"
+    } else {
+        "invalid syntax"
+    };
+    let parsed = if numeric { text.parse().ok() } else { None };
+    parsed.ok_or_else(|| format!("strconv.Atoi: parsing {text:?}: {problem}"))
+}
+
+/// What must hold of any job.
+pub fn create(env: &Env, meta: &ObjectMeta, gvk: &Gvk) -> FieldErrors {
+    let mut errors = label_as_name(meta, c::QUEUE_LABEL);
+    errors.extend(prebuilt(env, meta, gvk));
+    errors.extend(max_execution_time(meta));
+    let kind = (gvk.group.as_ref(), gvk.kind.as_ref());
+    if marks::is_elastic(meta, &env.gates) && !ELASTIC.contains(&kind) {
+        let detail = format!("elastic job is not supported for {:?}", gvk.to_string());
+        errors.push(FieldError::forbidden(
+            &annotation(c::ELASTIC_JOB_ANNOTATION),
+            detail,
+        ));
+    }
+    if env.enabled(Feature::AdmissionGatedBy) {
+        errors.extend(admission_gated_by(meta));
+    }
+    errors
+}
+
+/// An object at one end of a change.
+#[derive(Clone, Copy)]
+pub struct Version<'a> {
+    /// Its metadata.
+    pub meta: &'a ObjectMeta,
+    /// Whether the job is held back.
+    pub suspended: bool,
+}
+
+/// A value that may not change.
+pub fn immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
+    match new == old {
+        true => Vec::new(),
+        false => vec![FieldError::invalid(path, new, IMMUTABLE)],
+    }
+}
+
+/// What must hold of a change of any job.
+pub fn update(
+    env: &Env,
+    namespace: &str,
+    new: Version<'_>,
+    old: Version<'_>,
+    gvk: &Gvk,
+) -> FieldErrors {
+    let mut errors = queue_change(env, namespace, new, old);
+    let name = |meta| marks::prebuilt_workload(meta, &env.gates).unwrap_or_default();
+    if new.suspended || marks::is_elastic(old.meta, &env.gates) {
+        errors.extend(prebuilt(env, new.meta, gvk));
+    } else {
+        errors.extend(immutable(
+            name(new.meta),
+            name(old.meta),
+            &prebuilt_path(env, new.meta),
+        ));
+    }
+    if !new.suspended || !old.suspended {
+        let key = c::MAX_EXEC_TIME_SECONDS_LABEL;
+        let text = |meta| marks::label(meta, key).unwrap_or_default().to_owned();
+        errors.extend(immutable(&text(new.meta), &text(old.meta), &label(key)));
+    }
+    errors.extend(priority_change(new.suspended, new.meta, old.meta));
+    let elastic = |meta| marks::is_elastic(meta, &env.gates);
+    if elastic(new.meta) != elastic(old.meta) {
+        let path = annotation(c::ELASTIC_JOB_ANNOTATION);
+        errors.push(FieldError::invalid(&path, &elastic(new.meta), IMMUTABLE));
+    }
+    if env.enabled(Feature::AdmissionGatedBy) {
+        errors.extend(admission_gated_by_update(new.meta, old.meta));
+    }
+    errors
+}
+
+fn queue_change(env: &Env, namespace: &str, new: Version<'_>, old: Version<'_>) -> FieldErrors {
+    let path = label(c::QUEUE_LABEL);
+    let (to, from) = (marks::queue_name(new.meta), marks::queue_name(old.meta));
+    let mut errors = Vec::new();
+    if !new.suspended {
+        errors.extend(immutable(to, from, &path));
+    }
+    if to.is_empty() && !from.is_empty() && has_default_queue(env, namespace) {
+        let detail = "queue-name must not be empty in namespace with default queue";
+        errors.push(FieldError::invalid(&path, "", detail));
+    }
+    errors
+}
+
+/// What must hold of a change of the priority class.
+pub fn priority_change(suspended: bool, new: &ObjectMeta, old: &ObjectMeta) -> FieldErrors {
+    let path = label(c::PRIORITY_CLASS_LABEL);
+    let (to, from) = (marks::priority_class(new), marks::priority_class(old));
+    let detail = match (to.is_empty(), from.is_empty()) {
+        (false, true) if !suspended => {
+            "WorkloadPriorityClass cannot be added to a non-suspended workload"
+        }
+        (true, false) => "WorkloadPriorityClass cannot be removed from a workload",
+        _ => return Vec::new(),
+    };
+    vec![FieldError::invalid(&path, to, detail)]
+}
