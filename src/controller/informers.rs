@@ -5,6 +5,9 @@ use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
 
+use super::jobs::marks;
+use crate::api::config::FeatureGates;
+
 use crate::admission::workload::predicates;
 use crate::api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ProvisioningRequestConfig, ResourceFlavor,
@@ -43,7 +46,7 @@ pub struct Informers {
     pub runtime_classes: Informer<RuntimeClass>,
     /// Nodes.
     pub nodes: Informer<Node>,
-    /// Pods; index [`BY_OWNER`].
+    /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`].
     pub pods: Informer<Pod>,
 }
 
@@ -62,6 +65,18 @@ pub fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> 
     format!("{api_version}/{kind}/{namespace}/{name}")
 }
 
+/// Index of Pods by `namespace/group`.
+pub const BY_POD_GROUP: &str = "podGroup";
+
+fn pod_groups(pod: &Pod, gates: &FeatureGates) -> Vec<String> {
+    let group = marks::pod_group(&pod.metadata, gates);
+    let namespace = marks::namespace(&pod.metadata);
+    group
+        .map(|group| format!("{namespace}/{group}"))
+        .into_iter()
+        .collect()
+}
+
 fn owner_names(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     let owners = meta.owner_references.iter().flatten();
@@ -77,7 +92,7 @@ fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> 
 
 impl Informers {
     /// Starts watching everything.
-    pub(super) fn start(ctx: &Context) -> Self {
+    pub(super) fn start(ctx: &Context, gates: FeatureGates) -> Self {
         macro_rules! all {
             ($kind:ty) => {
                 Informer::builder(Api::<$kind>::all(ctx.client.clone()))
@@ -117,6 +132,7 @@ impl Informers {
             nodes: all!(Node).start(ctx),
             pods: all!(Pod)
                 .index(BY_OWNER, |pod: &Pod| owners(&pod.metadata))
+                .index(BY_POD_GROUP, move |pod: &Pod| pod_groups(pod, &gates))
                 .start(ctx),
         }
     }

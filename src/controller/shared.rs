@@ -44,7 +44,7 @@ impl Shared {
     pub fn new(ctx: &Context, config: ControllerConfig) -> Self {
         let settings = Settings::new(config);
         let shared = Self(Arc::new(Inner {
-            informers: Informers::start(ctx),
+            informers: Informers::start(ctx, settings.gates),
             recorder: Recorder::start(ctx, &settings.instance),
             engine: Mutex::new(Engine::new(settings.engine())),
             wake: watch::Sender::new(()),

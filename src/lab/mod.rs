@@ -6,6 +6,7 @@
 //! clients outside are let in last.
 
 mod files;
+mod jobs;
 mod kinds;
 mod paths;
 mod policy;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use kube::Client;
 
 pub use files::Files;
+pub use jobs::JobPolicy;
 pub use paths::{Place, Places, state_dir};
 pub use shipped::{LAB_FILES, PRESETS};
 

@@ -1,6 +1,7 @@
 //! A cluster with the controller, and words for talking to it.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::events::v1::Event;
@@ -13,6 +14,7 @@ use kueue_lab::apiserver::ApiServer;
 use kueue_lab::clock::{Clock, virtual_runtime};
 use kueue_lab::controller::{Controller, ControllerConfig};
 use kueue_lab::entropy::Entropy;
+use kueue_lab::lab::JobPolicy;
 use kueue_lab::runtime::Context;
 use serde_json::Value;
 
@@ -47,6 +49,7 @@ pub fn with_config<F: Future<Output = ()>>(
         .await;
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let controller = Controller::start(&context, config).await;
+        server.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
         let tasks = context.tasks.clone();
         test(World {
             client,

@@ -20,6 +20,7 @@ pub mod marks;
 pub mod names;
 pub mod pod_set_info;
 pub mod pod_sets;
+mod pods;
 mod pods_ready;
 mod priority;
 mod reconcile;
@@ -53,6 +54,9 @@ pub fn start(shared: &Shared) -> Owners {
     let owners = Owners::new(ctx.client.clone()).with(BatchJob::GVK, single::lookup(&jobs));
     if frameworks.is_enabled(BatchJob::FRAMEWORK) {
         run::start::<BatchJob>(&Env::new(shared, &owners, BatchJob::FRAMEWORK), &jobs);
+    }
+    if frameworks.is_enabled("pod") {
+        pods::start(&Env::new(shared, &owners, "pod"));
     }
     owners
 }

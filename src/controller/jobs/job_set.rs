@@ -1,0 +1,270 @@
+//! JobSets of `jobset.x-k8s.io/v1alpha2`: sets of Jobs that belong together.
+
+use async_trait::async_trait;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::JobTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::frameworks::Gvk;
+use super::job::{Finish, JobKind};
+use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore};
+use super::pod_sets::{Indexes, topology_request};
+use crate::api::config::FeatureGates;
+use crate::api::v1beta2::{PodSet, ReclaimablePod};
+
+const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+const JOB_INDEX: &str = "jobset.sigs.k8s.io/job-index";
+
+/// A JobSet, as far as Kueue looks at it; what else it says is kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobSet {
+    /// Standard metadata.
+    pub metadata: ObjectMeta,
+    /// What is to run.
+    #[serde(default)]
+    pub spec: JobSetSpec,
+    /// What runs.
+    #[serde(default)]
+    pub status: JobSetStatus,
+}
+
+impl k8s_openapi::Resource for JobSet {
+    const API_VERSION: &'static str = "jobset.x-k8s.io/v1alpha2";
+    const GROUP: &'static str = "jobset.x-k8s.io";
+    const KIND: &'static str = "JobSet";
+    const VERSION: &'static str = "v1alpha2";
+    const URL_PATH_SEGMENT: &'static str = "jobsets";
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::Metadata for JobSet {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// What is to run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobSetSpec {
+    /// The sets of like Jobs.
+    pub replicated_jobs: Vec<ReplicatedJob>,
+    /// Whether the JobSet is held back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
+    /// What else it says.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A set of like Jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicatedJob {
+    /// Name of the set.
+    pub name: String,
+    /// How many Jobs; 1 where it is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// The Jobs.
+    pub template: JobTemplateSpec,
+    /// What else it says.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// What runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobSetStatus {
+    /// Conditions, such as Completed.
+    pub conditions: Vec<Condition>,
+    /// Each set.
+    pub replicated_jobs_status: Vec<ReplicatedJobStatus>,
+    /// What else it says.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// What runs of a set of like Jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicatedJobStatus {
+    /// Name of the set.
+    pub name: String,
+    /// Jobs whose pods are all ready.
+    pub ready: i32,
+    /// Jobs that succeeded.
+    pub succeeded: i32,
+    /// Jobs with pods.
+    pub active: i32,
+    /// What else it says.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl ReplicatedJob {
+    fn replicas(&self) -> i32 {
+        self.replicas.unwrap_or(1)
+    }
+
+    /// How many pods one of the Jobs runs at once.
+    fn pods_per_job(&self) -> i32 {
+        let spec = self.template.spec.as_ref();
+        let parallelism = spec.and_then(|s| s.parallelism).unwrap_or(1);
+        let completions = spec.and_then(|s| s.completions).unwrap_or(parallelism);
+        parallelism.min(completions)
+    }
+}
+
+/// JobSets.
+pub struct JobSets;
+
+#[async_trait]
+impl JobKind for JobSets {
+    type Object = JobSet;
+    const FRAMEWORK: &'static str = "jobset.x-k8s.io/jobset";
+    const GVK: Gvk = Gvk::new("jobset.x-k8s.io", "v1alpha2", "JobSet");
+
+    fn is_suspended(set: &JobSet) -> bool {
+        set.spec.suspend == Some(true)
+    }
+
+    fn suspend(set: &mut JobSet) {
+        set.spec.suspend = Some(true);
+    }
+
+    fn run(set: &mut JobSet, infos: &[PodSetInfo], gates: &FeatureGates) -> Result<(), PodSetInfoError> {
+        let jobs = &mut set.spec.replicated_jobs;
+        if jobs.len() != infos.len() {
+            return Err(PodSetInfoError::Length { want: jobs.len(), got: infos.len() });
+        }
+        for (job, info) in jobs.iter_mut().zip(infos) {
+            let template = &mut job.template.spec.get_or_insert_default().template;
+            let meta = template.metadata.get_or_insert_default();
+            merge_into(meta, template.spec.get_or_insert_default(), info, gates)?;
+        }
+        set.spec.suspend = Some(false);
+        Ok(())
+    }
+
+    fn restore(set: &mut JobSet, infos: &[PodSetInfo]) {
+        let jobs = &mut set.spec.replicated_jobs;
+        if jobs.len() != infos.len() {
+            return;
+        }
+        for (job, info) in jobs.iter_mut().zip(infos) {
+            let template = &mut job.template.spec.get_or_insert_default().template;
+            let meta = template.metadata.get_or_insert_default();
+            restore(meta, template.spec.get_or_insert_default(), info);
+        }
+    }
+
+    fn finished(set: &JobSet) -> Option<Finish> {
+        let end = |type_: &str| {
+            let mut conditions = set.status.conditions.iter();
+            conditions.find(|c| c.type_ == type_ && c.status == "True")
+        };
+        let finish = |c: &Condition, success| Finish { success, message: c.message.clone() };
+        let completed = end("Completed").map(|c| finish(c, true));
+        completed.or_else(|| end("Failed").map(|c| finish(c, false)))
+    }
+
+    fn pod_sets(set: &JobSet, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+        let jobs = set.spec.replicated_jobs.iter();
+        jobs.map(|job| {
+            let template = job.template.spec.clone().unwrap_or_default().template;
+            let indexes = Indexes {
+                pod: Some(COMPLETION_INDEX),
+                sub_group: Some(JOB_INDEX),
+                sub_groups: Some(job.replicas()),
+            };
+            Ok(PodSet {
+                name: job.name.to_lowercase(),
+                topology_request: topology_request(template.metadata.as_ref(), indexes, gates)?,
+                template,
+                count: job.replicas().saturating_mul(job.pods_per_job()),
+                min_count: None,
+            })
+        })
+        .collect()
+    }
+
+    fn is_active(set: &JobSet) -> bool {
+        set.status.replicated_jobs_status.iter().any(|job| job.active > 0)
+    }
+
+    fn pods_ready(set: &JobSet) -> bool {
+        let wanted: i64 = set.spec.replicated_jobs.iter().map(|j| i64::from(j.replicas())).sum();
+        let of = |j: &ReplicatedJobStatus| i64::from(j.ready) + i64::from(j.succeeded);
+        wanted == set.status.replicated_jobs_status.iter().map(of).sum::<i64>()
+    }
+
+    fn reclaimable_pods(set: &JobSet) -> Option<Vec<ReclaimablePod>> {
+        let done = |job: &ReplicatedJob| {
+            let mut all = set.status.replicated_jobs_status.iter();
+            let succeeded = all.find(|s| s.name == job.name)?.succeeded;
+            (succeeded > 0 && succeeded <= job.replicas()).then(|| ReclaimablePod {
+                name: job.name.to_lowercase(),
+                count: succeeded.saturating_mul(job.pods_per_job()),
+            })
+        };
+        Some(set.spec.replicated_jobs.iter().filter_map(done).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn set() -> JobSet {
+        let job = |parallelism: i32| json!({"spec": {"parallelism": parallelism, "template": {"spec": {"containers": []}}}});
+        serde_json::from_value(json!({
+            "metadata": {"name": "s"},
+            "spec": {"suspend": true, "network": {"enableDNSHostnames": true}, "replicatedJobs": [
+                {"name": "Driver", "template": job(1), "groupName": "default"},
+                {"name": "workers", "replicas": 2, "template": job(3)}]},
+            "status": {"restarts": 1, "replicatedJobsStatus": [
+                {"name": "workers", "ready": 1, "succeeded": 1, "active": 1, "failed": 0, "suspended": 0}]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn each_set_of_jobs_is_a_pod_set() {
+        let gates = FeatureGates::default();
+        let sets = JobSets::pod_sets(&set(), &gates).unwrap();
+        let shown: Vec<_> = sets.iter().map(|s| (s.name.as_str(), s.count)).collect();
+        assert_eq!(shown, [("driver", 1), ("workers", 6)]);
+        assert!(JobSets::is_active(&set()) && !JobSets::pods_ready(&set()));
+        let done = JobSets::reclaimable_pods(&set()).unwrap();
+        assert_eq!((done.len(), done[0].name.as_str(), done[0].count), (1, "workers", 3));
+    }
+
+    #[test]
+    fn what_a_job_set_says_besides_is_kept() {
+        let (gates, mut set) = (FeatureGates::default(), set());
+        let before = set.clone();
+        let sets = JobSets::pod_sets(&set, &gates).unwrap();
+        let info = PodSetInfo { labels: [("a".to_owned(), "b".to_owned())].into(), ..Default::default() };
+        JobSets::run(&mut set, &[info.clone(), info.clone()], &gates).unwrap();
+        assert!(!JobSets::is_suspended(&set));
+        assert_eq!(set.spec.other, before.spec.other);
+        assert_eq!(set.spec.replicated_jobs[0].other, before.spec.replicated_jobs[0].other);
+        let infos: Vec<_> = sets.iter().map(PodSetInfo::from_pod_set).collect();
+        JobSets::suspend(&mut set);
+        JobSets::restore(&mut set, &infos);
+        let template = |set: &JobSet| JobSets::pod_sets(set, &gates).unwrap()[0].template.metadata.clone();
+        assert!(template(&set).unwrap_or_default().labels.is_none());
+        assert!(JobSets::run(&mut set, &[info], &gates).is_err());
+    }
+}

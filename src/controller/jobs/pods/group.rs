@@ -1,0 +1,439 @@
+//! Groups: their pod sets by role, their Workload, and which of their pods are too many.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::DeleteParams;
+
+use super::facts::{
+    by_keeping_active, by_keeping_inactive, is_going, is_runnable_or_succeeded, phase, role,
+};
+use super::{GVK, PodJob, pod_set, writes};
+use crate::admission::messages::EventType;
+use crate::api::config::{Feature, FeatureGates};
+use crate::api::constants::{self as c, event};
+use crate::api::v1beta2::{PodSet, Workload};
+use crate::controller::events::reference;
+use crate::controller::jobs::compose;
+use crate::controller::jobs::env::Env;
+use crate::controller::jobs::error::{JobError, ignore_not_found};
+use crate::controller::jobs::frameworks::controller_of;
+use crate::controller::jobs::job::{GenericJob, Matching};
+use crate::controller::jobs::marks;
+use crate::controller::jobs::write::update_workload;
+use crate::runtime::ObjectKey;
+
+/// How many pods a group is to have, as one of its pods says.
+pub fn total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
+    if marks::pod_group(meta, gates).is_none() {
+        return Err(
+            match gates.enabled(Feature::WorkloadIdentifierAnnotations) {
+                true => format!(
+                    "pod doesn't have a '{}' annotation/label",
+                    c::POD_GROUP_NAME_ANNOTATION
+                ),
+                false => format!("pod doesn't have a '{}' label", c::POD_GROUP_NAME_LABEL),
+            },
+        );
+    }
+    let key = c::POD_GROUP_TOTAL_COUNT_ANNOTATION;
+    let text = meta.annotations.as_ref().and_then(|m| m.get(key));
+    let text = text.ok_or_else(|| format!("failed to extract '{key}' annotation"))?;
+    let count = text.parse::<usize>().ok().filter(|n| *n > 0);
+    count.ok_or_else(|| {
+        format!("incorrect annotation value '{key}={text}': group total count should be greater than zero")
+    })
+}
+
+/// One pod set per role, ordered by name.
+pub fn pod_sets(pods: &[Pod], gates: &FeatureGates) -> Result<Vec<PodSet>, JobError> {
+    let mut sets: Vec<PodSet> = Vec::new();
+    for pod in pods.iter().filter(|pod| is_runnable_or_succeeded(pod)) {
+        let role = role(pod);
+        match sets.iter_mut().find(|set| set.name == role) {
+            Some(set) => set.count += 1,
+            None => sets.push(PodSet {
+                name: role,
+                ..pod_set(pod, gates)?
+            }),
+        }
+    }
+    sets.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(sets)
+}
+
+/// The pod set of a group that does not wait for all its pods: all are taken to be like the first.
+pub fn fast_pod_sets(
+    pods: &[Pod],
+    total: usize,
+    gates: &FeatureGates,
+) -> Result<Vec<PodSet>, JobError> {
+    let mut runnable = pods.iter().filter(|pod| is_runnable_or_succeeded(pod));
+    let none = || JobError::NotYet("failed to find a runnable pod in the group".to_owned());
+    let first = runnable.next().ok_or_else(none)?;
+    let count = i32::try_from(total).unwrap_or(i32::MAX);
+    Ok(vec![PodSet {
+        name: role(first),
+        count,
+        ..pod_set(first, gates)?
+    }])
+}
+
+fn is_group_workload(wl: &Workload) -> bool {
+    marks::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION)
+        == Some(c::IS_GROUP_WORKLOAD_VALUE)
+}
+
+/// The Workload of a group. One of the same name that another object controls is none.
+pub fn workloads(env: &Env, group: &ObjectKey) -> Vec<Arc<Workload>> {
+    let found = env.workload(&group.namespace, &group.name);
+    let foreign = |wl: &Workload| {
+        env.enabled(Feature::PodIntegrationValidateGroupOwner)
+            && !is_group_workload(wl)
+            && controller_of(&wl.metadata).is_some()
+    };
+    found.into_iter().filter(|wl| !foreign(wl)).collect()
+}
+
+/// Whether a Workload still has room for all roles of a group.
+pub fn is_equivalent(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
+    let finished = wl.is_true(c::FINISHED);
+    let theirs = &wl.spec.pod_sets;
+    if wl.metadata.name.as_deref() != Some(name) || (!finished && theirs.len() < pod_sets.len()) {
+        return false;
+    }
+    // Both are in the same order.
+    let mut theirs = theirs.iter();
+    pod_sets.iter().all(|set| {
+        let found = theirs.find(|their| their.name == set.name);
+        found.is_some_and(|their| finished || their.count >= set.count)
+    })
+}
+
+impl PodJob {
+    /// The name of the group's Workload.
+    pub(super) fn workload_name(&self, env: &Env) -> String {
+        let prebuilt = marks::prebuilt_workload(self.meta(), &env.gates);
+        let group = || self.group.as_ref().map(|g| g.key.name.clone());
+        prebuilt
+            .map(str::to_owned)
+            .or_else(group)
+            .unwrap_or_default()
+    }
+
+    /// Makes all pods of the group owners of its Workload.
+    pub(super) async fn own(
+        &self,
+        env: &Env,
+        wl: Arc<Workload>,
+    ) -> Result<Arc<Workload>, JobError> {
+        let mut owned = wl.as_ref().clone();
+        let owners = owned.metadata.owner_references.get_or_insert_default();
+        let before = owners.len();
+        for pod in self.pods() {
+            if owners
+                .iter()
+                .all(|owner| owner.uid != marks::uid(&pod.metadata))
+            {
+                owners.push(compose::owner(&GVK, &pod.metadata, false));
+            }
+        }
+        let added = owners.len() - before;
+        if added == 0 {
+            return Ok(wl);
+        }
+        let written = update_workload(env, &owned).await?;
+        let message = format!("Added {added} owner reference(s)");
+        env.tell(
+            reference(written.as_ref()),
+            event::OWNER_REFERENCES_ADDED,
+            message,
+        );
+        Ok(written)
+    }
+
+    /// The group's Workload, where it still fits. Pods that are too many go.
+    pub(super) async fn group_matching(&mut self, env: &Env) -> Result<Matching, JobError> {
+        let Some(group) = &self.group else {
+            return Ok(Matching::default());
+        };
+        let Some(wl) = env.workload(&group.key.namespace, &group.key.name) else {
+            return Ok(Matching::default());
+        };
+        let (active, inactive): (Vec<Pod>, Vec<Pod>) = group
+            .pods
+            .iter()
+            .cloned()
+            .partition(is_runnable_or_succeeded);
+        if env.enabled(Feature::PodIntegrationValidateGroupOwner) && !is_group_workload(&wl) {
+            self.refuse(env, &inactive).await?;
+        }
+        let other = |wl| Matching {
+            matched: None,
+            to_delete: vec![wl],
+        };
+        if wl.spec.maximum_execution_time_seconds != marks::max_execution_seconds(self.meta()) {
+            return Ok(other(wl));
+        }
+        let sorted = self.sort_out(env, &wl, active, inactive);
+        let sets = pod_sets(&sorted.kept, &env.gates)?;
+        if sorted.kept.is_empty() || !is_equivalent(&wl, &self.workload_name(env), &sets) {
+            return Ok(other(wl));
+        }
+        if let Some(group) = &mut self.group {
+            if !group.settled {
+                let message = "waiting to observe previous operations on pods";
+                return Err(JobError::Unretryable(message.to_owned()));
+            }
+            group.absent = sorted.absent;
+            group.pods = sorted.kept;
+        }
+        let wl = self.own(env, wl).await?;
+        self.remove(env, &sorted.excess).await?;
+        self.let_go(env, &sorted.replaced).await?;
+        Ok(Matching {
+            matched: Some(wl),
+            to_delete: Vec::new(),
+        })
+    }
+
+    /// A Workload of the group's name is somebody else's: the group has to wait until it is gone.
+    async fn refuse(&self, env: &Env, inactive: &[Pod]) -> Result<(), JobError> {
+        let name = self.workload_name(env);
+        let message = format!(
+            "A Workload named {name:?} already exists but is not a pod group workload; this pod group cannot be admitted"
+        );
+        let reason = event::WORKLOAD_NAME_CONFLICT;
+        env.say(
+            self.reference(),
+            EventType::Warning,
+            reason,
+            "Admission",
+            message,
+        );
+        self.let_go(env, inactive).await?;
+        let message = "a workload with the pod group name already exists but was not created by the pod group framework";
+        Err(JobError::Unretryable(message.to_owned()))
+    }
+
+    fn sort_out(
+        &self,
+        env: &Env,
+        wl: &Workload,
+        active: Vec<Pod>,
+        inactive: Vec<Pod>,
+    ) -> SortedOut {
+        let now = env.shared.now();
+        let mut out = SortedOut::default();
+        for set in &wl.spec.pod_sets {
+            let of_role = |pods: &[Pod]| -> Vec<Pod> {
+                pods.iter()
+                    .filter(|pod| role(pod) == set.name)
+                    .cloned()
+                    .collect()
+            };
+            let (mut active, mut inactive) = (of_role(&active), of_role(&inactive));
+            let wanted = usize::try_from(set.count).unwrap_or(0);
+            let missing = wanted.saturating_sub(active.len());
+            out.absent += match self.is_fast() {
+                true => i64::from(wanted > 0 && active.is_empty()),
+                false => i64::try_from(missing).unwrap_or(i64::MAX),
+            };
+            let replaced = (active.len() + inactive.len())
+                .saturating_sub(wanted)
+                .min(inactive.len());
+            if active.len() > wanted {
+                active.sort_by(by_keeping_active);
+                out.excess.extend(active.split_off(wanted));
+            }
+            if replaced > 0 {
+                inactive.sort_by(|a, b| by_keeping_inactive(a, b, now));
+                out.replaced
+                    .extend(inactive.split_off(inactive.len() - replaced));
+            }
+            out.kept.extend(active);
+            out.kept.extend(inactive);
+        }
+        out
+    }
+
+    /// Lets pods go and deletes them.
+    async fn remove(&self, env: &Env, pods: &[Pod]) -> Result<(), JobError> {
+        let Some(group) = &self.group else {
+            return Ok(());
+        };
+        let uids = pods.iter().map(|pod| marks::uid(&pod.metadata));
+        if !pods.is_empty() {
+            group.expectations.expect(&group.key, uids);
+        }
+        let all = pods.iter().map(async |pod| {
+            let removed = remove_one(env, pod).await;
+            if removed.is_err() {
+                group
+                    .expectations
+                    .observed(&group.key, marks::uid(&pod.metadata));
+            }
+            removed
+        });
+        join_all(all).await.into_iter().collect()
+    }
+
+    /// Lets pods go.
+    async fn let_go(&self, env: &Env, pods: &[Pod]) -> Result<(), JobError> {
+        let Some(group) = &self.group else {
+            return Ok(());
+        };
+        let uids = pods.iter().map(|pod| marks::uid(&pod.metadata));
+        if !pods.is_empty() {
+            group.expectations.expect(&group.key, uids);
+        }
+        let all = pods.iter().map(async |pod| {
+            let removed = writes::remove_finalizer(env, pod).await;
+            if !matches!(removed, Ok(true)) {
+                group
+                    .expectations
+                    .observed(&group.key, marks::uid(&pod.metadata));
+            }
+            removed.map(drop)
+        });
+        join_all(all).await.into_iter().collect()
+    }
+
+    /// A Workload for the group, when it is complete.
+    pub(super) async fn compose_group(&mut self, env: &Env) -> Result<Workload, JobError> {
+        let (mut active, inactive): (Vec<Pod>, Vec<Pod>) = self
+            .pods()
+            .iter()
+            .cloned()
+            .partition(is_runnable_or_succeeded);
+        self.let_go(env, &inactive).await?;
+        let total = self.check(env, active.len())?;
+        if active.len() > total {
+            active.sort_by(by_keeping_active);
+            let excess = active.split_off(total);
+            self.remove(env, &excess).await?;
+            if let Some(group) = &mut self.group {
+                group.pods = active;
+            }
+        }
+        let sets = compose::pod_sets(env, self)?;
+        if sets.len() > c::MAX_POD_SETS {
+            let message = format!(
+                "pod group can't include more than {} roles",
+                c::MAX_POD_SETS
+            );
+            return Err(JobError::Unretryable(message));
+        }
+        let mut wl = compose::workload(env, self.workload_name(env), self.meta(), sets);
+        let annotations = wl.metadata.annotations.get_or_insert_default();
+        let (key, value) = (c::IS_GROUP_WORKLOAD_ANNOTATION, c::IS_GROUP_WORKLOAD_VALUE);
+        annotations.insert(key.to_owned(), value.to_owned());
+        let owners = self
+            .pods()
+            .iter()
+            .map(|pod| compose::owner(&GVK, &pod.metadata, false));
+        wl.metadata.owner_references = Some(owners.collect());
+        self.copy_labels(env, &mut wl)?;
+        Ok(wl)
+    }
+
+    /// Labels are taken over from all pods, which may not contradict each other.
+    fn copy_labels(&self, env: &Env, wl: &mut Workload) -> Result<(), JobError> {
+        let integrations = env.shared.settings.configuration.integrations.as_ref();
+        let keys = integrations
+            .map(|i| i.label_keys_to_copy.as_slice())
+            .unwrap_or_default();
+        let labels = wl.metadata.labels.get_or_insert_default();
+        for pod in self.pods() {
+            for (key, value) in pod
+                .metadata
+                .labels
+                .iter()
+                .flatten()
+                .filter(|(key, _)| keys.contains(key))
+            {
+                let known = labels.entry(key.clone()).or_insert_with(|| value.clone());
+                if known != value {
+                    let message = "constructing workload: pods have different label values";
+                    return Err(JobError::NotYet(message.to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the pods of the group agree, and how many they are to be.
+    fn check(&self, env: &Env, active: usize) -> Result<usize, JobError> {
+        let total = self.total_count(env).map_err(JobError::NotYet)?;
+        let name = marks::name(self.meta());
+        let queue = marks::queue_name(self.meta());
+        if !self.is_fast() && active < total {
+            let group = marks::pod_group(self.meta(), &env.gates).unwrap_or_default();
+            let message = format!("'{group}' group has fewer runnable pods than expected");
+            env.warn(
+                self.reference(),
+                event::ERR_WORKLOAD_COMPOSE,
+                message.clone(),
+            );
+            return Err(JobError::Unretryable(message));
+        }
+        let key = c::POD_GROUP_TOTAL_COUNT_ANNOTATION;
+        for pod in self.pods().iter().filter(|pod| phase(pod) != "Failed") {
+            let other = marks::name(&pod.metadata);
+            let their_queue = marks::queue_name(&pod.metadata);
+            if their_queue != queue {
+                return Err(JobError::Unretryable(format!(
+                    "pods '{name}' and '{other}' has different queue names: {queue}!={their_queue}"
+                )));
+            }
+            let count =
+                marks::annotation(&pod.metadata, key).and_then(|text| text.parse::<usize>().ok());
+            let none = || {
+                JobError::NotYet(format!(
+                    "failed to extract '{key}' annotation from the pod '{other}'"
+                ))
+            };
+            let count = count.ok_or_else(none)?;
+            if count != total {
+                return Err(JobError::Unretryable(format!(
+                    "pods '{name}' and '{other}' has different '{key}' values: {total}!={count}"
+                )));
+            }
+        }
+        Ok(total)
+    }
+}
+
+/// The pods of a group against the counts of its Workload.
+#[derive(Default)]
+struct SortedOut {
+    kept: Vec<Pod>,
+    /// Active pods that are too many.
+    excess: Vec<Pod>,
+    /// Inactive pods whose place another one has taken.
+    replaced: Vec<Pod>,
+    /// How many active pods are missing.
+    absent: i64,
+}
+
+async fn remove_one(env: &Env, pod: &Pod) -> Result<(), JobError> {
+    writes::remove_finalizer(env, pod).await?;
+    if is_going(pod) {
+        return Ok(());
+    }
+    let namespace = marks::namespace(&pod.metadata);
+    let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
+    let deleted = api
+        .delete(marks::name(&pod.metadata), &DeleteParams::default())
+        .await;
+    ignore_not_found(deleted.map(drop).map_err(JobError::from))?;
+    env.tell(
+        reference(pod),
+        event::EXCESS_POD_DELETED,
+        "Excess pod deleted",
+    );
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! Which pods belong to a group.
+
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::controller::informers::BY_POD_GROUP;
+use crate::controller::jobs::env::Env;
+use crate::runtime::ObjectKey;
+
+/// The pods of a group, by name.
+pub fn of(env: &Env, group: &ObjectKey) -> Vec<Pod> {
+    let key = format!("{}/{}", group.namespace, group.name);
+    let found = env.shared.informers.pods.by(BY_POD_GROUP, &key);
+    found.iter().map(|pod| pod.as_ref().clone()).collect()
+}

@@ -1,0 +1,92 @@
+//! Running the controller of pods.
+
+use crate::api::config::{Feature, FeatureGates};
+use crate::api::constants as c;
+use crate::api::v1beta2::Workload;
+use crate::controller::jobs::env::Env;
+use crate::controller::jobs::marks;
+use crate::controller::jobs::reconcile::reconcile;
+use crate::controller::jobs::run::{controlling_job, key_of, subject, workers};
+use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+
+use super::expectations::Expectations;
+use super::{GVK, PodJob};
+use k8s_openapi::api::core::v1::Pod;
+
+/// A pod of its own, or a group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Key {
+    Pod(ObjectKey),
+    Group(ObjectKey),
+}
+
+fn key_of_pod(pod: &Pod, gates: &FeatureGates) -> Key {
+    match marks::pod_group(&pod.metadata, gates) {
+        None => Key::Pod(key_of(&pod.metadata)),
+        Some(group) => Key::Group(ObjectKey {
+            namespace: marks::namespace(&pod.metadata).to_owned(),
+            name: group.to_owned(),
+        }),
+    }
+}
+
+fn key_of_workload(wl: &Workload) -> Option<Key> {
+    if wl
+        .metadata
+        .owner_references
+        .as_ref()
+        .is_none_or(Vec::is_empty)
+    {
+        return None;
+    }
+    let mark = marks::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION);
+    match mark == Some(c::IS_GROUP_WORKLOAD_VALUE) {
+        true => Some(Key::Group(key_of(&wl.metadata))),
+        false => controlling_job(wl, &GVK).map(Key::Pod),
+    }
+}
+
+/// Starts the controller.
+pub fn start(env: &Env) {
+    let queue: WorkQueue<Key> = WorkQueue::new(&env.shared.ctx);
+    let expectations = Expectations::default();
+    let (pods, expected, gates) = (queue.clone(), expectations.clone(), env.gates);
+    env.shared.informers.pods.subscribe(move |change| {
+        let pod = subject(change);
+        let key = key_of_pod(pod, &gates);
+        if let Key::Group(group) = &key {
+            let gone = matches!(change, Change::Deleted(_));
+            if gone || !marks::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
+                expected.observed(group, marks::uid(&pod.metadata));
+            }
+        }
+        pods.add(key);
+    });
+    let workloads = queue.clone();
+    let guards = env.enabled(Feature::PodIntegrationValidateGroupOwner);
+    env.shared.informers.workloads.subscribe(move |change| {
+        let wl = subject(change);
+        let key = key_of_workload(wl);
+        // A Workload of another kind kept a group of its name waiting.
+        if guards && matches!(change, Change::Deleted(_)) && !matches!(key, Some(Key::Group(_))) {
+            workloads.add(Key::Group(key_of(&wl.metadata)));
+        }
+        if let Some(key) = key {
+            workloads.add(key);
+        }
+    });
+    let env_ = env.clone();
+    queue.run(&env.shared.ctx, "pod", workers(env, &GVK), move |key| {
+        let (env, expectations) = (env_.clone(), expectations.clone());
+        async move {
+            let job = match &key {
+                Key::Pod(key) => PodJob::single(&env, key),
+                Key::Group(key) => Some(PodJob::group(&env, key, &expectations)),
+            };
+            match job {
+                Some(mut job) => reconcile(&env, &mut job).await,
+                None => Ok(Outcome::Done),
+            }
+        }
+    });
+}

@@ -1,0 +1,310 @@
+//! Jobs, from the moment they come in to their end.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kueue_lab::controller::jobs::frameworks::Gvk;
+use kueue_lab::controller::jobs::names::workload_name;
+use serde_json::{Value, json};
+
+use crate::world::{QUEUES, World, with_world};
+
+const FLAVORED: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: a100}
+spec:
+  nodeLabels: {gpu: a100}
+  tolerations: [{key: spot, operator: Exists, effect: NoSchedule}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cq}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: a100
+      resources: [{name: cpu, nominalQuota: 9}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: ns}
+spec: {clusterQueue: cq}";
+
+fn jobs(world: &World) -> Api<Job> {
+    Api::namespaced(world.client.clone(), "ns")
+}
+
+fn job(name: &str, labels: Value) -> Job {
+    serde_json::from_value(json!({
+        "metadata": {"name": name, "namespace": "ns", "labels": labels},
+        "spec": {
+            "parallelism": 2, "completions": 2,
+            "template": {
+                "metadata": {"labels": {"app": "train"}},
+                "spec": {"restartPolicy": "Never", "containers": [
+                    {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}]},
+            },
+        },
+    }))
+    .unwrap()
+}
+
+async fn create(world: &World, job: &Job) -> Job {
+    jobs(world)
+        .create(&PostParams::default(), job)
+        .await
+        .unwrap()
+}
+
+fn suspended(job: &Job) -> Option<bool> {
+    job.spec.as_ref().and_then(|s| s.suspend)
+}
+
+fn template(job: &Job) -> Value {
+    serde_json::to_value(&job.spec.as_ref().unwrap().template).unwrap()
+}
+
+/// Waits until a job is as wanted.
+async fn until(world: &World, name: &str, wanted: impl Fn(&Job) -> bool) -> Job {
+    for _ in 0..2000 {
+        let job = jobs(world).get(name).await.unwrap();
+        if wanted(&job) {
+            return job;
+        }
+        world
+            .clock
+            .sleep(std::time::Duration::from_millis(50))
+            .await;
+    }
+    let job = jobs(world).get(name).await.unwrap();
+    panic!("{name} never became as wanted; it is {job:#?}");
+}
+
+fn name_of(job: &Job) -> String {
+    let uid = job.metadata.uid.as_deref().unwrap();
+    let name = job.metadata.name.as_deref().unwrap();
+    workload_name(name, uid, &Gvk::new("batch", "v1", "Job"), "", false)
+}
+
+#[test]
+fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
+    with_world(async |world| {
+        world.apply(FLAVORED).await;
+        world.sleep(2).await;
+        let created = create(
+            &world,
+            &job("train", json!({"kueue.x-k8s.io/queue-name": "lq"})),
+        )
+        .await;
+        assert_eq!(suspended(&created), Some(true));
+        let wl = name_of(&created);
+        world.until(&wl, "Admitted", "True/Admitted").await;
+
+        let workload = world.workloads().get(&wl).await.unwrap();
+        let uid = created.metadata.uid.clone().unwrap();
+        let labels = workload.metadata.labels.clone().unwrap();
+        assert_eq!(labels.get("kueue.x-k8s.io/job-uid"), Some(&uid));
+        let owners = workload.metadata.owner_references.clone().unwrap();
+        assert_eq!(
+            (owners.len(), owners[0].uid.as_str(), owners[0].controller),
+            (1, uid.as_str(), Some(true))
+        );
+        assert_eq!(
+            workload.metadata.finalizers.as_deref().unwrap(),
+            ["kueue.x-k8s.io/resource-in-use"]
+        );
+        assert_eq!(
+            (workload.spec.queue_name.as_str(), workload.spec.priority),
+            ("lq", Some(0))
+        );
+        assert_eq!(
+            (
+                workload.spec.pod_sets[0].name.as_str(),
+                workload.spec.pod_sets[0].count
+            ),
+            ("main", 2)
+        );
+
+        let running = until(&world, "train", |job| suspended(job) == Some(false)).await;
+        let shown = template(&running);
+        assert_eq!(shown["spec"]["nodeSelector"], json!({"gpu": "a100"}));
+        assert_eq!(
+            shown["spec"]["tolerations"],
+            json!([{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}])
+        );
+        let labels = &shown["metadata"]["labels"];
+        for (key, value) in [
+            ("podset", "main"),
+            ("local-queue-name", "lq"),
+            ("cluster-queue-name", "cq"),
+        ] {
+            assert_eq!(labels[format!("kueue.x-k8s.io/{key}")], value);
+        }
+        assert_eq!(
+            shown["metadata"]["annotations"],
+            json!({"kueue.x-k8s.io/workload": wl})
+        );
+
+        world
+            .patch("Workload", &wl, json!({"spec": {"active": false}}))
+            .await;
+        let stopped = until(&world, "train", |job| suspended(job) == Some(true)).await;
+        let stopped = until(&world, "train", |job| {
+            template(job)["spec"].get("nodeSelector").is_none()
+        })
+        .await
+        .metadata
+        .annotations
+        .or(stopped.metadata.annotations);
+        assert!(stopped.is_none_or(|a| !a.contains_key("kueue.x-k8s.io/stopping")));
+        let restored = jobs(&world).get("train").await.unwrap();
+        assert_eq!(template(&restored), template(&created));
+        world.until(&wl, "QuotaReserved", "False/Deactivated").await;
+
+        world
+            .patch("Workload", &wl, json!({"spec": {"active": true}}))
+            .await;
+        until(&world, "train", |job| suspended(job) == Some(false)).await;
+        let done = json!({"status": {
+            "startTime": world.clock.time(), "completionTime": world.clock.time(), "succeeded": 2,
+            "conditions": [
+                {"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"},
+                {"type": "Complete", "status": "True", "reason": "CompletionsReached",
+                    "message": "Reached expected number of succeeded pods"}],
+        }});
+        jobs(&world)
+            .patch_status("train", &PatchParams::default(), &Patch::Merge(&done))
+            .await
+            .unwrap();
+        world.until(&wl, "Finished", "True/Succeeded").await;
+        let message = world.condition(&wl, "Finished").await.unwrap();
+        assert_eq!(
+            message,
+            "True/Succeeded: Reached expected number of succeeded pods"
+        );
+
+        let events = world.events("train").await;
+        let told: Vec<&str> = events.iter().map(String::as_str).collect();
+        let by = "batch/job-kueue-controller Normal";
+        assert_eq!(
+            told[0],
+            format!("{by} CreatedWorkload: Created Workload: ns/{wl}")
+        );
+        assert_eq!(
+            told[1],
+            format!("{by} Started: Admitted by clusterQueue cq")
+        );
+        assert_eq!(
+            told[2],
+            format!("{by} Stopped: The workload is deactivated")
+        );
+        assert!(told.contains(
+            &format!("{by} FinishedWorkload: Workload 'ns/{wl}' is declared finished").as_str()
+        ));
+    });
+}
+
+#[test]
+fn what_names_no_queue_is_left_alone_unless_there_is_a_default_one() {
+    with_world(async |world| {
+        world.apply(QUEUES).await;
+        let free = create(&world, &job("free", json!({}))).await;
+        assert_eq!(suspended(&free), Some(false));
+        world
+            .apply("apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: default, namespace: ns}\nspec: {clusterQueue: cq}")
+            .await;
+        world.sleep(1).await;
+        let managed = create(&world, &job("managed", json!({}))).await;
+        assert_eq!(suspended(&managed), Some(true));
+        let labels = managed.metadata.labels.clone().unwrap();
+        assert_eq!(
+            labels.get("kueue.x-k8s.io/queue-name").map(String::as_str),
+            Some("default")
+        );
+        assert!(
+            world
+                .workloads()
+                .get_opt(&name_of(&free))
+                .await
+                .unwrap()
+                .is_none()
+        );
+    });
+}
+
+#[test]
+fn a_changed_job_that_waits_changes_its_workload() {
+    with_world(async |world| {
+        world.apply(QUEUES).await;
+        let labels = json!({"kueue.x-k8s.io/queue-name": "nowhere"});
+        let created = create(&world, &job("train", labels)).await;
+        let wl = name_of(&created);
+        world.sleep(1).await;
+        let change = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "lq"}}, "spec": {"parallelism": 1}});
+        jobs(&world)
+            .patch("train", &PatchParams::default(), &Patch::Merge(&change))
+            .await
+            .unwrap();
+        until(&world, "train", |job| suspended(job) == Some(false)).await;
+        let workload = world.workloads().get(&wl).await.unwrap();
+        assert_eq!(
+            (
+                workload.spec.pod_sets[0].count,
+                workload.spec.queue_name.as_str()
+            ),
+            (1, "lq")
+        );
+        let refused = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}});
+        let refused = jobs(&world)
+            .patch("train", &PatchParams::default(), &Patch::Merge(&refused))
+            .await;
+        assert!(refused.unwrap_err().to_string().contains(
+            "admission webhook \"vjob.kb.io\" denied the request: \
+             metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"other\": field is immutable"
+        ));
+    });
+}
+
+#[test]
+fn the_workload_of_a_job_that_is_gone_is_finished() {
+    with_world(async |world| {
+        world.apply(QUEUES).await;
+        let created = create(
+            &world,
+            &job("train", json!({"kueue.x-k8s.io/queue-name": "lq"})),
+        )
+        .await;
+        let wl = name_of(&created);
+        world.until(&wl, "Admitted", "True/Admitted").await;
+        jobs(&world)
+            .delete("train", &DeleteParams::background())
+            .await
+            .unwrap();
+        world.until(&wl, "Finished", "True/OwnerNotFound").await;
+        world.sleep(2).await;
+        let workload = world.workloads().get(&wl).await.unwrap();
+        assert!(workload.metadata.finalizers.unwrap_or_default().is_empty());
+        let queue = world.get("ClusterQueue", "cq").await;
+        assert_eq!(queue["status"]["reservingWorkloads"], 0);
+    });
+}
+
+#[test]
+fn namespaces_of_the_system_are_not_managed() {
+    with_world(async |world| {
+        let system: Api<Namespace> = Api::all(world.client.clone());
+        assert!(system.get_opt("kube-system").await.unwrap().is_some());
+        let mut job = job("train", json!({"kueue.x-k8s.io/queue-name": "lq"}));
+        job.metadata.namespace = Some("kube-system".into());
+        let api: Api<Job> = Api::namespaced(world.client.clone(), "kube-system");
+        let created = api.create(&PostParams::default(), &job).await.unwrap();
+        world.sleep(1).await;
+        let name = name_of(&created);
+        let workloads: Api<kueue_lab::api::v1beta2::Workload> =
+            Api::namespaced(world.client.clone(), "kube-system");
+        assert!(workloads.get_opt(&name).await.unwrap().is_none());
+    });
+}
