@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::actions::{Demo, ObjectRef, PresetBoard, Story};
+use super::actions::{Demo, ObjectRef, Preset, PresetBoard, PresetState, Story};
 use super::glyphs::{Glyphs, UNICODE};
 use super::model::derived::Derived;
 use super::model::quota::Member;
@@ -77,9 +77,22 @@ impl State {
         }
     }
 
-    /// The demo, if one was run.
+    /// The demo that runs, or the one that ran last until the person closes it.
     pub fn running_story(&self) -> Option<&Story> {
-        self.story.as_deref().filter(|s| !s.name.is_empty())
+        let story = self.story.as_deref().filter(|s| !s.name.is_empty())?;
+        (story.outcome.is_none() || !self.ui.story_closed).then_some(story)
+    }
+
+    /// The preset that is in force.
+    pub fn preset_in_force(&self) -> Option<&Preset> {
+        let mut all = self.presets.iter().flat_map(|b| &b.presets);
+        all.find(|p| match p.state {
+            PresetState::Active => true,
+            PresetState::Broken {
+                last_good_in_force, ..
+            } => last_good_in_force,
+            PresetState::Idle | PresetState::Applying => false,
+        })
     }
 
     /// What the page that is open is about, or else the selected row.

@@ -74,6 +74,10 @@ pub enum Act {
     Demo,
     /// Copy the name.
     Copy,
+    /// Go to the workloads the row has to do with.
+    ToWorkloads,
+    /// Go to the ClusterQueue the row has to do with.
+    ToQueue,
     /// Show all messages.
     Notes,
     /// Show or hide what is over.

@@ -33,6 +33,15 @@ pub struct PodCount {
     pub leaving: usize,
 }
 
+/// A group of pods for which there is no Workload yet, because not all of its pods exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// How many pods exist.
+    pub pods: usize,
+    /// How many there should be.
+    pub of: usize,
+}
+
 /// Totals for the header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -65,6 +74,7 @@ pub struct Derived {
     lines: BTreeMap<String, Vec<Key>>,
     pods: HashMap<Key, PodCount>,
     pod_owner: HashMap<Key, Key>,
+    groups: BTreeMap<Key, Group>,
     on_node: BTreeMap<String, Vec<Key>>,
     occupied: BTreeMap<String, Requests>,
     seen: Option<Seen>,
@@ -142,6 +152,11 @@ impl Derived {
         self.pod_owner.get(pod)
     }
 
+    /// Groups of pods that wait for more of their pods.
+    pub fn incomplete_groups(&self) -> impl Iterator<Item = (&Key, &Group)> {
+        self.groups.iter()
+    }
+
     /// The pods on a node that have not ended.
     pub fn pods_on(&self, node: &str) -> &[Key] {
         self.on_node.get(node).map_or(&[], Vec::as_slice)
@@ -193,6 +208,7 @@ impl Derived {
         }
         self.pods.clear();
         self.pod_owner.clear();
+        self.groups.clear();
         for pod in data.pods.iter() {
             let said = pod
                 .workload
@@ -204,7 +220,15 @@ impl Derived {
                     .chain(&pod.owners)
                     .find_map(|uid| by_owner.get(uid.as_str()).map(|k| (*k).clone()))
             });
-            let Some(owner) = owner else { continue };
+            let Some(owner) = owner else {
+                if let (Some(name), Some(of), true) = (&pod.workload, pod.group_of, pod.gated) {
+                    let key = Key::new(&pod.key().namespace, name);
+                    let group = self.groups.entry(key).or_default();
+                    group.pods += 1;
+                    group.of = group.of.max(of);
+                }
+                continue;
+            };
             let count = self.pods.entry(owner.clone()).or_default();
             count.total += 1;
             if pod.meta.deleting {

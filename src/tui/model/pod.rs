@@ -4,7 +4,9 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
 use super::meta::{Meta, Requests, add, requests_of};
 use super::{Key, Row};
-use crate::api::constants::{POD_GROUP_NAME_LABEL, WORKLOAD_ANNOTATION};
+use crate::api::constants::{
+    POD_GROUP_NAME_LABEL, POD_GROUP_TOTAL_COUNT_ANNOTATION, WORKLOAD_ANNOTATION,
+};
 use crate::tui::text::{Amount, clean};
 
 /// A pod.
@@ -26,6 +28,8 @@ pub struct PodRow {
     pub requests: Requests,
     /// The Workload it says it belongs to.
     pub workload: Option<String>,
+    /// How many pods its group should have, where it is in one.
+    pub group_of: Option<usize>,
     /// UIDs of its owners.
     pub owners: Vec<String>,
 }
@@ -62,6 +66,9 @@ impl PodRow {
             workload: annotation(WORKLOAD_ANNOTATION)
                 .or_else(|| label(POD_GROUP_NAME_LABEL))
                 .map(|name| clean(&name)),
+            group_of: annotation(POD_GROUP_TOTAL_COUNT_ANNOTATION)
+                .filter(|_| label(POD_GROUP_NAME_LABEL).is_some())
+                .and_then(|count| count.parse().ok()),
             owners: pod
                 .metadata
                 .owner_references

@@ -1,9 +1,12 @@
 //! Keys and what they lead to.
 
-use super::fixture::{busy, empty};
+use std::sync::Arc;
+
+use super::fixture::{busy, empty, presets, story};
 use super::press;
-use crate::tui::actions::{ObjectRef, Sample};
+use crate::tui::actions::{ObjectRef, PresetState, Sample};
 use crate::tui::model::Key;
+use crate::tui::model::quota::Member;
 use crate::tui::msg::{Cmd, Msg};
 use crate::tui::ui::{PageKind, RowId, ViewId};
 use crate::tui::update::update;
@@ -222,4 +225,83 @@ fn explaining_asks_the_engine() {
         Msg::Explained(key.clone(), Ok("because\nof this".to_owned())),
     );
     assert_eq!(state.ui.page.as_ref().unwrap().content.len(), 2);
+}
+
+fn selected(state: &crate::tui::state::State) -> Option<&RowId> {
+    state.ui.list().selected()
+}
+
+#[test]
+fn a_queue_leads_to_its_workloads_and_back() {
+    let mut state = busy();
+    press(&mut state, &["/", "product", "enter", "G", "w"]);
+    assert_eq!(state.ui.view, ViewId::Workloads);
+    let rows = &state.ui.list().rows;
+    let of_web = |id: &RowId| matches!(id, RowId::Workload(key) if key.namespace == "web");
+    assert!(!rows.is_empty() && rows.iter().all(of_web), "{rows:?}");
+    press(&mut state, &["u"]);
+    let product = RowId::Member(Member::ClusterQueue("product".to_owned()));
+    assert_eq!(selected(&state), Some(&product));
+}
+
+#[test]
+fn a_cohort_leads_to_the_workloads_of_all_its_queues() {
+    let mut state = busy();
+    press(&mut state, &["g", "w"]);
+    let rows = &state.ui.list().rows;
+    let in_cohort = |id: &RowId| matches!(id, RowId::Workload(key) if key.namespace != "default");
+    assert!(rows.len() > 4 && rows.iter().all(in_cohort), "{rows:?}");
+}
+
+#[test]
+fn evictions_and_events_lead_to_their_workload() {
+    let sweep = RowId::Workload(Key::new("ml", "job-sweep-9d1e0"));
+    let mut state = busy();
+    press(&mut state, &["3", "g", "w"]);
+    assert_eq!(selected(&state), Some(&sweep));
+    let mut state = busy();
+    press(
+        &mut state,
+        &["6", "/", "^job serve|Started", "enter", "g", "w"],
+    );
+    let serve = RowId::Workload(Key::new("web", "job-serve-77aa0"));
+    assert_eq!(selected(&state), Some(&serve));
+    let mut state = busy();
+    press(&mut state, &["6", "/", "old-4d4d4", "enter", "w"]);
+    assert_eq!(state.ui.view, ViewId::Events);
+    assert!(state.ui.notes.current().is_some());
+}
+
+#[test]
+fn a_demo_that_ended_can_be_closed_and_a_running_one_cannot() {
+    let mut state = busy();
+    let mut tale = story();
+    update(&mut state, Msg::Story(Arc::new(tale.clone())));
+    press(&mut state, &["esc", "esc", "esc", "esc"]);
+    assert!(state.running_story().is_some());
+    tale.outcome = Some(Ok("as told".to_owned()));
+    update(&mut state, Msg::Story(Arc::new(tale.clone())));
+    press(&mut state, &["esc", "esc"]);
+    assert!(state.running_story().is_none());
+    tale.outcome = None;
+    update(&mut state, Msg::Story(Arc::new(tale)));
+    assert!(state.running_story().is_some());
+}
+
+#[test]
+fn a_mended_preset_takes_back_its_error() {
+    let mut state = busy();
+    let broken = "preset spot-and-on-demand: queues.yaml:17:11";
+    let said = state.ui.notes.current().map(|(n, _)| n.text.clone());
+    assert!(said.is_some_and(|text| text.starts_with(broken)));
+    let mut board = presets();
+    board.presets[1].state = PresetState::Active;
+    board.presets[1].revision += 1;
+    board.presets[1].summary = "1 changed".to_owned();
+    update(&mut state, Msg::Presets(Arc::new(board)));
+    let said = state.ui.notes.current();
+    assert_eq!(
+        said.map(|(n, more)| (n.text.as_str(), more)),
+        Some(("preset spot-and-on-demand: 1 changed", 0))
+    );
 }

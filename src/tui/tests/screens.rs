@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::fixture::{busy, empty, story};
+use serde_json::json;
+
+use super::fixture::{busy, empty, state_of, story};
 use super::press;
 use crate::tui::actions::ActionError;
 use crate::tui::dump::{render, render_once};
@@ -116,9 +118,18 @@ fn details_of_a_cluster_queue() {
     let mut state = busy();
     press(
         &mut state,
-        &["/", "research", "enter", "down", "down", "down", "enter"],
+        &[
+            "/", "research", "enter", "down", "down", "down", "down", "enter",
+        ],
     );
     shot("details-queue", &state, &[(120, 60)]);
+}
+
+#[test]
+fn details_of_a_running_workload() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "train-a", "enter", "enter"]);
+    shot("details-running", &state, &[(100, 50)]);
 }
 
 #[test]
@@ -200,6 +211,8 @@ fn a_demo_under_way() {
     let mut state = busy();
     update(&mut state, Msg::Story(Arc::new(story())));
     shot("story", &state, BOTH);
+    press(&mut state, &["2"]);
+    shot("story-workloads", &state, SMALL);
 }
 
 #[test]
@@ -284,4 +297,17 @@ fn colours_add_nothing_to_the_text() {
         let reset = ratatui::style::Color::Reset;
         assert!(plain.content.iter().all(|c| c.fg == reset && c.bg == reset));
     }
+}
+
+#[test]
+fn a_pod_group_without_all_its_pods_is_no_workload_yet() {
+    let pod = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ml", "name": name,
+            "labels": {"kueue.x-k8s.io/pod-group-name": "gang", "kueue.x-k8s.io/queue-name": "research"},
+            "annotations": {"kueue.x-k8s.io/pod-group-total-count": "4"}},
+            "spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}], "containers": []}})
+    };
+    let mut state = state_of(vec![pod("a"), pod("b"), pod("c")]);
+    press(&mut state, &["2"]);
+    shot("pod-group-waits", &state, SMALL);
 }

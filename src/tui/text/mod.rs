@@ -7,8 +7,10 @@ mod age;
 mod amount;
 mod clean;
 mod cut;
+mod sentence;
 
 pub use age::{age, clock_time, human_duration};
 pub use amount::{Amount, amount_text, resource_label, signed_text};
 pub use clean::{clean, clean_lines};
 pub use cut::{cut, cut_middle, pad, width, wrap};
+pub use sentence::first_sentence;

@@ -57,6 +57,8 @@ pub struct Ui {
     pub namespace: Option<String>,
     /// Whether workloads that have ended are hidden.
     pub hide_over: bool,
+    /// Whether the demo that ended is no longer shown.
+    pub story_closed: bool,
     /// Closed branches of the queue tree.
     pub folded: BTreeSet<Member>,
     /// Places to go back to.

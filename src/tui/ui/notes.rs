@@ -31,6 +31,8 @@ pub struct Note {
     pub text: String,
     /// Whether it was dismissed.
     pub read: bool,
+    /// What it is about, where later news about the same puts an end to it.
+    pub about: Option<String>,
 }
 
 /// All messages.
@@ -40,8 +42,28 @@ pub struct Notes {
 }
 
 impl Notes {
+    /// Dismisses all messages about something, because there is news about it.
+    pub fn settle(&mut self, about: &str) {
+        for note in &mut self.all {
+            if note.about.as_deref() == Some(about) {
+                note.read = true;
+            }
+        }
+    }
+
     /// Adds a message. Results that were not dismissed give way to it.
     pub fn add(&mut self, at: Timestamp, tone: Tone, text: impl Into<String>) {
+        self.add_about(None, at, tone, text);
+    }
+
+    /// Adds a message about something that there will be news about.
+    pub fn add_about(
+        &mut self,
+        about: Option<&str>,
+        at: Timestamp,
+        tone: Tone,
+        text: impl Into<String>,
+    ) {
         for note in &mut self.all {
             if note.tone == Tone::Done {
                 note.read = true;
@@ -52,6 +74,7 @@ impl Notes {
             tone,
             text: text.into(),
             read: false,
+            about: about.map(str::to_owned),
         });
         if self.all.len() > MOST {
             self.all.pop_front();
@@ -93,6 +116,19 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn news_puts_an_end_to_older_messages_about_the_same() {
+        let mut notes = Notes::default();
+        let at = Timestamp::default();
+        notes.add_about(Some("a"), at, Tone::Error, "a is broken");
+        notes.add_about(Some("b"), at, Tone::Error, "b is broken");
+        notes.settle("a");
+        assert_eq!(
+            notes.current().map(|(n, more)| (n.text.as_str(), more)),
+            Some(("b is broken", 0))
+        );
+    }
 
     #[test]
     fn an_error_stays_until_it_is_dismissed() {

@@ -8,7 +8,7 @@ use crate::tui::ui::{
 };
 use crate::tui::view::layout::{self, Spot};
 
-use super::{input, open, overlay, say, settle};
+use super::{input, open, overlay, related, say, settle};
 
 /// A key was pressed.
 pub(super) fn press(state: &mut State, key: Key) -> Vec<Cmd> {
@@ -100,6 +100,8 @@ fn perform(state: &mut State, act: Act) -> Vec<Cmd> {
         Act::Samples => overlay::samples(state),
         Act::Demo => return overlay::demo(state, None),
         Act::Copy => return copy(state),
+        Act::ToWorkloads => related::workloads(state),
+        Act::ToQueue => related::queue(state),
         Act::ToggleOver => state.ui.hide_over = !state.ui.hide_over,
         Act::AllNamespaces => state.ui.namespace = None,
         Act::Sort(by) => {
@@ -122,11 +124,14 @@ pub(super) fn quit(state: &mut State) -> Vec<Cmd> {
     }
 }
 
-/// Closes what is on top: page, message, filter, in this order.
+/// Closes what is on top: page, message, ended demo, filter, in this order.
 fn back(state: &mut State) {
     if state.ui.page.is_some() {
         open::close(state);
-    } else if !state.ui.notes.dismiss() {
+    } else if state.ui.notes.dismiss() {
+    } else if state.running_story().is_some_and(|s| s.outcome.is_some()) {
+        state.ui.story_closed = true;
+    } else {
         state.ui.list_mut().filter = None;
     }
 }

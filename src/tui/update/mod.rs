@@ -6,6 +6,7 @@ mod input;
 mod keys;
 mod open;
 mod overlay;
+mod related;
 mod rows;
 mod settle;
 
@@ -74,6 +75,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             let ended = story.outcome.clone();
             let before = state.story.as_ref().and_then(|s| s.outcome.clone());
             let name = clean(&story.name);
+            state.ui.story_closed &= story.outcome.is_some();
             state.story = Some(story);
             match ended.filter(|e| before.as_ref() != Some(e)) {
                 Some(Ok(text)) => say(state, Tone::Done, format!("{name}: {text}")),
@@ -133,6 +135,11 @@ fn fetched_text(text: &str) -> Content {
 /// Says what changed about presets since the last time.
 fn tell_of_presets(state: &mut State, board: &PresetBoard) {
     let before = state.presets.clone();
+    for old in before.iter().flat_map(|b| &b.presets) {
+        if !board.presets.iter().any(|p| p.name == old.name) {
+            state.ui.notes.settle(&format!("preset {}", old.name));
+        }
+    }
     for preset in &board.presets {
         let old = before
             .iter()
@@ -142,12 +149,19 @@ fn tell_of_presets(state: &mut State, board: &PresetBoard) {
             continue;
         }
         let name = &preset.name;
+        let about = format!("preset {name}");
+        state.ui.notes.settle(&about);
+        let mut say = |tone, text: String| {
+            let at = state.data.now;
+            let notes = &mut state.ui.notes;
+            notes.add_about(Some(&about), at, tone, clean(&text));
+        };
         match &preset.state {
             PresetState::Active if old.is_some() => {
                 let summary = &preset.summary;
-                say(state, Tone::Done, format!("preset {name}: {summary}"));
+                say(Tone::Done, format!("{about}: {summary}"));
                 for warning in &preset.warnings {
-                    say(state, Tone::Warning, format!("preset {name}: {warning}"));
+                    say(Tone::Warning, format!("{about}: {warning}"));
                 }
             }
             PresetState::Broken {
@@ -166,7 +180,10 @@ fn tell_of_presets(state: &mut State, board: &PresetBoard) {
                 } else {
                     ""
                 };
-                say(state, Tone::Error, format!("{place}: {reason}{more}{kept}"));
+                say(
+                    Tone::Error,
+                    format!("{about}: {place}: {reason}{more}{kept}"),
+                );
             }
             _ => {}
         }

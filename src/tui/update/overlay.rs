@@ -6,7 +6,7 @@ use crate::tui::model::quota::Member;
 use crate::tui::model::{self, Row};
 use crate::tui::msg::Cmd;
 use crate::tui::state::State;
-use crate::tui::text::clean;
+use crate::tui::text::{clean, first_sentence};
 use crate::tui::ui::{
     Choice, FieldId, Menu, Overlay, PageKind, Question, RowId, SampleForm, Tone, ViewId,
 };
@@ -61,7 +61,7 @@ fn choose(state: &mut State, mut menu: Menu, act: Option<Act>) -> Vec<Cmd> {
             return match menu.choice {
                 Choice::Preset => vec![Cmd::SwitchPreset(name.clone())],
                 Choice::Demo => start(state, name.clone()),
-                Choice::Sample => match active(state) {
+                Choice::Sample => match state.preset_in_force() {
                     Some(preset) => vec![Cmd::SubmitNamed(preset.name.clone(), name.clone())],
                     None => Vec::new(),
                 },
@@ -193,17 +193,14 @@ pub(super) fn presets(state: &mut State) {
             PresetState::Broken { .. } => "broken; ",
             PresetState::Idle => "",
         };
-        format!(
-            "{state}{}",
-            clean(p.teaches.lines().next().unwrap_or_default())
-        )
+        format!("{state}{}", first_sentence(&p.teaches))
     };
     let items: Vec<_> = board
         .presets
         .iter()
         .map(|p| (p.name.clone(), remark(p)))
         .collect();
-    let name = active(state).map(|p| &p.name);
+    let name = state.preset_in_force().map(|p| &p.name);
     let at = board.presets.iter().position(|p| Some(&p.name) == name);
     state.ui.overlay = Some(Overlay::Menu(Menu {
         choice: Choice::Preset,
@@ -212,24 +209,12 @@ pub(super) fn presets(state: &mut State) {
     }));
 }
 
-/// The preset that is in force.
-fn active(state: &State) -> Option<&Preset> {
-    let mut all = state.presets.iter().flat_map(|b| &b.presets);
-    all.find(|p| match p.state {
-        PresetState::Active => true,
-        PresetState::Broken {
-            last_good_in_force, ..
-        } => last_good_in_force,
-        PresetState::Idle | PresetState::Applying => false,
-    })
-}
-
 /// Opens the menu of samples of the preset in force.
 pub(super) fn samples(state: &mut State) {
     if refused(state, "submit workloads") {
         return;
     }
-    let preset = active(state).filter(|p| !p.samples.is_empty());
+    let preset = state.preset_in_force().filter(|p| !p.samples.is_empty());
     let Some(preset) = preset else {
         say(
             state,

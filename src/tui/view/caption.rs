@@ -2,10 +2,11 @@
 
 use super::words::requests_text;
 use crate::tui::actions::PresetState;
+use crate::tui::model::queues::FlavorResource;
 use crate::tui::model::quota::Member;
 use crate::tui::model::workload::why;
 use crate::tui::state::State;
-use crate::tui::text::clean;
+use crate::tui::text::{Amount, amount_text, clean, first_sentence, resource_label};
 use crate::tui::ui::RowId;
 
 /// The line for the selected row; empty where there is nothing to add.
@@ -24,7 +25,8 @@ fn about(state: &State, id: &RowId) -> Option<String> {
         RowId::Workload(key) => {
             let wl = state.data.workloads.get(key)?;
             let line = why(wl, &state.data, &state.derived).line();
-            format!("{}: {line}", wl.owner_text())
+            let ns = &key.namespace;
+            format!("{} in {ns}: {line}", wl.owner_text())
         }
         RowId::Member(Member::ClusterQueue(name)) => {
             let cq = state.data.cluster_queues.named(name)?;
@@ -71,10 +73,57 @@ fn about(state: &State, id: &RowId) -> Option<String> {
                     let fault = faults.first()?;
                     clean(&format!("{}: {}", fault.place(), fault.reason))
                 }
-                _ => clean(preset.teaches.lines().next().unwrap_or_default()),
+                _ => first_sentence(&preset.teaches),
             }
         }
         RowId::Event(key) => state.data.events.get(key)?.message.clone(),
-        RowId::Member(Member::Cohort(_)) | RowId::Quota(..) | RowId::LocalQueue(_) => return None,
+        RowId::Member(member @ Member::Cohort(name)) => {
+            let queues = state.derived.forest.queues_below(member);
+            format!("cohort {name} shares quota among {}", queues.join(", "))
+        }
+        RowId::Quota(member, fr) => standing(state, member, fr),
+        RowId::LocalQueue(key) => {
+            let lq = state.data.local_queues.get(key)?;
+            let status = lq.conds.when_false(crate::api::constants::ACTIVE);
+            let why = status.map_or(String::new(), |c| format!(": {}", c.message));
+            format!("{key} leads to ClusterQueue {}{why}", lq.cluster_queue)
+        }
     })
+}
+
+/// What a bar of quota shows, in words.
+fn standing(state: &State, member: &Member, fr: &FlavorResource) -> String {
+    let s = state.derived.forest.standing(member, fr);
+    let text = |amount| amount_text(&fr.resource, amount);
+    let own = match member {
+        Member::ClusterQueue(_) => "its own",
+        Member::Cohort(_) => "all",
+    };
+    let mut parts = vec![format!(
+        "uses {} of {own} {}",
+        text(s.used),
+        text(s.nominal)
+    )];
+    if !s.borrowed.is_zero() {
+        parts.push(format!("{} of it borrowed", text(s.borrowed)));
+    }
+    if !s.lent_max.is_zero() {
+        let least = if s.lent_min == s.lent_max {
+            String::new()
+        } else {
+            format!("{} to ", text(s.lent_min))
+        };
+        parts.push(format!("others use {least}{} of its own", text(s.lent_max)));
+    }
+    parts.push(format!("{} free now", text(s.available.max(Amount::ZERO))));
+    if s.limit != s.nominal {
+        parts.push(format!("never more than {}", text(s.limit)));
+    }
+    format!(
+        "{}, {} of {}: {}",
+        member.name(),
+        resource_label(&fr.resource),
+        fr.flavor,
+        parts.join(", ")
+    )
 }

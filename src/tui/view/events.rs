@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
+use super::words::short_kind;
 use crate::tui::model::event::EventRow;
 use crate::tui::state::State;
 use crate::tui::text::clock_time;
@@ -12,7 +13,7 @@ use crate::tui::ui::{RowId, SortBy};
 
 const COLUMNS: [Column; 7] = [
     Column::new("TIME", 8, 8, 0).whole(),
-    Column::new("TYPE", 7, 7, 4).whole().by(SortBy::Warning),
+    Column::new("TYPE", 4, 7, 4).by(SortBy::Warning),
     Column::new("REASON", 10, 28, 1).name(),
     Column::new("NS", 4, 16, 6).name(),
     Column::new("OBJECT", 18, 52, 3).name().by(SortBy::Name),
@@ -40,16 +41,16 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
 
 fn row(state: &State, c: &Canvas<'_>, e: &EventRow) -> Vec<Cell> {
     let (word, role) = if e.warning {
-        ("Warning", Role::Bad)
+        ("Warn", Role::Bad)
     } else {
-        ("Normal", Role::Dim)
+        ("", Role::Dim)
     };
     let reason = if e.count > 1 {
         format!("{} x{}", e.reason, e.count)
     } else {
         e.reason.clone()
     };
-    let object = format!("{}/{}", e.kind.to_lowercase(), e.object.name);
+    let object = format!("{}/{}", short_kind(&e.kind), e.object.name);
     vec![
         vec![c.span(clock_time(e.at, &state.env.zone), Role::Dim)],
         vec![c.span(word, role)],

@@ -40,20 +40,27 @@ pub struct Frame {
 pub fn of(state: &State) -> Frame {
     let (width, height) = (state.ui.width, state.ui.height);
     let mut left = height;
-    let mut take = |lines: u16, at_least: u16| {
-        if height >= at_least && left >= lines {
-            left -= lines;
+    let take = |left: &mut u16, lines: u16, at_least: u16| {
+        if height >= at_least && *left >= lines {
+            *left -= lines;
             lines
         } else {
             0
         }
     };
-    let header = take(1, 6);
-    let tabs = take(1, 5);
-    let footer = take(1, 4);
-    let message = take(1, 3);
+    let header = take(&mut left, 1, 6);
+    let tabs = take(&mut left, 1, 5);
+    let footer = take(&mut left, 1, 4);
+    let message = take(&mut left, 1, 3);
+    let rows = state.ui.list().rows.len();
+    let free = match state.ui.view {
+        _ if state.ui.page.is_some() => 0,
+        // What is free below the tree shows who waits.
+        ViewId::Queues => 0,
+        _ => left.saturating_sub(u16::try_from(rows + 1).unwrap_or(u16::MAX)),
+    };
     let story = match state.running_story() {
-        Some(story) => take(chrome::story_height(story, height), 12),
+        Some(story) => take(&mut left, chrome::story_height(story, height, free), 12),
         None => 0,
     };
     let body = left;

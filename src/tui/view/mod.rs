@@ -114,6 +114,15 @@ fn empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
         ..area
     };
     canvas.wrapped(area, &text, Role::Text);
+    if state.ui.view == ViewId::Workloads && area.height > 2 {
+        let below = Rect {
+            x: 0,
+            y: area.y + 2,
+            height: area.height - 2,
+            ..area
+        };
+        overview::groups(state, below, canvas);
+    }
 }
 
 /// Draws the details of the selected row beside the list.

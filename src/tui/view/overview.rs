@@ -15,11 +15,44 @@ const LEAST: u16 = 6;
 /// Columns of a name.
 const NAME: usize = 34;
 
+/// Draws groups of pods that are no workloads yet, and says how many lines that took.
+pub(super) fn groups(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> u16 {
+    let mut groups = state
+        .derived
+        .incomplete_groups()
+        .filter(|(key, _)| state.shows(&key.namespace))
+        .peekable();
+    if groups.peek().is_none() || area.height < 3 {
+        return 0;
+    }
+    let mut y = area.y + 1;
+    canvas.text(area.x + 2, y, area.width, "Not workloads yet", Role::Title);
+    for (key, group) in groups {
+        y += 1;
+        if y >= area.bottom() {
+            break;
+        }
+        let text = format!(
+            "pod group {key}: {} of {} pods exist, and Kueue waits for all",
+            group.pods, group.of
+        );
+        let room = area.width.saturating_sub(3);
+        canvas.text(area.x + 2, y, room, &text, Role::Wait);
+    }
+    (y + 1).min(area.bottom()) - area.y
+}
+
 /// Draws as much as there is room for.
 pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height < LEAST {
         return;
     }
+    let taken = groups(state, area, canvas);
+    let area = Rect {
+        y: area.y + taken,
+        height: area.height - taken,
+        ..area
+    };
     let waiting: Vec<&WorkloadRow> = {
         let mut all: Vec<(usize, &WorkloadRow)> = state
             .data

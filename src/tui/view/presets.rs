@@ -6,7 +6,7 @@ use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
 use crate::tui::actions::{Preset, PresetState};
 use crate::tui::state::State;
-use crate::tui::text::{age, clean};
+use crate::tui::text::{age, clean, first_sentence};
 use crate::tui::theme::Role;
 use crate::tui::ui::{RowId, SortBy};
 
@@ -59,8 +59,9 @@ fn row(state: &State, c: &Canvas<'_>, preset: &Preset) -> Vec<Cell> {
         _ => None,
     };
     let remark = remark.unwrap_or_else(|| {
-        let first = preset.teaches.lines().find(|l| !l.trim().is_empty());
-        c.span(clean(first.unwrap_or("-")), Role::Text)
+        let first = first_sentence(&preset.teaches);
+        let text = if first.is_empty() { "-" } else { &first };
+        c.span(text, Role::Text)
     });
     vec![
         vec![c.span(clean(&preset.name), Role::Strong)],

@@ -60,6 +60,7 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
         &format!(" PEND  RESV   ADM{share}  STATUS"),
         Role::Heading,
     );
+    legend(canvas, heading, plan.name + 26 + share.len() as u16);
     let list = state.ui.list();
     for ((at, id), y) in list.window().zip(rows.top()..rows.bottom()) {
         let (name, rest) = line(state, canvas, id, &plan);
@@ -85,6 +86,24 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
             ..rows
         };
         overview::draw(state, below, canvas);
+    }
+}
+
+/// What the signs in bars mean, at the right of the headings where those leave room.
+fn legend(canvas: &mut Canvas<'_>, heading: Rect, taken: u16) {
+    let g = canvas.glyphs;
+    let mut spans = Vec::new();
+    for (sign, word, role) in [
+        (g.used, " used  ", Role::Used),
+        (g.borrowed, " borrowed  ", Role::Borrowed),
+        (g.lent, " lent", Role::Lent),
+    ] {
+        spans.push(canvas.span(sign, role));
+        spans.push(canvas.span(word, Role::Dim));
+    }
+    let wide = spans_width(&spans) as u16 + 2;
+    if heading.width >= taken + wide {
+        canvas.spans(heading.right() - wide, heading.y, wide, &spans);
     }
 }
 

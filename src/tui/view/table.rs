@@ -25,6 +25,8 @@ pub(super) struct Column {
     pub whole: bool,
     /// Whether text that does not fit is cut in the middle, as names should be.
     pub middle: bool,
+    /// The room it should have before others get any, where it can use it.
+    pub wish: u16,
     /// The share of the room it should have at least, as one part in so many; 0 for no share.
     pub part: u16,
     /// What sorting by it means.
@@ -41,6 +43,7 @@ impl Column {
             right: false,
             whole: false,
             middle: false,
+            wish: 0,
             part: 0,
             sort: None,
         }
@@ -60,6 +63,11 @@ impl Column {
             middle: true,
             ..self
         }
+    }
+
+    /// A column that should have so much room before others get any.
+    pub(super) const fn wish(self, wish: u16) -> Self {
+        Self { wish, ..self }
     }
 
     /// A column that should have one part in `part` of the room.
@@ -184,7 +192,7 @@ fn share(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<
         let column = &columns[i];
         let least = match column.part {
             _ if column.whole => needed[i],
-            0 => column.min.min(needed[i]),
+            0 => column.min.max(column.wish).min(needed[i]),
             part => column.min.max(room / part).min(needed[i]),
         };
         if least + before <= left {

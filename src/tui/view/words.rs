@@ -46,6 +46,18 @@ pub(super) fn why_spans(canvas: &Canvas<'_>, why: &Why) -> Vec<Span<'static>> {
     ]
 }
 
+/// A kind as people write it who type it often.
+pub(super) fn short_kind(kind: &str) -> String {
+    match kind {
+        "Workload" => "wl".to_owned(),
+        "ClusterQueue" => "cq".to_owned(),
+        "LocalQueue" => "lq".to_owned(),
+        "ResourceFlavor" => "rf".to_owned(),
+        "Namespace" => "ns".to_owned(),
+        other => other.to_lowercase(),
+    }
+}
+
 /// Whether a ClusterQueue admits, or why not, in a few words.
 pub(super) fn queue_status(cq: &ClusterQueueRow) -> (String, Role) {
     if let Some(policy) = cq.stopped() {

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
+use super::overview;
 use super::table::{self, Cell, Column};
 use super::words::{state_role, why_spans};
 use crate::tui::model::workload::{WorkloadRow, WorkloadState, why};
@@ -13,41 +14,68 @@ use crate::tui::theme::Role;
 use crate::tui::ui::{RowId, SortBy};
 
 const COLUMNS: [Column; 11] = [
-    Column::new("NS", 7, 16, 6).name(),
+    Column::new("NS", 7, 16, 7).name(),
     Column::new("NAME", 16, 40, 0).name().by(SortBy::Name),
     Column::new("STATE", 8, 8, 1).whole().by(SortBy::State),
-    Column::new("LOCALQUEUE", 8, 20, 8).name().by(SortBy::Queue),
-    Column::new("CLUSTERQUEUE", 8, 20, 9).name(),
-    Column::new("PRI", 4, 8, 4)
+    Column::new("QUEUE", 8, 20, 3).name().by(SortBy::Queue),
+    Column::new("CLUSTERQUEUE", 12, 20, 9).name(),
+    Column::new("PRI", 3, 8, 4)
         .right()
         .whole()
         .by(SortBy::Priority),
     Column::new("CLASS", 5, 16, 10).name(),
-    Column::new("POS", 4, 6, 5)
+    Column::new("POS", 3, 6, 5)
         .right()
         .whole()
         .by(SortBy::Position),
-    Column::new("PODS", 4, 9, 7).right().whole(),
-    Column::new("AGE", 4, 6, 3).right().whole().by(SortBy::Age),
-    Column::new("WHY", 24, 120, 2).part(3),
+    Column::new("PODS", 4, 9, 8).right().whole(),
+    Column::new("AGE", 3, 6, 6).right().whole().by(SortBy::Age),
+    Column::new("WHY", 22, 120, 2).part(3),
 ];
+
+/// Columns of the list from which names are shown whole before more columns are.
+const ROOMY: u16 = 100;
 
 /// Draws the window on the list.
 pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+    let list = state.ui.list();
+    let mut columns = COLUMNS;
+    if rows.width >= ROOMY {
+        columns[1] = columns[1].wish(30);
+    }
+    // Where all are in one namespace, its name says nothing.
+    let skip = usize::from(one_namespace(&list.rows));
     table::draw(
         canvas,
         heading,
         rows,
-        &COLUMNS,
-        state.ui.list(),
+        &columns[skip..],
+        list,
         |c, id| match id {
             RowId::Workload(key) => match state.data.workloads.get(key) {
-                Some(wl) => row(state, c, key, wl),
+                Some(wl) => row(state, c, key, wl).split_off(skip),
                 None => Vec::new(),
             },
             _ => Vec::new(),
         },
     );
+    let used = u16::try_from(list.rows.len()).map_or(rows.height, |n| n.min(rows.height));
+    let below = Rect {
+        y: rows.y + used,
+        height: rows.height - used,
+        ..rows
+    };
+    overview::groups(state, below, canvas);
+}
+
+/// Whether all rows are in one namespace.
+fn one_namespace(rows: &[RowId]) -> bool {
+    let mut all = rows.iter().filter_map(|id| match id {
+        RowId::Workload(key) => Some(key.namespace.as_str()),
+        _ => None,
+    });
+    let first = all.next();
+    all.all(|ns| Some(ns) == first)
 }
 
 fn row(state: &State, c: &Canvas<'_>, key: &Key, wl: &WorkloadRow) -> Vec<Cell> {

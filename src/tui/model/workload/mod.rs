@@ -17,7 +17,9 @@ use super::meta::{Meta, Requests, add, requests_of};
 use super::pod::pod_requests;
 use super::{Key, Row};
 use crate::api::constants::PRIORITY_BOOST_ANNOTATION;
-use crate::api::v1beta2::{CheckState, PodSet, Workload};
+use crate::api::v1beta2::{
+    CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment, Workload,
+};
 use crate::tui::text::clean;
 
 /// A Workload.
@@ -49,6 +51,10 @@ pub struct WorkloadRow {
     pub evictions: BTreeMap<String, i64>,
     /// Pods whose quota was given back already.
     pub reclaimed: i32,
+    /// The worker cluster it runs in, or those among which one is to be chosen.
+    pub clusters: Vec<String>,
+    /// Failed nodes with pods of it, for which replacements are sought.
+    pub unhealthy_nodes: Vec<String>,
     /// Total requests as the controller counted them, while it waits.
     pub counted: Requests,
 }
@@ -99,6 +105,39 @@ pub struct AssignedRow {
     pub usage: Requests,
     /// How many pods were admitted.
     pub count: i32,
+    /// Where in the topology its pods go.
+    pub placed: Option<Placed>,
+    /// Whether it is still to be placed, on nodes that are yet to come.
+    pub place_later: bool,
+}
+
+/// Where in a topology the pods of a set go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placed {
+    /// The levels, from the widest to the narrowest.
+    pub levels: Vec<String>,
+    /// The domains, as many as are worth showing, with the pods in each.
+    pub domains: Vec<(String, i32)>,
+    /// How many domains there are in all.
+    pub of: usize,
+}
+
+/// The most domains of one assignment that are kept.
+const MOST_DOMAINS: usize = 64;
+
+impl Placed {
+    fn of(assignment: &TopologyAssignment) -> Self {
+        let all = assignment.decode().unwrap_or_default();
+        Self {
+            levels: assignment.levels.iter().map(|l| clean(l)).collect(),
+            domains: all
+                .iter()
+                .take(MOST_DOMAINS)
+                .map(|d| (clean(&d.values.join("/")), d.count))
+                .collect(),
+            of: all.len(),
+        }
+    }
 }
 
 /// Where one AdmissionCheck stands.
@@ -151,6 +190,9 @@ impl WorkloadRow {
                             .map(|(r, f)| (clean(r), clean(f)))
                             .collect(),
                         usage: requests_of(&p.resource_usage),
+                        placed: p.topology_assignment.as_ref().map(Placed::of),
+                        place_later: p.delayed_topology_request
+                            == Some(DelayedTopologyRequestState::Pending),
                         count: p.count.unwrap_or_else(|| count_of(&spec.pod_sets, &p.name)),
                     })
                     .collect(),
@@ -172,6 +214,19 @@ impl WorkloadRow {
                 .and_then(|r| r.requeue_at.as_ref())
                 .map(|t| t.0),
             evictions: evictions_of(wl),
+            clusters: match &status.cluster_name {
+                Some(name) => vec![clean(name)],
+                None => status
+                    .nominated_cluster_names
+                    .iter()
+                    .map(|n| clean(n))
+                    .collect(),
+            },
+            unhealthy_nodes: status
+                .unhealthy_nodes
+                .iter()
+                .map(|n| clean(&n.name))
+                .collect(),
             reclaimed: status
                 .reclaimable_pods
                 .iter()

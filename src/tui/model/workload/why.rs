@@ -187,6 +187,10 @@ fn reserved(wl: &WorkloadRow) -> Why {
             message => format!("check {} is {}: {message}", c.name, c.state),
         })
         .collect();
+    let later = |a: &super::AdmissionRow| a.pod_sets.iter().any(|s| s.place_later);
+    if texts.is_empty() && wl.admission.as_ref().is_some_and(later) {
+        texts.push("to be placed when its nodes are there (second pass)".to_owned());
+    }
     if texts.is_empty() {
         let cond = wl.conds.when_false(ADMITTED);
         texts.push(cond.map_or_else(|| "not admitted yet".to_owned(), |c| c.message.clone()));

@@ -6,6 +6,7 @@ mod eviction;
 mod help;
 mod node;
 mod notes;
+mod placement;
 mod preset;
 mod queue;
 mod quota;

@@ -61,8 +61,8 @@ pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
     if preset.teaches.trim().is_empty() {
         doc.text("Its files begin with no comment.", Role::Dim);
     }
-    for line in clean_lines(&preset.teaches, 200) {
-        doc.text(&line, Role::Text);
+    for paragraph in paragraphs(&clean_lines(&preset.teaches, 200)) {
+        doc.text(&paragraph, Role::Text);
     }
     if !preset.samples.is_empty() {
         doc.section("Samples (S submits one)");
@@ -75,5 +75,48 @@ pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
         for file in &preset.files {
             doc.text(&clean(file), Role::Text);
         }
+    }
+}
+
+/// Lines joined where only the width of a file broke them. Indented lines stand for themselves.
+fn paragraphs(lines: &[String]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in lines {
+        let apart = line.trim().is_empty() || line.starts_with(' ');
+        match out.last_mut() {
+            Some(last) if open && !apart => {
+                last.push(' ');
+                last.push_str(line);
+            }
+            _ => out.push(line.clone()),
+        }
+        open = !apart;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_lines_are_joined_and_examples_are_not() {
+        let lines: Vec<String> = [
+            "Two queues",
+            "share.",
+            "",
+            "Try:",
+            "  a",
+            "  b",
+            "End",
+            "of it.",
+        ]
+        .map(str::to_owned)
+        .into();
+        assert_eq!(
+            paragraphs(&lines),
+            ["Two queues share.", "", "Try:", "  a", "  b", "End of it."]
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! quota it wants, who is ahead, what it got, and what happened to it.
 
 use super::doc::{Doc, TableCell};
-use super::quota;
+use super::{placement, quota};
 use crate::api::v1beta2::CheckState;
 use crate::tui::model::quota::Member;
 use crate::tui::model::workload::{Outlook, WorkloadRow, WorkloadState, why};
@@ -27,6 +27,7 @@ pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
         ahead(state, wl, doc);
     }
     pod_sets(wl, doc);
+    placement::write(wl, doc);
     checks(wl, doc);
     evictions(state, wl, doc);
     pods(state, wl, doc);
@@ -102,6 +103,13 @@ fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_
         None => wl.priority.to_string(),
     };
     doc.field("Priority", &class, Role::Text);
+    if !wl.clusters.is_empty() {
+        doc.field("Cluster", &wl.clusters.join(" or "), Role::Text);
+    }
+    if !wl.unhealthy_nodes.is_empty() {
+        let nodes = wl.unhealthy_nodes.join(", ");
+        doc.field("Lost nodes", &nodes, Role::Bad);
+    }
     let asks = if at.over() { "Asked for" } else { "Asks for" };
     let pods = wl.pods_wanted();
     let noun = if pods == 1 { "pod" } else { "pods" };

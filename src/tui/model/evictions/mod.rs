@@ -3,6 +3,9 @@
 //! Put together from the conditions of Workloads and from Events, because neither is enough: the
 //! conditions of a plain pod's Workload go with the pod, and an old cluster's Events may be gone.
 
+mod policy;
+mod said;
+
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
@@ -15,6 +18,8 @@ use super::store::Store;
 use super::workload::WorkloadRow;
 use super::{Key, Row};
 use crate::api::constants::{EVICTED, PREEMPTED, event, evicted, preempted};
+use policy::policy;
+use said::Said;
 
 /// The most evictions that are kept.
 const MOST: usize = 2_000;
@@ -234,58 +239,6 @@ impl Feed {
     }
 }
 
-/// What the message of a preemption says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Said {
-    preemptor: Option<String>,
-    cause: String,
-    preemptor_path: String,
-    victim_path: String,
-    preemptor_priority: Option<i64>,
-    victim_priority: Option<i64>,
-}
-
-impl Said {
-    fn of(message: &str) -> Self {
-        let after = |mark: &str| message.split_once(mark).map(|(_, rest)| rest);
-        let word = |mark: &str| {
-            let rest = after(mark)?;
-            rest.split([',', ';', ')', ' '])
-                .next()
-                .filter(|w| !w.is_empty())
-        };
-        let path = |mark: &str| word(mark).unwrap_or_default().to_owned();
-        let number = |mark: &str| word(mark)?.parse().ok();
-        if !message.starts_with("Preempted to accommodate") {
-            return Self::default();
-        }
-        Self {
-            preemptor: word("(UID: ").map(str::to_owned),
-            cause: after(") due to ")
-                .and_then(|rest| rest.split(';').next())
-                .unwrap_or_default()
-                .to_owned(),
-            preemptor_path: path("preemptor path: "),
-            victim_path: path("preemptee path: "),
-            preemptor_priority: number("preemptor effective priority: "),
-            victim_priority: number("preemptee effective priority: "),
-        }
-    }
-
-    /// The reason that goes with the words of the cause.
-    fn reason(&self) -> &'static str {
-        match self.cause.as_str() {
-            "prioritization in the ClusterQueue" => preempted::IN_CLUSTER_QUEUE,
-            "reclamation within the cohort" => preempted::IN_COHORT_RECLAMATION,
-            "Fair Sharing within the cohort" => preempted::IN_COHORT_FAIR_SHARING,
-            "reclamation within the cohort while borrowing" => {
-                preempted::IN_COHORT_RECLAIM_WHILE_BORROWING
-            }
-            _ => evicted::PREEMPTED,
-        }
-    }
-}
-
 fn from_condition(wl: &WorkloadRow, cond: &Cond, said: &Said) -> Eviction {
     let mut victim = Party {
         priority: said.victim_priority,
@@ -347,42 +300,6 @@ fn merge(known: &mut Eviction, new: Eviction, queues: &Store<ClusterQueueRow>) {
         known.at = new.at;
     }
     known.policy = policy(known, queues);
-}
-
-/// The setting of the preemptor's ClusterQueue that allowed the preemption, as it is now.
-fn policy(entry: &Eviction, queues: &Store<ClusterQueueRow>) -> String {
-    let Some(p) = &entry.preemptor else {
-        return String::new();
-    };
-    let Some(cq) = queues.named(&p.cluster_queue) else {
-        return String::new();
-    };
-    let rules = &cq.preemption;
-    match entry.reason.as_str() {
-        preempted::IN_CLUSTER_QUEUE => {
-            format!("withinClusterQueue: {}", rules.within_cluster_queue())
-        }
-        preempted::IN_COHORT_RECLAMATION => {
-            format!("reclaimWithinCohort: {}", rules.reclaim_within_cohort())
-        }
-        preempted::IN_COHORT_RECLAIM_WHILE_BORROWING => {
-            let threshold = rules
-                .borrow_within_cohort
-                .as_ref()
-                .and_then(|b| b.max_priority_threshold)
-                .map(|t| format!(" up to priority {t}"))
-                .unwrap_or_default();
-            format!(
-                "borrowWithinCohort: {}{threshold}",
-                rules.borrow_within_cohort()
-            )
-        }
-        preempted::IN_COHORT_FAIR_SHARING => format!(
-            "fair sharing, reclaimWithinCohort: {}",
-            rules.reclaim_within_cohort()
-        ),
-        _ => String::new(),
-    }
 }
 
 fn last_segment(path: &str) -> String {

@@ -1,0 +1,182 @@
+//! The state with everything that feeds it and does what it wishes.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tokio::sync::{mpsc, watch as watched};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::tui::actions::ActionError;
+use crate::tui::config::TuiConfig;
+use crate::tui::fetch::fetch;
+use crate::tui::glyphs::{ASCII, UNICODE, utf8_locale};
+use crate::tui::msg::{Cmd, Msg};
+use crate::tui::screen::Screen;
+use crate::tui::state::{Env, State};
+use crate::tui::theme::Theme;
+use crate::tui::update::{settle, update};
+use crate::tui::{view, watch};
+
+/// Messages that may wait for the UI.
+const CHANNEL: usize = 1024;
+
+/// The longest a finished UI waits for what it asked for last.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The state with everything that feeds it and does what it wishes.
+pub(super) struct Engine<'a> {
+    config: &'a TuiConfig,
+    pub(super) state: State,
+    pub(super) inbox: mpsc::Receiver<Msg>,
+    outbox: mpsc::Sender<Msg>,
+    /// Watches and followers; they go on until the UI ends.
+    feeds: JoinSet<()>,
+    _watches: JoinSet<()>,
+    /// Wishes under way.
+    works: JoinSet<()>,
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn start(config: &'a TuiConfig, (columns, rows): (u16, u16)) -> Self {
+        let var = |name: &str| std::env::var(name).ok();
+        let ascii = config.ascii.unwrap_or_else(|| !utf8_locale(var));
+        let mut state = State::new(Env {
+            cluster: config.cluster.clone(),
+            read_only: config.read_only,
+            speed: config.clock.speed(),
+            theme: Theme::new(config.colours.wanted(var)),
+            glyphs: if ascii { &ASCII } else { &UNICODE },
+            zone: TimeZone::system(),
+            demos: config.actions.demos(),
+            can_explain: config.explain.is_some(),
+            stops_lab: config.stops_lab,
+        });
+        state.data.now = config.clock.now();
+        state.ui.namespace.clone_from(&config.namespace);
+        let (outbox, inbox) = mpsc::channel(CHANNEL);
+        let mut feeds = JoinSet::new();
+        if let Some(presets) = config.actions.presets() {
+            let board = Arc::clone(&presets.borrow());
+            update(&mut state, Msg::Presets(board));
+            feeds.spawn(follow(presets, Msg::Presets, outbox.clone()));
+        }
+        if let Some(story) = config.actions.story() {
+            state.story = Some(Arc::clone(&story.borrow()));
+            feeds.spawn(follow(story, Msg::Story, outbox.clone()));
+        }
+        update(&mut state, Msg::Resize(columns, rows));
+        Self {
+            config,
+            state,
+            inbox,
+            _watches: watch::start(&config.client, config.namespace.as_deref(), &outbox),
+            outbox,
+            feeds,
+            works: JoinSet::new(),
+        }
+    }
+
+    /// Takes in a message and has its wishes done; says whether to leave.
+    pub(super) fn take(&mut self, msg: Msg, screen: &Screen) -> bool {
+        for cmd in update(&mut self.state, msg) {
+            match cmd {
+                Cmd::Quit => return true,
+                Cmd::Copy(text) => screen.copy(text),
+                other => self.work(other),
+            }
+        }
+        false
+    }
+
+    /// Has a wish done in the background; the result comes as a message.
+    fn work(&mut self, cmd: Cmd) {
+        let actions = Arc::clone(&self.config.actions);
+        match cmd {
+            Cmd::Submit(sample) => self.act(async move { actions.submit(&sample).await }),
+            Cmd::SubmitNamed(preset, name) => {
+                self.act(async move { actions.submit_named(&preset, &name).await });
+            }
+            Cmd::SwitchPreset(name) => {
+                self.act(async move { actions.switch_preset(&name).await });
+            }
+            Cmd::RunDemo(name) => self.act(async move { actions.run_demo(&name).await }),
+            Cmd::SetSpeed(speed) => self.act(async move { actions.set_speed(speed).await }),
+            Cmd::Delete(objects) => self.act(async move {
+                let mut last = String::new();
+                for object in &objects {
+                    last = actions.delete(object).await?;
+                }
+                Ok(match objects.len() {
+                    1 => last,
+                    n => format!("deleted {n} objects"),
+                })
+            }),
+            Cmd::Fetch(object) => {
+                let (client, now) = (self.config.client.clone(), self.state.data.now);
+                self.send(async move {
+                    let result = fetch(client, object.clone(), now).await;
+                    Msg::Fetched(object, result)
+                });
+            }
+            Cmd::Explain(key) => {
+                let Some(explain) = self.config.explain.clone() else {
+                    return;
+                };
+                self.send(async move {
+                    let result = explain.explain(&key).await;
+                    Msg::Explained(key, result)
+                });
+            }
+            Cmd::Quit | Cmd::Copy(_) => {}
+        }
+    }
+
+    fn act(&mut self, action: impl Future<Output = Result<String, ActionError>> + Send + 'static) {
+        self.send(async move { Msg::Done(action.await) });
+    }
+
+    fn send(&mut self, work: impl Future<Output = Msg> + Send + 'static) {
+        let outbox = self.outbox.clone();
+        while self.works.try_join_next().is_some() {}
+        self.works.spawn(async move {
+            let msg = work.await;
+            let _ = outbox.send(msg).await;
+        });
+    }
+
+    /// Shows the state as it is.
+    pub(super) fn show(&mut self, screen: &Screen) {
+        settle(&mut self.state);
+        let ui = &self.state.ui;
+        let mut frame = Buffer::empty(Rect::new(0, 0, ui.width, ui.height));
+        let cursor = view::draw(&self.state, &mut frame);
+        screen.show(frame, cursor);
+    }
+
+    /// Waits a little for wishes under way, so that what was asked for last is done.
+    pub(super) async fn finish(&mut self) {
+        self.inbox.close();
+        let done = async { while self.works.join_next().await.is_some() {} };
+        let _ = timeout(FAREWELL, done).await;
+        self.feeds.abort_all();
+    }
+}
+
+/// Sends every new value of something watched.
+async fn follow<T: Clone + Send + Sync + 'static>(
+    mut values: watched::Receiver<T>,
+    msg: fn(T) -> Msg,
+    out: mpsc::Sender<Msg>,
+) {
+    while values.changed().await.is_ok() {
+        let value = values.borrow_and_update().clone();
+        if out.send(msg(value)).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The last line: the most useful keys.
+
+use ratatui::layout::Rect;
+
+use crate::tui::keymap::{self, Act};
+use crate::tui::state::State;
+use crate::tui::text::width;
+use crate::tui::theme::Role;
+use crate::tui::update::scopes;
+use crate::tui::view::canvas::Canvas;
+
+/// The most useful keys, as many as there is room for.
+pub(in crate::tui::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    if area.height == 0 {
+        return;
+    }
+    let mut x = area.x + 1;
+    for (key, word, act) in keymap::hints(scopes(state)) {
+        let absent = match act {
+            Act::Demo => state.env.demos.is_empty() || state.env.read_only,
+            Act::Presets | Act::Apply => state.presets.is_none() || state.env.read_only,
+            Act::Submit | Act::Samples => state.env.read_only,
+            Act::Explain => !state.env.can_explain,
+            _ => false,
+        };
+        if absent {
+            continue;
+        }
+        let wide = (width(key) + width(word) + 3) as u16;
+        if x + wide > area.right() {
+            continue;
+        }
+        x += canvas.text(x, area.y, wide, key, Role::Key) + 1;
+        x += canvas.text(x, area.y, wide, word, Role::Dim) + 2;
+    }
+}

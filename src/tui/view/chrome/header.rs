@@ -1,0 +1,160 @@
+//! The first line: cluster, preset, clock and totals.
+
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use crate::tui::model::Kind;
+use crate::tui::model::health::{Health, Trouble};
+use crate::tui::model::meta::Requests;
+use crate::tui::model::node::is_device;
+use crate::tui::model::workload::WorkloadState;
+use crate::tui::state::State;
+use crate::tui::text::{amount_text, clean, clock_time, resource_label};
+use crate::tui::theme::Role;
+use crate::tui::view::canvas::{Canvas, spans_width};
+
+/// Columns from which words are written out.
+const ROOMY: u16 = 110;
+
+/// Cluster, clock and totals, as many as there is room for.
+pub(in crate::tui::view) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    if area.height == 0 {
+        return;
+    }
+    let mut groups = groups(state, canvas, area.width < ROOMY);
+    let width = |groups: &[Group]| -> usize {
+        let texts: usize = groups.iter().map(|(_, g)| spans_width(g)).sum();
+        texts + GAP.len() * groups.len().saturating_sub(1)
+    };
+    while groups.len() > 1 && width(&groups) > usize::from(area.width) {
+        let least = (0..groups.len()).max_by_key(|i| groups[*i].0);
+        least.map(|i| groups.remove(i));
+    }
+    let mut line: Vec<Span<'static>> = Vec::new();
+    for (_, group) in groups {
+        if !line.is_empty() {
+            line.push(canvas.span(GAP, Role::Text));
+        }
+        line.extend(group);
+    }
+    canvas.spans(area.x, area.y, area.width, &line);
+}
+
+/// What stands together on the line, with its rank: a group of higher rank goes first when there
+/// is little room.
+type Group = (usize, Vec<Span<'static>>);
+
+/// Between two groups.
+const GAP: &str = "  ";
+
+/// All groups from left to right.
+fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
+    let name = vec![
+        canvas.span(" kueue-lab ", Role::Title),
+        canvas.span(clean(&state.env.cluster), Role::Strong),
+    ];
+    let mut groups = vec![(0, name)];
+    if let Some(preset) = state.preset_in_force() {
+        let word = if short { "" } else { "preset " };
+        let text = format!("{word}{}", clean(&preset.name));
+        groups.push((7, vec![canvas.span(text, Role::Half)]));
+    }
+    if state.env.read_only {
+        groups.push((1, vec![canvas.span("READ-ONLY", Role::Lost)]));
+    }
+    if let Some(ns) = &state.ui.namespace {
+        groups.push((2, vec![canvas.span(format!("ns {ns}"), Role::Half)]));
+    }
+    if let Some(trouble) = trouble(state) {
+        groups.push((3, vec![canvas.span(trouble, Role::Bad)]));
+    }
+    groups.push((5, vec![canvas.span(clock(state), Role::Text)]));
+    groups.push((4, workload_totals(state, canvas, short)));
+    for (n, text) in node_totals(state).into_iter().enumerate() {
+        let rank = if n == 0 { 6 } else { 7 + n };
+        groups.push((rank, vec![canvas.span(text, Role::Text)]));
+    }
+    groups
+}
+
+/// The time of day; with seconds where lab time runs faster, and how much faster.
+fn clock(state: &State) -> String {
+    let time = clock_time(state.data.now, &state.env.zone);
+    if state.env.speed == 1.0 {
+        time.get(..5).unwrap_or(&time).to_owned()
+    } else {
+        format!("{time} at {}x", state.env.speed)
+    }
+}
+
+/// Watches that fail, in a word.
+fn trouble(state: &State) -> Option<String> {
+    let failing: Vec<&str> = state
+        .data
+        .health
+        .iter()
+        // A cluster with an old Kueue has no Cohort objects, which is no trouble.
+        .filter(|(kind, h)| match h {
+            Health::Failing(Trouble::NotInstalled) => **kind != Kind::Cohort,
+            Health::Failing(_) => true,
+            _ => false,
+        })
+        .map(|(kind, _)| kind.plural())
+        .collect();
+    match failing.as_slice() {
+        [] => None,
+        [one] => Some(format!("cannot watch {one}")),
+        many => Some(format!("cannot watch {} kinds", many.len())),
+    }
+}
+
+fn workload_totals(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    for (at, words, role) in [
+        (WorkloadState::Pending, ["pending", "pend"], Role::Wait),
+        (
+            WorkloadState::QuotaReserved,
+            ["reserved", "resv"],
+            Role::Half,
+        ),
+        (WorkloadState::Admitted, ["admitted", "adm"], Role::Fine),
+        (WorkloadState::Evicted, ["evicted", "evict"], Role::Lost),
+        (WorkloadState::Failed, ["failed", "fail"], Role::Bad),
+    ] {
+        let number = state.derived.totals.in_state(at);
+        let always = matches!(at, WorkloadState::Pending | WorkloadState::Admitted);
+        if number > 0 || always {
+            if !spans.is_empty() {
+                spans.push(canvas.span(" ", Role::Text));
+            }
+            let role = if number > 0 { role } else { Role::Dim };
+            let word = words[usize::from(short)];
+            spans.push(canvas.span(format!("{number} {word}"), role));
+        }
+    }
+    spans
+}
+
+/// What of the nodes is occupied: devices first, then cpu and memory.
+fn node_totals(state: &State) -> Vec<String> {
+    let totals = &state.derived.totals;
+    let mut out = Vec::new();
+    let on = |list: &Requests, name: &str| list.get(name).copied().unwrap_or_default();
+    let names = totals.allocatable.keys().filter(|name| is_device(name));
+    for name in names.map(String::as_str).chain(["cpu", "memory"]) {
+        let (used, all) = (on(&totals.occupied, name), on(&totals.allocatable, name));
+        if !all.is_zero() {
+            out.push(format!(
+                "{} {}/{}",
+                resource_label(name),
+                amount_text(name, used),
+                amount_text(name, all)
+            ));
+        }
+    }
+    let nodes = state.data.nodes.len();
+    if nodes > 0 {
+        out.push(format!("nodes {}/{nodes}", totals.nodes_ready));
+    }
+    out
+}

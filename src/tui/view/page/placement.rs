@@ -1,0 +1,32 @@
+//! Where in a topology the pods of a workload go.
+
+use super::doc::{Doc, TableCell};
+use crate::tui::model::workload::WorkloadRow;
+use crate::tui::theme::Role;
+
+/// Writes the placement of each pod set that has one.
+pub(super) fn write(wl: &WorkloadRow, doc: &mut Doc<'_>) {
+    for set in wl.admission.iter().flat_map(|a| &a.pod_sets) {
+        if set.place_later {
+            doc.section(&format!("Placement of {}", set.name));
+            doc.text(
+                "It is placed in a second pass, when the nodes it was promised are there.",
+                Role::Wait,
+            );
+        }
+        let Some(placed) = &set.placed else { continue };
+        doc.section(&format!("Placement of {}", set.name));
+        let rows = placed
+            .domains
+            .iter()
+            .map(|(domain, pods)| -> Vec<TableCell> {
+                vec![(pods.to_string(), Role::Text), (domain.clone(), Role::Text)]
+            })
+            .collect();
+        let levels = placed.levels.join(" / ");
+        doc.table(&[">PODS", &levels], rows, 16);
+        if placed.of > placed.domains.len() {
+            doc.text(&format!("{} domains in all", placed.of), Role::Dim);
+        }
+    }
+}
