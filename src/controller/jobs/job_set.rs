@@ -142,10 +142,17 @@ impl JobKind for JobSets {
         set.spec.suspend = Some(true);
     }
 
-    fn run(set: &mut JobSet, infos: &[PodSetInfo], gates: &FeatureGates) -> Result<(), PodSetInfoError> {
+    fn run(
+        set: &mut JobSet,
+        infos: &[PodSetInfo],
+        gates: &FeatureGates,
+    ) -> Result<(), PodSetInfoError> {
         let jobs = &mut set.spec.replicated_jobs;
         if jobs.len() != infos.len() {
-            return Err(PodSetInfoError::Length { want: jobs.len(), got: infos.len() });
+            return Err(PodSetInfoError::Length {
+                want: jobs.len(),
+                got: infos.len(),
+            });
         }
         for (job, info) in jobs.iter_mut().zip(infos) {
             let template = &mut job.template.spec.get_or_insert_default().template;
@@ -173,7 +180,10 @@ impl JobKind for JobSets {
             let mut conditions = set.status.conditions.iter();
             conditions.find(|c| c.type_ == type_ && c.status == "True")
         };
-        let finish = |c: &Condition, success| Finish { success, message: c.message.clone() };
+        let finish = |c: &Condition, success| Finish {
+            success,
+            message: c.message.clone(),
+        };
         let completed = end("Completed").map(|c| finish(c, true));
         completed.or_else(|| end("Failed").map(|c| finish(c, false)))
     }
@@ -199,13 +209,27 @@ impl JobKind for JobSets {
     }
 
     fn is_active(set: &JobSet) -> bool {
-        set.status.replicated_jobs_status.iter().any(|job| job.active > 0)
+        set.status
+            .replicated_jobs_status
+            .iter()
+            .any(|job| job.active > 0)
     }
 
     fn pods_ready(set: &JobSet) -> bool {
-        let wanted: i64 = set.spec.replicated_jobs.iter().map(|j| i64::from(j.replicas())).sum();
+        let wanted: i64 = set
+            .spec
+            .replicated_jobs
+            .iter()
+            .map(|j| i64::from(j.replicas()))
+            .sum();
         let of = |j: &ReplicatedJobStatus| i64::from(j.ready) + i64::from(j.succeeded);
-        wanted == set.status.replicated_jobs_status.iter().map(of).sum::<i64>()
+        wanted
+            == set
+                .status
+                .replicated_jobs_status
+                .iter()
+                .map(of)
+                .sum::<i64>()
     }
 
     fn reclaimable_pods(set: &JobSet) -> Option<Vec<ReclaimablePod>> {
@@ -247,7 +271,10 @@ mod tests {
         assert_eq!(shown, [("driver", 1), ("workers", 6)]);
         assert!(JobSets::is_active(&set()) && !JobSets::pods_ready(&set()));
         let done = JobSets::reclaimable_pods(&set()).unwrap();
-        assert_eq!((done.len(), done[0].name.as_str(), done[0].count), (1, "workers", 3));
+        assert_eq!(
+            (done.len(), done[0].name.as_str(), done[0].count),
+            (1, "workers", 3)
+        );
     }
 
     #[test]
@@ -255,15 +282,26 @@ mod tests {
         let (gates, mut set) = (FeatureGates::default(), set());
         let before = set.clone();
         let sets = JobSets::pod_sets(&set, &gates).unwrap();
-        let info = PodSetInfo { labels: [("a".to_owned(), "b".to_owned())].into(), ..Default::default() };
+        let info = PodSetInfo {
+            labels: [("a".to_owned(), "b".to_owned())].into(),
+            ..Default::default()
+        };
         JobSets::run(&mut set, &[info.clone(), info.clone()], &gates).unwrap();
         assert!(!JobSets::is_suspended(&set));
         assert_eq!(set.spec.other, before.spec.other);
-        assert_eq!(set.spec.replicated_jobs[0].other, before.spec.replicated_jobs[0].other);
+        assert_eq!(
+            set.spec.replicated_jobs[0].other,
+            before.spec.replicated_jobs[0].other
+        );
         let infos: Vec<_> = sets.iter().map(PodSetInfo::from_pod_set).collect();
         JobSets::suspend(&mut set);
         JobSets::restore(&mut set, &infos);
-        let template = |set: &JobSet| JobSets::pod_sets(set, &gates).unwrap()[0].template.metadata.clone();
+        let template = |set: &JobSet| {
+            JobSets::pod_sets(set, &gates).unwrap()[0]
+                .template
+                .metadata
+                .clone()
+        };
         assert!(template(&set).unwrap_or_default().labels.is_none());
         assert!(JobSets::run(&mut set, &[info], &gates).is_err());
     }

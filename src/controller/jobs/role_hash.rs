@@ -130,6 +130,12 @@ pub fn role_hash(spec: &PodSpec) -> String {
         .collect()
 }
 
+/// The parts of a spec that make a role.
+pub fn shape_value(spec: &PodSpec) -> Value {
+    let mut parsed: Value = serde_json::from_str(&shape(spec)).unwrap_or_default();
+    parsed["spec"].take()
+}
+
 /// The parts of a spec that make a role, as Go writes them.
 fn shape(spec: &PodSpec) -> String {
     let mut out = String::from("{\"spec\":{");

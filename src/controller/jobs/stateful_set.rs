@@ -16,7 +16,7 @@ use super::frameworks::{Gvk, controller_of};
 use super::marks;
 use super::names::workload_name;
 use super::pod_sets::{Indexes, sanitize, topology_request};
-use super::pods::{is_terminated, ungate};
+use super::pods::{has_ended, ungate};
 use super::priority;
 use super::run::{key_of, subject};
 use super::write::{Part, patch_object, update_workload};
@@ -44,7 +44,8 @@ const BATCH: std::time::Duration = std::time::Duration::from_secs(1);
 /// Whether the template of a set says that another kind of job has it for its own.
 pub fn is_anothers(set: &StatefulSet) -> bool {
     let template = set.spec.as_ref().and_then(|s| s.template.metadata.as_ref());
-    let parent = template.and_then(|meta| marks::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
+    let parent =
+        template.and_then(|meta| marks::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
     parent.is_some_and(|parent| parent != FRAMEWORK)
 }
 
@@ -127,8 +128,10 @@ async fn write(env: &Env, before: &Pod, after: &Pod) -> Result<(), JobError> {
 
 /// Makes a pod part of the group of its set.
 async fn join(env: &Env, sets: &Informer<StatefulSet>, pod: &Pod) -> Result<(), JobError> {
-    let Some(set) = set_of(pod).and_then(|key| sets.get(&key)) else { return Ok(()) };
-    if is_terminated(pod) || pod.metadata.deletion_timestamp.is_some() {
+    let Some(set) = set_of(pod).and_then(|key| sets.get(&key)) else {
+        return Ok(());
+    };
+    if has_ended(pod) || pod.metadata.deletion_timestamp.is_some() {
         return Ok(());
     }
     let queue = marks::queue_name(&set.metadata);
@@ -156,13 +159,20 @@ async fn join(env: &Env, sets: &Informer<StatefulSet>, pod: &Pod) -> Result<(), 
         label(c::POD_GROUP_NAME_LABEL, &group);
     }
     let annotations = changed.metadata.annotations.get_or_insert_default();
-    let mut annotate = |key: &str, value: &str| annotations.insert(key.to_owned(), value.to_owned());
+    let mut annotate =
+        |key: &str, value: &str| annotations.insert(key.to_owned(), value.to_owned());
     if by_annotation {
         annotate(c::PREBUILT_WORKLOAD_ANNOTATION, &group);
         annotate(c::POD_GROUP_NAME_ANNOTATION, &group);
     }
-    annotate(c::POD_GROUP_TOTAL_COUNT_ANNOTATION, &replicas(&set).to_string());
-    annotate(c::POD_GROUP_FAST_ADMISSION_ANNOTATION, c::POD_GROUP_FAST_ADMISSION_VALUE);
+    annotate(
+        c::POD_GROUP_TOTAL_COUNT_ANNOTATION,
+        &replicas(&set).to_string(),
+    );
+    annotate(
+        c::POD_GROUP_FAST_ADMISSION_ANNOTATION,
+        c::POD_GROUP_FAST_ADMISSION_VALUE,
+    );
     annotate(c::POD_GROUP_SERVING_ANNOTATION, c::POD_GROUP_SERVING_VALUE);
     annotate(c::POD_GROUP_POD_INDEX_LABEL_ANNOTATION, POD_INDEX);
     annotate(c::ROLE_HASH_ANNOTATION, c::DEFAULT_POD_SET_NAME);
@@ -184,8 +194,14 @@ async fn reconcile(env: &Env, set: &StatefulSet) -> Result<Outcome, JobError> {
 
 /// Whether the set is managed by itself.
 async fn has_workload(env: &Env, set: &StatefulSet) -> Result<bool, JobError> {
-    let found = env.owners.ancestor(&env.frameworks, &set.metadata, env.manages_all()).await;
-    if found.map_err(|error| JobError::NotYet(error.to_string()))?.is_some() {
+    let found = env
+        .owners
+        .ancestor(&env.frameworks, &set.metadata, env.manages_all())
+        .await;
+    if found
+        .map_err(|error| JobError::NotYet(error.to_string()))?
+        .is_some()
+    {
         return Ok(false);
     }
     let here = || env.namespace_is_managed(marks::namespace(&set.metadata)) == Some(true);
@@ -197,7 +213,9 @@ async fn label_pods(env: &Env, set: &StatefulSet, pods: &[Arc<Pod>]) -> Result<(
     if replicas(set) == 0 || queue.is_empty() {
         return Ok(());
     }
-    let others = pods.iter().filter(|pod| marks::queue_name(&pod.metadata) != queue);
+    let others = pods
+        .iter()
+        .filter(|pod| marks::queue_name(&pod.metadata) != queue);
     let all = others.map(async |pod| {
         let mut changed = pod.as_ref().clone();
         let labels = changed.metadata.labels.get_or_insert_default();
@@ -226,7 +244,11 @@ async fn open_pods(env: &Env, set: &StatefulSet, pods: &[Arc<Pod>]) -> Result<()
     join_all(all).await.into_iter().collect()
 }
 
-async fn keep_workload(env: &Env, set: &StatefulSet, wl: Option<Arc<Workload>>) -> Result<(), JobError> {
+async fn keep_workload(
+    env: &Env,
+    set: &StatefulSet,
+    wl: Option<Arc<Workload>>,
+) -> Result<(), JobError> {
     let replicas = replicas(set);
     let queue = marks::queue_name(&set.metadata);
     let Some(mut wl) = wl else {
@@ -243,7 +265,9 @@ async fn keep_workload(env: &Env, set: &StatefulSet, wl: Option<Arc<Workload>>) 
     let resumes = replicas > 0 && predicates::is_on_hold(&wl);
     let mut changed = wl.as_ref().clone();
     let owners = changed.metadata.owner_references.get_or_insert_default();
-    let owned = owners.iter().any(|owner| owner.uid == marks::uid(&set.metadata));
+    let owned = owners
+        .iter()
+        .any(|owner| owner.uid == marks::uid(&set.metadata));
     let mut update = false;
     if !owned && replicas > 0 {
         owners.push(compose::owner(&GVK, &set.metadata, false));
@@ -260,14 +284,27 @@ async fn keep_workload(env: &Env, set: &StatefulSet, wl: Option<Arc<Workload>>) 
     }
     if gated {
         let gates = marks::annotation(&set.metadata, c::ADMISSION_GATED_BY_ANNOTATION);
-        let message = format!("Updated workload AdmissionGatedBy to {:?}", gates.unwrap_or_default());
+        let message = format!(
+            "Updated workload AdmissionGatedBy to {:?}",
+            gates.unwrap_or_default()
+        );
         env.tell(reference(set), event::UPDATED_WORKLOAD, message);
     }
     let granular = env.enabled(Feature::UnadmittedWorkloadsObservability);
-    let pending = if granular { quota_reserved::PENDING_EVALUATION } else { quota_reserved::PENDING };
+    let pending = if granular {
+        quota_reserved::PENDING_EVALUATION
+    } else {
+        quota_reserved::PENDING
+    };
     let (reason, message) = match (releases, resumes) {
-        (true, _) => (quota_reserved::ON_HOLD, "StatefulSet scaled to zero; workload on hold"),
-        (_, true) => (pending, "Workload no longer on hold; waiting for quota reservation"),
+        (true, _) => (
+            quota_reserved::ON_HOLD,
+            "StatefulSet scaled to zero; workload on hold",
+        ),
+        (_, true) => (
+            pending,
+            "Workload no longer on hold; waiting for quota reservation",
+        ),
         _ => return Ok(()),
     };
     let (now, gates) = (env.shared.now(), env.engine_gates.clone());
@@ -286,13 +323,23 @@ fn name_owner(wl: &mut Workload, set: &StatefulSet) {
 }
 
 async fn make_workload(env: &Env, set: &StatefulSet) -> Result<(), JobError> {
-    let template = set.spec.as_ref().map(|s| s.template.clone()).unwrap_or_default();
-    let indexes = Indexes { pod: Some(POD_INDEX), ..Default::default() };
+    let template = set
+        .spec
+        .as_ref()
+        .map(|s| s.template.clone())
+        .unwrap_or_default();
+    let indexes = Indexes {
+        pod: Some(POD_INDEX),
+        ..Default::default()
+    };
     let request = topology_request(template.metadata.as_ref(), indexes, &env.gates);
     let mut pod_sets = vec![PodSet {
         name: c::DEFAULT_POD_SET_NAME.to_owned(),
         count: replicas(set),
-        template: PodTemplateSpec { metadata: None, spec: template.spec },
+        template: PodTemplateSpec {
+            metadata: None,
+            spec: template.spec,
+        },
         min_count: None,
         topology_request: request.map_err(JobError::NotYet)?,
     }];
@@ -306,11 +353,16 @@ async fn make_workload(env: &Env, set: &StatefulSet) -> Result<(), JobError> {
     compose::set_job_uid(&mut wl, &set.metadata);
     wl.metadata.owner_references = Some(vec![compose::owner(&GVK, &set.metadata, false)]);
     // What else the labels of the set may say is for its pods.
-    let (class, value) = priority::resolve(env, &reference(set), &set.metadata, None, &wl.spec.pod_sets)?;
+    let (class, value) =
+        priority::resolve(env, &reference(set), &set.metadata, None, &wl.spec.pod_sets)?;
     wl.spec.priority_class_ref = class;
     wl.spec.priority = Some(value);
     let api = patch::workloads(&env.shared, marks::namespace(&set.metadata));
-    match api.create(&PostParams::default(), &wl).await.map_err(JobError::from) {
+    match api
+        .create(&PostParams::default(), &wl)
+        .await
+        .map_err(JobError::from)
+    {
         Err(error) if error.is_already_exists() => return Ok(()),
         Err(error) => return Err(error),
         Ok(written) => {

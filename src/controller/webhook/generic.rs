@@ -95,6 +95,12 @@ pub fn set_label(meta: &mut ObjectMeta, key: &str, value: &str) {
         .insert(key.to_owned(), value.to_owned());
 }
 
+/// Puts an annotation on an object.
+pub fn annotate(meta: &mut ObjectMeta, key: &str, value: &str) {
+    let annotations = meta.annotations.get_or_insert_default();
+    annotations.insert(key.to_owned(), value.to_owned());
+}
+
 /// Gives a job that names no queue the default one, where there is one.
 ///
 /// # Errors
@@ -252,21 +258,45 @@ pub fn atoi(text: &str) -> Result<i64, String> {
     parsed.ok_or_else(|| format!("strconv.Atoi: parsing {text:?}: {problem}"))
 }
 
+/// Only some kinds can grow and shrink.
+fn elastic(env: &Env, meta: &ObjectMeta, gvk: &Gvk) -> FieldErrors {
+    let kind = (gvk.group.as_ref(), gvk.kind.as_ref());
+    if !marks::is_elastic(meta, &env.gates) || ELASTIC.contains(&kind) {
+        return Vec::new();
+    }
+    let detail = format!("elastic job is not supported for {:?}", gvk.to_string());
+    vec![FieldError::forbidden(
+        &annotation(c::ELASTIC_JOB_ANNOTATION),
+        detail,
+    )]
+}
+
 /// What must hold of any job.
 pub fn create(env: &Env, meta: &ObjectMeta, gvk: &Gvk) -> FieldErrors {
     let mut errors = label_as_name(meta, c::QUEUE_LABEL);
     errors.extend(prebuilt(env, meta, gvk));
     errors.extend(max_execution_time(meta));
-    let kind = (gvk.group.as_ref(), gvk.kind.as_ref());
-    if marks::is_elastic(meta, &env.gates) && !ELASTIC.contains(&kind) {
-        let detail = format!("elastic job is not supported for {:?}", gvk.to_string());
-        errors.push(FieldError::forbidden(
-            &annotation(c::ELASTIC_JOB_ANNOTATION),
-            detail,
-        ));
-    }
+    errors.extend(elastic(env, meta, gvk));
     if env.enabled(Feature::AdmissionGatedBy) {
         errors.extend(admission_gated_by(meta));
+    }
+    errors
+}
+
+/// What must hold of an object whose pods are managed rather than itself.
+pub fn create_of_serving(
+    env: &Env,
+    meta: &ObjectMeta,
+    old: Option<&ObjectMeta>,
+    gvk: &Gvk,
+) -> FieldErrors {
+    let mut errors = label_as_name(meta, c::QUEUE_LABEL);
+    errors.extend(elastic(env, meta, gvk));
+    if env.enabled(Feature::AdmissionGatedBy) {
+        errors.extend(match old {
+            None => admission_gated_by(meta),
+            Some(old) => admission_gated_by_update(meta, old),
+        });
     }
     errors
 }

@@ -4,9 +4,12 @@
 //! Kueue's own kinds are defaulted and validated by [`crate::api`] alone; this is for what needs to
 //! know the cluster. Must not know who asks.
 
+mod deployment;
 mod generic;
 mod job;
+mod job_set;
 mod pod;
+mod stateful_set;
 mod topology;
 
 use serde::Serialize;
@@ -75,21 +78,46 @@ struct Kind {
     name: &'static str,
 }
 
-const KINDS: [Kind; 2] = [
+const fn kind(
+    group: &'static str,
+    kind: &'static str,
+    resource: &'static str,
+    framework: &'static str,
+    name: &'static str,
+) -> Kind {
     Kind {
-        group: "batch",
-        kind: "Job",
-        resource: "jobs",
-        framework: "batch/job",
-        name: "job",
-    },
-    Kind {
-        group: "",
-        kind: "Pod",
-        resource: "pods",
-        framework: "pod",
-        name: "pod",
-    },
+        group,
+        kind,
+        resource,
+        framework,
+        name,
+    }
+}
+
+const KINDS: [Kind; 5] = [
+    kind("batch", "Job", "jobs", "batch/job", "job"),
+    kind("", "Pod", "pods", "pod", "pod"),
+    kind(
+        "apps",
+        "Deployment",
+        "deployments",
+        "deployment",
+        "deployment",
+    ),
+    kind(
+        "apps",
+        "StatefulSet",
+        "statefulsets",
+        "statefulset",
+        "statefulset",
+    ),
+    kind(
+        "jobset.x-k8s.io",
+        "JobSet",
+        "jobsets",
+        "jobset.x-k8s.io/jobset",
+        "jobset",
+    ),
 ];
 
 /// The webhooks of jobs.
@@ -127,13 +155,19 @@ impl Webhooks {
     /// # Errors
     /// The object cannot be read, or its owners cannot be found.
     pub async fn mutate(&self, request: &Request<'_>, object: &mut Value) -> Result<(), Refusal> {
-        if request.operation != Operation::Create {
-            return Ok(());
-        }
         let (env, ns) = (&self.env, request.namespace);
+        let new = request.operation == Operation::Create;
         match request.kind {
-            "Job" => change(object, async |job| job::default(env, ns, job).await).await,
-            "Pod" => change(object, async |pod| pod::default(env, ns, pod).await).await,
+            _ if request.operation == Operation::Delete => Ok(()),
+            "Job" if new => change(object, async |job| job::default(env, ns, job).await).await,
+            "Pod" if new => change(object, async |pod| pod::default(env, ns, pod).await).await,
+            "JobSet" if new => {
+                change(object, async |set| job_set::default(env, ns, set).await).await
+            }
+            "Deployment" => change(object, async |d| deployment::default(env, ns, d).await).await,
+            "StatefulSet" => {
+                change(object, async |s| stateful_set::default(env, ns, s).await).await
+            }
             _ => Ok(()),
         }
     }
@@ -156,11 +190,28 @@ impl Webhooks {
             .filter(|_| request.operation == Operation::Update);
         let ns = request.namespace;
         let (errors, warnings) = match request.kind {
-            "Job" => (
-                job::validate(env, ns, &read(object)?, old.map(read).transpose()?.as_ref()),
-                Warnings::new(),
-            ),
-            "Pod" => pod::validate(env, ns, &read(object)?, old.map(read).transpose()?.as_ref()),
+            "Pod" => pod::validate(env, ns, &read(object)?, before(old)?.as_ref()),
+            "Job" => without(job::validate(
+                env,
+                ns,
+                &read(object)?,
+                before(old)?.as_ref(),
+            )),
+            "JobSet" => without(job_set::validate(
+                env,
+                ns,
+                &read(object)?,
+                before(old)?.as_ref(),
+            )),
+            "Deployment" => without(deployment::validate(
+                env,
+                &read(object)?,
+                before(old)?.as_ref(),
+            )),
+            "StatefulSet" => {
+                let (new, old) = (read(object)?, before(old)?);
+                without(stateful_set::validate(env, ns, &new, old.as_ref()).await?)
+            }
             _ => return Ok(Warnings::new()),
         };
         match errors.is_empty() {
@@ -168,6 +219,14 @@ impl Webhooks {
             false => Err(errors.into()),
         }
     }
+}
+
+fn without(errors: FieldErrors) -> (FieldErrors, Warnings) {
+    (errors, Warnings::new())
+}
+
+fn before<K: DeserializeOwned>(old: Option<&Value>) -> Result<Option<K>, Refusal> {
+    old.map(read).transpose()
 }
 
 fn read<K: DeserializeOwned>(object: &Value) -> Result<K, Refusal> {

@@ -35,6 +35,7 @@ use crate::api::v1beta2::{PodSet, ReclaimablePod, Workload};
 use crate::controller::events::reference;
 use crate::runtime::ObjectKey;
 
+pub use facts::{is_terminated as has_ended, ungate};
 pub use run::start;
 
 /// Group, version and kind.
