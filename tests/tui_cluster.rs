@@ -1,6 +1,11 @@
 //! The terminal UI on a live cluster, without a terminal: what is created through the API shows on
 //! the screen, and what cannot be had is said to be missing.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say where"
+)]
+
 use std::sync::Arc;
 
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
