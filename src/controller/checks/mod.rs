@@ -1,8 +1,11 @@
-//! Admission checks that this controller judges itself.
+//! Admission checks that this controller judges itself. Checks of other controllers are judged by
+//! whoever writes their state into the Workload.
+
+pub mod provisioning;
 
 use super::Shared;
 
 /// Starts the controllers of checks.
 pub fn start(shared: &Shared) {
-    let _ = shared;
+    provisioning::start(shared);
 }

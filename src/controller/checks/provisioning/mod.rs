@@ -1,0 +1,226 @@
+//! The provisioning check: asks a node autoscaler for the capacity of a Workload with a
+//! ProvisioningRequest, and judges the check by what becomes of it.
+
+mod active;
+mod judge;
+mod request;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodTemplate;
+use kube::Api;
+use kube::api::DeleteParams;
+
+use crate::admission::workload::predicates;
+use crate::api::config::Feature;
+use crate::api::constants as c;
+use crate::api::provisioning::ProvisioningRequest;
+use crate::api::v1beta2::{AdmissionCheckState, ProvisioningRequestConfig, Workload};
+use crate::controller::{Shared, patch};
+use crate::runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
+
+/// Index of ProvisioningRequests by the names of their owners, as `namespace/name`.
+const BY_OWNER: &str = "owner";
+
+/// What the check works with.
+#[derive(Clone)]
+struct Provisioning {
+    shared: Shared,
+    requests: Informer<ProvisioningRequest>,
+    templates: Informer<PodTemplate>,
+}
+
+/// The checks of a Workload that this controller judges, with their settings; none for one whose
+/// settings are not there.
+type Configs = BTreeMap<String, Option<Arc<ProvisioningRequestConfig>>>;
+/// The request that counts for each check.
+type Current = BTreeMap<String, Arc<ProvisioningRequest>>;
+
+/// Starts the check; it works once the cluster has ProvisioningRequests.
+pub fn start(shared: &Shared) {
+    let client = shared.ctx.client.clone();
+    let requests = Informer::builder(Api::<ProvisioningRequest>::all(client.clone()))
+        .index(BY_OWNER, |pr: &ProvisioningRequest| {
+            let namespace = pr.metadata.namespace.clone().unwrap_or_default();
+            let owners = pr.metadata.owner_references.iter().flatten();
+            owners
+                .map(|owner| format!("{namespace}/{}", owner.name))
+                .collect()
+        })
+        .start(&shared.ctx);
+    let templates = Informer::builder(Api::<PodTemplate>::all(client)).start(&shared.ctx);
+    active::start(shared);
+    let check = Provisioning {
+        shared: shared.clone(),
+        requests,
+        templates,
+    };
+    shared.ctx.tasks.spawn("provisioning", async move {
+        check.requests.synced().await;
+        check.templates.synced().await;
+        check.run();
+    });
+}
+
+/// Whether this controller judges a check.
+fn is_ours(shared: &Shared, check: &str) -> bool {
+    let check = shared.informers.checks.get(&ObjectKey::cluster(check));
+    check.is_some_and(|check| check.spec.controller_name == c::PROVISIONING_REQUEST_CONTROLLER)
+}
+
+impl Provisioning {
+    fn run(&self) {
+        let queue = WorkQueue::new(&self.shared.ctx);
+        self.follow(&queue);
+        let check = self.clone();
+        queue.run(&self.shared.ctx, "provisioning", 1, move |key| {
+            let check = check.clone();
+            async move { check.reconcile(&key).await }
+        });
+    }
+
+    /// Looks at Workloads when they, their requests or the settings of their checks change.
+    fn follow(&self, queue: &WorkQueue<ObjectKey>) {
+        let informers = &self.shared.informers;
+        let told = queue.clone();
+        informers.workloads.subscribe(move |change| {
+            let (Change::Added(wl) | Change::Updated { new: wl, .. } | Change::Deleted(wl)) =
+                change;
+            told.add(ObjectKey::of(wl.as_ref()));
+        });
+        let told = queue.clone();
+        self.requests.subscribe(move |change| {
+            let (Change::Added(pr) | Change::Updated { new: pr, .. } | Change::Deleted(pr)) =
+                change;
+            let namespace = pr.metadata.namespace.clone().unwrap_or_default();
+            let owners = pr.metadata.owner_references.iter().flatten();
+            for owner in owners.filter(|owner| owner.controller == Some(true)) {
+                told.add(ObjectKey::new(namespace.clone(), owner.name.clone()));
+            }
+        });
+        let (told, s) = (queue.clone(), self.shared.clone());
+        informers.checks.subscribe(move |change| {
+            let (Change::Added(check)
+            | Change::Updated { new: check, .. }
+            | Change::Deleted(check)) = change;
+            if check.spec.controller_name == c::PROVISIONING_REQUEST_CONTROLLER {
+                add_users(&s, &ObjectKey::of(check.as_ref()).name, &told);
+            }
+        });
+        let (told, s) = (queue.clone(), self.shared.clone());
+        informers.provisioning_configs.subscribe(move |change| {
+            let config = match change {
+                Change::Updated { old, new }
+                    if old.spec.provisioning_class_name == new.spec.provisioning_class_name
+                        && old.spec.parameters == new.spec.parameters
+                        && old.spec.managed_resources == new.spec.managed_resources =>
+                {
+                    return;
+                }
+                Change::Added(config)
+                | Change::Updated { new: config, .. }
+                | Change::Deleted(config) => config,
+            };
+            let name = ObjectKey::of(config.as_ref()).name;
+            for check in active::users_of(&s, &name) {
+                add_users(&s, &check, &told);
+            }
+        });
+    }
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, write::Error> {
+        let Some(wl) = self.shared.informers.workloads.get(key) else {
+            return Ok(Outcome::Done);
+        };
+        let (finished, evicted) = (predicates::is_finished(&wl), predicates::is_evicted(&wl));
+        if !predicates::has_quota_reservation(&wl) && !finished && !evicted {
+            return Ok(Outcome::Done);
+        }
+        let owned = self.requests.by(BY_OWNER, &key.to_string());
+        let cleans = self
+            .shared
+            .settings
+            .enabled(Feature::CleanupProvisioningRequestsOnEviction);
+        if finished || (evicted && cleans) {
+            self.delete_unused(&owned, &Current::new()).await?;
+            return Ok(Outcome::Done);
+        }
+        if evicted {
+            return Ok(Outcome::Done);
+        }
+        let configs = self.configs(&wl);
+        let mut current = current(&wl, &configs, &owned)?;
+        let (wl, checks) = self.judge(&wl, &configs, &current).await?;
+        self.delete_unused(&owned, &current).await?;
+        self.request(&wl, &checks, &configs, &mut current).await?;
+        Ok(Outcome::Done)
+    }
+
+    fn configs(&self, wl: &Workload) -> Configs {
+        let checks = wl.status.admission_checks.iter();
+        let ours = checks.filter(|check| is_ours(&self.shared, &check.name));
+        ours.map(|check| {
+            (
+                check.name.clone(),
+                active::config_of(&self.shared, &check.name).ok(),
+            )
+        })
+        .collect()
+    }
+
+    /// Deletes requests that no check needs any more.
+    async fn delete_unused(
+        &self,
+        owned: &[Arc<ProvisioningRequest>],
+        current: &Current,
+    ) -> kube::Result<()> {
+        for pr in owned {
+            let name = pr.metadata.name.as_deref().unwrap_or_default();
+            if current
+                .values()
+                .any(|kept| kept.metadata.name.as_deref() == Some(name))
+            {
+                continue;
+            }
+            let namespace = pr.metadata.namespace.as_deref().unwrap_or_default();
+            let api =
+                Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
+            patch::ignore_not_found(api.delete(name, &DeleteParams::background()).await)?;
+        }
+        Ok(())
+    }
+}
+
+fn add_users(shared: &Shared, check: &str, queue: &WorkQueue<ObjectKey>) {
+    for wl in shared.informers.workloads.list() {
+        let names = |state: &AdmissionCheckState| state.name == check;
+        if wl.status.admission_checks.iter().any(names) {
+            queue.add(ObjectKey::of(wl.as_ref()));
+        }
+    }
+}
+
+/// The newest request for each check that asks for what its settings say.
+fn current(
+    wl: &Workload,
+    configs: &Configs,
+    owned: &[Arc<ProvisioningRequest>],
+) -> Result<Current, request::Inconsistent> {
+    let mut current = Current::new();
+    for (check, config) in configs {
+        let Some(config) = config else { continue };
+        if !request::is_needed(wl, &config.spec)? {
+            continue;
+        }
+        let of_check = owned.iter().filter_map(|pr| {
+            let attempt = request::attempt(pr, predicates::name(wl), check)?;
+            request::asks_for(pr, &config.spec).then_some((attempt, pr))
+        });
+        if let Some((_, pr)) = of_check.max_by_key(|(attempt, _)| *attempt) {
+            current.insert(check.clone(), pr.clone());
+        }
+    }
+    Ok(current)
+}

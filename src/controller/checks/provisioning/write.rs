@@ -1,0 +1,288 @@
+//! Makes ProvisioningRequests and the PodTemplates they name.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodTemplate;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use kube::api::PostParams;
+use kube::{Api, Resource};
+use serde_json::json;
+
+use super::{Configs, Current, Provisioning, judge, request};
+use crate::admission::kube::limits::use_limits_as_missing_requests;
+use crate::admission::messages::{EventType, truncate_condition};
+use crate::admission::workload::predicates;
+use crate::api::constants as c;
+use crate::api::provisioning::{
+    self as p, ProvisioningPodSet, ProvisioningRequest, ProvisioningRequestSpec, TemplateReference,
+};
+use crate::api::v1beta2::{
+    AdmissionCheckState, CheckState, ProvisioningRequestConfigSpec, ResourceFlavor, Workload,
+};
+use crate::controller::events::Telling;
+use crate::controller::jobs::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
+use crate::controller::patch::{self, Insist};
+use crate::runtime::ObjectKey;
+
+/// Why a request was not made or judged.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server.
+    #[error(transparent)]
+    Kube(#[from] kube::Error),
+    /// The Workload.
+    #[error(transparent)]
+    Inconsistent(#[from] request::Inconsistent),
+    /// A flavor of the Workload.
+    #[error("{0}")]
+    Flavor(String),
+    /// The flavors do not go with the pods.
+    #[error(transparent)]
+    PodSet(#[from] PodSetInfoError),
+}
+
+fn owned_by<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+    let meta = owner.meta();
+    OwnerReference {
+        api_version: K::api_version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+fn metadata(namespace: &str, name: String, owner: OwnerReference) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name),
+        namespace: Some(namespace.to_owned()),
+        labels: Some([(c::MANAGED_LABEL.to_owned(), "true".to_owned())].into()),
+        owner_references: Some(vec![owner]),
+        ..Default::default()
+    }
+}
+
+fn params() -> PostParams {
+    PostParams {
+        field_manager: Some(c::KUEUE_NAME.to_owned()),
+        ..Default::default()
+    }
+}
+
+impl Provisioning {
+    /// Makes the requests that are missing, or a further one where the last came to nothing.
+    pub(super) async fn request(
+        &self,
+        wl: &Arc<Workload>,
+        checks: &[AdmissionCheckState],
+        configs: &Configs,
+        current: &mut Current,
+    ) -> Result<(), Error> {
+        for (name, config) in configs {
+            let Some(config) = config else { continue };
+            let check = checks.iter().find(|check| check.name == *name);
+            let ready = check.is_some_and(|check| check.state == CheckState::Ready);
+            if ready || !request::is_needed(wl, &config.spec)? {
+                continue;
+            }
+            let pr = match current.get(name) {
+                Some(pr) => match next_attempt(wl, name, check, pr) {
+                    Some(attempt) => self.make(wl, check, name, &config.spec, attempt).await?,
+                    None => pr.clone(),
+                },
+                None => {
+                    let tried = check.and_then(|check| check.retry_count).unwrap_or(0);
+                    self.make(wl, check, name, &config.spec, tried.saturating_add(1))
+                        .await?
+                }
+            };
+            self.hand_over_templates(wl, &pr).await?;
+            current.insert(name.clone(), pr);
+        }
+        Ok(())
+    }
+
+    async fn make(
+        &self,
+        wl: &Arc<Workload>,
+        check: Option<&AdmissionCheckState>,
+        name: &str,
+        spec: &ProvisioningRequestConfigSpec,
+        attempt: i32,
+    ) -> Result<Arc<ProvisioningRequest>, Error> {
+        let request = request::name(predicates::name(wl), name, attempt);
+        let mut pod_sets = Vec::new();
+        for merged in request::pod_sets(wl, spec)? {
+            let template = request::template_name(&request, &merged.pod_set.name);
+            let made = self.make_template(wl, &template, &merged).await;
+            if let Err(error) = made {
+                let message = format!("Error creating PodTemplate {template:?}: {error}");
+                return Err(self.not_made(wl, check, message, error).await);
+            }
+            pod_sets.push(ProvisioningPodSet {
+                pod_template_ref: TemplateReference { name: template },
+                count: merged.count,
+            });
+        }
+        let namespace = predicates::namespace(wl);
+        let pr = ProvisioningRequest {
+            metadata: metadata(namespace, request.clone(), owned_by(wl.as_ref())),
+            spec: ProvisioningRequestSpec {
+                pod_sets,
+                provisioning_class_name: spec.provisioning_class_name.clone(),
+                parameters: request::parameters(wl, spec),
+            },
+            ..Default::default()
+        };
+        let api = Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
+        match api.create(&params(), &pr).await {
+            Ok(made) => {
+                let made = Arc::new(made);
+                self.requests.observe(made.clone());
+                let telling = Telling {
+                    action: "Created",
+                    ..Telling::new(
+                        judge::REPORTER,
+                        EventType::Normal,
+                        c::event::PROVISIONING_REQUEST_CREATED,
+                        format!("Created ProvisioningRequest: {request:?}"),
+                    )
+                };
+                self.shared.recorder.tell(wl.as_ref(), telling);
+                Ok(made)
+            }
+            Err(error) => {
+                let message = format!("Error creating ProvisioningRequest {request:?}: {error}");
+                Err(self.not_made(wl, check, message, error.into()).await)
+            }
+        }
+    }
+
+    /// Makes the PodTemplate of a pod set, unless it is there.
+    async fn make_template(
+        &self,
+        wl: &Arc<Workload>,
+        name: &str,
+        merged: &request::Merged<'_>,
+    ) -> Result<(), Error> {
+        let namespace = predicates::namespace(wl);
+        if self
+            .templates
+            .get(&ObjectKey::new(namespace, name))
+            .is_some()
+        {
+            return Ok(());
+        }
+        let flavors = merged.assignment.flavors.values();
+        let flavors: Vec<Arc<ResourceFlavor>> = flavors
+            .filter_map(|name| self.shared.informers.flavors.get(&ObjectKey::cluster(name)))
+            .collect();
+        let flavor = |name: &str| {
+            let mut known = flavors.iter();
+            known
+                .find(|f| f.metadata.name.as_deref() == Some(name))
+                .map(Arc::as_ref)
+        };
+        let tas = self
+            .shared
+            .settings
+            .enabled(crate::api::config::Feature::TopologyAwareScheduling);
+        let info = PodSetInfo::from_assignment(merged.assignment, merged.pod_set, tas, flavor)
+            .map_err(Error::Flavor)?;
+        let mut template = merged.pod_set.template.clone();
+        let mut meta = template.metadata.take().unwrap_or_default();
+        let mut spec = template.spec.take().unwrap_or_default();
+        merge_into(&mut meta, &mut spec, &info, &self.shared.settings.gates)?;
+        use_limits_as_missing_requests(&mut spec);
+        template.metadata = Some(meta);
+        template.spec = Some(spec);
+        let object = PodTemplate {
+            metadata: metadata(namespace, name.to_owned(), owned_by(wl.as_ref())),
+            template: Some(template),
+        };
+        let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
+        let made = api.create(&params(), &object).await?;
+        self.templates.observe(Arc::new(made));
+        Ok(())
+    }
+
+    /// Says on the check that something could not be made; gives the error back.
+    async fn not_made(
+        &self,
+        wl: &Arc<Workload>,
+        check: Option<&AdmissionCheckState>,
+        message: String,
+        error: Error,
+    ) -> Error {
+        if matches!(&error, Error::Kube(kube::Error::Api(status)) if status.code == 409) {
+            // It is there, only the informer has not seen it yet.
+            return error;
+        }
+        self.tell(
+            wl,
+            EventType::Warning,
+            c::event::FAILED_CREATE,
+            message.clone(),
+        );
+        let Some(check) = check else { return error };
+        let mut checks = wl.status.admission_checks.clone();
+        for known in checks.iter_mut().filter(|known| known.name == check.name) {
+            known.message = truncate_condition(message.clone());
+            known.last_transition_time = Some(Time(self.shared.now()));
+        }
+        let status = json!({ "admissionChecks": checks });
+        let manager = c::PROVISIONING_REQUEST_CONTROLLER;
+        match patch::apply_status(&self.shared, wl, manager, status, Insist::Strict).await {
+            Ok(_) => error,
+            Err(second) => {
+                tracing::debug!(%second, "the check does not say what failed");
+                error
+            }
+        }
+    }
+
+    /// Makes the request the owner of its templates, so that they go with it.
+    async fn hand_over_templates(
+        &self,
+        wl: &Workload,
+        pr: &ProvisioningRequest,
+    ) -> Result<(), Error> {
+        let namespace = predicates::namespace(wl);
+        let owner = owned_by(pr);
+        for set in &pr.spec.pod_sets {
+            let key = ObjectKey::new(namespace, &set.pod_template_ref.name);
+            let Some(template) = self.templates.get(&key) else {
+                continue;
+            };
+            let owners = template.metadata.owner_references.iter().flatten();
+            if owners
+                .clone()
+                .any(|o| o.controller == Some(true) && o.uid == owner.uid)
+            {
+                continue;
+            }
+            let mut after = PodTemplate::clone(&template);
+            let others = owners.filter(|o| o.uid != predicates::uid(wl)).cloned();
+            after.metadata.owner_references = Some(others.chain([owner.clone()]).collect());
+            let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
+            let written = api.replace(&key.name, &params(), &after).await?;
+            self.templates.observe(Arc::new(written));
+        }
+        Ok(())
+    }
+}
+
+/// The number of the next attempt, where the last one came to nothing and another one may be made.
+fn next_attempt(
+    wl: &Workload,
+    name: &str,
+    check: Option<&AdmissionCheckState>,
+    pr: &ProvisioningRequest,
+) -> Option<i32> {
+    let expired = judge::said(pr, p::BOOKING_EXPIRED).is_some() && !predicates::is_admitted(wl);
+    let over = judge::said(pr, p::FAILED).is_some() || expired;
+    let waits = check.is_some_and(|check| check.state == CheckState::Pending);
+    let last = request::attempt(pr, predicates::name(wl), name).unwrap_or(1);
+    (over && waits).then(|| last.saturating_add(1))
+}
