@@ -9,6 +9,7 @@ use super::jobs::marks;
 use crate::api::config::FeatureGates;
 
 use crate::admission::workload::predicates;
+use crate::api::constants as c;
 use crate::api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ProvisioningRequestConfig, ResourceFlavor,
     Topology, Workload, WorkloadPriorityClass,
@@ -46,7 +47,7 @@ pub struct Informers {
     pub runtime_classes: Informer<RuntimeClass>,
     /// Nodes.
     pub nodes: Informer<Node>,
-    /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`].
+    /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`], [`BY_WORKLOAD`].
     pub pods: Informer<Pod>,
 }
 
@@ -67,6 +68,20 @@ pub fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> 
 
 /// Index of Pods by `namespace/group`.
 pub const BY_POD_GROUP: &str = "podGroup";
+
+/// Index of Pods by `namespace/slice`, or `namespace/Workload` of those that are in no slice.
+pub const BY_WORKLOAD: &str = "workload";
+
+fn workload_of(pod: &Pod) -> Vec<String> {
+    let keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION];
+    let name = keys
+        .iter()
+        .find_map(|key| marks::annotation(&pod.metadata, key));
+    let namespace = marks::namespace(&pod.metadata);
+    name.map(|name| format!("{namespace}/{name}"))
+        .into_iter()
+        .collect()
+}
 
 fn pod_groups(pod: &Pod, gates: &FeatureGates) -> Vec<String> {
     let group = marks::pod_group(&pod.metadata, gates);
@@ -132,6 +147,7 @@ impl Informers {
             nodes: all!(Node).start(ctx),
             pods: all!(Pod)
                 .index(BY_OWNER, |pod: &Pod| owners(&pod.metadata))
+                .index(BY_WORKLOAD, workload_of)
                 .index(BY_POD_GROUP, move |pod: &Pod| pod_groups(pod, &gates))
                 .start(ctx),
         }

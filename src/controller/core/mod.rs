@@ -6,10 +6,12 @@ mod cohort;
 mod in_use;
 mod local_queue;
 mod priority_class;
+mod topology;
 pub mod workload;
 mod write;
 
 use super::Shared;
+use crate::api::config::Feature;
 
 /// Changes of many objects that concern one queue are gathered this long.
 const BATCH: std::time::Duration = std::time::Duration::from_secs(1);
@@ -22,4 +24,7 @@ pub fn start(shared: &Shared) {
     cohort::start(shared);
     cluster_queue::start(shared);
     workload::start(shared);
+    if shared.settings.enabled(Feature::TopologyAwareScheduling) {
+        topology::start(shared);
+    }
 }
