@@ -27,6 +27,9 @@ impl ApiServer {
         meta::fill(&mut identity, &core.entropy, core.clock.now());
         meta::set_generation(&mut identity, 1);
         let name = definition.name.clone();
+        let uid = meta::text(&identity, "uid");
+        let settled = format!("{uid} 1 {:?}", definition.names);
+        core.registry.define(definition, &settled, false);
         let whole = move || {
             let mut whole = object();
             if let Some(annotations) = whole.pointer("/metadata/annotations").cloned() {
@@ -38,7 +41,6 @@ impl ApiServer {
             whole["status"] = identity["status"].clone();
             whole
         };
-        core.registry.define(definition, 1, false);
         // A namesake that is there already keeps its object.
         let _ = core.store.create(&space, &name, Draft::lazy(whole));
     }

@@ -153,8 +153,9 @@ fn serve(core: &Core, present: &Arc<Object>, definition: &Value, terminating: bo
     };
     let mut outline = Definition::of_object(definition, schema);
     outline.names = Names::of(&definition["status"]["acceptedNames"]);
-    let shape = meta::generation(definition).unsigned_abs();
-    core.registry.define(outline, shape, terminating);
+    let (uid, generation) = (meta::text(definition, "uid"), meta::generation(definition));
+    let identity = format!("{uid} {generation} {:?}", outline.names);
+    core.registry.define(outline, &identity, terminating);
 }
 
 /// One condition of a definition.

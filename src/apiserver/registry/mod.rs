@@ -40,9 +40,19 @@ pub struct Registry {
 struct State {
     builtin: Vec<Arc<Served>>,
     /// Kinds of custom resource definitions by group and definition name.
-    custom: BTreeMap<(String, String), Vec<Arc<Served>>>,
+    custom: BTreeMap<(String, String), Defined>,
+    /// How many texts of definitions there have been.
+    shapes: u64,
     /// By `group/plural` of the storage version.
     spaces: BTreeMap<String, Arc<Space>>,
+}
+
+/// What one definition defines.
+struct Defined {
+    identity: String,
+    shape: u64,
+    terminating: bool,
+    served: Vec<Arc<Served>>,
 }
 
 impl State {
@@ -84,10 +94,19 @@ impl Registry {
         self.table.load().find(group, version, plural).cloned()
     }
 
-    /// Serves a custom kind as defined, in place of what its definition said before. `shape` is the
-    /// generation of the definition; `terminating` that it is on its way out.
-    pub fn define(&self, definition: Definition, shape: u64, terminating: bool) {
+    /// Serves a custom kind as defined, in place of what its definition said before. `identity`
+    /// tells this text of the definition from every other; `terminating` that it is on its way out.
+    pub fn define(&self, definition: Definition, identity: &str, terminating: bool) {
         let mut state = self.state.lock();
+        let place = (definition.group.clone(), definition.name.clone());
+        let known = state.custom.get(&place).filter(|d| d.identity == identity);
+        let shape = match known {
+            // Compiled schemas stay as they are.
+            Some(known) if known.terminating == terminating => return,
+            Some(known) => known.shape,
+            None => state.shapes + 1,
+        };
+        state.shapes = state.shapes.max(shape);
         let definition = Arc::new(definition);
         let space = state.space(&self.store, &definition.group, &definition.names.plural);
         let served = (0..definition.versions.len()).filter_map(|version| {
@@ -98,20 +117,25 @@ impl Registry {
             };
             Some(Arc::new(Served::custom(custom, shape, space.clone())?))
         });
-        let served: Vec<_> = served.collect();
-        let place = (definition.group.clone(), definition.name.clone());
-        state.custom.insert(place, served);
+        let served = served.collect();
+        let defined = Defined {
+            identity: identity.into(),
+            shape,
+            terminating,
+            served,
+        };
+        state.custom.insert(place, defined);
         self.publish(&state);
     }
 
     /// Stops serving a custom kind. Its watches end and its objects, if there still are any, go.
     pub fn undefine(&self, group: &str, name: &str) {
         let mut state = self.state.lock();
-        let Some(served) = state.custom.remove(&(group.to_string(), name.to_string())) else {
+        let Some(defined) = state.custom.remove(&(group.to_string(), name.to_string())) else {
             return;
         };
         self.publish(&state);
-        if let Some(plural) = served.first().map(|s| s.kind.plural.clone())
+        if let Some(plural) = defined.served.first().map(|s| s.kind.plural.clone())
             && let Some(space) = state.spaces.remove(&format!("{group}/{plural}"))
         {
             space.close();
@@ -119,7 +143,7 @@ impl Registry {
     }
 
     fn publish(&self, state: &State) {
-        let custom = state.custom.values().flatten();
+        let custom = state.custom.values().flat_map(|d| &d.served);
         let all = state.builtin.iter().chain(custom).cloned().collect();
         self.table.store(Arc::new(Table::new(all)));
     }
