@@ -10,15 +10,21 @@ use super::lists::Correlated;
 use crate::apiserver::field::{FieldError, FieldErrorKind};
 use crate::apiserver::schema::{Rule, Schema, Shape};
 use program::Scope;
-pub(super) use program::compile;
+pub(super) use program::{Compiled, compile};
+pub(super) use value::escaped;
 
 /// The longest text a message expression may make.
 const MESSAGE_MAX: usize = 5 * 1024;
 
-/// Runs every rule of the schema. `old` is the object an update replaces.
-pub(super) fn faults(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+/// Runs every rule of the schema on the value at `path`. `old` is the value an update replaces.
+pub(super) fn faults(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+) -> Vec<FieldError> {
     let mut out = Vec::new();
-    walk(schema, value, old, "", &mut out);
+    walk(schema, value, old, path, &mut out);
     out
 }
 

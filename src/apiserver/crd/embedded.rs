@@ -7,9 +7,9 @@ use crate::apiserver::kinds::meta;
 use crate::apiserver::schema::{Schema, Shape};
 
 /// What is wrong with embedded objects anywhere below the value.
-pub(super) fn faults(schema: &Schema, value: &Value) -> Vec<FieldError> {
+pub(super) fn faults(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
     let mut out = Vec::new();
-    walk(schema, value, "", &mut out);
+    walk(schema, value, path, &mut out);
     out
 }
 

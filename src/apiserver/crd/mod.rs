@@ -3,6 +3,7 @@
 //! Works on objects and schemas; must not know storage, HTTP or watch.
 
 mod cel;
+pub mod check;
 pub mod columns;
 mod embedded;
 mod formats;

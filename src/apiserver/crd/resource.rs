@@ -113,7 +113,7 @@ impl Resource {
                 "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
             ));
         } else {
-            errors.extend(cel::faults(schema, new, old));
+            errors.extend(cel::faults(schema, new, old, ""));
         }
         errors
     }
@@ -194,7 +194,7 @@ impl Behaviour for Resource {
         errors.extend(meta::validate_custom(object, self.version.namespaced));
         errors.extend(validate::faults(schema, object, None, ""));
         errors.extend(self.scale_faults(object, false));
-        errors.extend(embedded::faults(schema, object));
+        errors.extend(embedded::faults(schema, object, ""));
         errors.extend(lists::duplicates(schema, object));
         self.finish(errors, object, None)
     }
@@ -208,7 +208,7 @@ impl Behaviour for Resource {
         errors.extend(meta::validate_custom_update(new, old));
         errors.extend(validate::faults(schema, new, Some(old), ""));
         errors.extend(self.scale_faults(new, false));
-        errors.extend(embedded::faults(schema, new));
+        errors.extend(embedded::faults(schema, new, ""));
         errors.extend(self.duplicates(new, old));
         self.finish(errors, new, Some(old))
     }

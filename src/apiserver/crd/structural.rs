@@ -27,6 +27,15 @@ pub fn root(openapi: &Value) -> Schema {
     schema
 }
 
+/// The schema of a value somewhere in a custom resource.
+pub fn value(openapi: &Value) -> Schema {
+    let context = Context {
+        open: false,
+        spine: true,
+    };
+    compile(openapi, context)
+}
+
 #[derive(Clone, Copy)]
 struct Context {
     /// An object around this one keeps unknown fields, so that they may be applied.

@@ -1,9 +1,12 @@
 //! Objects between the version they are stored in and the versions that are served.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::apiserver::convert as builtin;
 use crate::apiserver::registry::Served;
+use crate::apiserver::schema::Schema;
 use crate::apiserver::schema::custom::default;
 use crate::apiserver::schema::decode::{Source, decode};
 use crate::apiserver::server::Core;
@@ -20,13 +23,14 @@ pub(super) fn between(core: &Core, to: &Served, object: &Value) -> Result<Value,
 
 /// Brings an object that is in the storage version, or another, into the version `to` serves.
 pub(super) fn into(core: &Core, to: &Served, object: &mut Value) -> Result<(), ApiError> {
+    if to.custom.is_some() && object["apiVersion"] == to.storage_api_version.as_str() {
+        settle(storage_schema(core, to), object);
+    }
     into_version(core, to, &to.api_version, object)?;
-    if let Some(schema) = to.schema() {
+    if !to.is_stored_version() || to.custom.is_none() {
         // What conversion makes fits the schema; decoding settles what is written when unset.
-        let _ = decode(&schema, object, Source::Json);
-        if schema.is_custom() {
-            default(&schema, object);
-        }
+        let schema = to.schema();
+        let _ = schema.map(|schema| decode(&schema, object, Source::Json));
     }
     Ok(())
 }
@@ -36,7 +40,30 @@ pub(super) fn to_storage(core: &Core, served: &Served, object: &mut Value) -> Re
     if served.is_stored_version() {
         return Ok(());
     }
-    into_version(core, served, &served.storage_api_version, object)
+    into_version(core, served, &served.storage_api_version, object)?;
+    if served.custom.is_some() {
+        settle(storage_schema(core, served), object);
+    }
+    Ok(())
+}
+
+/// The schema custom resources are stored by; `None` when its version is not served.
+fn storage_schema(core: &Core, served: &Served) -> Option<Arc<Schema>> {
+    let kind = &served.kind;
+    if served.is_stored_version() {
+        return served.schema();
+    }
+    core.registry
+        .find(&kind.group, &kind.storage_version, &kind.plural)?
+        .schema()
+}
+
+/// Leaves in a custom resource what its schema knows, and fills in defaults.
+fn settle(schema: Option<Arc<Schema>>, object: &mut Value) {
+    if let Some(schema) = schema {
+        let _ = decode(&schema, object, Source::Json);
+        default(&schema, object);
+    }
 }
 
 fn into_version(

@@ -7,6 +7,7 @@ use super::pod;
 use super::rules::{Field, Fields, Rules};
 use super::value::Fill;
 use super::{apps, batch, cluster, config, limits, namespace, node, service};
+use crate::apiserver::crd::check as definition;
 
 /// The rules of a built-in kind, but for its table and scope.
 pub(super) fn rules(group: &str, kind: &str) -> Rules {
@@ -36,6 +37,13 @@ pub(super) fn rules(group: &str, kind: &str) -> Rules {
         },
         ("batch", "CronJob") => batch::cronjob::RULES,
         ("apiextensions.k8s.io", _) => Rules {
+            default: definition::default,
+            prepare_create: definition::note_storage,
+            prepare_update: |new, _| definition::note_storage(new),
+            create: definition::create,
+            update: definition::update,
+            subresource: |_, new, _| definition::update_status(new),
+            warnings: definition::warnings,
             generation_of: &["spec"],
             ..PLAIN
         },

@@ -25,6 +25,16 @@ pub(super) fn decode(schema: &Schema, value: &mut Value) -> Result<Vec<String>, 
     Ok(unknown)
 }
 
+/// Prunes a value inside a custom resource. Returns the paths of unknown fields.
+///
+/// # Errors
+/// Why the metadata of an object in it cannot be read.
+pub fn pruned(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    prune(schema, value, "", &mut unknown)?;
+    Ok(unknown)
+}
+
 /// Brings a metadata object into the form the server writes.
 fn metadata_in(metadata: &mut Value, path: &str, unknown: &mut Vec<String>) -> Result<(), String> {
     let Some(schema) = super::named("meta.v1.ObjectMeta") else {

@@ -6,17 +6,19 @@ use std::sync::{Arc, LazyLock};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::extractors::Arguments;
 use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::{self, Context, ExecutionError, ResolveResult, Value};
+use kube_cel::cel::parser::{Expression, Parser};
+use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
 use parking_lot::RwLock;
 
 /// A compiled expression.
 pub struct Program {
-    program: cel::Program,
+    expression: Expression,
     /// Whether it mentions `oldSelf`.
     pub uses_old_self: bool,
 }
 
-type Compiled = Result<Arc<Program>, String>;
+/// A program, or what the parser says.
+pub type Compiled = Result<Arc<Program>, String>;
 
 static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
 /// More expressions than this are compiled again each time.
@@ -73,15 +75,17 @@ fn type_name(value: &Value) -> String {
 ///
 /// # Errors
 /// What the parser says.
-pub fn compile(text: &str) -> Result<Arc<Program>, String> {
+pub fn compile(text: &str) -> Compiled {
     if let Some(compiled) = CACHE.read().get(text) {
         return compiled.clone();
     }
-    let compiled = cel::Program::compile(text)
-        .map(|program| {
-            let uses_old_self = program.references().has_variable("oldSelf");
+    let compiled = Parser::new()
+        .enable_optional_syntax(true)
+        .parse(text)
+        .map(|expression| {
+            let uses_old_self = expression.references().has_variable("oldSelf");
             Arc::new(Program {
-                program,
+                expression,
                 uses_old_self,
             })
         })
@@ -129,9 +133,14 @@ impl Scope<'_> {
 }
 
 impl Program {
+    /// What the parser made of the text.
+    pub fn expression(&self) -> &Expression {
+        &self.expression
+    }
+
     /// Evaluates the expression.
     pub(super) fn run(&self, scope: &Scope<'_>, optional: bool) -> Result<Value, ExecutionError> {
         let context = scope.optional.as_ref().filter(|_| optional);
-        self.program.execute(context.unwrap_or(&scope.plain))
+        context.unwrap_or(&scope.plain).resolve(&self.expression)
     }
 }

@@ -9,7 +9,7 @@ fn run(schema: Value, value: Value, old: Option<Value>) -> Vec<String> {
     }));
     let wrap = |v: Value| json!({"spec": v});
     let (value, old) = (wrap(value), old.map(wrap));
-    faults(&schema, &value, old.as_ref())
+    faults(&schema, &value, old.as_ref(), "")
         .iter()
         .map(ToString::to_string)
         .collect()

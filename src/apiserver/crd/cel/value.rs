@@ -90,7 +90,7 @@ fn mapping(map: HashMap<Key, Cel>) -> Cel {
 }
 
 /// A field name in the form rules use for it.
-fn escaped(name: &str) -> String {
+pub(in crate::apiserver::crd) fn escaped(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }
