@@ -5,4 +5,5 @@ pub mod cronjob;
 pub mod indexes;
 pub mod job;
 mod job_status;
+mod job_update;
 mod policy;

@@ -5,6 +5,7 @@ pub mod defaults;
 mod env;
 mod probe;
 pub mod qos;
+mod resize;
 pub mod resources;
 pub mod scheduling;
 mod security;
@@ -81,7 +82,7 @@ fn prepare_subresource(subresource: &str, new: &mut Value, old: &Value) {
             kept.child("spec").put("ephemeralContainers", containers);
             *new = kept;
         }
-        "resize" => update::prepare_resize(new, old),
+        "resize" => resize::prepare(new, old),
         _ => {}
     }
 }
@@ -160,7 +161,7 @@ fn validate_subresource(subresource: &str, new: &Value, old: &Value) -> Vec<Fiel
     match subresource {
         "status" => status::validate(new, old),
         "ephemeralcontainers" => update::validate_ephemeral_containers(new, old),
-        "resize" => update::validate_resize(new, old),
+        "resize" => resize::validate(new, old),
         _ => Vec::new(),
     }
 }

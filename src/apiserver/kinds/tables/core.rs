@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::parts::{age_cell, containers, labels, or, since};
-use super::{AGE, DEFAULT, NAME, Table};
+use super::{AGE, DEFAULT, NAME, Table, service, volume};
 use crate::apiserver::kinds::value::Look;
 use crate::apiserver::quantity::Quantity;
 
@@ -15,12 +15,12 @@ pub(super) fn of(kind: &str) -> Table {
         "Event" => EVENT,
         "ConfigMap" => CONFIG_MAP,
         "Secret" => SECRET,
-        "Service" => SERVICE,
-        "Endpoints" => ENDPOINTS,
+        "Service" => service::SERVICE,
+        "Endpoints" => service::ENDPOINTS,
         "ServiceAccount" | "LimitRange" => super::NAME_AND_AGE,
         "ResourceQuota" => RESOURCE_QUOTA,
-        "PersistentVolume" => PERSISTENT_VOLUME,
-        "PersistentVolumeClaim" => PERSISTENT_VOLUME_CLAIM,
+        "PersistentVolume" => volume::PERSISTENT_VOLUME,
+        "PersistentVolumeClaim" => volume::PERSISTENT_VOLUME_CLAIM,
         "ComponentStatus" => COMPONENT_STATUS,
         "PodTemplate" => POD_TEMPLATE,
         "ReplicationController" => super::workload::REPLICATION_CONTROLLER,
@@ -250,105 +250,6 @@ fn event(o: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-const SERVICE: Table = Table {
-    columns: &[
-        NAME,
-        ("Type", "string", 0),
-        ("Cluster-IP", "string", 0),
-        ("External-IP", "string", 0),
-        ("Port(s)", "string", 0),
-        AGE,
-        ("Selector", "string", 1),
-    ],
-    cells: service,
-};
-
-fn service(o: &Value, now: Timestamp) -> Vec<Value> {
-    let port = |p: &Value| {
-        let (port, protocol) = (p.int("/port"), p.text("/protocol"));
-        match p.int("/nodePort") {
-            0 => format!("{port}/{protocol}"),
-            node_port => format!("{port}:{node_port}/{protocol}"),
-        }
-    };
-    let ports: Vec<String> = o.list("/spec/ports").iter().map(port).collect();
-    vec![
-        o.name().into(),
-        o.text("/spec/type").into(),
-        or(o.text("/spec/clusterIPs/0"), "<none>").into(),
-        external_ip(o).into(),
-        or(&ports.join(","), "<none>").into(),
-        age_cell(o, now),
-        labels(o.at("/spec/selector")).into(),
-    ]
-}
-
-fn external_ip(service: &Value) -> String {
-    let own = service
-        .list("/spec/externalIPs")
-        .iter()
-        .filter_map(Value::as_str);
-    let own = own.collect::<Vec<_>>().join(",");
-    match service.text("/spec/type") {
-        "ClusterIP" | "NodePort" => or(&own, "<none>"),
-        "LoadBalancer" => {
-            let assigned = ingress_points(service.list("/status/loadBalancer/ingress"));
-            let both: Vec<&str> = [assigned.as_str(), &own]
-                .into_iter()
-                .filter(|s| !s.is_empty())
-                .collect();
-            or(&both.join(","), "<pending>")
-        }
-        "ExternalName" => service.text("/spec/externalName").into(),
-        _ => "<unknown>".into(),
-    }
-}
-
-/// Addresses of a load balancer, sorted, without doubles.
-pub(super) fn ingress_points(ingress: &[Value]) -> String {
-    let point = |i: &Value| or(i.text("/ip"), i.text("/hostname"));
-    let mut points: Vec<String> = ingress
-        .iter()
-        .map(point)
-        .filter(|p| !p.is_empty())
-        .collect();
-    points.sort();
-    points.dedup();
-    points.join(",")
-}
-
-const ENDPOINTS: Table = Table {
-    columns: &[NAME, ("Endpoints", "string", 0), AGE],
-    cells: |o, now| {
-        vec![
-            o.name().into(),
-            endpoints(o.list("/subsets")).into(),
-            age_cell(o, now),
-        ]
-    },
-};
-
-fn endpoints(subsets: &[Value]) -> String {
-    if subsets.is_empty() {
-        return "<none>".into();
-    }
-    let mut all = Vec::new();
-    for subset in subsets {
-        for port in subset.list("/ports") {
-            for address in subset.list("/addresses") {
-                let (ip, port) = (address.text("/ip"), port.int("/port"));
-                let v6 = ip.contains(':');
-                all.push(if v6 {
-                    format!("[{ip}]:{port}")
-                } else {
-                    format!("{ip}:{port}")
-                });
-            }
-        }
-    }
-    super::parts::cut(&all, 3, all.len())
-}
-
 const RESOURCE_QUOTA: Table = Table {
     columns: &[NAME, ("Request", "string", 0), ("Limit", "string", 0), AGE],
     cells: |o, now| {
@@ -369,111 +270,6 @@ const RESOURCE_QUOTA: Table = Table {
             requests.join(", ").into(),
             limits.join(", ").into(),
             age_cell(o, now),
-        ]
-    },
-};
-
-/// Access modes by their short names, without doubles.
-fn access_modes(modes: &[Value]) -> String {
-    const SHORT: [(&str, &str); 4] = [
-        ("ReadWriteOnce", "RWO"),
-        ("ReadOnlyMany", "ROX"),
-        ("ReadWriteMany", "RWX"),
-        ("ReadWriteOncePod", "RWOP"),
-    ];
-    let given = |long: &str| modes.iter().any(|m| m.as_str() == Some(long));
-    let names: Vec<&str> = SHORT.iter().filter(|s| given(s.0)).map(|s| s.1).collect();
-    names.join(",")
-}
-
-/// The storage class, from the field or from the old annotation.
-fn storage_class(o: &Value) -> &str {
-    let annotated = o.annotation("volume.beta.kubernetes.io/storage-class");
-    annotated.unwrap_or_else(|| o.text("/spec/storageClassName"))
-}
-
-fn volume_phase(o: &Value) -> Value {
-    if o.is_terminating() {
-        "Terminating".into()
-    } else {
-        o.text("/status/phase").into()
-    }
-}
-
-const PERSISTENT_VOLUME: Table = Table {
-    columns: &[
-        NAME,
-        ("Capacity", "string", 0),
-        ("Access Modes", "string", 0),
-        ("Reclaim Policy", "string", 0),
-        ("Status", "string", 0),
-        ("Claim", "string", 0),
-        ("StorageClass", "string", 0),
-        ("VolumeAttributesClass", "string", 0),
-        ("Reason", "string", 0),
-        AGE,
-        ("VolumeMode", "string", 1),
-    ],
-    cells: |o, now| {
-        let claim = match o.has("/spec/claimRef") {
-            true => {
-                let claim = o.at("/spec/claimRef");
-                format!("{}/{}", claim.text("/namespace"), claim.text("/name"))
-            }
-            false => String::new(),
-        };
-        vec![
-            o.name().into(),
-            Quantity::or_zero(Some(o.at("/spec/capacity/storage")))
-                .to_string()
-                .into(),
-            access_modes(o.list("/spec/accessModes")).into(),
-            o.text("/spec/persistentVolumeReclaimPolicy").into(),
-            volume_phase(o),
-            claim.into(),
-            storage_class(o).into(),
-            or(o.text("/spec/volumeAttributesClassName"), "<unset>").into(),
-            o.text("/status/reason").into(),
-            age_cell(o, now),
-            or(o.text("/spec/volumeMode"), "<unset>").into(),
-        ]
-    },
-};
-
-const PERSISTENT_VOLUME_CLAIM: Table = Table {
-    columns: &[
-        NAME,
-        ("Status", "string", 0),
-        ("Volume", "string", 0),
-        ("Capacity", "string", 0),
-        ("Access Modes", "string", 0),
-        ("StorageClass", "string", 0),
-        ("VolumeAttributesClass", "string", 0),
-        AGE,
-        ("VolumeMode", "string", 1),
-    ],
-    cells: |o, now| {
-        let bound = !o.text("/spec/volumeName").is_empty();
-        let (capacity, modes) = match bound {
-            true => {
-                let capacity = Quantity::or_zero(Some(o.at("/status/capacity/storage")));
-                (
-                    capacity.to_string(),
-                    access_modes(o.list("/status/accessModes")),
-                )
-            }
-            false => (String::new(), String::new()),
-        };
-        vec![
-            o.name().into(),
-            volume_phase(o),
-            o.text("/spec/volumeName").into(),
-            capacity.into(),
-            modes.into(),
-            storage_class(o).into(),
-            or(o.text("/spec/volumeAttributesClassName"), "<unset>").into(),
-            age_cell(o, now),
-            or(o.text("/spec/volumeMode"), "<unset>").into(),
         ]
     },
 };
@@ -524,7 +320,7 @@ mod tests {
         assert_eq!(cells[2], "limits.cpu: 0/4");
         let o = json!({"spec": {"type": "LoadBalancer", "clusterIPs": ["10.0.0.1"],
             "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30080}, {"port": 81, "protocol": "UDP"}]}});
-        let cells = service(&o, now());
+        let cells = (service::SERVICE.cells)(&o, now());
         assert_eq!(
             (&cells[3], &cells[4]),
             (&json!("<pending>"), &json!("80:30080/TCP,81/UDP"))

@@ -8,7 +8,9 @@ mod core;
 mod network;
 pub mod parts;
 mod pod;
+mod service;
 mod storage;
+mod volume;
 mod workload;
 
 use jiff::Timestamp;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::core::ingress_points;
 use super::parts::{age_cell, cut, or, scalar, selector};
+use super::service::ingress_points;
 use super::{AGE, DEFAULT, NAME, Table};
 use crate::apiserver::kinds::value::Look;
 
