@@ -3,15 +3,18 @@
 
 mod combine;
 mod number;
+mod outcome;
+mod pattern;
+mod string;
 
-use regex::Regex;
 use serde_json::Value;
 
-use super::formats;
 use super::lists::Correlated;
 use crate::apiserver::field::{FieldError, FieldErrorKind};
 use crate::apiserver::schema::encode::go_float;
 use crate::apiserver::schema::{Rules, Schema, Shape};
+use outcome::{Fault, Outcome};
+pub(super) use pattern::compiled;
 
 /// What is wrong with a value. `prefix` is where the value stands in the object; `old` is the value
 /// it replaces, whose own faults are not held against it where it has not changed.
@@ -27,77 +30,6 @@ pub(super) fn faults(
         .into_iter()
         .map(|f| f.into_error(prefix))
         .collect()
-}
-
-/// One fault, as the validator sees it.
-#[derive(Clone, Debug)]
-struct Fault {
-    /// The path below the validated value; `None` for faults that name none.
-    name: Option<String>,
-    kind: FieldErrorKind,
-    bad: Option<Value>,
-    detail: String,
-}
-
-impl Fault {
-    fn plain(detail: String) -> Self {
-        Self {
-            name: None,
-            kind: FieldErrorKind::Invalid,
-            bad: Some("".into()),
-            detail,
-        }
-    }
-
-    fn of(kind: FieldErrorKind, path: &str, bad: Option<Value>, detail: String) -> Self {
-        Self {
-            name: Some(path.into()),
-            kind,
-            bad,
-            detail,
-        }
-    }
-
-    fn invalid(path: &str, bad: impl Into<Value>, detail: String) -> Self {
-        Self::of(FieldErrorKind::Invalid, path, Some(bad.into()), detail)
-    }
-
-    fn into_error(self, prefix: &str) -> FieldError {
-        let name = self.name.unwrap_or_default();
-        let name = name.strip_prefix('.').unwrap_or(&name);
-        let path = match (prefix, name) {
-            (prefix, "") => prefix.to_string(),
-            ("", name) => name.to_string(),
-            (prefix, name) => format!("{prefix}.{name}"),
-        };
-        FieldError::new(self.kind, path, self.bad, self.detail)
-    }
-}
-
-/// Faults, and how much was right: of several alternatives the best fitting is reported.
-#[derive(Debug, Default)]
-struct Outcome {
-    faults: Vec<Fault>,
-    matches: u32,
-}
-
-impl Outcome {
-    fn add(&mut self, fault: Fault) {
-        let same =
-            |f: &Fault| f.name == fault.name && f.kind == fault.kind && f.detail == fault.detail;
-        if !self.faults.iter().any(same) {
-            self.faults.push(fault);
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.matches += other.matches;
-        other.faults.into_iter().for_each(|f| self.add(f));
-    }
-
-    fn is_valid(&self) -> bool {
-        self.faults.is_empty()
-    }
 }
 
 /// The JSON type of a value, as the validator names it.
@@ -152,9 +84,9 @@ fn check(schema: &Schema, value: &Value, old: Option<&Value>, path: &str) -> Out
     step(combine::check(rules, value, path));
     match value {
         Value::String(text) => {
-            step(string(rules, text, path));
+            step(string::check(rules, text, path));
             if !rules.format.is_empty() {
-                step(format(rules, text, path));
+                step(string::format(rules, text, path));
             }
         }
         Value::Number(n) => step(number::check(schema, rules, n, path)),
@@ -211,122 +143,6 @@ fn typed(schema: &Schema, rules: &Rules, types: &[&str], value: &Value, path: &s
         return wrong(&types.join(","), found);
     }
     out.matches = 1;
-    out
-}
-
-fn string(rules: &Rules, text: &str, path: &str) -> Outcome {
-    let fault = |fault: Fault| Outcome {
-        faults: vec![fault],
-        matches: 0,
-    };
-    let length = || u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
-    if let Some(most) = rules.length.1.filter(|most| length() > *most) {
-        let unit = if most == 1 { "byte" } else { "bytes" };
-        let detail = format!("may not be more than {most} {unit}");
-        return fault(Fault::of(FieldErrorKind::TooLong, path, None, detail));
-    }
-    if let Some(least) = rules.length.0.filter(|least| length() < *least) {
-        let detail = format!("{path} in body should be at least {least} chars long");
-        return fault(Fault::invalid(path, text, detail));
-    }
-    if !rules.pattern.is_empty() {
-        match compiled(&rules.pattern) {
-            Ok(re) if re.is_match(text) => {}
-            Ok(_) => {
-                let detail = format!("{path} in body should match '{}'", rules.pattern);
-                return fault(Fault::invalid(path, text, detail));
-            }
-            Err(why) => {
-                let detail = format!(
-                    "{path} in body should match '{}, but pattern is invalid: {why}'",
-                    rules.pattern
-                );
-                return fault(Fault::invalid(path, text, detail));
-            }
-        }
-    }
-    Outcome::default()
-}
-
-/// A pattern as a regular expression; compiled once per text.
-pub(super) fn compiled(pattern: &str) -> Result<Regex, String> {
-    use std::collections::HashMap;
-    use std::sync::LazyLock;
-
-    use parking_lot::RwLock;
-    static CACHE: LazyLock<RwLock<HashMap<String, Regex>>> = LazyLock::new(RwLock::default);
-    /// More patterns than this are compiled again each time.
-    const MOST: usize = 4096;
-
-    if let Some(re) = CACHE.read().get(pattern) {
-        return Ok(re.clone());
-    }
-    // Go matches `\d`, `\w`, `\s` and `\b` on ASCII only
-    let re = regex::RegexBuilder::new(&ascii_classes(pattern))
-        .size_limit(1 << 20)
-        .build()
-        .map_err(|e| e.to_string())?;
-    let mut cache = CACHE.write();
-    if cache.len() < MOST {
-        cache.insert(pattern.into(), re.clone());
-    }
-    Ok(re)
-}
-
-/// Perl classes as Go understands them.
-fn ascii_classes(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars();
-    let mut in_set = false;
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => {
-                let next = chars.next();
-                let class = match next {
-                    Some('d') => Some("0-9"),
-                    Some('w') => Some("0-9A-Za-z_"),
-                    Some('s') => Some(r"\t\n\x0c\r "),
-                    _ => None,
-                };
-                match (class, next) {
-                    (Some(class), _) if in_set => out.push_str(class),
-                    (Some(class), _) => out.extend(["[", class, "]"]),
-                    (None, Some(next)) => out.extend(['\\', next]),
-                    (None, None) => out.push('\\'),
-                }
-            }
-            '[' if in_set && !out.ends_with('[') => out.push_str("\\["),
-            '[' => {
-                in_set = true;
-                out.push('[');
-            }
-            ']' => {
-                in_set = false;
-                out.push(']');
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-fn format(rules: &Rules, text: &str, path: &str) -> Outcome {
-    let mut out = Outcome::default();
-    if matches!(
-        rules.format.as_str(),
-        "int32" | "int64" | "float" | "double"
-    ) {
-        return out;
-    }
-    if !formats::matches(&rules.format, text) {
-        let detail = format!("{path} in body must be of type {}: {text:?}", rules.format);
-        out.add(Fault::of(
-            FieldErrorKind::TypeInvalid,
-            path,
-            Some(text.into()),
-            detail,
-        ));
-    }
     out
 }
 

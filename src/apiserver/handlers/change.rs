@@ -138,7 +138,7 @@ async fn change_once(
     }
     convert::to_storage(call.core, &call.served, &mut new)?;
     let draft = Draft::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
-    let draft = draft.shaped(call.served.written_shape());
+    let draft = draft.shaped(call.served.shape);
     let (store, space) = (&call.core.store, call.space()?);
     let outcome = if gone {
         store.remove(space, present.key(), present.revision(), draft)

@@ -144,7 +144,7 @@ fn store(
     }
     convert::to_storage(call.core, &call.served, &mut object)?;
     let draft = Draft::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
-    let draft = draft.shaped(call.served.written_shape());
+    let draft = draft.shaped(call.served.shape);
     match call.core.store.create(space, &key, draft) {
         Ok(object) => {
             definitions::committed(call.core, &call.served, &key);

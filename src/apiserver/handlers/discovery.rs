@@ -113,12 +113,16 @@ fn resources(table: &Table, group: &str, version: &str) -> Option<Value> {
         .iter()
         .flat_map(|s| legacy(&s.kind))
         .collect();
-    Some(json!({
+    let mut value = json!({
         "kind": "APIResourceList",
-        "apiVersion": "v1",
         "groupVersion": api_version(group, version),
         "resources": list,
-    }))
+    });
+    // The core group answers as it did before lists had a version.
+    if !group.is_empty() {
+        value["apiVersion"] = "v1".into();
+    }
+    Some(value)
 }
 
 fn legacy(kind: &Kind) -> Vec<Value> {

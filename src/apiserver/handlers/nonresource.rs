@@ -12,6 +12,9 @@ use crate::apiserver::status::ApiError;
 /// The checks behind the health endpoints, in the order they are listed.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
+/// The media type of metrics, as Prometheus asks for it.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
 /// Paths anybody may read, as in a cluster with the default roles.
 pub(super) fn is_public(segments: &[String]) -> bool {
     let first = segments.first().map(String::as_str);
@@ -33,7 +36,10 @@ pub(super) fn answer(
         ["api" | "apis", ..] => discovery::answer(core, incoming, &segments),
         ["version"] => Ok(Reply::json(&version())),
         [probe @ ("healthz" | "livez" | "readyz"), rest @ ..] => Ok(health(incoming, probe, rest)),
-        ["metrics"] => Ok(Reply::text(200, core.metrics.text())),
+        ["metrics"] => {
+            let text = bytes::Bytes::from(core.metrics.text());
+            Ok(Reply::new(200, METRICS, text.into()))
+        }
         [".well-known", "openid-configuration"] => Ok(Reply::json(&openid())),
         ["openapi", rest @ ..] => openapi::answer(core, incoming, rest),
         ["openid", "v1", "jwks"] => Ok(Reply::json(&core.identity.tokens().key_set())),

@@ -254,8 +254,12 @@ fn definition(name: &str, raw: &Value) -> Value {
         shown.insert(name.clone(), value);
     }
     out.insert("properties".into(), shown.into());
-    if let Some(required) = raw.get("required") {
-        out.insert("required".into(), required.clone());
+    // The types say of every metadata that it is there; the API does not ask for it.
+    let required = raw.get("required").and_then(Value::as_array);
+    let required: Vec<_> = required.into_iter().flatten().cloned().collect();
+    let asked: Vec<Value> = required.into_iter().filter(|r| r != "metadata").collect();
+    if !asked.is_empty() {
+        out.insert("required".into(), asked.into());
     }
     out.insert("type".into(), "object".into());
     if shape.atomic == Some(true) {

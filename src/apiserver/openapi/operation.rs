@@ -196,6 +196,8 @@ pub(super) struct Subject<'a> {
     pub(super) namespaced: bool,
     /// Whether the path is of all namespaces.
     pub(super) all_namespaces: bool,
+    /// Whether the resource is built in; others know no strategic merge patch.
+    pub(super) builtin: bool,
 }
 
 /// The operation as the document shows it.
@@ -369,16 +371,25 @@ fn responses(action: Action, subject: &Subject<'_>) -> Value {
 }
 
 fn body(action: Action, subject: &Subject<'_>) -> Option<Value> {
-    const PATCHES: [&str; 5] = [
+    const BUILTIN_PATCHES: &[&str] = &[
         "application/apply-patch+cbor",
         "application/apply-patch+yaml",
         "application/json-patch+json",
         "application/merge-patch+json",
         "application/strategic-merge-patch+json",
     ];
+    const CUSTOM_PATCHES: &[&str] = &[
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+    ];
+    let patches = match subject.builtin {
+        true => BUILTIN_PATCHES,
+        false => CUSTOM_PATCHES,
+    };
     let (media, definition): (&[&str], String) = match action {
         Action::Create | Action::Update => (&["*/*"], subject.definition.into()),
-        Action::Patch => (&PATCHES, format!("{META}.Patch")),
+        Action::Patch => (patches, format!("{META}.Patch")),
         Action::Delete | Action::DeleteCollection => (&["*/*"], format!("{META}.DeleteOptions")),
         _ => return None,
     };

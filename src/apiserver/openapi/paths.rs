@@ -117,6 +117,7 @@ impl Place<'_> {
             suffix: &suffix,
             namespaced: kind.namespaced && !all_namespaces,
             all_namespaces,
+            builtin: is_builtin(&kind.group),
         };
         let entry = |action: &Action| (action.method().to_string(), operation(*action, &subject));
         actions.iter().map(entry).collect()

@@ -142,16 +142,6 @@ impl Served {
         verbs.contains(&verb)
     }
 
-    /// The shape of what is written through this version. What comes from another version than the
-    /// stored one has not been settled by the schema of that.
-    pub fn written_shape(&self) -> u64 {
-        if self.is_stored_version() {
-            self.shape
-        } else {
-            0
-        }
-    }
-
     /// Whether objects are stored in the version this serves.
     pub fn is_stored_version(&self) -> bool {
         self.api_version == self.storage_api_version

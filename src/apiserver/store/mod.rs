@@ -49,9 +49,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             events: 10_000,
-            bytes: 16 << 20,
+            bytes: 8 << 20,
             events_kept: 100,
-            hot_bytes: 2 << 20,
+            hot_bytes: 1 << 20,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{env, probe, resources, security, volume};
+use super::{env, mount, probe, resources, security};
 use crate::apiserver::kinds::check::{Errors, Path};
 use crate::apiserver::kinds::meta::names;
 use crate::apiserver::kinds::value::Look;
@@ -178,8 +178,8 @@ fn common(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
     ports(errors, &path.child("ports"), c.list("/ports"));
     env::validate(errors, &path.child("env"), c.list("/env"));
     env::validate_from(errors, &path.child("envFrom"), c.list("/envFrom"));
-    volume::mounts(errors, &path.child("volumeMounts"), c, pod);
-    volume::devices(errors, &path.child("volumeDevices"), c, pod);
+    mount::mounts(errors, &path.child("volumeMounts"), c, pod);
+    mount::devices(errors, &path.child("volumeDevices"), c, pod);
     errors.some_of(
         &path.child("imagePullPolicy"),
         c.text("/imagePullPolicy"),

@@ -3,6 +3,7 @@
 pub mod container;
 pub mod defaults;
 mod env;
+mod mount;
 mod probe;
 pub mod qos;
 mod resize;

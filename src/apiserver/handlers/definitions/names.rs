@@ -1,0 +1,197 @@
+//! Which names a definition gets, and whether that establishes it.
+
+use serde_json::Value;
+
+use super::condition::Condition;
+use super::of_group;
+use crate::apiserver::crd::check::note_storage;
+use crate::apiserver::handlers::meta;
+use crate::apiserver::registry::Names;
+use crate::apiserver::server::Core;
+
+const APPROVED: &str = "api-approved.kubernetes.io";
+
+/// Decides which of the names a definition asks for it gets, and whether that establishes it.
+pub(super) fn accept(core: &Core, name: &str, definition: &mut Value) {
+    let group = definition["spec"]["group"]
+        .as_str()
+        .unwrap_or_default()
+        .to_string();
+    let now = meta::time(core.clock.now());
+    let (mut resources, mut kinds) = (Vec::new(), Vec::new());
+    for other in of_group(core, &group).iter().filter(|o| o.key() != name) {
+        let names = Names::of(&other.value()["status"]["acceptedNames"]);
+        resources.extend([names.plural, names.singular]);
+        resources.extend(names.short_names);
+        kinds.extend([names.kind, names.list_kind]);
+    }
+    let wanted = Names::of(&definition["spec"]["names"]);
+    let accepted = Names::of(&definition["status"]["acceptedNames"]);
+    let (names, conflict) = decide(&wanted, accepted, &resources, &kinds);
+    let good = conflict.is_none();
+    let (reason, message) =
+        conflict.unwrap_or_else(|| ("NoConflicts", "no conflicts found".into()));
+    let status = &mut definition["status"];
+    Condition {
+        kind: "NamesAccepted",
+        status: good,
+        reason,
+        message,
+    }
+    .set(status, &now);
+    status["acceptedNames"] = names.to_value();
+    let established = status["conditions"].as_array().is_some_and(|all| {
+        all.iter()
+            .any(|c| c["type"] == "Established" && c["status"] == "True")
+    });
+    if good && !established {
+        let message = "the initial names have been accepted".into();
+        let reason = "InitialNamesAccepted";
+        Condition {
+            kind: "Established",
+            status: true,
+            reason,
+            message,
+        }
+        .set(status, &now);
+    } else if !established {
+        let message = "not all names are accepted".into();
+        let reason = "NotAccepted";
+        Condition {
+            kind: "Established",
+            status: false,
+            reason,
+            message,
+        }
+        .set(status, &now);
+    }
+    approve(definition, &group, &now);
+    note_storage(definition);
+}
+
+/// The names a definition has from now on, and the first conflict.
+fn decide(
+    wanted: &Names,
+    mut accepted: Names,
+    resources: &[String],
+    kinds: &[String],
+) -> (Names, Option<(&'static str, String)>) {
+    let mut conflict = None;
+    let taken = |name: &str, all: &[String]| all.iter().any(|n| n == name && !n.is_empty());
+    let mut claim = |own: &mut String, name: &str, all: &[String], reason: &'static str| {
+        if own != name && taken(name, all) {
+            conflict = Some((reason, format!("{name:?} is already in use")));
+        } else {
+            *own = name.to_string();
+        }
+    };
+    claim(
+        &mut accepted.plural,
+        &wanted.plural,
+        resources,
+        "PluralConflict",
+    );
+    claim(
+        &mut accepted.singular,
+        &wanted.singular,
+        resources,
+        "SingularConflict",
+    );
+    claim(&mut accepted.kind, &wanted.kind, kinds, "KindConflict");
+    claim(
+        &mut accepted.list_kind,
+        &wanted.list_kind,
+        kinds,
+        "ListKindConflict",
+    );
+    let fresh = wanted
+        .short_names
+        .iter()
+        .filter(|n| !accepted.short_names.contains(n));
+    let lost: Vec<String> = fresh
+        .filter(|n| taken(n, resources))
+        .map(|n| format!("{n:?} is already in use"))
+        .collect();
+    match lost.as_slice() {
+        [] => accepted.short_names.clone_from(&wanted.short_names),
+        [one] => conflict = Some(("ShortNamesConflict", one.clone())),
+        many => conflict = Some(("ShortNamesConflict", format!("[{}]", many.join(", ")))),
+    }
+    accepted.categories.clone_from(&wanted.categories);
+    (accepted, conflict)
+}
+
+/// Groups of the Kubernetes project must say who approved them.
+fn approve(definition: &mut Value, group: &str, now: &Value) {
+    let protected = ["k8s.io", "kubernetes.io"]
+        .into_iter()
+        .any(|own| group == own || group.ends_with(&format!(".{own}")));
+    if !protected {
+        return;
+    }
+    let approval = definition["metadata"]["annotations"][APPROVED]
+        .as_str()
+        .unwrap_or_default();
+    let (status, reason, message) = if approval.starts_with("unapproved") {
+        (
+            false,
+            "UnapprovedAnnotation",
+            format!("not approved: {approval:?}"),
+        )
+    } else if approval.is_empty() {
+        let text = format!("protected groups must have approval annotation {APPROVED:?}");
+        (false, "MissingAnnotation", text)
+    } else {
+        (
+            true,
+            "ApprovedAnnotation",
+            format!("approved in {approval}"),
+        )
+    };
+    let kind = "KubernetesAPIApprovalPolicyConformant";
+    Condition {
+        kind,
+        status,
+        reason,
+        message,
+    }
+    .set(&mut definition["status"], now);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(plural: &str, kind: &str, short: &[&str]) -> Names {
+        Names {
+            plural: plural.into(),
+            singular: kind.to_lowercase(),
+            kind: kind.into(),
+            list_kind: format!("{kind}List"),
+            short_names: short.iter().map(ToString::to_string).collect(),
+            categories: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn names_in_use_are_not_accepted_and_own_names_stay() {
+        let wanted = names("widgets", "Widget", &["w", "wd"]);
+        let (got, conflict) = decide(&wanted, Names::default(), &[], &[]);
+        assert_eq!((got, conflict), (wanted.clone(), None));
+
+        let taken = ["w".to_string(), "widget".to_string()];
+        let (got, conflict) = decide(&wanted, Names::default(), &taken, &[]);
+        assert_eq!(
+            (got.plural.as_str(), got.singular.as_str()),
+            ("widgets", "")
+        );
+        assert_eq!(
+            conflict,
+            Some(("ShortNamesConflict", "\"w\" is already in use".into()))
+        );
+
+        // What it has it keeps, whoever else claims it.
+        let (_, conflict) = decide(&wanted, wanted.clone(), &taken, &["Widget".into()]);
+        assert_eq!(conflict, None);
+    }
+}
