@@ -1,27 +1,59 @@
 #!/usr/bin/env bash
-# Starts the embedded API server and replays ../shared/kubectl-parity against it.
-#   scripts/kubectl-parity.sh [--only GROUP,GROUP] [--out FILE]
-# Prints per group how many cases answer as a real API server of v1.36 does.
+# Replays ../shared/kubectl-parity against a server and prints, per group, how many cases answer as a
+# real API server of v1.36 does.
+#   scripts/kubectl-parity.sh [--lab | --kubeconfig FILE] [--only GROUP,GROUP] [--out FILE] [--jobs N]
+# Without a choice of server the embedded API server is started alone, without controllers; --lab
+# starts a whole lab (`kueue-lab up --headless`), which the groups that need controllers are about:
+# scale, jobs, delete, wait, describe, ns. --kubeconfig takes a server that is running already.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 suite=$here/../shared/kubectl-parity
 [ -d "$suite" ] || { echo "skipped: $suite is not here"; exit 0; }
 command -v kubectl >/dev/null || { echo "skipped: kubectl is not on PATH"; exit 0; }
-only=() out=$(mktemp -t parity-XXXXXX.jsonl)
+command -v python3 >/dev/null || { echo "skipped: python3 is not on PATH"; exit 0; }
+mode=api kubeconfig='' only='' jobs=2 out=$(mktemp -t parity-XXXXXX.jsonl)
 while [ $# -gt 0 ]; do
   case $1 in
-    --only) only=(--only "$2"); shift 2 ;;
-    --out) out=$2; shift 2 ;;
+    --lab) mode=lab; shift ;;
+    --kubeconfig) mode=given kubeconfig=$(realpath "$2"); shift 2 ;;
+    --only) only=$2; shift 2 ;;
+    --out) out=$(realpath "$2"); shift 2 ;;
+    --jobs) jobs=$2; shift 2 ;;
     *) echo "unknown argument: $1" >&2; exit 2 ;;
   esac
 done
-work=$(mktemp -d)
-cargo build --quiet --manifest-path "$here/Cargo.toml" --example apiserver
+work=$(mktemp -d) server=''
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
 target=${CARGO_TARGET_DIR:-$here/target}
-"$target/debug/examples/apiserver" --kubeconfig-out "$work/kubeconfig" >"$work/log" 2>&1 &
-server=$!
-trap 'kill $server 2>/dev/null || true; rm -rf "$work"' EXIT
-for _ in $(seq 100); do [ -s "$work/kubeconfig" ] && break; sleep 0.1; done
-"$suite/parity.py" --kubeconfig "$work/kubeconfig" --out "$out" --jobs 2 "${only[@]}"
+case $mode in
+  api)
+    cargo build --quiet --manifest-path "$here/Cargo.toml" --example apiserver
+    run=("$target/debug/examples/apiserver" --kubeconfig-out "$work/kubeconfig") ;;
+  lab)
+    cargo build --quiet --manifest-path "$here/Cargo.toml" --bin kueue-lab
+    run=("$target/debug/kueue-lab" up --headless --kubeconfig-out "$work/kubeconfig") ;;
+esac
+if [ "$mode" != given ]; then
+  kubeconfig=$work/kubeconfig
+  (cd "$work" && exec "${run[@]}") >"$work/log" 2>&1 &
+  server=$!
+  for _ in $(seq 300); do
+    grep -q '^ready ' "$work/log" && break
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.1
+  done
+  grep -q '^ready ' "$work/log" || { echo "the server did not start:" >&2; cat "$work/log" >&2; exit 1; }
+fi
+# A group at a time, so that what has been measured stays when a run is interrupted.
+if [ -n "$only" ]; then
+  groups=$(tr , '\n' <<<"$only")
+else
+  groups=$(grep -h '^#group ' "$suite"/cases/*.cases | cut -d' ' -f2)
+fi
+: >"$out"
+export suite kubeconfig work
+xargs -P "$jobs" -I{} sh -c '"$suite/parity.py" --kubeconfig "$kubeconfig" --only {} --jobs 1 \
+  --out "$work/{}.jsonl" && cat "$work/{}.jsonl" >>'"$out" <<<"$groups" || true
+[ -z "$server" ] || grep -s VmRSS "/proc/$server/status" || true
 "$suite/compare.py" "$suite/golden.jsonl" "$out" || true
 echo "results: $out"
