@@ -12,7 +12,7 @@ use kube::{Client, ResourceExt};
 use kueue_lab::apiserver::ApiServer;
 use kueue_lab::clock::Clock;
 use kueue_lab::entropy::Entropy;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 fn main() {
@@ -83,9 +83,9 @@ fn change_status(bencher: Bencher) {
     bencher.bench_local(|| {
         active += 1;
         let name = format!("j{:05}", active % 100);
-        let patch: Value = json!({"status": {"active": active}});
+        let patch = Patch::Merge(json!({"status": {"active": active}}));
         let params = PatchParams::default();
-        let patched = api.patch_status(&name, &params, &Patch::Merge(&patch));
+        let patched = api.patch_status(&name, &params, &patch);
         runtime.block_on(patched).expect("patched")
     });
 }
@@ -97,12 +97,12 @@ fn apply(bencher: Bencher) {
     bencher.bench_local(|| {
         turn += 1;
         let name = format!("j{:05}", turn % 100);
-        let config = json!({
+        let config = Patch::Apply(json!({
             "apiVersion": "batch/v1", "kind": "Job",
             "metadata": {"name": name, "annotations": {"turn": turn.to_string()}},
-        });
+        }));
         let params = PatchParams::apply("bench").force();
-        let applied = api.patch(&name, &params, &Patch::Apply(&config));
+        let applied = api.patch(&name, &params, &config);
         runtime.block_on(applied).expect("applied")
     });
 }
