@@ -180,10 +180,13 @@ fn tell_of_presets(state: &mut State, board: &PresetBoard) {
                 } else {
                     ""
                 };
-                say(
-                    Tone::Error,
-                    format!("{about}: {place}: {reason}{more}{kept}"),
-                );
+                // A place that begins with the preset's folder names it already.
+                let whose = if place.starts_with(&format!("{name}/")) {
+                    String::new()
+                } else {
+                    format!("{about}: ")
+                };
+                say(Tone::Error, format!("{whose}{place}: {reason}{more}{kept}"));
             }
             _ => {}
         }

@@ -51,7 +51,7 @@ pub fn of(state: &State) -> Frame {
     let header = take(&mut left, 1, 6);
     let tabs = take(&mut left, 1, 5);
     let footer = take(&mut left, 1, 4);
-    let message = take(&mut left, 1, 3);
+    let message = take(&mut left, chrome::message_height(state, width, height), 3);
     let rows = state.ui.list().rows.len();
     let free = match state.ui.view {
         _ if state.ui.page.is_some() => 0,

@@ -3,10 +3,10 @@
 use ratatui::layout::Rect;
 
 use crate::tui::state::State;
-use crate::tui::text::width;
+use crate::tui::text::{width, wrap};
 use crate::tui::theme::Role;
 use crate::tui::ui::{PromptKind, Tone};
-use crate::tui::view::canvas::{Canvas, spans_width};
+use crate::tui::view::canvas::Canvas;
 use crate::tui::view::{Cursor, caption};
 
 /// The line being typed, or the message that waits to be read.
@@ -31,7 +31,7 @@ pub(in crate::tui::view) fn message(state: &State, area: Rect, canvas: &mut Canv
         }
         return Some((end.min(area.right().saturating_sub(1)), area.y));
     }
-    let Some((note, more)) = state.ui.notes.current() else {
+    let Some(said) = Said::of(state) else {
         let caption = caption::of(state);
         canvas.text(
             area.x + 1,
@@ -42,28 +42,76 @@ pub(in crate::tui::view) fn message(state: &State, area: Rect, canvas: &mut Canv
         );
         return None;
     };
-    let (word, role) = match note.tone {
-        Tone::Done => ("", Role::Fine),
-        Tone::Warning => ("note: ", Role::Lost),
-        Tone::Error => ("error: ", Role::Bad),
-    };
-    let hint = match (note.tone, more) {
-        (Tone::Done, 0) => String::new(),
-        (_, 0) => "  esc dismisses".to_owned(),
-        (_, n) => format!("  +{n} (m lists, esc dismisses)"),
-    };
-    let room = area.width.saturating_sub(width(&hint) as u16 + 2);
-    let text = [
-        canvas.span(word, role),
-        canvas.span(note.text.clone(), role),
-    ];
-    let long = spans_width(&text) > usize::from(room);
-    let used = canvas.spans(area.x + 1, area.y, room, &text);
-    let hint = if long && more == 0 {
-        "  m shows all".to_owned()
+    let lines = said.lines(area.width);
+    let mut end = (area.x, area.y);
+    for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
+        let used = canvas.text(area.x + 1, y, area.width, line, said.role);
+        end = (area.x + 1 + used, y);
+    }
+    let room = area.right().saturating_sub(end.0 + 1);
+    if lines.len() > usize::from(area.height) {
+        right(canvas, area, "  m shows all");
+    } else if width(&said.hint) <= room.into() {
+        canvas.text(end.0, end.1, room, &said.hint, Role::Dim);
     } else {
-        hint
-    };
-    canvas.text(area.x + 1 + used, area.y, area.width, &hint, Role::Dim);
+        right(canvas, area, &said.hint);
+    }
     None
+}
+
+/// Writes at the right end of the last line.
+fn right(canvas: &mut Canvas<'_>, area: Rect, text: &str) {
+    let wide = (width(text) as u16 + 1).min(area.width);
+    let (x, y) = (area.right() - wide, area.bottom() - 1);
+    canvas.text(x, y, wide, text, Role::Dim);
+}
+
+/// The most lines a message gets.
+const MOST: usize = 3;
+/// Rows of the screen from which a message gets more than one line.
+const TALL: u16 = 20;
+
+/// How many lines the message needs, within reason.
+pub(in crate::tui::view) fn message_height(state: &State, columns: u16, rows: u16) -> u16 {
+    if rows < TALL || state.ui.prompt.is_some() {
+        return 1;
+    }
+    let Some(said) = Said::of(state) else {
+        return 1;
+    };
+    let lines = said.lines(columns);
+    let room = usize::from(columns.saturating_sub(2));
+    let last = lines.last().map_or(0, |l| width(l)) + width(&said.hint);
+    (lines.len() + usize::from(last > room)).clamp(1, MOST) as u16
+}
+
+/// The message that waits to be read.
+struct Said {
+    text: String,
+    role: Role,
+    hint: String,
+}
+
+impl Said {
+    fn of(state: &State) -> Option<Self> {
+        let (note, more) = state.ui.notes.current()?;
+        let (word, role) = match note.tone {
+            Tone::Done => ("", Role::Fine),
+            Tone::Warning => ("note: ", Role::Lost),
+            Tone::Error => ("error: ", Role::Bad),
+        };
+        Some(Self {
+            text: format!("{word}{}", note.text),
+            role,
+            hint: match (note.tone, more) {
+                (Tone::Done, 0) => String::new(),
+                (_, 0) => "  esc dismisses".to_owned(),
+                (_, n) => format!("  +{n} (m lists, esc dismisses)"),
+            },
+        })
+    }
+
+    fn lines(&self, columns: u16) -> Vec<String> {
+        wrap(&self.text, columns.saturating_sub(2).max(1).into())
+    }
 }

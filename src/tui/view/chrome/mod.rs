@@ -8,6 +8,6 @@ mod tabs;
 
 pub(super) use footer::footer;
 pub(super) use header::header;
-pub(super) use message::message;
+pub(super) use message::{message, message_height};
 pub(super) use story::{story, story_height};
 pub(super) use tabs::{tab_at, tabs};
