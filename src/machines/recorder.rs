@@ -1,0 +1,225 @@
+//! Tells about objects in Events, as the components of a control plane and kubelets do: a repeated
+//! Event counts up, and nobody waits for one to be written. Must not know who tells what.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::clock::{Clock, whole_seconds};
+use crate::runtime::Context;
+
+/// How many Events may wait to be written; more are dropped, as they are in a real cluster.
+const WAITING: usize = 20_000;
+/// How many Events are remembered to count repetitions.
+const REMEMBERED: usize = 4_096;
+
+/// Something worth telling about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Whether it is a Warning rather than Normal.
+    pub warning: bool,
+    /// One word, such as `SuccessfulCreate`.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Note {
+    /// Something that goes as it should.
+    pub fn normal(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            warning: false,
+            reason: reason.into(),
+            message: message.into(),
+        }
+    }
+
+    /// Something that does not.
+    pub fn warning(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            warning: true,
+            ..Self::normal(reason, message)
+        }
+    }
+}
+
+struct Pending {
+    object: ObjectReference,
+    note: Note,
+    source: EventSource,
+    at: Time,
+}
+
+/// Writes Events in the name of one component. Clones share the way they are written.
+#[derive(Clone)]
+pub struct Recorder {
+    clock: Clock,
+    source: EventSource,
+    sender: mpsc::Sender<Pending>,
+}
+
+impl Recorder {
+    /// A recorder whose Events are written by a task of `context`. `component` is their source,
+    /// such as `job-controller`.
+    pub fn new(context: &Context, component: &str) -> Self {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let writer = Writer {
+            client: context.client.clone(),
+            seen: HashMap::new(),
+            number: 0,
+        };
+        context
+            .tasks
+            .spawn("events", async move { writer.run(receiver).await });
+        Self {
+            clock: context.clock.clone(),
+            source: EventSource {
+                component: Some(component.to_string()),
+                host: None,
+            },
+            sender,
+        }
+    }
+
+    /// The same way to write Events in the name of another component, on a node where one is given.
+    pub fn of(&self, component: &str, host: Option<&str>) -> Self {
+        Self {
+            source: EventSource {
+                component: Some(component.to_string()),
+                host: host.map(str::to_string),
+            },
+            ..self.clone()
+        }
+    }
+
+    /// Tells about an object.
+    pub fn note<K: Resource<DynamicType = ()>>(&self, object: &K, note: Note) {
+        self.note_at(reference(object), note);
+    }
+
+    /// Tells about what `object` refers to.
+    pub fn note_at(&self, object: ObjectReference, note: Note) {
+        let pending = Pending {
+            object,
+            note,
+            source: self.source.clone(),
+            at: Time(whole_seconds(self.clock.now())),
+        };
+        if self.sender.try_send(pending).is_err() {
+            tracing::debug!("an event was dropped: too many wait to be written");
+        }
+    }
+}
+
+/// A reference to an object for an Event.
+pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(K::api_version(&()).to_string()),
+        kind: Some(K::kind(&()).to_string()),
+        name: Some(object.name_any()),
+        namespace: object.namespace(),
+        uid: object.uid(),
+        resource_version: object.resource_version(),
+        field_path: None,
+    }
+}
+
+/// What makes two Events the same one again.
+#[derive(PartialEq, Eq, Hash)]
+struct Sameness {
+    uid: String,
+    object: String,
+    component: String,
+    reason: String,
+    message: String,
+}
+
+struct Writer {
+    client: kube::Client,
+    seen: HashMap<Arc<Sameness>, (String, i32, u64)>,
+    number: u64,
+}
+
+impl Writer {
+    async fn run(mut self, mut receiver: mpsc::Receiver<Pending>) {
+        while let Some(pending) = receiver.recv().await {
+            if let Err(error) = self.write(pending).await {
+                tracing::debug!(%error, "an event was not written");
+            }
+        }
+    }
+
+    async fn write(&mut self, pending: Pending) -> Result<(), kube::Error> {
+        let Pending {
+            object,
+            note,
+            source,
+            at,
+        } = pending;
+        let namespace = object.namespace.clone().filter(|n| !n.is_empty());
+        let namespace = namespace.unwrap_or_else(|| "default".to_string());
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
+        let same = Arc::new(Sameness {
+            uid: object.uid.clone().unwrap_or_default(),
+            object: object.name.clone().unwrap_or_default(),
+            component: source.component.clone().unwrap_or_default(),
+            reason: note.reason.clone(),
+            message: note.message.clone(),
+        });
+        self.number += 1;
+        if let Some((name, count, last)) = self.seen.get_mut(&same) {
+            *count += 1;
+            *last = self.number;
+            let patch = json!({"count": *count, "lastTimestamp": at});
+            let patched = events
+                .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+                .await;
+            match patched {
+                Ok(_) => return Ok(()),
+                // It was cleaned up since: begin anew.
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let name = format!("{}.{:x}", same.object, self.unique(&at));
+        let event = Event {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                namespace: Some(namespace),
+                ..ObjectMeta::default()
+            },
+            reporting_component: source.component.clone(),
+            involved_object: object,
+            reason: Some(note.reason),
+            message: Some(note.message),
+            type_: Some(if note.warning { "Warning" } else { "Normal" }.to_string()),
+            source: Some(source),
+            count: Some(1),
+            first_timestamp: Some(at.clone()),
+            last_timestamp: Some(at),
+            ..Event::default()
+        };
+        events.create(&PostParams::default(), &event).await?;
+        self.remember(same, name);
+        Ok(())
+    }
+
+    /// A number no other Event of this writer has, that grows with time.
+    fn unique(&self, at: &Time) -> i128 {
+        at.0.as_nanosecond() + i128::from(self.number % 1_000_000_000)
+    }
+
+    fn remember(&mut self, same: Arc<Sameness>, name: String) {
+        if self.seen.len() >= REMEMBERED {
+            let recent = self.number.saturating_sub(REMEMBERED as u64 / 2);
+            self.seen.retain(|_, (_, _, last)| *last > recent);
+        }
+        self.seen.insert(same, (name, 1, self.number));
+    }
+}

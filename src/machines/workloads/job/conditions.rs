@@ -1,0 +1,78 @@
+//! Conditions of a Job: finding, setting and asking them.
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::clock::whole_seconds;
+
+/// The pods of the Job are held back.
+pub const SUSPENDED: &str = "Suspended";
+/// The Job will fail once its pods are gone.
+pub const FAILURE_TARGET: &str = "FailureTarget";
+/// The Job will be complete once its pods are gone.
+pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
+/// The Job is done.
+pub const COMPLETE: &str = "Complete";
+/// The Job has failed.
+pub const FAILED: &str = "Failed";
+
+/// The condition of that type.
+pub fn find<'a>(status: &'a JobStatus, type_: &str) -> Option<&'a JobCondition> {
+    status
+        .conditions
+        .iter()
+        .flatten()
+        .find(|c| c.type_ == type_)
+}
+
+/// The condition of that type where it is True.
+pub fn find_true<'a>(status: &'a JobStatus, type_: &str) -> Option<&'a JobCondition> {
+    find(status, type_).filter(|c| c.status == "True")
+}
+
+/// Whether the Job is Complete or Failed.
+pub fn is_finished(job: &Job) -> bool {
+    finished(job).is_some()
+}
+
+/// The condition that says the Job is Complete or Failed.
+pub fn finished(job: &Job) -> Option<&JobCondition> {
+    let status = job.status.as_ref()?;
+    find_true(status, COMPLETE).or_else(|| find_true(status, FAILED))
+}
+
+/// A True condition of now.
+pub fn new(type_: &str, reason: &str, message: &str, now: Timestamp) -> JobCondition {
+    let now = Time(whole_seconds(now));
+    JobCondition {
+        type_: type_.to_string(),
+        status: "True".to_string(),
+        last_probe_time: Some(now.clone()),
+        last_transition_time: Some(now),
+        reason: Some(reason.to_string()),
+        message: Some(message.to_string()),
+    }
+}
+
+/// Adds the condition or changes the one of its type; whether that changed anything. A condition
+/// that never was is not added to say that it is not.
+pub fn ensure(status: &mut JobStatus, wanted: JobCondition) -> bool {
+    let conditions = status.conditions.get_or_insert_default();
+    match conditions.iter_mut().find(|c| c.type_ == wanted.type_) {
+        Some(known) => {
+            let same = known.status == wanted.status
+                && known.reason == wanted.reason
+                && known.message == wanted.message;
+            if !same {
+                *known = wanted;
+            }
+            !same
+        }
+        None if wanted.status == "False" => false,
+        None => {
+            conditions.push(wanted);
+            true
+        }
+    }
+}

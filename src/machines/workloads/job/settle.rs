@@ -1,0 +1,315 @@
+//! What a Job's status says after pods were created and deleted, and which finished pods may go.
+//! Pure.
+//!
+//! A pod is counted in three steps, so that none is counted twice or missed whatever fails in
+//! between: its UID is noted in `status.uncountedTerminatedPods`, its tracking finalizer is
+//! removed, and only then the UID becomes part of a counter.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::JobStatus;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::backoff::Backoff;
+use super::conditions::{self, COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED};
+use super::decide::{Decision, Ending};
+use super::indexes::Indexes;
+use super::standing::{Standing, is_failed, is_indexed, is_suspended, uid};
+use super::{TRACKING, policy};
+use crate::clock::whole_seconds;
+use crate::machines::recorder::Note;
+use crate::machines::workloads::pods;
+
+/// The most UIDs the status notes at a time, to bound its size.
+const MOST_UNCOUNTED: usize = 500;
+
+/// What came of a decision's creations and deletions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Acted {
+    /// Pods created.
+    pub created: usize,
+    /// Pods deleted, or gone already.
+    pub deleted: usize,
+    /// Pods among them that were Ready.
+    pub deleted_ready: usize,
+}
+
+/// The status after the pods were managed, and the pods that need their finalizer no longer.
+pub struct Settled {
+    /// The status to write now, where it changed.
+    pub status: Option<JobStatus>,
+    /// Pods whose tracking finalizer is to be removed once that is written.
+    pub releases: Vec<Arc<Pod>>,
+    /// What to tell about the Job.
+    pub notes: Vec<Note>,
+    /// The failures to remember once the status is written.
+    pub backoff: Backoff,
+    after: JobStatus,
+    with_finalizer: HashSet<String>,
+    ending: Option<Ending>,
+    completions: Option<i32>,
+    /// More finished pods are there than were noted.
+    more: bool,
+}
+
+impl Decision<'_> {
+    /// Says what follows once the decision's creations and deletions came to `acted`.
+    pub fn settle(mut self, acted: Acted, now: Timestamp) -> Settled {
+        let before = self.standing.job.status.clone().unwrap_or_default();
+        let mut notes = Vec::new();
+        let was_active = self.standing.active.len();
+        let active = (was_active + acted.created).saturating_sub(acted.deleted) as i32;
+        let mut changed = false;
+        if self.ending.is_some() {
+            if acted.deleted != was_active {
+                self.ending = None;
+            }
+        } else if let Some(complete) = self.completes(active) {
+            self.ending = Some(complete);
+        } else if self.managed {
+            changed = tell_suspension(&mut self.standing, now, &mut notes);
+        }
+        let standing = &mut self.standing;
+        let status = &mut standing.status;
+        status.active = Some(active).filter(|n| *n > 0);
+        status.ready = Some((standing.ready - acted.deleted_ready as i32).max(0));
+        status.terminating = Some(standing.terminating + acted.deleted as i32);
+        changed |= status.active.unwrap_or(0) != before.active.unwrap_or(0)
+            || status.ready != before.ready
+            || status.terminating != before.terminating;
+        self.track(changed, notes, now)
+    }
+
+    /// Notes pods that finished since, and the ending.
+    fn track(self, mut changed: bool, notes: Vec<Note>, now: Timestamp) -> Settled {
+        let Self {
+            mut standing,
+            ending,
+            ..
+        } = self;
+        let with_finalizer: HashSet<String> = standing
+            .pods
+            .iter()
+            .filter(|p| pods::has_finalizer(p.as_ref(), TRACKING))
+            .map(|p| uid(p).to_string())
+            .collect();
+        changed |= count_released(&mut standing.status, &with_finalizer);
+        let (releases, indexes, noted) = note_finished(&mut standing, ending.as_ref());
+        changed |= noted;
+        let uncounted = standing.status.uncounted_terminated_pods.as_ref();
+        let waiting = uncounted.map_or(0, |u| {
+            u.succeeded.as_ref().map_or(0, Vec::len) + u.failed.as_ref().map_or(0, Vec::len)
+        });
+        let more = waiting + indexes.len() >= MOST_UNCOUNTED;
+        if is_indexed(standing.spec) {
+            changed |= tell_indexes(&mut standing, indexes);
+        }
+        if let Some(ending) = &ending {
+            let interim = if ending.success {
+                SUCCESS_CRITERIA_MET
+            } else {
+                FAILURE_TARGET
+            };
+            if conditions::find_true(&standing.status, interim).is_none() {
+                let told = conditions::new(interim, &ending.reason, &ending.message, now);
+                standing
+                    .status
+                    .conditions
+                    .get_or_insert_default()
+                    .push(told);
+                changed = true;
+            }
+        }
+        Settled {
+            releases,
+            notes,
+            backoff: standing.backoff,
+            with_finalizer,
+            ending,
+            completions: standing.spec.completions,
+            more,
+            status: changed.then(|| standing.status.clone()),
+            after: standing.status,
+        }
+    }
+}
+
+impl Settled {
+    /// The status to write once the finalizers of `released` pods (their UIDs) are gone, where it
+    /// changed again; and what to tell once it is written.
+    pub fn finish(mut self, released: &[String], now: Timestamp) -> Option<(JobStatus, Vec<Note>)> {
+        for uid in released {
+            self.with_finalizer.remove(uid);
+        }
+        let mut changed = count_released(&mut self.after, &self.with_finalizer);
+        let mut notes = Vec::new();
+        if let Some(ending) = self.ending.take().filter(|_| !self.more && self.may_end()) {
+            changed = true;
+            notes = self.end(&ending, now);
+        }
+        changed.then_some((self.after, notes))
+    }
+
+    /// Whether every pod is counted and gone.
+    fn may_end(&self) -> bool {
+        let uncounted = self.after.uncounted_terminated_pods.as_ref();
+        let all_counted = uncounted.is_none_or(|u| {
+            let empty = |list: &Option<Vec<String>>| list.as_ref().is_none_or(Vec::is_empty);
+            empty(&u.succeeded) && empty(&u.failed)
+        });
+        all_counted && self.after.terminating.unwrap_or(0) == 0
+    }
+
+    fn end(&mut self, ending: &Ending, now: Timestamp) -> Vec<Note> {
+        let status = &mut self.after;
+        let type_ = if ending.success { COMPLETE } else { FAILED };
+        let condition = conditions::new(type_, &ending.reason, &ending.message, now);
+        conditions::ensure(status, condition);
+        if !ending.success {
+            return vec![Note::warning(&ending.reason, &ending.message)];
+        }
+        status.completion_time = Some(Time(whole_seconds(now)));
+        let mut notes = Vec::new();
+        if self
+            .completions
+            .is_some_and(|most| status.succeeded.unwrap_or(0) > most)
+        {
+            let text = "Too many succeeded pods running after completion count reached";
+            notes.push(Note::warning("TooManySucceededPods", text));
+        }
+        notes.push(Note::normal("Completed", "Job completed"));
+        notes
+    }
+}
+
+/// Says whether the Job is suspended; whether that is news.
+fn tell_suspension(standing: &mut Standing<'_>, now: Timestamp, notes: &mut Vec<Note>) -> bool {
+    let suspended = is_suspended(standing.spec);
+    let (reason, message) = if suspended {
+        ("JobSuspended", "Job suspended")
+    } else {
+        ("JobResumed", "Job resumed")
+    };
+    let mut condition = conditions::new(SUSPENDED, reason, message, now);
+    if !suspended {
+        condition.status = "False".to_string();
+    }
+    let changed = conditions::ensure(&mut standing.status, condition);
+    if changed && suspended {
+        notes.push(Note::normal("Suspended", message));
+    } else if changed {
+        notes.push(Note::normal("Resumed", message));
+        // The deadline counts from here: time in suspension is not held against the Job.
+        standing.status.start_time = Some(Time(whole_seconds(now)));
+    }
+    changed
+}
+
+/// Turns noted pods that lost their finalizer into counts; whether there were any.
+fn count_released(status: &mut JobStatus, with_finalizer: &HashSet<String>) -> bool {
+    let uncounted = status.uncounted_terminated_pods.get_or_insert_default();
+    let take = |list: &mut Option<Vec<String>>, count: &mut Option<i32>| {
+        let Some(uids) = list else { return false };
+        let noted = uids.len();
+        uids.retain(|uid| with_finalizer.contains(uid));
+        let released = noted - uids.len();
+        if uids.is_empty() {
+            *list = None;
+        }
+        *count = Some(count.unwrap_or(0) + released as i32).filter(|n| *n > 0);
+        released > 0
+    };
+    let succeeded = take(&mut uncounted.succeeded, &mut status.succeeded);
+    take(&mut uncounted.failed, &mut status.failed) || succeeded
+}
+
+/// Notes finished pods; the pods to release, the indexes that succeeded, and whether any was noted.
+fn note_finished(
+    standing: &mut Standing<'_>,
+    ending: Option<&Ending>,
+) -> (Vec<Arc<Pod>>, Vec<i32>, bool) {
+    let uncounted = standing.status.uncounted_terminated_pods.take();
+    let mut uncounted = uncounted.unwrap_or_default();
+    let (mut succeeded, mut failed) = (
+        uncounted.succeeded.take().unwrap_or_default(),
+        uncounted.failed.take().unwrap_or_default(),
+    );
+    let (mut releases, mut indexes, mut noted) = (Vec::new(), Vec::new(), false);
+    let indexed = is_indexed(standing.spec);
+    for pod in &standing.pods {
+        if !pods::has_finalizer(pod.as_ref(), TRACKING) {
+            continue;
+        }
+        let has_failed = is_failed(standing.spec, pod);
+        if !may_release(standing, pod, has_failed, ending) {
+            continue;
+        }
+        releases.push(pod.clone());
+        let index = standing.valid_index(pod);
+        let noted_failed = standing.uncounted.failed.contains(uid(pod));
+        if pods::phase(pod) == "Succeeded" && !noted_failed {
+            if indexed {
+                let new = index.filter(|i| !standing.succeeded_before.contains(*i));
+                noted |= new.is_some();
+                indexes.extend(new);
+            } else if !standing.uncounted.succeeded.contains(uid(pod)) {
+                succeeded.push(uid(pod).to_string());
+                noted = true;
+            }
+        } else if (has_failed || ending.is_some_and(|e| !e.success))
+            && !noted_failed
+            && (!indexed || index.is_some())
+            && !policy::on_failure(standing.spec, pod).ignored
+        {
+            // When a Job fails, whatever still runs has failed with it.
+            failed.push(uid(pod).to_string());
+            noted = true;
+        }
+        if indexes.len() + succeeded.len() + failed.len() >= MOST_UNCOUNTED {
+            break;
+        }
+    }
+    uncounted.succeeded = Some(succeeded).filter(|l| !l.is_empty());
+    uncounted.failed = Some(failed).filter(|l| !l.is_empty());
+    standing.status.uncounted_terminated_pods = Some(uncounted);
+    (releases, indexes, noted)
+}
+
+/// Whether the pod needs to be kept no longer for the sake of counting it.
+fn may_release(
+    standing: &Standing<'_>,
+    pod: &Pod,
+    has_failed: bool,
+    ending: Option<&Ending>,
+) -> bool {
+    if standing.job.metadata.deletion_timestamp.is_some()
+        || ending.is_some()
+        || pods::phase(pod) == "Succeeded"
+    {
+        return true;
+    }
+    let awaiting = standing
+        .valid_index(pod)
+        .and_then(|index| standing.awaiting_replacement.get(&index));
+    has_failed && awaiting.is_none_or(|kept| uid(kept) != uid(pod))
+}
+
+/// Writes the indexes that succeeded and failed; whether that is news.
+fn tell_indexes(standing: &mut Standing<'_>, new: Vec<i32>) -> bool {
+    let new: Indexes = new.into_iter().collect();
+    let succeeded = standing.succeeded_indexes.union(&new);
+    let status = &mut standing.status;
+    let text = Some(succeeded.to_string()).filter(|t| !t.is_empty());
+    let mut changed = text != status.completed_indexes.clone().filter(|t| !t.is_empty());
+    status.succeeded = Some(succeeded.len()).filter(|n| *n > 0);
+    status.completed_indexes = text;
+    let failed = standing.failed_indexes.as_ref().map(Indexes::to_string);
+    if failed != status.failed_indexes {
+        status.failed_indexes = failed;
+        changed = true;
+    }
+    changed
+}
