@@ -3,6 +3,7 @@
 //! a `kube::Client`; must not know the embedded API server or the admission engine.
 
 pub mod config;
+pub mod control;
 pub mod recorder;
 pub mod workloads;
 

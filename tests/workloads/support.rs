@@ -11,7 +11,7 @@ use kueue_lab::apiserver::ApiServer;
 use kueue_lab::clock::{Clock, virtual_runtime};
 use kueue_lab::entropy::Entropy;
 use kueue_lab::machines::MachinesConfig;
-use kueue_lab::machines::workloads;
+use kueue_lab::machines::{control, workloads};
 use kueue_lab::runtime::Context;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -32,7 +32,9 @@ pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(Cluster) -> F) {
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
         let context = Context::new(client.clone(), clock.clone(), entropy);
-        workloads::start(&context, &MachinesConfig::embedded());
+        let config = MachinesConfig::embedded();
+        workloads::start(&context, &config);
+        control::start(&context, &config);
         let cluster = Cluster {
             client,
             clock,

@@ -15,6 +15,7 @@ use super::decide::decide;
 use super::settle::Acted;
 use super::{Backoff, CONTROLLER_NAME, TRACKING};
 use crate::machines::recorder::{Note, Recorder};
+use crate::machines::workloads::claim::CONTROLLER;
 use crate::machines::workloads::pod_control::PodControl;
 use crate::machines::workloads::{Shared, pods};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
@@ -94,7 +95,7 @@ impl Controller {
         }
         if matches!(change, Change::Deleted(_)) || conditions::is_finished(job) {
             let uid = job.uid().unwrap_or_default();
-            for pod in self.pods.by("controller", &uid) {
+            for pod in self.pods.by(CONTROLLER, &uid) {
                 self.pod_orphaned(&pod);
             }
         }
@@ -134,7 +135,7 @@ impl Controller {
             return Ok(Outcome::Done);
         }
         let uid = job.uid().unwrap_or_default();
-        let pods = self.pods.by("controller", &uid);
+        let pods = self.pods.by(CONTROLLER, &uid);
         let backoff = self.backoffs.lock().get(&key).copied().unwrap_or_default();
         let Some(mut decision) = decide(&job, &pods, backoff, self.context.clock.now()) else {
             self.backoffs.lock().remove(&key);

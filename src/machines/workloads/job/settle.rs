@@ -200,6 +200,9 @@ fn tell_suspension(standing: &mut Standing<'_>, now: Timestamp, notes: &mut Vec<
     let changed = conditions::ensure(&mut standing.status, condition);
     if changed && suspended {
         notes.push(Note::normal("Suspended", message));
+        // The API lets a start time be taken back only while the Job is suspended, and refuses
+        // another one afterwards.
+        standing.status.start_time = None;
     } else if changed {
         notes.push(Note::normal("Resumed", message));
         // The deadline counts from here: time in suspension is not held against the Job.

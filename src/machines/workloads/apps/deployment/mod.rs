@@ -1,0 +1,272 @@
+//! The Deployment controller: rolls pods of a new template out through ReplicaSets.
+//!
+//! [`plan`] and [`status`] decide; the controller here carries out one step at a time.
+
+mod plan;
+mod sets;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use self::plan::Plan;
+use self::sets::{REVISION, newest, size};
+use crate::machines::recorder::{Note, Recorder};
+use crate::machines::workloads::claim::{self, CONTROLLER};
+use crate::machines::workloads::pod_control::{is_conflict, is_gone, message};
+use crate::machines::workloads::{Shared, pods};
+use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+
+const WORKERS: usize = 5;
+
+/// Starts the controller in the tasks of `context`.
+pub fn start(context: &Context, shared: &Shared) {
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let controller = Arc::new(Controller {
+        context: context.clone(),
+        deployments: Informer::builder(Api::all(context.client.clone())).start(context),
+        sets: shared.replica_sets.clone(),
+        pods: shared.pods.clone(),
+        recorder: shared.recorder.of("deployment-controller", None),
+    });
+    let on_deployment = queue.clone();
+    controller
+        .deployments
+        .subscribe(move |change| on_deployment.add(ObjectKey::of(change.object().as_ref())));
+    let (on_set, deployments) = (queue.clone(), controller.deployments.clone());
+    controller.sets.subscribe(move |change| {
+        for key in keepers(&deployments, change.object()) {
+            on_set.add(key);
+        }
+    });
+    // Deployments that recreate wait for the last old pod to be gone.
+    let (on_pod, sets) = (queue.clone(), controller.sets.clone());
+    controller.pods.subscribe(move |change| {
+        if let Change::Deleted(pod) = change
+            && let Some(key) = grandparent(&sets, pod)
+        {
+            on_pod.add(key);
+        }
+    });
+    let run = context.clone();
+    context.tasks.spawn("deployment", async move {
+        controller.deployments.synced().await;
+        controller.sets.synced().await;
+        controller.pods.synced().await;
+        queue.run(&run, "deployment", WORKERS, move |key| {
+            let controller = controller.clone();
+            async move { controller.look(&key).await }
+        });
+    });
+}
+
+/// The Deployments a ReplicaSet matters to.
+fn keepers(deployments: &Informer<Deployment>, set: &ReplicaSet) -> Vec<ObjectKey> {
+    let namespace = set.namespace().unwrap_or_default();
+    if let Some(owner) = pods::controller_of(set) {
+        let key = ObjectKey::new(namespace, owner.name.as_str());
+        return (owner.kind == "Deployment")
+            .then_some(key)
+            .into_iter()
+            .collect();
+    }
+    let selects = |deployment: &Deployment| {
+        let spec = deployment.spec.as_ref();
+        let selector = spec.and_then(|s| claim::selector(&s.selector));
+        selector.is_some_and(|s| claim::matches(&s, set))
+    };
+    let known = deployments.namespace(&namespace).into_iter();
+    known
+        .filter(|d| selects(d))
+        .map(|d| ObjectKey::of(d.as_ref()))
+        .collect()
+}
+
+fn grandparent(sets: &Informer<ReplicaSet>, pod: &Pod) -> Option<ObjectKey> {
+    let namespace = pod.namespace().unwrap_or_default();
+    let owner = pods::controller_of(pod).filter(|o| o.kind == "ReplicaSet")?;
+    let set = sets.get(&ObjectKey::new(namespace.as_str(), owner.name.as_str()))?;
+    let owner = pods::controller_of(set.as_ref()).filter(|o| o.kind == "Deployment")?;
+    Some(ObjectKey::new(namespace, owner.name.as_str()))
+}
+
+struct Controller {
+    context: Context,
+    deployments: Informer<Deployment>,
+    sets: Informer<ReplicaSet>,
+    pods: Informer<Pod>,
+    recorder: Recorder,
+}
+
+impl Controller {
+    async fn look(&self, key: &ObjectKey) -> Result<Outcome, kube::Error> {
+        let Some(deployment) = self.deployments.get(key) else {
+            return Ok(Outcome::Done);
+        };
+        match self.step(&deployment).await {
+            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
+            done => done,
+        }
+    }
+
+    async fn step(&self, deployment: &Deployment) -> Result<Outcome, kube::Error> {
+        let selector = deployment.spec.as_ref().map(|s| &s.selector);
+        let Some(selects) = selector.and_then(claim::selector) else {
+            return Ok(Outcome::Done);
+        };
+        let client = &self.context.client;
+        let owned = claim::claim(client, deployment, &selects, &self.sets).await?;
+        let mut all: Vec<ReplicaSet> = owned.iter().map(|s| s.as_ref().clone()).collect();
+        let mut plan = Plan::default();
+        if deployment.metadata.deletion_timestamp.is_none() {
+            plan = plan::plan(deployment, &all, self.has_old_pods(deployment, &all));
+        }
+        let made = self.carry_out(deployment, &mut all, &plan).await?;
+        if let Some(revision) = plan.revision {
+            self.number(deployment, revision).await?;
+        }
+        let now = self.context.clock.now();
+        let status = status::status(deployment, &all, plan.rollout, made.as_deref(), now);
+        let again = status::deadline_left(deployment, &status, now);
+        self.write(deployment, status).await?;
+        Ok(again.map_or(Outcome::Done, Outcome::After))
+    }
+
+    /// Whether pods of old ReplicaSets have not come to their end.
+    fn has_old_pods(&self, deployment: &Deployment, all: &[ReplicaSet]) -> bool {
+        let new = newest(deployment, all);
+        let old = all.iter().enumerate().filter(|(at, _)| Some(*at) != new);
+        let mut pods =
+            old.flat_map(|(_, set)| self.pods.by(CONTROLLER, &set.uid().unwrap_or_default()));
+        pods.any(|pod| !pods::is_terminal(&pod))
+    }
+
+    /// Makes, changes and deletes ReplicaSets; the name of one that was made.
+    async fn carry_out(
+        &self,
+        deployment: &Deployment,
+        all: &mut Vec<ReplicaSet>,
+        plan: &Plan,
+    ) -> Result<Option<String>, kube::Error> {
+        let namespace = deployment.namespace().unwrap_or_default();
+        let api: Api<ReplicaSet> = Api::namespaced(self.context.client.clone(), &namespace);
+        let mut made = None;
+        if let Some(set) = &plan.create {
+            let set = self.create(&api, deployment, set).await?;
+            made = Some(set.name_any());
+            self.tell_scaled(deployment, &set, 0);
+            all.push(set);
+        }
+        for (next, before) in &plan.update {
+            let written = api
+                .replace(&next.name_any(), &PostParams::default(), next)
+                .await?;
+            self.sets.observe(Arc::new(written.clone()));
+            self.tell_scaled(deployment, &written, *before);
+            if let Some(known) = all.iter_mut().find(|s| s.uid() == written.uid()) {
+                *known = written;
+            }
+        }
+        for name in &plan.delete {
+            match api.delete(name, &DeleteParams::background()).await {
+                Err(error) if !is_gone(&error) => return Err(error),
+                _ => all.retain(|s| s.name_any() != *name),
+            }
+        }
+        Ok(made)
+    }
+
+    async fn create(
+        &self,
+        api: &Api<ReplicaSet>,
+        deployment: &Deployment,
+        set: &ReplicaSet,
+    ) -> Result<ReplicaSet, kube::Error> {
+        let error = match api.create(&PostParams::default(), set).await {
+            Ok(created) => {
+                self.sets.observe(Arc::new(created.clone()));
+                return Ok(created);
+            }
+            Err(error) => error,
+        };
+        let name = set.name_any();
+        if matches!(&error, kube::Error::Api(status) if status.reason == "AlreadyExists") {
+            let present = api.get(&name).await?;
+            let ours = pods::controller_of(&present).map(|o| o.uid.clone()) == deployment.uid();
+            if ours && newest(deployment, std::slice::from_ref(&present)).is_some() {
+                return Ok(present);
+            }
+            // Another template has the same hash: try a hash that also counts collisions.
+            let mut status = deployment.status.clone().unwrap_or_default();
+            status.collision_count = Some(status.collision_count.unwrap_or(0) + 1);
+            self.write(deployment, status).await?;
+            return Err(error);
+        }
+        let text = format!(
+            "Failed to create new replica set \"{name}\": {}",
+            message(&error)
+        );
+        self.recorder
+            .note(deployment, Note::warning("ReplicaSetCreateError", text));
+        Err(error)
+    }
+
+    fn tell_scaled(&self, deployment: &Deployment, set: &ReplicaSet, before: i32) {
+        let now = size(set);
+        if now == before {
+            return;
+        }
+        let direction = if now > before { "up" } else { "down" };
+        let name = set.name_any();
+        let text = format!("Scaled {direction} replica set {name} from {before} to {now}");
+        self.recorder
+            .note(deployment, Note::normal("ScalingReplicaSet", text));
+    }
+
+    /// Writes the number of the rollout to the Deployment.
+    async fn number(&self, deployment: &Deployment, revision: i64) -> Result<(), kube::Error> {
+        let revision = revision.to_string();
+        if deployment.annotations().get(REVISION) == Some(&revision) {
+            return Ok(());
+        }
+        let namespace = deployment.namespace().unwrap_or_default();
+        let api: Api<Deployment> = Api::namespaced(self.context.client.clone(), &namespace);
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {REVISION: revision}}}));
+        let name = deployment.name_any();
+        let written = api.patch(&name, &PatchParams::default(), &patch).await?;
+        self.deployments.observe(Arc::new(written));
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        deployment: &Deployment,
+        status: DeploymentStatus,
+    ) -> Result<(), kube::Error> {
+        if deployment.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        let namespace = deployment.namespace().unwrap_or_default();
+        let api: Api<Deployment> = Api::namespaced(self.context.client.clone(), &namespace);
+        // The annotation may just have been written: the newest version is known here.
+        let latest = self.deployments.get(&ObjectKey::of(deployment));
+        let latest = latest.filter(|l| l.metadata.generation == deployment.metadata.generation);
+        let mut next = latest.map_or_else(|| deployment.clone(), |l| l.as_ref().clone());
+        next.status = Some(status);
+        let name = deployment.name_any();
+        let written = api
+            .replace_status(&name, &PostParams::default(), &next)
+            .await?;
+        self.deployments.observe(Arc::new(written));
+        Ok(())
+    }
+}
