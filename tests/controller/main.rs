@@ -4,4 +4,5 @@
 
 mod admission;
 mod jobs;
+mod pods;
 mod world;

@@ -44,7 +44,9 @@ pub fn with_config<F: Future<Output = ()>>(
         }
         apply(
             &client,
-            "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}",
+            "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: ns}}",
         )
         .await;
         let context = Context::new(client.clone(), clock.clone(), entropy);

@@ -10,6 +10,7 @@
 pub mod ancestors;
 pub mod batch_job;
 mod compose;
+mod elastic;
 mod ensure;
 pub mod env;
 pub mod error;
@@ -47,6 +48,7 @@ use self::frameworks::Frameworks;
 use self::job::JobKind;
 use self::job_set::{JobSet, JobSets};
 use super::Shared;
+use crate::api::config::Feature;
 use crate::runtime::{Change, Informer};
 
 pub use self::write::difference;
@@ -71,6 +73,12 @@ pub fn start(shared: &Shared) -> Owners {
     }
     if frameworks.is_enabled("pod") {
         pods::start(&Env::new(shared, &owners, "pod"));
+    }
+    if shared
+        .settings
+        .enabled(Feature::ElasticJobsViaWorkloadSlices)
+    {
+        elastic::start(&Env::new(shared, &owners, "elastic-job"));
     }
     if let Some(sets) = &sets {
         stateful_set::start(&Env::new(shared, &owners, stateful_set::FRAMEWORK), sets);

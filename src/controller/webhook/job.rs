@@ -47,10 +47,6 @@ pub(super) fn validate(env: &Env, namespace: &str, job: &Job, old: Option<&Job>)
     }
     errors.extend(completions(job));
     if let Some(old) = old {
-        let version = |job| Version {
-            meta: &Job::metadata(job),
-            suspended: BatchJob::is_suspended(job),
-        };
         errors.extend(generic::update(
             env,
             namespace,
@@ -66,13 +62,10 @@ pub(super) fn validate(env: &Env, namespace: &str, job: &Job, old: Option<&Job>)
     errors
 }
 
-trait Metadata {
-    fn metadata(&self) -> &ObjectMeta;
-}
-
-impl Metadata for Job {
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
+fn version(job: &Job) -> Version<'_> {
+    Version {
+        meta: &job.metadata,
+        suspended: BatchJob::is_suspended(job),
     }
 }
 

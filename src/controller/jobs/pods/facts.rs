@@ -55,7 +55,7 @@ pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
         .as_ref()
         .and_then(|s| s.node_name.as_deref())
         .is_some_and(|n| !n.is_empty());
-    !(is_going(pod) && !bound) && phase(pod) != "Failed"
+    (bound || !is_going(pod)) && phase(pod) != "Failed"
 }
 
 /// Whether the pod runs and is not overdue in ending.
