@@ -47,7 +47,8 @@ pub struct Informers {
     pub runtime_classes: Informer<RuntimeClass>,
     /// Nodes.
     pub nodes: Informer<Node>,
-    /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`], [`BY_WORKLOAD`].
+    /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`],
+    /// [`BY_WORKLOAD`], [`BY_NODE`], [`BY_SELECTED_NODE`].
     pub pods: Informer<Pod>,
 }
 
@@ -81,6 +82,27 @@ fn workload_of(pod: &Pod) -> Vec<String> {
     name.map(|name| format!("{namespace}/{name}"))
         .into_iter()
         .collect()
+}
+
+/// Index of Pods by the node they are bound to.
+pub const BY_NODE: &str = "node";
+/// Index of Pods by the node their selector names.
+pub const BY_SELECTED_NODE: &str = "selectedNode";
+
+fn node_of(pod: &Pod) -> Vec<String> {
+    let spec = pod.spec.as_ref();
+    spec.and_then(|spec| spec.node_name.clone())
+        .into_iter()
+        .collect()
+}
+
+fn selected_node(pod: &Pod) -> Vec<String> {
+    let selector = pod
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.node_selector.as_ref());
+    let node = selector.and_then(|selector| selector.get("kubernetes.io/hostname"));
+    node.cloned().into_iter().collect()
 }
 
 fn pod_groups(pod: &Pod, gates: &FeatureGates) -> Vec<String> {
@@ -148,6 +170,8 @@ impl Informers {
             pods: all!(Pod)
                 .index(BY_OWNER, |pod: &Pod| owners(&pod.metadata))
                 .index(BY_WORKLOAD, workload_of)
+                .index(BY_NODE, node_of)
+                .index(BY_SELECTED_NODE, selected_node)
                 .index(BY_POD_GROUP, move |pod: &Pod| pod_groups(pod, &gates))
                 .start(ctx),
         }

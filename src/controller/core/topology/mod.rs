@@ -2,6 +2,7 @@
 //! domain by node selectors, and let go.
 
 mod domains;
+mod failures;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use serde_json::json;
 use super::BATCH;
 use crate::admission::topology::decode;
 use crate::admission::workload::predicates;
+use crate::api::config::Feature;
 use crate::api::constants as c;
 use crate::api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 use crate::controller::informers::BY_WORKLOAD;
@@ -29,6 +31,9 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 type Expected = Arc<Mutex<HashMap<ObjectKey, BTreeSet<String>>>>;
 
 pub(super) fn start(shared: &Shared) {
+    if shared.settings.enabled(Feature::TASFailedNodeReplacement) {
+        failures::start(shared);
+    }
     let queue = WorkQueue::new(&shared.ctx);
     let told = queue.clone();
     shared.informers.workloads.subscribe(move |change| {
