@@ -182,7 +182,7 @@ fn find(case: &Value) -> Result<(), String> {
         &[(FLAVOR.into(), asked)].into(),
         FindOptions {
             workload: workload.as_ref(),
-            ..Default::default()
+            simulate_empty: case["config"]["simulateEmpty"] == true,
         },
     );
     let wanted = case["want"]["podSets"].as_object();

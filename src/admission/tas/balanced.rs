@@ -311,7 +311,8 @@ impl Placement<'_> {
         });
     }
 
-    /// How evenly the room of a domain is spread over its children.
+    /// How evenly the room of a domain is spread over its children; never below zero, nor the
+    /// other zero.
     fn entropy(&self, domain: Domain) -> f64 {
         let mut rooms: Vec<i32> = self
             .tree
@@ -322,13 +323,11 @@ impl Placement<'_> {
         // Summing up in one order gives equal rooms equal sums.
         rooms.sort_unstable();
         let total: f64 = rooms.iter().map(|&r| f64::from(r)).sum();
-        rooms
-            .iter()
-            .map(|&r| {
-                let part = f64::from(r) / total;
-                -part * part.log2()
-            })
-            .sum::<f64>()
-            .max(0.0)
+        let each = rooms.iter().map(|&r| {
+            let part = f64::from(r) / total;
+            -part * part.log2()
+        });
+        let entropy: f64 = each.sum();
+        if entropy > 0.0 { entropy } else { 0.0 }
     }
 }

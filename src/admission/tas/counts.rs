@@ -83,7 +83,15 @@ impl Placement<'_> {
         let mut rows = rows(limits);
         let first = self.tree.leaf_domain(0);
         let assumed = limits.assumed.by_leaf(self.tree);
-        let within = limits.within.map(|d| self.tree.leaves_below(d));
+        let within = limits.within.map(|d| {
+            // Kueue looks for the name of the domain at the start of the whole path of each leaf.
+            // A host below other levels goes by its name alone, so nothing is within it.
+            let nameless = self.tree.lowest_is_node() && self.tree.levels().len() > 1;
+            match self.tree.leaves_below(d) {
+                leaves if nameless && d >= first => leaves.start..leaves.start,
+                leaves => leaves,
+            }
+        });
         let mut short = vec![0usize; rows.len()];
         for (i, &leaf) in matches.leaves.iter().enumerate() {
             let state = &mut self.states[first as usize + leaf];

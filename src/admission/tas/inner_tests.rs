@@ -234,3 +234,30 @@ fn candidates_for_balancing() {
         assert_eq!(got, want);
     });
 }
+
+/// Domains of equal room: the one whose children share it evenly is tried first, one with a
+/// single child last.
+#[test]
+fn evenly_spread_room_is_tried_first() {
+    let domain = |values: &[&str], pods: i32| {
+        let id = values.join("/");
+        let room = json!({"podCount": pods, "sliceCount": pods, "sliceCountWithLeader": pods});
+        (json!({"id": id, "levelValues": values}), room)
+    };
+    let domains = [
+        domain(&["a"], 8),
+        domain(&["b"], 8),
+        domain(&["c"], 8),
+        domain(&["a", "r1"], 8),
+        domain(&["b", "r1"], 3),
+        domain(&["b", "r2"], 5),
+        domain(&["c", "r1"], 4),
+        domain(&["c", "r2"], 4),
+    ];
+    let domains: Vec<(&Value, &Value)> = domains.iter().map(|(d, s)| (d, s)).collect();
+    let hand = Hand::new(&domains, shape());
+    let set = hand.placement().smallest_set(&[0, 1, 2], 8, 0, true);
+    assert_eq!(hand.names(&set.unwrap()), json!(["c"]));
+    let set = hand.placement().smallest_set(&[0, 1], 8, 0, true);
+    assert_eq!(hand.names(&set.unwrap()), json!(["b"]));
+}
