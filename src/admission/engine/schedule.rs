@@ -207,7 +207,8 @@ impl Engine {
     pub fn cycle(&mut self, now: Timestamp) -> Option<Cycle> {
         let open = self.begin_cycle(now)?;
         let actions = open.actions.clone();
-        let mut cycle = self.finish_cycle(open, &BTreeMap::new(), now);
+        let outcomes = actions.iter().map(|a| (a.id, Outcome::Done)).collect();
+        let mut cycle = self.finish_cycle(open, &outcomes, now);
         let back = std::mem::replace(&mut cycle.actions, actions);
         cycle.actions.extend(back);
         Some(cycle)
