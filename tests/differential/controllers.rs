@@ -400,8 +400,8 @@ impl<'a> Controllers<'a> {
             return;
         };
         let (key, value) = (predicates::key(wl), self.classes[class] as i32);
-        if wl.spec.priority_class_ref.is_none() {
-            // One without a class does not get any.
+        if wl.spec.priority_class_ref.is_none() && predicates::has_quota_reservation(wl) {
+            // Too late to get a class.
             return;
         }
         self.write(&key, |wl| {
