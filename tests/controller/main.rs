@@ -5,4 +5,5 @@
 mod admission;
 mod jobs;
 mod pods;
+mod serving;
 mod world;
