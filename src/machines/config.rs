@@ -1,4 +1,6 @@
-//! Which parts of the machines run. Must not know the parts themselves.
+//! Which parts of the machines run, and how.
+
+use super::kubelet::KubeletOptions;
 
 /// Switches for each part. On a real cluster only nodes and their kubelets are the lab's; on the
 /// embedded one everything is.
@@ -22,6 +24,8 @@ pub struct MachinesConfig {
     pub bookkeeping: bool,
     /// Taints on nodes that stopped reporting, and eviction from them.
     pub node_lifecycle: bool,
+    /// How the kubelets behave.
+    pub kubelets: KubeletOptions,
 }
 
 impl MachinesConfig {
@@ -37,6 +41,7 @@ impl MachinesConfig {
             namespaces: true,
             bookkeeping: true,
             node_lifecycle: true,
+            kubelets: KubeletOptions::default(),
         }
     }
 
@@ -52,6 +57,7 @@ impl MachinesConfig {
             namespaces: false,
             bookkeeping: false,
             node_lifecycle: false,
+            kubelets: KubeletOptions::default(),
         }
     }
 }

@@ -4,7 +4,125 @@
 
 pub mod config;
 pub mod control;
+pub mod events;
+pub mod kubelet;
+pub mod nodes;
 pub mod recorder;
+pub mod resources;
+pub mod scheduler;
 pub mod workloads;
 
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Api;
+
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::runtime::{Context, Informer};
+
 pub use config::MachinesConfig;
+use kubelet::{Kubelet, LogStore};
+use nodes::{Keeper, NodePools};
+
+/// The running machines of a cluster.
+pub struct Machines {
+    context: Context,
+    keeper: Option<Keeper>,
+    kubelet: Option<Kubelet>,
+    logs: LogStore,
+}
+
+impl Machines {
+    /// Starts the parts that `config` switches on. There are no nodes until
+    /// [`apply_pools`](Self::apply_pools).
+    pub async fn start(
+        client: kube::Client,
+        clock: Clock,
+        entropy: Entropy,
+        config: MachinesConfig,
+    ) -> Self {
+        let context = Context::new(client.clone(), clock.clone(), entropy);
+        let nodes: Informer<Node> = Informer::builder(Api::all(client.clone())).start(&context);
+        let pods: Informer<Pod> = Informer::builder(Api::all(client))
+            .index("node", |pod: &Pod| {
+                let spec = pod.spec.as_ref();
+                spec.and_then(|s| s.node_name.clone()).into_iter().collect()
+            })
+            .start(&context);
+        let keeper = config.nodes.then(|| Keeper::start(&context, nodes.clone()));
+        if config.node_lifecycle {
+            nodes::lifecycle::start(&context, &nodes, &pods);
+        }
+        if config.scheduler {
+            scheduler::start(&context, &pods, &nodes);
+        }
+        let kubelet = config.kubelet.then(|| {
+            let keeper = keeper.clone();
+            let has_failed = Arc::new(move |node: &str| {
+                keeper
+                    .as_ref()
+                    .is_some_and(|keeper| keeper.has_failed(node))
+            });
+            Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
+        });
+        workloads::start(&context, &config);
+        nodes.synced().await;
+        pods.synced().await;
+        let logs = kubelet
+            .as_ref()
+            .map_or_else(|| LogStore::new(clock), Kubelet::logs);
+        Self {
+            context,
+            keeper,
+            kubelet,
+            logs,
+        }
+    }
+
+    /// Wants these pools of nodes from now on; returns when the nodes are there.
+    pub async fn apply_pools(&self, pools: NodePools) {
+        if let Some(keeper) = &self.keeper {
+            keeper.apply(pools).await;
+        }
+    }
+
+    /// The pools that are wanted now.
+    pub fn pools(&self) -> Arc<NodePools> {
+        self.keeper.as_ref().map(Keeper::pools).unwrap_or_default()
+    }
+
+    /// What the containers on the lab's nodes have written.
+    pub fn logs(&self) -> LogStore {
+        self.logs.clone()
+    }
+
+    /// Takes a node's power away: it reports no more, and nothing happens to its pods. False for a
+    /// node that is not the lab's.
+    pub fn fail_node(&self, name: &str) -> bool {
+        self.set_failed(name, true)
+    }
+
+    /// Gives a failed node its power back. False for a node that is not the lab's.
+    pub fn recover_node(&self, name: &str) -> bool {
+        self.set_failed(name, false)
+    }
+
+    fn set_failed(&self, name: &str, failed: bool) -> bool {
+        let known = self
+            .keeper
+            .as_ref()
+            .is_some_and(|keeper| keeper.fail(name, failed));
+        if let Some(kubelet) = &self.kubelet
+            && known
+        {
+            kubelet.wake(name);
+        }
+        known
+    }
+
+    /// Stops all parts and waits until they have. The nodes stay as they are.
+    pub async fn shutdown(&self) {
+        self.context.tasks.shutdown().await;
+    }
+}

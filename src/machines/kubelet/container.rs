@@ -1,0 +1,216 @@
+//! One container of a pod over time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Container, Pod};
+
+use super::program::Program;
+use crate::machines::resources::is_sidecar;
+
+/// The first delay of a container that keeps failing; it doubles every time.
+const BACK_OFF: Duration = Duration::from_secs(10);
+/// The longest delay.
+const MOST: Duration = Duration::from_secs(300);
+/// A container that ran this long is not thought to keep failing.
+const LONG: Duration = Duration::from_secs(600);
+
+/// What part a container plays in its pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Runs to its end before the next one starts.
+    Init,
+    /// Starts in the order of init containers and keeps running.
+    Sidecar,
+    /// What the pod is for.
+    Main,
+}
+
+/// How a container is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Phase {
+    /// Not started yet.
+    Waiting,
+    /// Ended, and will start again at that moment.
+    BackOff(Timestamp),
+    /// Runs; the end is known in advance where there is one.
+    Running {
+        since: Timestamp,
+        ready: Timestamp,
+        ends: Option<(Timestamp, i32)>,
+    },
+    /// Ended for good.
+    Ended(Ended),
+}
+
+/// How a container ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ended {
+    pub(super) started: Timestamp,
+    pub(super) finished: Timestamp,
+    pub(super) code: i32,
+}
+
+/// A container.
+#[derive(Clone, Debug)]
+pub(super) struct ContainerRun {
+    pub(super) name: String,
+    pub(super) image: String,
+    pub(super) role: Role,
+    pub(super) program: Arc<Program>,
+    pub(super) phase: Phase,
+    pub(super) restarts: i32,
+    pub(super) last: Option<Ended>,
+    /// How long after its start it says it is ready.
+    readiness: Duration,
+    /// How long its preStop hook takes.
+    pub(super) farewell: Duration,
+}
+
+impl ContainerRun {
+    pub(super) fn new(container: &Container, pod: &Pod, role: Role) -> Self {
+        let seconds = |n: i64| Duration::from_secs(u64::try_from(n).unwrap_or(0));
+        let probe = container.readiness_probe.as_ref();
+        let delay = probe.and_then(|p| p.initial_delay_seconds).unwrap_or(0);
+        let hook = container
+            .lifecycle
+            .as_ref()
+            .and_then(|l| l.pre_stop.as_ref()?.sleep.as_ref());
+        Self {
+            name: container.name.clone(),
+            image: container.image.clone().unwrap_or_default(),
+            role,
+            program: Arc::new(Program::of(container, pod, role == Role::Main)),
+            phase: Phase::Waiting,
+            restarts: 0,
+            last: None,
+            readiness: seconds(delay.into()),
+            farewell: seconds(hook.map_or(0, |s| s.seconds)),
+        }
+    }
+
+    /// The containers of a pod, those that initialise first.
+    pub(super) fn all(pod: &Pod) -> Vec<Self> {
+        let Some(spec) = &pod.spec else {
+            return Vec::new();
+        };
+        let init = spec.init_containers.iter().flatten().map(|c| {
+            let role = if is_sidecar(c) {
+                Role::Sidecar
+            } else {
+                Role::Init
+            };
+            Self::new(c, pod, role)
+        });
+        let main = spec.containers.iter();
+        init.chain(main.map(|c| Self::new(c, pod, Role::Main)))
+            .collect()
+    }
+
+    pub(super) fn start(&mut self, now: Timestamp) {
+        if matches!(self.phase, Phase::BackOff(_)) {
+            self.restarts = self.restarts.saturating_add(1);
+        }
+        self.run_since(now);
+    }
+
+    /// Takes up a container that has been running since a moment.
+    pub(super) fn run_since(&mut self, since: Timestamp) {
+        let end = self.program.end();
+        self.phase = Phase::Running {
+            since,
+            ready: after(since, self.readiness),
+            ends: end.map(|(at, code)| (after(since, at), code)),
+        };
+    }
+
+    /// Ends a running container whose time has come.
+    pub(super) fn finish_if_due(&mut self, now: Timestamp) -> bool {
+        match self.phase {
+            Phase::Running {
+                since,
+                ends: Some((finished, code)),
+                ..
+            } if finished <= now => {
+                self.phase = Phase::Ended(Ended {
+                    started: since,
+                    finished,
+                    code,
+                });
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Plans to start an ended container again, later each time.
+    pub(super) fn back_off(&mut self) {
+        let Phase::Ended(ended) = &self.phase else {
+            return;
+        };
+        let ended = ended.clone();
+        let ran = ended.finished.duration_since(ended.started).unsigned_abs();
+        let delay = self.delay(ran);
+        self.phase = Phase::BackOff(after(ended.finished, delay));
+        self.last = Some(ended);
+    }
+
+    fn delay(&self, ran: Duration) -> Duration {
+        let doublings = u32::try_from(self.restarts - 1).unwrap_or(0).min(16);
+        if self.restarts == 0 || ran > LONG {
+            Duration::ZERO
+        } else {
+            (BACK_OFF * 2u32.pow(doublings)).min(MOST)
+        }
+    }
+
+    /// How long it waits before it starts again, as the message says it.
+    pub(super) fn waits(&self) -> Duration {
+        let last = self.last.as_ref();
+        let ran = last.map(|e| e.finished.duration_since(e.started).unsigned_abs());
+        self.delay(ran.unwrap_or_default())
+    }
+
+    /// Makes a running container end at `at` at the latest, as if by a signal.
+    pub(super) fn end_by(&mut self, at: Timestamp, code: i32) {
+        if let Phase::Running { ends, .. } = &mut self.phase
+            && ends.is_none_or(|(natural, _)| natural > at)
+        {
+            *ends = Some((at, code));
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. })
+    }
+
+    pub(super) fn is_ready(&self, now: Timestamp) -> bool {
+        match &self.phase {
+            Phase::Running { ready, .. } => *ready <= now,
+            Phase::Ended(ended) => self.role == Role::Init && ended.code == 0,
+            _ => false,
+        }
+    }
+
+    /// When something happens to it by itself.
+    pub(super) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        match &self.phase {
+            Phase::BackOff(at) => Some(*at),
+            Phase::Running { ready, ends, .. } => {
+                let end = ends.map(|(at, _)| at);
+                let ready = Some(*ready).filter(|at| *at > now);
+                ready.into_iter().chain(end).min()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A moment later than another, or the last there is.
+pub(super) fn after(at: Timestamp, time: Duration) -> Timestamp {
+    SignedDuration::try_from(time)
+        .ok()
+        .and_then(|time| at.checked_add(time).ok())
+        .unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,324 @@
+//! What containers have written. Nothing is stored but which program started when: the lines are
+//! found out when somebody asks.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::container::after;
+use super::program::{Moment, Program};
+use crate::clock::Clock;
+
+/// The most lines one answer begins with; older ones have been rotated away.
+const LINES: usize = 10_000;
+
+/// Which log to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogQuery {
+    /// UID of the pod.
+    pub uid: String,
+    /// Name of the container.
+    pub container: String,
+    /// Keep sending what is written.
+    pub follow: bool,
+    /// Only the last lines.
+    pub tail_lines: Option<usize>,
+    /// Only lines younger than this many seconds of lab time.
+    pub since_seconds: Option<u64>,
+    /// Put the time before each line.
+    pub timestamps: bool,
+    /// The run before the present one.
+    pub previous: bool,
+    /// At most this many bytes.
+    pub limit_bytes: Option<usize>,
+}
+
+/// Why there is no log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// The container has not run on a node of this lab.
+    #[error("the container has not started")]
+    NotStarted,
+    /// The container runs for the first time.
+    #[error("previous terminated container not found")]
+    NoPrevious,
+}
+
+/// One run of a container.
+#[derive(Clone)]
+struct Run {
+    program: Arc<Program>,
+    started: Timestamp,
+    ended: watch::Sender<Option<Timestamp>>,
+}
+
+/// The logs of all containers. Clones share them.
+#[derive(Clone)]
+pub struct LogStore {
+    clock: Clock,
+    /// By pod uid.
+    runs: Arc<Mutex<HashMap<String, Containers>>>,
+}
+
+/// The present run of each container, and the one before.
+type Containers = BTreeMap<String, (Run, Option<Run>)>;
+
+impl LogStore {
+    /// No logs yet.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            runs: Arc::default(),
+        }
+    }
+
+    /// A container started.
+    pub(super) fn started(
+        &self,
+        uid: &str,
+        container: &str,
+        program: Arc<Program>,
+        started: Timestamp,
+    ) {
+        let run = Run {
+            program,
+            started,
+            ended: watch::channel(None).0,
+        };
+        let mut runs = self.runs.lock();
+        let pod = runs.entry(uid.to_string()).or_default();
+        let before = pod.remove(container).map(|(run, _)| run);
+        pod.insert(container.to_string(), (run, before));
+    }
+
+    /// A container ended.
+    pub(super) fn ended(&self, uid: &str, container: &str, at: Timestamp) {
+        if let Some((run, _)) = self.runs.lock().get(uid).and_then(|p| p.get(container)) {
+            run.ended.send_if_modified(|ended| {
+                let news = ended.is_none();
+                ended.get_or_insert(at);
+                news
+            });
+        }
+    }
+
+    /// A pod is gone, and its logs with it.
+    pub(super) fn forget(&self, uid: &str) {
+        self.runs.lock().remove(uid);
+    }
+
+    /// Reads a log: text in pieces. With `follow` the stream goes on until the container ends.
+    ///
+    /// # Errors
+    /// There is no such log.
+    pub fn read(&self, query: &LogQuery) -> Result<BoxStream<'static, Bytes>, LogError> {
+        let runs = self.runs.lock();
+        let pod = runs.get(&query.uid).ok_or(LogError::NotStarted)?;
+        let (present, before) = pod.get(&query.container).ok_or(LogError::NotStarted)?;
+        let run = if query.previous {
+            before.clone().ok_or(LogError::NoPrevious)?
+        } else {
+            present.clone()
+        };
+        drop(runs);
+        let (text, read) = self.so_far(&run, query);
+        let left = query
+            .limit_bytes
+            .map(|limit| limit.saturating_sub(text.len()));
+        let first = futures::stream::iter((!text.is_empty()).then_some(text));
+        if !query.follow || query.previous || left == Some(0) {
+            return Ok(first.boxed());
+        }
+        let rest = follow(self.clock.clone(), run, read, query.timestamps);
+        let rest = rest.scan(left, |left, mut piece: Bytes| {
+            if let Some(left) = left {
+                piece.truncate(*left);
+                *left -= piece.len();
+            }
+            futures::future::ready((!piece.is_empty()).then_some(piece))
+        });
+        Ok(first.chain(rest).boxed())
+    }
+
+    /// The lines until now, and how many moments of the program they took.
+    fn so_far(&self, run: &Run, query: &LogQuery) -> (Bytes, usize) {
+        let until = run.ended.borrow().unwrap_or_else(|| self.clock.now());
+        let since = query.since_seconds.and_then(|seconds| {
+            let back = jiff::SignedDuration::from_secs(i64::try_from(seconds).ok()?);
+            self.clock.now().checked_sub(back).ok()
+        });
+        let keep = query.tail_lines.unwrap_or(LINES).min(LINES);
+        let mut lines = VecDeque::new();
+        let mut read = 0;
+        for moment in run.program.moments() {
+            let Moment::Line(at, line) = moment else {
+                break;
+            };
+            let at = after(run.started, at);
+            if at > until {
+                break;
+            }
+            read += 1;
+            if since.is_some_and(|since| at < since) {
+                continue;
+            }
+            if lines.len() >= keep {
+                lines.pop_front();
+            }
+            if keep > 0 {
+                lines.push_back((at, line));
+            }
+        }
+        let mut text = String::new();
+        for (at, line) in lines {
+            write_line(&mut text, at, line, query.timestamps);
+        }
+        let mut text = Bytes::from(text);
+        if let Some(limit) = query.limit_bytes {
+            text.truncate(limit);
+        }
+        (text, read)
+    }
+}
+
+fn write_line(text: &mut String, at: Timestamp, line: &str, timestamps: bool) {
+    if timestamps {
+        text.push_str(&format!("{at:.9} "));
+    }
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// The lines after the first `read`, each when it is written, until the container ends.
+fn follow(
+    clock: Clock,
+    run: Run,
+    read: usize,
+    timestamps: bool,
+) -> impl futures::Stream<Item = Bytes> + Send {
+    let ended = run.ended.subscribe();
+    futures::stream::unfold((clock, run, ended, read), move |state| async move {
+        let (clock, run, mut ended, read) = state;
+        let next = run.program.moments().nth(read);
+        let line = match next {
+            Some(Moment::Line(at, line)) => Some((after(run.started, at), line.to_string())),
+            _ => None,
+        };
+        let written = async {
+            match &line {
+                Some((at, _)) => clock.sleep_until(*at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let over = async {
+            // The sender lives in `run`.
+            let over = ended.wait_for(Option::is_some).await;
+            over.ok().and_then(|at| *at)
+        };
+        let stop = tokio::select! {
+            biased;
+            () = written => None,
+            at = over => Some(at),
+        };
+        let (at, line) = line?;
+        // A line due by the very end still counts.
+        if let Some(end) = stop
+            && end.is_none_or(|end| at > end)
+        {
+            return None;
+        }
+        let mut text = String::new();
+        write_line(&mut text, at, &line, timestamps);
+        Some((Bytes::from(text), (clock, run, ended, read + 1)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::program::Step;
+    use super::*;
+    use crate::clock::virtual_runtime;
+
+    fn ticking() -> Arc<Program> {
+        Arc::new(Program::new(vec![
+            Step::Print("begin".into()),
+            Step::Loop(vec![
+                Step::Wait(Duration::from_secs(1)),
+                Step::Print("tick".into()),
+            ]),
+        ]))
+    }
+
+    async fn text(stream: BoxStream<'static, Bytes>) -> String {
+        let pieces: Vec<Bytes> = stream.collect().await;
+        String::from_utf8(pieces.concat()).unwrap()
+    }
+
+    fn query() -> LogQuery {
+        LogQuery {
+            uid: "u".into(),
+            container: "c".into(),
+            ..LogQuery::default()
+        }
+    }
+
+    #[test]
+    fn logs_grow_with_time_and_are_cut_as_asked() {
+        virtual_runtime().unwrap().block_on(async {
+            let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+            let logs = LogStore::new(clock.clone());
+            assert_eq!(logs.read(&query()).err(), Some(LogError::NotStarted));
+            logs.started("u", "c", ticking(), clock.now());
+            clock.sleep(Duration::from_millis(2_500)).await;
+            let all = text(logs.read(&query()).unwrap()).await;
+            assert_eq!(all, "begin\ntick\ntick\n");
+            let last = LogQuery {
+                tail_lines: Some(1),
+                timestamps: true,
+                ..query()
+            };
+            assert_eq!(
+                text(logs.read(&last).unwrap()).await,
+                "2026-03-02T12:00:02.000000000Z tick\n"
+            );
+            let few = LogQuery {
+                limit_bytes: Some(3),
+                ..query()
+            };
+            assert_eq!(text(logs.read(&few).unwrap()).await, "beg");
+            let previous = LogQuery {
+                previous: true,
+                ..query()
+            };
+            assert_eq!(logs.read(&previous).err(), Some(LogError::NoPrevious));
+        });
+    }
+
+    #[test]
+    fn following_ends_with_the_container() {
+        virtual_runtime().unwrap().block_on(async {
+            let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+            let logs = LogStore::new(clock.clone());
+            logs.started("u", "c", ticking(), clock.now());
+            let follow = LogQuery {
+                follow: true,
+                ..query()
+            };
+            let stream = logs.read(&follow).unwrap();
+            let ending = async {
+                clock.sleep(Duration::from_millis(3_500)).await;
+                logs.ended("u", "c", clock.now());
+            };
+            let (all, ()) = tokio::join!(text(stream), ending);
+            assert_eq!(all, "begin\ntick\ntick\ntick\n");
+        });
+    }
+}

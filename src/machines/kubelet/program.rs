@@ -1,0 +1,285 @@
+//! What a container does: lines it prints, how long it runs, how it exits; found out from its
+//! command without running anything.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use kube::ResourceExt;
+
+use super::shell;
+
+/// Annotation: how long each main container of the pod runs, such as `30s` or `5m`.
+pub const RUN_FOR: &str = "kueue-lab.dev/run-for";
+/// Annotation: the exit code of each main container of the pod.
+pub const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
+/// The annotation other fake kubelets read, in seconds or as a duration.
+const DURATION: &str = "example.com/duration";
+/// The annotation of KWOK for how long a pod runs.
+const KWOK_DELAY: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
+/// How long a container runs that should end some day, when nothing says how long.
+pub const USUAL: Duration = Duration::from_secs(30);
+/// How many steps of a program are followed; one that needs more runs for ever.
+const STEPS: usize = 100_000;
+
+/// One thing a container does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Prints a line.
+    Print(String),
+    /// Waits.
+    Wait(Duration),
+    /// Waits for ever.
+    Hang,
+    /// Does this again and again.
+    Loop(Vec<Step>),
+    /// Ends.
+    Exit(i32),
+}
+
+/// What a container does from start to end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    steps: Vec<Step>,
+}
+
+/// Something a container did, with how long after its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment<'a> {
+    /// It printed a line.
+    Line(Duration, &'a str),
+    /// It ended with this code.
+    Exit(Duration, i32),
+}
+
+impl Program {
+    /// A program of these steps; it ends with 0 after the last.
+    pub fn new(steps: Vec<Step>) -> Self {
+        Self { steps }
+    }
+
+    /// What this container of this pod does. `endless` is what becomes of one that says nothing: it
+    /// runs for ever, or for [`USUAL`].
+    pub fn of(container: &Container, pod: &Pod, main: bool) -> Self {
+        let restarts = pod
+            .spec
+            .as_ref()
+            .and_then(|s| s.restart_policy.as_deref())
+            .unwrap_or("Always");
+        let mut program = Self::of_command(container, pod, restarts == "Always" && main);
+        if !main {
+            return program;
+        }
+        let annotation = |name: &str| pod.annotations().get(name).map(|v| v.trim());
+        let time = [RUN_FOR, DURATION, KWOK_DELAY]
+            .iter()
+            .find_map(|name| shell::duration(annotation(name)?));
+        let code = annotation(EXIT_CODE).and_then(|code| code.parse::<i32>().ok());
+        if time.is_some() || code.is_some() {
+            program = program.bent(time, code);
+        }
+        program
+    }
+
+    fn of_command(container: &Container, pod: &Pod, endless: bool) -> Self {
+        let words: Vec<&str> = container
+            .command
+            .iter()
+            .flatten()
+            .chain(container.args.iter().flatten())
+            .map(String::as_str)
+            .collect();
+        let environment = shell::environment(container, pod);
+        if container.command.as_ref().is_none_or(Vec::is_empty)
+            && let Some(steps) = of_image(container, &words)
+        {
+            return Self::new(steps);
+        }
+        if let Some(steps) = shell::steps(&words, &environment) {
+            return Self::new(steps);
+        }
+        Self::new(vec![if endless {
+            Step::Hang
+        } else {
+            Step::Wait(USUAL)
+        }])
+    }
+
+    /// The same lines, but another length or exit code.
+    fn bent(self, time: Option<Duration>, code: Option<i32>) -> Self {
+        let own = self.end();
+        let until = time.or(own.map(|(at, _)| at)).unwrap_or(USUAL);
+        let code = code.or(own.map(|(_, code)| code)).unwrap_or(0);
+        let mut steps = Vec::new();
+        let mut at = Duration::ZERO;
+        for moment in self.moments().take(STEPS) {
+            match moment {
+                Moment::Line(then, line) if then <= until => {
+                    steps.push(Step::Wait(then - at));
+                    steps.push(Step::Print(line.to_string()));
+                    at = then;
+                }
+                _ => break,
+            }
+        }
+        steps.push(Step::Wait(until - at));
+        steps.push(Step::Exit(code));
+        Self::new(steps)
+    }
+
+    /// When the program ends and with what; none when it never does.
+    pub fn end(&self) -> Option<(Duration, i32)> {
+        self.moments().find_map(|moment| match moment {
+            Moment::Exit(at, code) => Some((at, code)),
+            Moment::Line(..) => None,
+        })
+    }
+
+    /// What the program does, in order.
+    pub fn moments(&self) -> Moments<'_> {
+        Moments {
+            stack: vec![(&self.steps, 0, false)],
+            at: Duration::ZERO,
+            budget: STEPS,
+        }
+    }
+}
+
+/// What a program does, one thing after another.
+pub struct Moments<'a> {
+    stack: Vec<(&'a [Step], usize, bool)>,
+    at: Duration,
+    budget: usize,
+}
+
+impl<'a> Iterator for Moments<'a> {
+    type Item = Moment<'a>;
+
+    fn next(&mut self) -> Option<Moment<'a>> {
+        loop {
+            self.budget = self.budget.checked_sub(1)?;
+            let (steps, next, endless) = self.stack.last_mut()?;
+            let Some(step) = steps.get(*next) else {
+                if *endless {
+                    *next = 0;
+                    continue;
+                }
+                self.stack.clear();
+                return Some(Moment::Exit(self.at, 0));
+            };
+            *next += 1;
+            match step {
+                Step::Print(line) => return Some(Moment::Line(self.at, line)),
+                Step::Wait(time) => self.at = self.at.saturating_add(*time),
+                Step::Hang => self.stack.clear(),
+                Step::Loop(body) => self.stack.push((body, 0, true)),
+                Step::Exit(code) => {
+                    self.stack.clear();
+                    return Some(Moment::Exit(self.at, *code));
+                }
+            }
+        }
+    }
+}
+
+/// What well-known images do with these arguments and no command.
+fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
+    let image = container.image.as_deref().unwrap_or_default();
+    let name = image.split('@').next().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let name = name.split(':').next().unwrap_or_default();
+    match (name, args) {
+        ("sleep", [time, ..]) => shell::duration(time).map(|t| vec![Step::Wait(t)]),
+        ("agnhost", ["entrypoint-tester", ..]) => Some(vec![]),
+        ("agnhost", ["pause", ..] | []) => Some(vec![Step::Hang]),
+        ("agnhost", ["netexec" | "serve-hostname" | "test-webserver", ..]) => {
+            Some(vec![Step::Hang])
+        }
+        ("pause" | "nginx" | "httpd" | "redis" | "postgres" | "mysql", []) => {
+            Some(vec![Step::Hang])
+        }
+        ("hello-world", []) => Some(vec![Step::Print("Hello from Docker!".into())]),
+        // Without a terminal their shell finds nothing to read and ends.
+        ("busybox" | "alpine" | "ubuntu" | "debian" | "bash", []) => Some(vec![]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn program(pod: serde_json::Value) -> Program {
+        let pod: Pod = serde_json::from_value(pod).unwrap();
+        let container = pod.spec.as_ref().unwrap().containers[0].clone();
+        Program::of(&container, &pod, true)
+    }
+
+    fn end(policy: &str, container: serde_json::Value) -> Option<(u64, i32)> {
+        let pod = json!({"spec": {"restartPolicy": policy, "containers": [container]}});
+        program(pod).end().map(|(at, code)| (at.as_secs(), code))
+    }
+
+    #[test]
+    fn the_time_a_container_runs_is_in_its_command() {
+        for (container, expected) in [
+            (json!({"command": ["sleep", "300"]}), Some((300, 0))),
+            (
+                json!({"command": ["/bin/sleep"], "args": ["5m"]}),
+                Some((300, 0)),
+            ),
+            (json!({"args": ["sleep", "infinity"]}), None),
+            (
+                json!({"command": ["sh", "-c", "echo hi; sleep 30; exit 3"]}),
+                Some((30, 3)),
+            ),
+            (
+                json!({"command": ["/bin/bash", "-c", "--"], "args": ["trap : TERM INT; sleep infinity & wait"]}),
+                None,
+            ),
+            (
+                json!({"image": "gcr.io/k8s-staging-perf-tests/sleep:v0.1.0", "args": ["10s"]}),
+                Some((10, 0)),
+            ),
+            (json!({"image": "example.com/train"}), Some((30, 0))),
+            (json!({"command": ["false"]}), Some((0, 1))),
+        ] {
+            assert_eq!(end("Never", container.clone()), expected, "{container}");
+        }
+        assert_eq!(end("Always", json!({"image": "example.com/serve"})), None);
+    }
+
+    #[test]
+    fn annotations_have_the_last_word() {
+        let pod = |annotations: serde_json::Value| {
+            json!({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": "Never",
+                "containers": [{"command": ["sh", "-c", "echo a; sleep 5; echo b; sleep 100000"]}]}})
+        };
+        let end = |annotations| program(pod(annotations)).end().unwrap();
+        assert_eq!(end(json!({RUN_FOR: "7s"})), (Duration::from_secs(7), 0));
+        assert_eq!(
+            end(json!({"example.com/duration": "1000000"})),
+            (Duration::from_secs(1_000_000), 0)
+        );
+        let failing = program(pod(json!({RUN_FOR: "3s", EXIT_CODE: "4"})));
+        let moments: Vec<Moment<'_>> = failing.moments().collect();
+        assert_eq!(
+            moments,
+            [
+                Moment::Line(Duration::ZERO, "a"),
+                Moment::Exit(Duration::from_secs(3), 4)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_loop_prints_for_ever_and_takes_no_memory() {
+        let program = Program::new(vec![Step::Loop(vec![
+            Step::Print("tick".into()),
+            Step::Wait(Duration::from_secs(1)),
+        ])]);
+        assert_eq!(program.end(), None);
+        let third = program.moments().nth(2);
+        assert_eq!(third, Some(Moment::Line(Duration::from_secs(2), "tick")));
+    }
+}

@@ -1,0 +1,343 @@
+//! Keeps the lab's Node objects as the pools want them: makes, corrects, revives and removes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::object::{self, OWNED, is_managed, node_name};
+use super::{NodePool, NodePools, lease};
+use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+
+/// How many nodes are written at a time.
+const WORKERS: usize = 8;
+
+/// Keeps the lab's nodes. Clones share everything.
+#[derive(Clone)]
+pub struct Keeper {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: Context,
+    nodes: Informer<Node>,
+    queue: WorkQueue<String>,
+    wanted: Mutex<Wanted>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Wanted {
+    pools: Arc<NodePools>,
+    nodes: BTreeMap<String, Place>,
+    failed: BTreeSet<String>,
+    /// Whether any pools were applied: before that no node is removed.
+    known: bool,
+    next_number: u32,
+}
+
+/// Which node of which pool a name stands for.
+#[derive(Clone)]
+struct Place {
+    pool: Arc<NodePool>,
+    index: u32,
+    number: u32,
+}
+
+impl Keeper {
+    /// Starts to keep nodes; there are none until [`apply`](Self::apply).
+    pub fn start(context: &Context, nodes: Informer<Node>) -> Self {
+        let keeper = Self {
+            shared: Arc::new(Shared {
+                context: context.clone(),
+                nodes: nodes.clone(),
+                queue: WorkQueue::new(context),
+                wanted: Mutex::default(),
+                changed: Notify::new(),
+            }),
+        };
+        let queue = keeper.shared.queue.clone();
+        nodes.subscribe(move |change| {
+            if is_managed(change.object()) {
+                queue.add(change.object().name_any());
+            }
+        });
+        let worker = keeper.clone();
+        keeper
+            .shared
+            .queue
+            .run(context, "nodes", WORKERS, move |name| {
+                let worker = worker.clone();
+                async move { worker.reconcile(&name).await }
+            });
+        let heart = keeper.clone();
+        context
+            .tasks
+            .spawn("heartbeats", async move { heart.beat().await });
+        keeper
+    }
+
+    /// Wants these pools from now on: nodes are added, changed and removed accordingly, and this
+    /// returns when that is done or has failed once.
+    pub async fn apply(&self, pools: NodePools) {
+        self.shared.nodes.synced().await;
+        let touched = {
+            let mut wanted = self.shared.wanted.lock();
+            wanted.replace(pools);
+            let mut touched: BTreeSet<String> = wanted.nodes.keys().cloned().collect();
+            let nodes = self.shared.nodes.list();
+            touched.extend(nodes.iter().filter(|n| is_managed(n)).map(|n| n.name_any()));
+            touched
+        };
+        use futures::StreamExt;
+        futures::stream::iter(&touched)
+            .for_each_concurrent(WORKERS, |name| async move {
+                if let Err(error) = self.reconcile(name).await {
+                    tracing::debug!(node = name, %error, "will be retried");
+                    self.shared.queue.add_rate_limited(name.clone());
+                }
+            })
+            .await;
+        self.shared.changed.notify_one();
+    }
+
+    /// The pools that are wanted now.
+    pub fn pools(&self) -> Arc<NodePools> {
+        self.shared.wanted.lock().pools.clone()
+    }
+
+    /// Whether somebody failed this node.
+    pub fn has_failed(&self, name: &str) -> bool {
+        self.shared.wanted.lock().failed.contains(name)
+    }
+
+    /// Stops a node's heart, as a power cut would, or starts it again. False for a node that is not
+    /// the lab's.
+    pub fn fail(&self, name: &str, failed: bool) -> bool {
+        let mut wanted = self.shared.wanted.lock();
+        if !wanted.nodes.contains_key(name) {
+            return false;
+        }
+        if failed {
+            wanted.failed.insert(name.to_string());
+        } else {
+            wanted.failed.remove(name);
+        }
+        drop(wanted);
+        self.shared.queue.add(name.to_string());
+        self.shared.changed.notify_one();
+        true
+    }
+
+    async fn reconcile(&self, name: &str) -> kube::Result<Outcome> {
+        let (place, failed, known) = {
+            let wanted = self.shared.wanted.lock();
+            let failed = wanted.failed.contains(name);
+            (wanted.nodes.get(name).cloned(), failed, wanted.known)
+        };
+        let api: Api<Node> = Api::all(self.shared.context.client.clone());
+        let existing = self.shared.nodes.get(&ObjectKey::cluster(name));
+        match (place, existing) {
+            (None, Some(node)) if known && is_managed(&node) => remove(&api, &node).await?,
+            (Some(place), None) => {
+                let now = self.shared.context.clock.now();
+                let node = object::node(&place.pool, place.index, place.number, now);
+                match api.create(&PostParams::default(), &node).await {
+                    Ok(node) => self.shared.nodes.observe(Arc::new(node)),
+                    Err(kube::Error::Api(status)) if status.code == 409 => {
+                        return Ok(Outcome::After(Duration::from_secs(1)));
+                    }
+                    Err(error) => return Err(error),
+                }
+                self.shared.changed.notify_one();
+            }
+            (Some(place), Some(node)) if is_managed(&node) && !failed => {
+                self.correct(&api, &place, &node).await?;
+            }
+            (Some(_), Some(node)) if !is_managed(&node) => {
+                tracing::warn!(
+                    node = name,
+                    "a node of this name exists and is not the lab's; it stays as it is"
+                );
+            }
+            _ => {}
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Brings a node in line with its pool.
+    async fn correct(&self, api: &Api<Node>, place: &Place, node: &Node) -> kube::Result<()> {
+        let name = node.name_any();
+        let params = PatchParams::default();
+        if let Some(patch) = metadata_patch(place, node) {
+            let patched = api.patch(&name, &params, &Patch::Merge(&patch)).await?;
+            self.shared.nodes.observe(Arc::new(patched));
+        }
+        if let Some(patch) = status_patch(place, node, self.shared.context.clock.now()) {
+            if patch["status"].get("conditions").is_some() {
+                // First the pulse, then the claim to be well: nobody is to doubt it.
+                let context = &self.shared.context;
+                let alone = [Arc::new(node.clone())];
+                lease::renew(&context.client, &context.clock, &alone).await;
+            }
+            let patched = api
+                .patch_status(&name, &params, &Patch::Strategic(&patch))
+                .await?;
+            self.shared.nodes.observe(Arc::new(patched));
+        }
+        Ok(())
+    }
+
+    /// Renews Leases for ever; sleeps while there are none.
+    async fn beat(&self) {
+        let shared = &self.shared;
+        loop {
+            let changed = shared.changed.notified();
+            let alive: Vec<Arc<Node>> = {
+                let wanted = shared.wanted.lock();
+                let names = wanted.nodes.keys();
+                names
+                    .filter(|name| !wanted.failed.contains(*name))
+                    .filter_map(|name| shared.nodes.get(&ObjectKey::cluster(name.as_str())))
+                    .collect()
+            };
+            if alive.is_empty() {
+                changed.await;
+                continue;
+            }
+            lease::renew(&shared.context.client, &shared.context.clock, &alive).await;
+            shared
+                .context
+                .clock
+                .sleep(lease::interval(alive.len(), &shared.context.clock))
+                .await;
+        }
+    }
+}
+
+impl Wanted {
+    fn replace(&mut self, pools: NodePools) {
+        let mut nodes = BTreeMap::new();
+        for pool in &pools.pools {
+            let shared = Arc::new(pool.clone());
+            for index in 0..pool.count {
+                let name = node_name(&pool.name, index);
+                // A node keeps its number, and with that its addresses, as long as it lives.
+                let number = match self.nodes.get(&name) {
+                    Some(place) => place.number,
+                    None => {
+                        self.next_number += 1;
+                        self.next_number - 1
+                    }
+                };
+                let place = Place {
+                    pool: shared.clone(),
+                    index,
+                    number,
+                };
+                nodes.insert(name, place);
+            }
+        }
+        self.failed.retain(|name| nodes.contains_key(name));
+        self.nodes = nodes;
+        self.pools = Arc::new(pools);
+        self.known = true;
+    }
+}
+
+async fn remove(api: &Api<Node>, node: &Node) -> kube::Result<()> {
+    if node.metadata.deletion_timestamp.is_some() {
+        return Ok(());
+    }
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: node.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::default()
+    };
+    match api.delete(&node.name_any(), &params).await {
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// What must change in labels and taints; what the pool never set is left alone.
+fn metadata_patch(place: &Place, node: &Node) -> Option<Value> {
+    let owned = object::owned(&place.pool, place.index);
+    let before = node
+        .annotations()
+        .get(OWNED)
+        .map(String::as_str)
+        .unwrap_or_default();
+    let (old_labels, old_taints) = before.split_once(';').unwrap_or_default();
+    let labels = object::labels(&place.pool, place.index);
+    let mut changes = serde_json::Map::new();
+    for (key, value) in &labels {
+        if node.labels().get(key) != Some(value) {
+            changes.insert(key.clone(), value.clone().into());
+        }
+    }
+    for key in old_labels.split(',').filter(|k| !k.is_empty()) {
+        if !labels.contains_key(key) && node.labels().contains_key(key) {
+            changes.insert(key.to_string(), Value::Null);
+        }
+    }
+    let taints = node.spec.as_ref().and_then(|s| s.taints.clone());
+    let taints = taints.unwrap_or_default();
+    let old: BTreeSet<&str> = old_taints.split(',').collect();
+    let mut new = place.pool.taints.clone();
+    for taint in &taints {
+        let id = format!("{}:{}", taint.key, taint.effect);
+        let wanted = place.pool.taints.iter();
+        let mut same = wanted.filter(|t| t.key == taint.key && t.effect == taint.effect);
+        if !old.contains(id.as_str()) && same.next().is_none() {
+            new.push(taint.clone());
+        }
+    }
+    let same_taints = new.len() == taints.len() && new.iter().all(|t| taints.contains(t));
+    if changes.is_empty() && same_taints && before == owned {
+        return None;
+    }
+    let mut patch = json!({"metadata": {"labels": changes, "annotations": {OWNED: owned}}});
+    if !same_taints {
+        patch["spec"] = json!({"taints": new});
+        // Nobody else's taint may get lost between reading and writing.
+        patch["metadata"]["resourceVersion"] = json!(node.resource_version());
+    }
+    Some(patch)
+}
+
+/// What must change in the status: amounts, and the conditions of a node that is not Ready.
+fn status_patch(place: &Place, node: &Node, now: jiff::Timestamp) -> Option<Value> {
+    let status = node.status.clone().unwrap_or_default();
+    let capacity = object::capacity(&place.pool);
+    let ready = status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|c| c.type_ == "Ready" && c.status == "True");
+    let mut patch = serde_json::Map::new();
+    let read = crate::machines::resources::Amounts::of;
+    let old = [status.capacity, status.allocatable].map(Option::unwrap_or_default);
+    if old.iter().any(|old| read(old) != read(&capacity)) {
+        let mut amounts = json!(capacity);
+        for gone in old.iter().flat_map(|o| o.keys()) {
+            if !capacity.contains_key(gone) {
+                amounts[gone.as_str()] = Value::Null;
+            }
+        }
+        patch.insert("capacity".into(), amounts.clone());
+        patch.insert("allocatable".into(), amounts);
+    }
+    if !ready {
+        patch.insert("conditions".into(), json!(object::conditions(now, now)));
+    }
+    (!patch.is_empty()).then(|| json!({"status": patch}))
+}

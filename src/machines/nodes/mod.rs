@@ -1,0 +1,13 @@
+//! The lab's nodes: pools read from a file, made into Node objects that are kept Ready, and what
+//! becomes of nodes that are not. Must not know the kubelet stand-in.
+
+mod check;
+mod keeper;
+mod lease;
+pub mod lifecycle;
+mod object;
+mod pools;
+
+pub use keeper::Keeper;
+pub use object::{MANAGED, POOL, is_managed, node_name};
+pub use pools::{Autoscale, Level, NodePool, NodePools, PoolsError};

@@ -1,0 +1,133 @@
+//! Whether a node can take a pod, asked in kube-scheduler's order; the first obstacle counts.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::PodSpec;
+
+use super::affinity::Neighbours;
+use super::selector;
+use super::spread::Spread;
+use super::why::Obstacle;
+use super::{NodeInfo, PodInfo, taints};
+use crate::machines::resources::PODS;
+
+/// All nodes by name.
+pub(super) type Nodes = BTreeMap<String, NodeInfo>;
+
+/// The taint that a cordoned node counts as having.
+const CORDON: &str = "node.kubernetes.io/unschedulable";
+
+/// A pod with what was found out about all nodes together before they are asked one by one.
+pub(super) struct Filter<'a> {
+    pub(super) pod: &'a PodInfo,
+    pub(super) spread: Spread<'a>,
+    pub(super) neighbours: Neighbours<'a>,
+}
+
+impl<'a> Filter<'a> {
+    /// Prepares to ask nodes about a pod.
+    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, minding: bool) -> Self {
+        Self {
+            pod,
+            spread: Spread::new(pod, nodes),
+            neighbours: Neighbours::new(pod, nodes, minding),
+        }
+    }
+
+    /// The first obstacle to this pod on this node.
+    pub(super) fn check(&self, node: &NodeInfo) -> Option<Obstacle> {
+        let pod = self.pod;
+        self.unchanging(node)
+            .or_else(|| node.ports_taken(&pod.ports).then_some(Obstacle::Ports))
+            .or_else(|| insufficient(pod, node))
+            .or_else(|| self.spread.check(node))
+            .or_else(|| self.neighbours.check(node))
+    }
+
+    /// Obstacles that stay whoever is on the node.
+    fn unchanging(&self, node: &NodeInfo) -> Option<Obstacle> {
+        let pod = self.pod;
+        let cordon = k8s_openapi::api::core::v1::Taint {
+            key: CORDON.into(),
+            effect: "NoSchedule".into(),
+            ..Default::default()
+        };
+        if node.unschedulable() && !taints::tolerated(pod.tolerations(), &cordon) {
+            return Some(Obstacle::Unschedulable);
+        }
+        let spec = pod.spec()?;
+        if spec
+            .node_name
+            .as_deref()
+            .is_some_and(|n| !n.is_empty() && n != node.name)
+        {
+            return Some(Obstacle::OtherNodeName);
+        }
+        if taints::untolerated(pod.tolerations(), node.taints()).is_some() {
+            return Some(Obstacle::Tainted);
+        }
+        (!wants_node(spec, node)).then_some(Obstacle::NodeAffinity)
+    }
+}
+
+/// Whether node selector and required node affinity match.
+pub(super) fn wants_node(spec: &PodSpec, node: &NodeInfo) -> bool {
+    wants(spec, &node.name, node.labels())
+}
+
+fn wants(spec: &PodSpec, name: &str, labels: &selector::Labels) -> bool {
+    let selected = spec
+        .node_selector
+        .iter()
+        .flatten()
+        .all(|(key, value)| labels.get(key) == Some(value));
+    let affinity = spec.affinity.as_ref().and_then(|a| {
+        a.node_affinity
+            .as_ref()?
+            .required_during_scheduling_ignored_during_execution
+            .as_ref()
+    });
+    selected
+        && affinity.is_none_or(|a| {
+            a.node_selector_terms
+                .iter()
+                .any(|term| selector::node_term(term, name, labels))
+        })
+}
+
+/// What there is too little of.
+pub(super) fn insufficient(pod: &PodInfo, node: &NodeInfo) -> Option<Obstacle> {
+    let mut short = Vec::new();
+    let mut too_small = false;
+    // Room that was made for a pod is not for others of its priority or less.
+    let reserved: Vec<&PodInfo> = node
+        .nominated
+        .values()
+        .filter(|p| p.priority >= pod.priority && p.key != pod.key)
+        .map(|p| &**p)
+        .collect();
+    if node.pods.len() + reserved.len() >= node.max_pods {
+        short.push(PODS.to_string());
+        too_small |= node.max_pods == 0;
+    }
+    for (name, wanted) in pod.requests.iter() {
+        if wanted <= 0 {
+            continue;
+        }
+        let all = node.allocatable.get(name);
+        let kept: i64 = reserved.iter().map(|p| p.requests.get(name)).sum();
+        if wanted > all.saturating_sub(node.used.get(name)).saturating_sub(kept) {
+            short.push(name.to_string());
+            too_small |= wanted > all;
+        }
+    }
+    // kube-scheduler names cpu, memory and local storage before anything else.
+    short.sort_by_key(|name| match name.as_str() {
+        PODS => 0,
+        "cpu" => 1,
+        "memory" => 2,
+        "ephemeral-storage" => 3,
+        _ => 4,
+    });
+    (!short.is_empty()).then_some(Obstacle::Insufficient(short, too_small))
+}

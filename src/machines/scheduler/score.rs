@@ -1,0 +1,160 @@
+//! Which of the nodes that can take a pod is best, by kube-scheduler's default scores and weights.
+
+use super::filter::Nodes;
+use super::{NodeInfo, PodInfo, affinity, selector, taints};
+use crate::machines::resources::{CPU, MEMORY};
+
+/// The best score of one kind.
+const MAX: i64 = 100;
+/// What a pod that asks for no cpu is taken to use, in thousandths.
+const USUAL_CPU: i64 = 100;
+/// What a pod that asks for no memory is taken to use, in bytes.
+const USUAL_MEMORY: i64 = 200 * 1024 * 1024;
+
+/// The best of `candidates`; among equals the first.
+pub(super) fn best<'a>(
+    pod: &PodInfo,
+    candidates: &[&'a NodeInfo],
+    nodes: &Nodes,
+) -> Option<&'a NodeInfo> {
+    if candidates.len() < 2 {
+        return candidates.first().copied();
+    }
+    let disliked: Vec<i64> = candidates
+        .iter()
+        .map(|n| taints::disliked(pod.tolerations(), n.taints()) as i64)
+        .collect();
+    let preferred: Vec<i64> = candidates.iter().map(|n| node_preference(pod, n)).collect();
+    let company = company(pod, candidates, nodes);
+    let scores = [
+        (3, normal(&disliked, true)),
+        (2, normal(&preferred, false)),
+        (2, spread_out(&company)),
+        (
+            1,
+            candidates.iter().map(|n| least_allocated(pod, n)).collect(),
+        ),
+        (1, candidates.iter().map(|n| balanced(pod, n)).collect()),
+    ];
+    let total = |at: usize| -> i64 { scores.iter().map(|(weight, s)| weight * s[at]).sum() };
+    let mut best = 0;
+    for at in 1..candidates.len() {
+        if total(at) > total(best) {
+            best = at;
+        }
+    }
+    Some(candidates[best])
+}
+
+/// Stretches scores to 0..=100, the other way round where less is better.
+fn normal(raw: &[i64], reverse: bool) -> Vec<i64> {
+    let max = raw.iter().copied().max().unwrap_or(0);
+    let one = |score: &i64| match (max, reverse) {
+        (0, true) => MAX,
+        (0, false) => 0,
+        (_, true) => MAX - MAX * score / max,
+        (_, false) => MAX * score / max,
+    };
+    raw.iter().map(one).collect()
+}
+
+/// Stretches scores that may be negative to 0..=100.
+fn spread_out(raw: &[i64]) -> Vec<i64> {
+    let min = raw.iter().copied().min().unwrap_or(0);
+    let max = raw.iter().copied().max().unwrap_or(0);
+    let one = |score: &i64| {
+        if max == min {
+            0
+        } else {
+            MAX * (score - min) / (max - min)
+        }
+    };
+    raw.iter().map(one).collect()
+}
+
+fn node_preference(pod: &PodInfo, node: &NodeInfo) -> i64 {
+    let terms = pod
+        .spec()
+        .and_then(|s| s.affinity.as_ref()?.node_affinity.as_ref())
+        .and_then(|a| {
+            a.preferred_during_scheduling_ignored_during_execution
+                .as_ref()
+        });
+    let matching = terms
+        .into_iter()
+        .flatten()
+        .filter(|t| selector::node_term(&t.preference, &node.name, node.labels()));
+    matching.map(|t| i64::from(t.weight)).sum()
+}
+
+/// How much a pod likes the company each node, or its domain, offers.
+fn company(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &Nodes) -> Vec<i64> {
+    let affinity = pod.spec().and_then(|s| s.affinity.as_ref());
+    let near = affinity.and_then(|a| a.pod_affinity.as_ref()).map(|a| {
+        a.preferred_during_scheduling_ignored_during_execution
+            .iter()
+    });
+    let away = affinity
+        .and_then(|a| a.pod_anti_affinity.as_ref())
+        .map(|a| {
+            a.preferred_during_scheduling_ignored_during_execution
+                .iter()
+        });
+    let near = near.into_iter().flatten().flatten().map(|t| (t, 1));
+    let away = away.into_iter().flatten().flatten().map(|t| (t, -1));
+    let mut scores = vec![0; candidates.len()];
+    for (weighted, sign) in near.chain(away) {
+        let term = &weighted.pod_affinity_term;
+        let mut domains = std::collections::HashMap::<&str, i64>::new();
+        for node in nodes.values() {
+            if let Some(domain) = node.labels().get(&term.topology_key) {
+                let there = node.pods.values();
+                let friends = there.filter(|p| affinity::applies(term, pod, p)).count();
+                *domains.entry(domain).or_default() += friends as i64;
+            }
+        }
+        for (score, node) in scores.iter_mut().zip(candidates) {
+            let domain = node.labels().get(&term.topology_key);
+            let friends = domain.and_then(|d| domains.get(d.as_str())).copied();
+            *score += sign * i64::from(weighted.weight) * friends.unwrap_or(0);
+        }
+    }
+    scores
+}
+
+/// Requested and allocatable amounts of cpu and memory once the pod is there.
+fn with_pod(pod: &PodInfo, node: &NodeInfo) -> [(i64, i64); 2] {
+    [(CPU, USUAL_CPU), (MEMORY, USUAL_MEMORY)].map(|(name, usual)| {
+        let wanted = pod.requests.get(name);
+        let wanted = if wanted == 0 { usual } else { wanted };
+        (
+            node.used.get(name).saturating_add(wanted),
+            node.allocatable.get(name),
+        )
+    })
+}
+
+/// More for nodes that stay emptier.
+fn least_allocated(pod: &PodInfo, node: &NodeInfo) -> i64 {
+    let free = |(used, all): (i64, i64)| {
+        if all <= 0 || used > all {
+            return 0;
+        }
+        let score = i128::from(all - used) * i128::from(MAX) / i128::from(all);
+        i64::try_from(score).unwrap_or(0)
+    };
+    with_pod(pod, node).map(free).iter().sum::<i64>() / 2
+}
+
+/// More for nodes whose cpu and memory are used in like measure.
+fn balanced(pod: &PodInfo, node: &NodeInfo) -> i64 {
+    let fraction = |(used, all): (i64, i64)| {
+        if all <= 0 {
+            return MAX;
+        }
+        let fraction = i128::from(used) * i128::from(MAX) / i128::from(all);
+        i64::try_from(fraction).unwrap_or(MAX).min(MAX)
+    };
+    let [cpu, memory] = with_pod(pod, node).map(fraction);
+    MAX - (cpu - memory).abs() / 2
+}

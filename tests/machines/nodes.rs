@@ -1,0 +1,108 @@
+//! Nodes follow their pools and stay as they should be.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use kueue_lab::machines::nodes::NodePools;
+use serde_json::json;
+
+use super::support::*;
+
+async fn names(lab: &Lab) -> Vec<String> {
+    let list = lab.nodes.list(&ListParams::default()).await.unwrap();
+    list.iter().map(Node::name_any).collect()
+}
+
+#[test]
+fn nodes_are_made_ready_changed_and_removed_with_their_pools() {
+    with_lab(POOLS, |lab| async move {
+        assert_eq!(names(&lab).await, ["gpu-0", "gpu-1"]);
+        let node = lab.nodes.get("gpu-0").await.unwrap();
+        let status = node.status.unwrap();
+        assert_eq!(status.allocatable.unwrap()["nvidia.com/gpu"].0, "8");
+        let ready = status.conditions.unwrap();
+        assert!(
+            ready
+                .iter()
+                .any(|c| c.type_ == "Ready" && c.status == "True")
+        );
+
+        let more = "- name: gpu\n  count: 1\n  resources: {cpu: 6, memory: 16Gi}\n  labels: {tier: x}\n  taints: [{key: spot, effect: NoSchedule}]\n- name: cpu\n  count: 2\n  resources: {cpu: 2, memory: 4Gi}\n";
+        lab.machines
+            .apply_pools(NodePools::parse(more).unwrap())
+            .await;
+        assert_eq!(names(&lab).await, ["cpu-0", "cpu-1", "gpu-0"]);
+        let node = lab.nodes.get("gpu-0").await.unwrap();
+        assert_eq!(node.labels()["tier"], "x");
+        assert_eq!(node.spec.unwrap().taints.unwrap()[0].key, "spot");
+        let allocatable = node.status.unwrap().allocatable.unwrap();
+        assert_eq!(allocatable["cpu"].0, "6");
+        assert!(!allocatable.contains_key("nvidia.com/gpu"));
+
+        let least = "- name: gpu\n  count: 1\n  resources: {cpu: 6, memory: 16Gi}\n";
+        lab.machines
+            .apply_pools(NodePools::parse(least).unwrap())
+            .await;
+        let node = lab.nodes.get("gpu-0").await.unwrap();
+        assert!(!node.labels().contains_key("tier"), "it left with the pool");
+        assert_eq!(node.spec.unwrap().taints, None);
+    });
+}
+
+#[test]
+fn what_people_do_to_nodes_stays_and_other_nodes_are_left_alone() {
+    with_lab(POOLS, |lab| async move {
+        let params = PatchParams::default();
+        let cordon = json!({"spec": {"unschedulable": true, "taints": [{"key": "mine", "effect": "NoExecute"}]}, "metadata": {"labels": {"mine": "1"}}});
+        lab.nodes
+            .patch("gpu-0", &params, &Patch::Merge(&cordon))
+            .await
+            .unwrap();
+        let foreign: Node =
+            serde_json::from_value(json!({"metadata": {"name": "other-0"}})).unwrap();
+        lab.nodes
+            .create(&Default::default(), &foreign)
+            .await
+            .unwrap();
+        let pools = "- name: gpu\n  count: 1\n  resources: {cpu: 5, memory: 16Gi}\n- name: other\n  count: 1\n  resources: {cpu: 5, memory: 16Gi}\n";
+        lab.machines
+            .apply_pools(NodePools::parse(pools).unwrap())
+            .await;
+        let node = lab.nodes.get("gpu-0").await.unwrap();
+        assert_eq!(node.labels()["mine"], "1");
+        let spec = node.spec.unwrap();
+        assert_eq!(spec.unschedulable, Some(true));
+        assert_eq!(spec.taints.unwrap()[0].key, "mine");
+        let other = lab.nodes.get("other-0").await.unwrap();
+        assert!(other.status.unwrap().allocatable.is_none(), "not the lab's");
+        lab.machines.apply_pools(NodePools::default()).await;
+        assert_eq!(names(&lab).await, ["other-0"]);
+    });
+}
+
+#[test]
+fn hearts_beat_until_a_node_fails_and_again_when_it_recovers() {
+    with_lab(POOLS, |lab| async move {
+        let leases: Api<Lease> = Api::namespaced(lab.client.clone(), "kube-node-lease");
+        let renewed = async |name: &str| {
+            let lease = leases.get(name).await.unwrap();
+            lease.spec.unwrap().renew_time.unwrap().0
+        };
+        lab.clock.sleep(Duration::from_secs(1)).await;
+        let first = renewed("gpu-0").await;
+        lab.clock.sleep(Duration::from_secs(60)).await;
+        let later = renewed("gpu-0").await;
+        assert!(later.duration_since(first).as_secs() >= 50);
+        assert!(lab.machines.fail_node("gpu-0"));
+        assert!(!lab.machines.fail_node("nobody"));
+        lab.clock.sleep(Duration::from_secs(60)).await;
+        assert!(renewed("gpu-0").await.duration_since(later).as_secs() <= 10);
+        assert!(renewed("gpu-1").await.duration_since(later).as_secs() >= 40);
+        lab.machines.recover_node("gpu-0");
+        lab.clock.sleep(Duration::from_secs(20)).await;
+        assert!(renewed("gpu-0").await.duration_since(later).as_secs() >= 60);
+    });
+}
