@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::crds::print;
-use super::up::failure;
+use super::up::{failure, nodes};
+use super::window::{self, Window};
 use super::{Failure, logging, runtime, signals, speed};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
@@ -33,6 +34,8 @@ pub(super) struct Args {
     /// Lab seconds per second, from 0.01 to 10000 [default: what the story says].
     #[arg(long, value_name = "N", value_parser = speed::parse)]
     speed: Option<f64>,
+    #[command(flatten)]
+    window: Window,
 }
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
@@ -42,6 +45,10 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         None => list(&places.lab),
         Some(name) => {
             let scenario = find(&places.lab, name)?;
+            if !args.headless && window::is_possible() {
+                logging::to_file();
+                return runtime()?.block_on(show(&places, scenario, &args));
+            }
             logging::to_stderr();
             runtime()?.block_on(tell(&places, &scenario, args.speed))
         }
@@ -81,8 +88,9 @@ fn find(files: &Files, name: &str) -> Result<Scenario, Failure> {
     }
 }
 
-async fn tell(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<(), Failure> {
-    let config = LabConfig {
+/// A lab for a story.
+fn config(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<LabConfig, Failure> {
+    Ok(LabConfig {
         clock: Clock::scaled(speed.unwrap_or(scenario.pace)),
         entropy: Entropy::from_os(),
         presets: places.presets.path().to_owned(),
@@ -92,7 +100,26 @@ async fn tell(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Resul
             .unwrap_or_else(|| DEFAULT_PRESET.into()),
         watch: false,
         port: None,
-    };
+        nodes: nodes(None, places)?,
+        kueue: None,
+    })
+}
+
+/// Tells a story in the terminal UI.
+async fn show(places: &Places, scenario: Scenario, args: &Args) -> Result<(), Failure> {
+    let mut config = config(places, &scenario, args.speed)?;
+    // Who watches may want to try things with kubectl, or edit the preset.
+    config.port = Some(0);
+    config.watch = true;
+    let lab = Lab::start(config).await.map_err(failure)?;
+    let outcome = args.window.show(&lab, &places.lab, Some(scenario)).await;
+    lab.stop().await;
+    outcome
+}
+
+/// Tells a story as a timeline.
+async fn tell(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<(), Failure> {
+    let config = config(places, scenario, speed)?;
     let stop = tokio::spawn(signals::stop());
     let lab = Lab::start(config).await.map_err(failure)?;
     let stage = Stage {

@@ -4,12 +4,17 @@
 //! request itself was wrong.
 
 mod completions;
+mod config;
 mod crds;
 mod demo;
+mod explain;
 mod logging;
 mod signals;
 mod speed;
+mod target;
+mod tui;
 mod up;
+mod window;
 
 use std::process::ExitCode;
 
@@ -22,6 +27,8 @@ Examples:
   kueue-lab up --headless --preset team-cohort  a lab for scripts; prints `ready KUBECONFIG`
   kueue-lab demo                                what stories there are
   kueue-lab demo skypilot-priority-preemption --headless
+  kueue-lab tui --context kind-kueue            the terminal UI on another cluster
+  kueue-lab explain workload job-train-5f2c1    why it waits
   kueue-lab crds | kubectl apply --server-side -f -";
 
 /// The whole Kueue laboratory: admission controller, embedded Kubernetes API, fake GPUs, live queue
@@ -38,6 +45,8 @@ struct Cli {
 enum Command {
     Up(up::Args),
     Demo(demo::Args),
+    Tui(tui::Args),
+    Explain(explain::Args),
     Crds(crds::Args),
     Completions(completions::Args),
 }
@@ -73,6 +82,8 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Up(args) => up::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Tui(args) => tui::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Crds(args) => crds::run(args),
         Command::Completions(args) => completions::run(args),
     };

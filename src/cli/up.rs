@@ -4,16 +4,21 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::{Failure, logging, runtime, signals, speed};
+use super::window::{self, Window};
+use super::{Failure, config, logging, runtime, signals, speed};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
-use crate::lab::{DEFAULT_PRESET, Lab, LabConfig, LabError, Place, Places, state_dir};
+use crate::lab::{
+    DEFAULT_PRESET, Files, Lab, LabConfig, LabError, NodePools, Place, Places, state_dir,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   kueue-lab up                                 a lab with a terminal UI
   kueue-lab up --preset team-cohort            with another preset in force
   kueue-lab up --presets-dir ./queues          with a presets folder of your own
+  kueue-lab up --nodes lab/nodes.yaml          with other nodes and GPUs
+  kueue-lab up --config kueue.yaml             with Kueue configured as on a real cluster
   kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
   kueue-lab up --headless --speed 60           a minute of lab time every second";
 
@@ -22,7 +27,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Run without the terminal UI: print `ready KUBECONFIG` and serve until interrupted.
+    /// Run without the terminal UI: print `ready KUBECONFIG` and serve until interrupted. Without a
+    /// terminal that is how it runs anyway.
     #[arg(long)]
     headless: bool,
     /// The preset to put in force first.
@@ -32,6 +38,12 @@ pub(super) struct Args {
     /// ~/.local/state/kueue-lab/presets].
     #[arg(long, value_name = "DIR")]
     presets_dir: Option<PathBuf>,
+    /// The pools of fake nodes [default: ./lab/nodes.yaml in a checkout, otherwise built in].
+    #[arg(long, value_name = "FILE")]
+    nodes: Option<PathBuf>,
+    /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Where to write the kubeconfig [default: ~/.local/state/kueue-lab/kubeconfig].
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
@@ -41,19 +53,28 @@ pub(super) struct Args {
     /// Lab seconds per second, from 0.01 to 10000.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
     speed: f64,
+    #[command(flatten)]
+    window: Window,
 }
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
-    logging::to_stderr();
-    runtime()?.block_on(serve(args))
+    let with_window = !args.headless && window::is_possible();
+    match with_window {
+        true => logging::to_file(),
+        false => logging::to_stderr(),
+    }
+    runtime()?.block_on(serve(args, with_window))
 }
 
-async fn serve(args: Args) -> Result<(), Failure> {
+async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
     let begun = Instant::now();
     let here = std::env::current_dir().map_err(Failure::failed)?;
     let places = Places::find(args.presets_dir, &here).map_err(Failure::Usage)?;
     tell_places(&places);
-    let mut kubeconfig = Kubeconfig::choose(args.kubeconfig_out);
+    let kueue = match &args.config {
+        Some(path) => Some(config::read(path)?),
+        None => None,
+    };
     let config = LabConfig {
         clock: Clock::scaled(args.speed),
         entropy: Entropy::from_os(),
@@ -61,26 +82,48 @@ async fn serve(args: Args) -> Result<(), Failure> {
         preset: args.preset,
         watch: true,
         port: Some(args.port),
+        nodes: nodes(args.nodes.as_deref(), &places)?,
+        kueue,
     };
     // Asked for before anything runs, so that no signal is lost.
-    let stop = tokio::spawn(signals::stop());
+    let stop = match with_window {
+        true => None,
+        false => Some(tokio::spawn(signals::stop())),
+    };
     let lab = Lab::start(config).await.map_err(failure)?;
-    let wrote = kubeconfig.write(&lab);
-    if let Err(error) = wrote {
+    let mut kubeconfig = Kubeconfig::choose(args.kubeconfig_out);
+    if let Err(error) = kubeconfig.write(&lab) {
         lab.stop().await;
         return Err(Failure::Usage(error));
     }
     tracing::info!("ready in {} ms", begun.elapsed().as_millis());
-    let ready = format!("ready {}\n", kubeconfig.path.display());
-    super::crds::print(ready.as_bytes())?;
-    match stop.await {
-        Ok(Ok(())) => tracing::info!("stopping"),
-        Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
-        Err(error) => tracing::error!("cannot wait for signals: {error}"),
-    }
+    let outcome = match stop {
+        None => args.window.show(&lab, &places.lab, None).await,
+        Some(stop) => {
+            let ready = format!("ready {}\n", kubeconfig.path.display());
+            let printed = super::crds::print(ready.as_bytes());
+            match stop.await {
+                Ok(Ok(())) => tracing::info!("stopping"),
+                Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
+                Err(error) => tracing::error!("cannot wait for signals: {error}"),
+            }
+            printed
+        }
+    };
     lab.stop().await;
     kubeconfig.remove();
-    Ok(())
+    outcome
+}
+
+/// The pools of nodes: those of a file, of the checkout, or built in.
+pub(super) fn nodes(asked: Option<&Path>, places: &Places) -> Result<NodePools, Failure> {
+    match (asked, &places.lab) {
+        (Some(path), _) => NodePools::load(path).map_err(Failure::usage),
+        (None, Files::Folder(folder)) if folder.join("nodes.yaml").is_file() => {
+            NodePools::load(&folder.join("nodes.yaml")).map_err(Failure::usage)
+        }
+        (None, _) => Ok(NodePools::built_in()),
+    }
 }
 
 /// Says where presets come from when that is not plain.

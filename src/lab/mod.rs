@@ -8,6 +8,7 @@
 mod files;
 mod jobs;
 mod kinds;
+mod logs;
 mod paths;
 mod policy;
 mod shipped;
@@ -22,11 +23,15 @@ pub use jobs::JobPolicy;
 pub use paths::{Place, Places, state_dir};
 pub use shipped::{LAB_FILES, PRESETS};
 
-use crate::api::config::FeatureGates;
+pub use crate::api::config::Loaded as KueueConfig;
 use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterError, Embedded, EmbeddedConfig};
+use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;
+pub use crate::machines::nodes::NodePools;
+use crate::machines::{Machines, MachinesConfig};
 use crate::presets::{Presets, PresetsConfig, StartError};
+use crate::runtime::Context;
 use crate::skypilot::SkyEnv;
 use crate::skypilot::jobs::ManagedJobs;
 
@@ -47,6 +52,10 @@ pub struct LabConfig {
     pub watch: bool,
     /// Loopback port for clients outside, 0 for any; `None` lets nobody in.
     pub port: Option<u16>,
+    /// The nodes.
+    pub nodes: NodePools,
+    /// Kueue's configuration; without one, the lab's own.
+    pub kueue: Option<KueueConfig>,
 }
 
 /// Why a lab did not start.
@@ -75,7 +84,9 @@ impl LabError {
 /// A running lab.
 pub struct Lab {
     cluster: Cluster,
-    clock: Clock,
+    context: Context,
+    machines: Machines,
+    controller: Controller,
     presets: Arc<Presets>,
     jobs: ManagedJobs,
 }
@@ -86,7 +97,8 @@ impl Lab {
     /// # Errors
     /// Something that was asked for cannot be had; nothing is left running then.
     pub async fn start(config: LabConfig) -> Result<Self, LabError> {
-        let gates = FeatureGates::default();
+        let kueue = controller_config(config.kueue);
+        let gates = kueue.gates;
         let embedded = Embedded::new(EmbeddedConfig {
             clock: config.clock.clone(),
             entropy: config.entropy.clone(),
@@ -95,27 +107,49 @@ impl Lab {
             converter: Some(Arc::new(policy::KueueVersions)),
             kinds: kinds::definitions(),
         });
-        let mut cluster = Cluster::Embedded(embedded);
-        let client = cluster.client();
-        let presets = Presets::start(
+        let client = embedded.client();
+        let context = Context::new(client.clone(), config.clock.clone(), config.entropy.clone());
+        let machines = Machines::start(
             client.clone(),
             config.clock.clone(),
-            PresetsConfig {
-                folder: config.presets,
-                active: config.preset,
-                watch: config.watch,
-                gates,
-            },
+            config.entropy.clone(),
+            MachinesConfig::embedded(),
         )
-        .await?;
-        if config.port.is_some() {
-            cluster.open().await?;
-        }
+        .await;
+        embedded.set_kubelet(Arc::new(logs::Logs::new(machines.logs())));
+        machines.apply_pools(config.nodes).await;
+        let controller = Controller::start(&context, kueue).await;
+        embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
+        let mut cluster = Cluster::Embedded(embedded);
+        let presets = PresetsConfig {
+            folder: config.presets,
+            active: config.preset,
+            watch: config.watch,
+            gates,
+        };
+        let started = async {
+            let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
+            if config.port.is_some() {
+                cluster.open().await?;
+            }
+            Ok::<_, LabError>(presets)
+        };
+        let presets = match started.await {
+            Ok(presets) => presets,
+            Err(error) => {
+                context.tasks.shutdown().await;
+                machines.shutdown().await;
+                cluster.close().await;
+                return Err(error);
+            }
+        };
         let sky = SkyEnv::new(cluster.name());
         Ok(Self {
-            jobs: ManagedJobs::new(client, config.clock.clone(), config.entropy, sky),
+            jobs: ManagedJobs::new(client, config.clock, config.entropy, sky),
             presets: Arc::new(presets),
-            clock: config.clock,
+            context,
+            machines,
+            controller,
             cluster,
         })
     }
@@ -132,7 +166,7 @@ impl Lab {
 
     /// Lab time.
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        &self.context.clock
     }
 
     /// The presets.
@@ -145,12 +179,35 @@ impl Lab {
         &self.jobs
     }
 
+    /// The nodes and what runs on them.
+    pub fn machines(&self) -> &Machines {
+        &self.machines
+    }
+
+    /// The admission controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
     /// Stops everything, clients first.
     pub async fn stop(self) {
         self.cluster.close().await;
         self.jobs.shutdown().await;
-        if let Some(presets) = Arc::into_inner(self.presets) {
-            presets.shutdown().await;
-        }
+        self.presets.shutdown().await;
+        self.context.tasks.shutdown().await;
+        self.machines.shutdown().await;
+    }
+}
+
+/// How the controller is set up: as a configuration says, or as a lab is.
+fn controller_config(kueue: Option<KueueConfig>) -> ControllerConfig {
+    let usual = ControllerConfig::default();
+    match kueue {
+        None => usual,
+        Some(kueue) => ControllerConfig {
+            configuration: kueue.configuration,
+            gates: kueue.gates,
+            ..usual
+        },
     }
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use kube::Client;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::applying::{Applier, Failure, Outcome};
@@ -61,7 +60,12 @@ pub struct Presets {
     commands: mpsc::Sender<Command>,
     state: watch::Receiver<Arc<State>>,
     stop: CancellationToken,
-    task: JoinHandle<()>,
+}
+
+impl Drop for Presets {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
 }
 
 impl Presets {
@@ -101,12 +105,11 @@ impl Presets {
             .await
             .map_err(StartError::Broken)?;
         actor.rearm(&mut watch);
-        let task = tokio::spawn(actor.run(inbox, watch, stop.clone()));
+        tokio::spawn(actor.run(inbox, watch, stop.clone()));
         Ok(Self {
             commands,
             state,
             stop,
-            task,
         })
     }
 
@@ -141,9 +144,9 @@ impl Presets {
     }
 
     /// Stops following the files; what is in force stays in the cluster.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(&self) {
         self.stop.cancel();
-        let _ = self.task.await;
+        self.commands.closed().await;
     }
 }
 

@@ -229,7 +229,7 @@ impl Run<'_> {
         }
     }
 
-    async fn apply(&self, object: &Value) -> Result<(), kube::Error> {
+    async fn apply(&mut self, object: &Value) -> Result<(), kube::Error> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let kind = (
             text("/apiVersion").unwrap_or_default().to_owned(),

@@ -1,0 +1,79 @@
+//! An engine that knows what is in a cluster now.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
+use k8s_openapi::api::node::v1::RuntimeClass;
+use kube::api::ListParams;
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+
+use crate::admission::{Engine, EngineConfig};
+use crate::api::v1beta2::{
+    AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
+};
+
+/// Lists everything that decisions rest on and tells an engine of it.
+pub(super) async fn engine(client: &Client, now: Timestamp) -> Result<Engine, kube::Error> {
+    let mut engine = Engine::new(EngineConfig::default());
+    for namespace in all::<Namespace>(client).await? {
+        engine.upsert_namespace(&namespace, now);
+    }
+    for range in all::<LimitRange>(client).await? {
+        engine.upsert_limit_range(range, now);
+    }
+    for class in optional::<RuntimeClass>(client).await? {
+        engine.upsert_runtime_class(&class, now);
+    }
+    for topology in optional::<Topology>(client).await? {
+        engine.upsert_topology(Arc::new(topology), now);
+    }
+    for flavor in all::<ResourceFlavor>(client).await? {
+        engine.upsert_flavor(Arc::new(flavor), now);
+    }
+    for check in all::<AdmissionCheck>(client).await? {
+        engine.upsert_check(&check, now);
+    }
+    for cohort in optional::<Cohort>(client).await? {
+        // One in a circle of cohorts is kept out; its queues say so themselves.
+        let _ = engine.upsert_cohort(Arc::new(cohort), now);
+    }
+    for queue in all::<ClusterQueue>(client).await? {
+        engine.upsert_cluster_queue(Arc::new(queue), now);
+    }
+    for queue in all::<LocalQueue>(client).await? {
+        engine.upsert_local_queue(Arc::new(queue));
+    }
+    for node in all::<Node>(client).await? {
+        engine.upsert_node(&node, now);
+    }
+    for pod in all::<Pod>(client).await? {
+        engine.upsert_pod(&pod, now);
+    }
+    for workload in all::<Workload>(client).await? {
+        engine.upsert_workload(Arc::new(workload), now);
+    }
+    engine.advance(now);
+    Ok(engine)
+}
+
+async fn all<K>(client: &Client) -> Result<Vec<K>, kube::Error>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let api = Api::<K>::all(client.clone());
+    Ok(api.list(&ListParams::default()).await?.items)
+}
+
+/// The same of a kind that a cluster may not have.
+async fn optional<K>(client: &Client) -> Result<Vec<K>, kube::Error>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    match all(client).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        listed => listed,
+    }
+}

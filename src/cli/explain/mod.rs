@@ -1,0 +1,133 @@
+//! `kueue-lab explain`: why a workload waits, as the engine sees it.
+//!
+//! The engine is run again over what the cluster says now, so this works wherever the objects can be
+//! read, whoever runs Kueue there.
+
+mod gather;
+mod text;
+
+use clap::ValueEnum;
+use kube::Client;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+
+use super::crds::print;
+use super::target::{Target, said};
+use super::{Failure, runtime};
+use crate::admission::engine::Explanation;
+use crate::admission::workload::WorkloadKey;
+use crate::api::v1beta2::Workload;
+use crate::clock::Clock;
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab explain workload job-train-5f2c1 -n team-a
+  kueue-lab explain workload train -n team-a      by the name of its Job or Pod
+  kueue-lab explain workload train -o json        the decision with its whole reason";
+
+/// Say why a workload is or is not admitted, with everything the decision rests on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// A Workload, by its own name or by that of the job it stands for.
+    #[command(visible_aliases = ["workloads", "wl"], after_help = EXAMPLES)]
+    Workload(WorkloadArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct WorkloadArgs {
+    /// Name of the Workload, or of its Job or Pod.
+    name: String,
+    /// Its namespace.
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    /// For people.
+    Text,
+    /// Everything, for programs.
+    Json,
+}
+
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    let What::Workload(args) = args.what;
+    runtime()?.block_on(async {
+        let (client, _) = args.target.connect().await?;
+        let workload = find(&client, &args.namespace, &args.name).await?;
+        let (explanation, workload) = explain(&client, &Clock::real(), &workload)
+            .await
+            .map_err(Failure::Failed)?;
+        let printed = match args.output {
+            Output::Text => text::render(&explanation, &workload),
+            Output::Json => {
+                let json = serde_json::to_string_pretty(&explanation);
+                json.map_err(Failure::failed)? + "\n"
+            }
+        };
+        print(printed.as_bytes())
+    })
+}
+
+/// The Workload of that name, or that of a job of that name.
+async fn find(client: &Client, namespace: &str, name: &str) -> Result<WorkloadKey, Failure> {
+    let api: Api<Workload> = Api::namespaced(client.clone(), namespace);
+    let failed = |e: kube::Error| Failure::Failed(said(&e));
+    let key = |name: &str| WorkloadKey::new(namespace, name);
+    if api.get_opt(name).await.map_err(failed)?.is_some() {
+        return Ok(key(name));
+    }
+    let all = api.list(&ListParams::default()).await.map_err(failed)?;
+    let owned = |wl: &&Workload| wl.owner_references().iter().any(|o| o.name == name);
+    let mut found: Vec<&Workload> = all.iter().filter(owned).collect();
+    // Of several slices or runs of the same job the newest is meant.
+    found.sort_by_key(|wl| wl.creation_timestamp());
+    match found.last() {
+        Some(wl) => Ok(key(&wl.name_any())),
+        None => Err(Failure::Failed(format!(
+            "there is no Workload {name:?} in namespace {namespace:?}, and none of a job of that name; list them with `kubectl get workloads -A`"
+        ))),
+    }
+}
+
+/// Explains a workload over what the cluster says now.
+///
+/// # Errors
+/// A sentence on why that cannot be had.
+pub(super) async fn explain(
+    client: &Client,
+    clock: &Clock,
+    key: &WorkloadKey,
+) -> Result<(Explanation, Workload), String> {
+    let now = clock.now();
+    let mut engine = gather::engine(client, now).await.map_err(|e| said(&e))?;
+    let gone = || format!("the Workload {key} is gone");
+    let workload = engine.workload(key).ok_or_else(gone)?.as_ref().clone();
+    let explanation = engine.explain(key, now).ok_or_else(gone)?;
+    Ok((explanation, workload))
+}
+
+/// The same as text.
+///
+/// # Errors
+/// A sentence on why that cannot be had.
+pub(super) async fn in_words(
+    client: &Client,
+    clock: &Clock,
+    key: &WorkloadKey,
+) -> Result<String, String> {
+    let (explanation, workload) = explain(client, clock, key).await?;
+    Ok(text::render(&explanation, &workload))
+}

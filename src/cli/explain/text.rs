@@ -1,0 +1,241 @@
+//! An explanation as text. Everything in it comes from the engine's own decision and from the
+//! Workload's conditions; nothing is reasoned again here.
+
+use std::fmt::Write;
+
+use crate::admission::cycle::{Decision, PodSetDecision};
+use crate::admission::engine::{Explanation, Place};
+use crate::admission::preempt::{Fate, Ground};
+use crate::admission::resources::{Formatter, Requests};
+use crate::admission::workload::predicates;
+use crate::api::v1beta2::Workload;
+
+/// The explanation for people, several lines.
+pub(super) fn render(explanation: &Explanation, workload: &Workload) -> String {
+    let mut out = String::new();
+    head(&mut out, explanation, workload);
+    conditions(&mut out, workload);
+    if let Some(blocker) = &explanation.blocker {
+        line(&mut out, 0, &format!("Not looked at: {}", blocker.message));
+    }
+    if let Some(decision) = &explanation.now {
+        verdict(&mut out, decision);
+    }
+    out
+}
+
+fn line(out: &mut String, depth: usize, text: &str) {
+    let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);
+}
+
+fn head(out: &mut String, explanation: &Explanation, workload: &Workload) {
+    let owners = workload.metadata.owner_references.iter().flatten();
+    let owners: Vec<_> = owners.map(|o| format!("{} {}", o.kind, o.name)).collect();
+    let of = match owners.as_slice() {
+        [] => String::new(),
+        owners => format!(" of {}", owners.join(", ")),
+    };
+    line(out, 0, &format!("Workload {}{of}", explanation.workload));
+    let queue = match workload.spec.queue_name.as_str() {
+        "" => "none",
+        name => name,
+    };
+    let cluster_queue = match &explanation.cluster_queue {
+        Some(name) => format!("ClusterQueue {name}"),
+        None => "no ClusterQueue".to_owned(),
+    };
+    line(out, 1, &format!("queue     {queue}, of {cluster_queue}"));
+    let class = workload.spec.priority_class_ref.as_ref();
+    let class = class.map_or(String::new(), |c| format!(" ({})", c.name));
+    line(
+        out,
+        1,
+        &format!("priority  {}{class}", explanation.priority),
+    );
+    line(
+        out,
+        1,
+        &format!("state     {}", state(explanation, workload)),
+    );
+}
+
+fn state(explanation: &Explanation, workload: &Workload) -> String {
+    if predicates::is_finished(workload) {
+        return "finished".into();
+    }
+    if predicates::is_admitted(workload) {
+        return "admitted".into();
+    }
+    if predicates::has_quota_reservation(workload) {
+        return "has quota, waits for its admission checks".into();
+    }
+    let place = match explanation.place {
+        Some(Place::Active) => "waits for its turn",
+        Some(Place::Inadmissible) => "set aside until something changes",
+        Some(Place::Inflight) => "in the scheduler's hands",
+        None => "in no queue",
+    };
+    match explanation.position {
+        Some(position) => format!("pending, number {} in line, {place}", position + 1),
+        None => format!("pending, {place}"),
+    }
+}
+
+fn conditions(out: &mut String, workload: &Workload) {
+    let conditions = workload.status.conditions.iter();
+    let mut told = false;
+    for condition in conditions {
+        if !told {
+            line(out, 0, "Conditions");
+            told = true;
+        }
+        line(
+            out,
+            1,
+            &format!(
+                "{}={} {}: {}",
+                condition.type_, condition.status, condition.reason, condition.message
+            ),
+        );
+    }
+}
+
+fn verdict(out: &mut String, decision: &Decision) {
+    let mode = decision.mode.map_or("not looked at", |m| m.as_str());
+    line(
+        out,
+        0,
+        &format!("Looked at now, with nobody before it: {mode}"),
+    );
+    if !decision.message.is_empty() {
+        line(out, 1, &decision.message);
+    }
+    if decision.borrowing > 0 {
+        line(
+            out,
+            1,
+            &format!("it would borrow ({} levels up)", decision.borrowing),
+        );
+    }
+    for pod_set in &decision.pod_sets {
+        self::pod_set(out, pod_set);
+    }
+    for victim in &decision.victims {
+        let why = victim.reason.map_or("replaced", |r| r.in_words());
+        line(
+            out,
+            1,
+            &format!(
+                "would evict {} of {}: {why}",
+                victim.workload, victim.cluster_queue
+            ),
+        );
+    }
+    if decision.candidate_count > 0 {
+        line(
+            out,
+            1,
+            &format!(
+                "{} looked at as victims; the first {}:",
+                decision.candidate_count,
+                decision.candidates.len()
+            ),
+        );
+        for c in &decision.candidates {
+            line(
+                out,
+                2,
+                &format!(
+                    "{} of {}, priority {}: {}; {}",
+                    c.workload,
+                    c.cluster_queue,
+                    c.priority,
+                    ground(c.ground),
+                    fate(c.fate)
+                ),
+            );
+        }
+    }
+}
+
+fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
+    line(
+        out,
+        1,
+        &format!(
+            "pod set {}: {} pods, together {}",
+            pod_set.name,
+            pod_set.count,
+            amounts(&pod_set.requests)
+        ),
+    );
+    for attempt in pod_set.attempts.iter() {
+        let found = attempt
+            .preemption_possibility
+            .map_or(String::new(), |p| format!(" ({})", p.as_str()));
+        let borrow = match attempt.borrow {
+            0 => String::new(),
+            levels => format!(", borrowing {levels} levels up"),
+        };
+        line(
+            out,
+            2,
+            &format!(
+                "flavor {}: {}{found}{borrow}",
+                attempt.flavor,
+                attempt.mode.as_str()
+            ),
+        );
+        for reason in &attempt.reasons {
+            line(out, 3, reason);
+        }
+    }
+    for (resource, choice) in &pod_set.flavors {
+        line(
+            out,
+            2,
+            &format!(
+                "{resource} from {}: {}",
+                choice.flavor,
+                choice.mode.as_str()
+            ),
+        );
+    }
+    if pod_set.attempts.is_empty() {
+        for obstacle in &pod_set.obstacles {
+            line(out, 2, obstacle);
+        }
+    }
+}
+
+fn amounts(requests: &Requests) -> String {
+    let formatter = Formatter::default();
+    let each: Vec<_> = requests
+        .iter()
+        .map(|(name, value)| format!("{name} {}", formatter.text(name, value)))
+        .collect();
+    match each.is_empty() {
+        true => "nothing".into(),
+        false => each.join(", "),
+    }
+}
+
+fn ground(ground: Ground) -> &'static str {
+    match ground {
+        Ground::WithinClusterQueue => "in the same ClusterQueue",
+        Ground::HierarchicalReclaim => "further from the quota it uses",
+        Ground::ReclaimWithoutBorrowing => "its ClusterQueue borrows",
+        Ground::ReclaimWhileBorrowing => "its ClusterQueue borrows, and its priority is low enough",
+        Ground::FairSharing => "its ClusterQueue borrows, shares are compared",
+    }
+}
+
+fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Victim => "would have to go",
+        Fate::Spared => "spared, the others suffice",
+        Fate::NotAllowed => "not allowed when its turn came",
+        Fate::ShareTooLow => "its share does not allow it",
+        Fate::NotReached => "its turn did not come",
+    }
+}

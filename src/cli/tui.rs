@@ -1,0 +1,104 @@
+//! `kueue-lab tui`
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::target::{Target, said};
+use super::window::{Asked, Window};
+use super::{Failure, logging, runtime};
+use crate::clock::Clock;
+use crate::tui::{ClusterActions, Colours, Exit, TuiConfig, dump};
+
+/// Seconds a cluster has to show its objects before a picture is given up.
+const PATIENCE: u64 = 10;
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab tui                         a window on the lab that runs
+  kueue-lab tui --context kind-kueue    on any cluster with Kueue, whoever runs Kueue there
+  kueue-lab tui --context prod --read-only
+  kueue-lab tui --picture queues.svg --press 1 --press enter";
+
+/// Open the terminal UI on a cluster that runs already.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Change nothing: keys that would are off.
+    #[arg(long)]
+    read_only: bool,
+    /// Draw one screen to an SVG file (or as text to any other) instead of opening the UI.
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+    /// With --picture: a key to press first, such as 2 or enter; or text to type.
+    #[arg(long, value_name = "KEY", requires = "picture")]
+    press: Vec<String>,
+    /// With --picture: columns and rows.
+    #[arg(long, value_name = "CxR", default_value = "120x36", value_parser = size, requires = "picture")]
+    size: (u16, u16),
+    #[command(flatten)]
+    window: Window,
+}
+
+/// Reads `120x36`.
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let side = |text: &str| text.parse().ok().filter(|n| (20..=500).contains(n));
+    text.split_once('x')
+        .and_then(|(columns, rows)| Some((side(columns)?, side(rows)?)))
+        .ok_or_else(|| "a size is columns x rows, such as 120x36, each from 20 to 500".into())
+}
+
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    logging::to_file();
+    runtime()?.block_on(show(args))
+}
+
+async fn show(args: Args) -> Result<(), Failure> {
+    if args.picture.is_none() && !super::window::is_possible() {
+        let message = "the terminal UI needs a terminal on stdin and stdout";
+        return Err(Failure::Usage(message.into()));
+    }
+    let (client, name) = args.target.connect().await?;
+    // A cluster that cannot be reached is told before the screen is taken.
+    let version = client.apiserver_version().await;
+    version.map_err(|e| Failure::Failed(format!("{name}: {}", said(&e))))?;
+    let clock = Clock::real();
+    let actions = Arc::new(ClusterActions::new(client.clone()));
+    let config = TuiConfig {
+        cluster: name,
+        read_only: args.read_only,
+        explain: Some(Arc::new(Asked::new(client.clone(), clock.clone()))),
+        ..args.window.config(client, clock, actions)
+    };
+    match args.picture {
+        Some(file) => draw(config, &file, args.size, &args.press).await,
+        None => match crate::tui::run(config).await.map_err(Failure::failed)? {
+            Exit::Quit | Exit::Signal | Exit::Stopped => Ok(()),
+        },
+    }
+}
+
+/// Draws one screen to a file.
+async fn draw(
+    config: TuiConfig,
+    file: &Path,
+    (columns, rows): (u16, u16),
+    press: &[String],
+) -> Result<(), Failure> {
+    let config = TuiConfig {
+        colours: Colours::Always,
+        ascii: config.ascii.or(Some(false)),
+        ..config
+    };
+    let keys: Vec<&str> = press.iter().map(String::as_str).collect();
+    let drawn = crate::tui::capture(config, columns, rows, &keys, PATIENCE).await;
+    let buffer = drawn.map_err(Failure::failed)?;
+    let is_svg = file.extension().is_some_and(|e| e == "svg");
+    let text = match is_svg {
+        true => dump::svg(&buffer),
+        false => dump::text(&buffer),
+    };
+    std::fs::write(file, text)
+        .map_err(|e| Failure::Usage(format!("cannot write {}: {e}", file.display())))
+}

@@ -1,0 +1,30 @@
+//! Answers the UI's question why a workload waits.
+
+use async_trait::async_trait;
+use kube::Client;
+
+use crate::admission::workload::WorkloadKey;
+use crate::clock::Clock;
+use crate::tui::actions::Explain;
+use crate::tui::model::Key;
+
+/// Explains through the engine, run over what the cluster says.
+pub(in crate::cli) struct Asked {
+    client: Client,
+    clock: Clock,
+}
+
+impl Asked {
+    /// Explains workloads of this cluster.
+    pub(in crate::cli) fn new(client: Client, clock: Clock) -> Self {
+        Self { client, clock }
+    }
+}
+
+#[async_trait]
+impl Explain for Asked {
+    async fn explain(&self, workload: &Key) -> Result<String, String> {
+        let key = WorkloadKey::new(&workload.namespace, &workload.name);
+        crate::cli::explain::in_words(&self.client, &self.clock, &key).await
+    }
+}

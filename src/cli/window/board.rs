@@ -1,0 +1,95 @@
+//! The presets of a lab as the UI shows them.
+
+use crate::presets::{Finding, Force, PresetInfo, State};
+use crate::tui::actions::{Fault, Preset, PresetBoard, PresetState};
+
+/// The board for a state of the presets.
+pub(super) fn board(state: &State) -> PresetBoard {
+    PresetBoard {
+        folder: state.origin.clone(),
+        presets: state.presets.iter().map(|p| preset(state, p)).collect(),
+    }
+}
+
+fn preset(state: &State, info: &PresetInfo) -> Preset {
+    let plain = Preset {
+        name: info.name.clone(),
+        teaches: info.about.clone(),
+        samples: info
+            .samples
+            .iter()
+            .map(|s| (s.name.clone(), s.about.clone()))
+            .collect(),
+        ..Preset::default()
+    };
+    if info.name != state.active {
+        return plain;
+    }
+    let state_of = match (state.errors.is_empty(), state.force) {
+        (true, Force::Nothing) => PresetState::Applying,
+        (true, _) => PresetState::Active,
+        (false, force) => PresetState::Broken {
+            faults: state.errors.iter().map(fault).collect(),
+            last_good_in_force: force == Force::LastGood,
+        },
+    };
+    Preset {
+        state: state_of,
+        objects: state.objects,
+        summary: state.summary.clone(),
+        warnings: state.warnings.iter().map(ToString::to_string).collect(),
+        revision: state.revision,
+        applied_at: state.applied_at,
+        ..plain
+    }
+}
+
+fn fault(finding: &Finding) -> Fault {
+    Fault {
+        file: finding.file.clone(),
+        line: u64::try_from(finding.at.line).ok(),
+        column: u64::try_from(finding.at.column).ok(),
+        object: finding.object.clone(),
+        reason: finding.message.clone(),
+        remedy: finding.remedy.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::Position;
+
+    #[test]
+    fn a_broken_preset_says_where_and_what_is_in_force() {
+        let info = |name: &str| PresetInfo {
+            name: name.into(),
+            about: "Teaches.".into(),
+            samples: Vec::new(),
+        };
+        let state = State {
+            origin: "presets".into(),
+            presets: vec![info("a"), info("b")],
+            active: "b".into(),
+            force: Force::LastGood,
+            errors: vec![
+                Finding::error("b/x.yaml", Position::START, "is wrong")
+                    .about("ClusterQueue/q")
+                    .remedy("mend it"),
+            ],
+            ..State::default()
+        };
+        let board = board(&state);
+        assert_eq!(board.presets[0].state, PresetState::Idle);
+        let PresetState::Broken {
+            faults,
+            last_good_in_force,
+        } = &board.presets[1].state
+        else {
+            panic!("not broken: {:?}", board.presets[1].state);
+        };
+        assert!(last_good_in_force);
+        assert_eq!(faults[0].place(), "b/x.yaml:1:1");
+        assert_eq!(faults[0].object.as_deref(), Some("ClusterQueue/q"));
+    }
+}

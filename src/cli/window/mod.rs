@@ -1,0 +1,84 @@
+//! The terminal UI as the subcommands open it: which terminals it can be on, its flags, and who
+//! answers when it wants something done.
+
+mod actions;
+mod asked;
+mod board;
+mod samples;
+mod story;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use kube::Client;
+
+pub(super) use actions::Desk;
+pub(super) use asked::Asked;
+
+use super::Failure;
+use crate::clock::Clock;
+use crate::lab::{Files, Lab};
+use crate::tui::actions::Actions;
+use crate::tui::{Colours, TuiConfig, TuiError};
+
+/// Flags of the terminal UI.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct Window {
+    /// Draw with plain ASCII characters only.
+    #[arg(long)]
+    ascii: bool,
+    /// Take the mouse: click and scroll in the UI instead of selecting text.
+    #[arg(long)]
+    mouse: bool,
+}
+
+impl Window {
+    /// What the UI is started with.
+    pub(super) fn config(
+        self,
+        client: Client,
+        clock: Clock,
+        actions: Arc<dyn Actions>,
+    ) -> TuiConfig {
+        TuiConfig {
+            ascii: self.ascii.then_some(true),
+            mouse: self.mouse,
+            colours: Colours::Auto,
+            ..TuiConfig::new(client, clock, actions)
+        }
+    }
+
+    /// Shows a lab until the person leaves or a signal comes; tells a story meanwhile if one is
+    /// named.
+    pub(super) async fn show(
+        self,
+        lab: &Lab,
+        files: &Files,
+        story: Option<crate::scenario::Scenario>,
+    ) -> Result<(), Failure> {
+        let desk = Desk::new(lab, files.clone());
+        if let Some(story) = story {
+            desk.tell(story).map_err(Failure::Failed)?;
+        }
+        let (client, clock) = (lab.client(), lab.clock().clone());
+        let desk = Arc::new(desk);
+        let config = TuiConfig {
+            cluster: "embedded".to_owned(),
+            stops_lab: true,
+            explain: Some(Arc::new(Asked::new(client.clone(), clock.clone()))),
+            ..self.config(client, clock, desk.clone())
+        };
+        let exit = crate::tui::run(config).await;
+        desk.close().await;
+        match exit {
+            Ok(_) => Ok(()),
+            Err(error @ TuiError::Terminal(_)) => Err(Failure::usage(error)),
+            Err(error) => Err(Failure::failed(error)),
+        }
+    }
+}
+
+/// Whether there is a terminal to draw on and to read keys from.
+pub(super) fn is_possible() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}

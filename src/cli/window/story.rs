@@ -1,0 +1,41 @@
+//! How a running story is shown: the steps of the UI follow those of the run.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::scenario::{self, Entry, Observer, Progress};
+use crate::tui::actions::{Step, StepState, Story};
+
+/// Passes the progress of a run on to the UI.
+pub(super) struct Teller {
+    pub(super) story: watch::Sender<Arc<Story>>,
+}
+
+impl Observer for Teller {
+    fn entry(&self, entry: &Entry) {
+        tracing::info!("{entry}");
+    }
+
+    fn progress(&self, progress: &Progress) {
+        self.story.send_replace(Arc::new(story(progress)));
+    }
+}
+
+fn story(progress: &Progress) -> Story {
+    let step = |step: &scenario::StepProgress| Step {
+        text: step.text.clone(),
+        state: match &step.state {
+            scenario::StepState::Ahead => StepState::Ahead,
+            scenario::StepState::Running => StepState::Running,
+            scenario::StepState::Done => StepState::Done,
+            scenario::StepState::Failed(reason) => StepState::Failed(reason.clone()),
+        },
+        at: step.at,
+    };
+    Story {
+        name: progress.name.clone(),
+        steps: progress.steps.iter().map(step).collect(),
+        outcome: progress.outcome.clone(),
+    }
+}

@@ -1,0 +1,331 @@
+//! The binary from outside: what it prints where, how it ends, and what it says of every kind of bad
+//! input.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A place of its own for one run: state, presets and whatever files it needs.
+struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            root: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kueue-lab"));
+        command
+            .args(args)
+            .current_dir(self.root.path())
+            .env_clear()
+            .env("HOME", self.root.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs what must be refused as a mistake in the request; gives the complaint.
+    fn refused(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} said {said}");
+        assert_eq!(output.stdout, b"", "{args:?}");
+        let complaint = said.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        complaint.unwrap_or_else(|| panic!("{said}")).to_owned()
+    }
+
+    /// Starts a lab on a preset of the given text, which must be refused.
+    fn bad_preset(&self, text: &str) -> String {
+        self.write("presets/p/q.yaml", text);
+        self.refused(&[
+            "up",
+            "--headless",
+            "--presets-dir",
+            "presets",
+            "--preset",
+            "p",
+        ])
+    }
+}
+
+/// A lab that runs until it is dropped.
+struct Running {
+    child: Child,
+    kubeconfig: PathBuf,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let kubeconfig = line.trim_end().strip_prefix("ready ");
+        let kubeconfig = PathBuf::from(kubeconfig.unwrap_or_else(|| panic!("{line:?}")));
+        Self { child, kubeconfig }
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    fn wait(mut self) -> (Option<i32>, String) {
+        let status = self.child.wait().unwrap();
+        let mut rest = String::new();
+        let mut stdout = self.child.stdout.take().unwrap();
+        stdout.read_to_string(&mut rest).unwrap();
+        (status.code(), rest)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const SOUND: &str = "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: f}
+";
+
+fn queue(spec: &str) -> String {
+    format!(
+        "{SOUND}---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {{name: q}}
+spec:
+  namespaceSelector: {{}}
+{spec}"
+    )
+}
+
+fn quota(amount: &str) -> String {
+    queue(&format!(
+        "  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: f
+      resources:
+      - name: cpu
+        nominalQuota: {amount}
+"
+    ))
+}
+
+#[test]
+fn help_version_and_completions_are_data() {
+    let place = Place::new();
+    for (args, holds) in [
+        (&["--help"][..], "Examples:"),
+        (&["up", "--help"], "--preset <NAME>"),
+        (&["--version"], "kueue-lab 0."),
+        (&["completions", "zsh"], "#compdef kueue-lab"),
+        (&["crds"], "name: clusterqueues.kueue.x-k8s.io"),
+        (&["demo"], "skypilot-priority-preemption  "),
+    ] {
+        let output = place.run(args);
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert!(out.contains(holds), "{args:?} printed {out}");
+        assert_eq!(output.stderr, b"", "{args:?}");
+    }
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_one_line_and_code_2() {
+    let place = Place::new();
+    for (args, says) in [
+        (&["up", "--no-such-flag"][..], "--no-such-flag"),
+        (&["up", "--port", "70000"], "70000"),
+        (&["up", "--speed", "0"], "from 0.01 to 10000"),
+        (
+            &["up", "--headless", "--preset", "nope"],
+            "no preset \"nope\"",
+        ),
+        (
+            &["demo", "nope", "--headless"],
+            "skypilot-priority-preemption",
+        ),
+        (&["completions", "tcl"], "tcl"),
+        (&["explain", "workload", "w"], "kueue-lab up"),
+        (&["tui", "--context", "nope"], "terminal"),
+        (&["no-such-command"], "no-such-command"),
+    ] {
+        let said = place.refused(args);
+        assert!(said.contains(says), "{args:?} said {said}");
+    }
+}
+
+#[test]
+fn folders_and_files_that_cannot_be_read() {
+    let place = Place::new();
+    let said = place.refused(&["up", "--headless", "--presets-dir", "nowhere"]);
+    assert!(
+        said.contains("cannot read the presets folder nowhere"),
+        "{said}"
+    );
+    place.write("presets/p/q.yaml", SOUND);
+    let up = [
+        "up",
+        "--headless",
+        "--presets-dir",
+        "presets",
+        "--preset",
+        "p",
+    ];
+    let with = |flag: &str, file: &str| {
+        let mut args = up.to_vec();
+        args.extend([flag, file]);
+        place.refused(&args)
+    };
+    let said = with("--nodes", "nowhere.yaml");
+    assert!(said.contains("nowhere.yaml"), "{said}");
+    let said = with("--config", "nowhere.yaml");
+    assert!(said.contains("nowhere.yaml"), "{said}");
+    let pools = "pools:\n- name: a\n  count: 1\n  resources: {cpu: 8, memory: 64GB}\n";
+    let nodes = place.write("nodes.yaml", pools);
+    let said = with("--nodes", &nodes);
+    assert!(
+        said.contains("nodes.yaml:4:") && said.contains("64GB"),
+        "{said}"
+    );
+    let config = place.write(
+        "kueue.yaml",
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfairShering: {}\n",
+    );
+    let said = with("--config", &config);
+    assert!(
+        said.contains("kueue.yaml:3:") && said.contains("fairShering"),
+        "{said}"
+    );
+}
+
+#[test]
+fn broken_presets_are_named_by_file_line_and_column() {
+    let place = Place::new();
+    for (text, at, says) in [
+        ("a: b: c\n".to_owned(), "presets/p/q.yaml:1:", ""),
+        (queue("  cohrt: x\n"), "presets/p/q.yaml:10:", "cohrt"),
+        (
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQue\nmetadata: {name: q}\n"
+                .to_owned(),
+            "presets/p/q.yaml:",
+            "ClusterQue",
+        ),
+        (
+            quota("-1"),
+            "presets/p/q.yaml:16:",
+            "greater than or equal to 0",
+        ),
+        (quota("12Gib"), "presets/p/q.yaml:16:", "12Gib"),
+    ] {
+        let said = place.bad_preset(&text);
+        assert!(
+            said.contains(at) && said.contains(says),
+            "{text}\nsaid {said}"
+        );
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let place = Place::new();
+    place.write("presets/p/q.yaml", SOUND);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = place.refused(&[
+        "up",
+        "--headless",
+        "--presets-dir",
+        "presets",
+        "--preset",
+        "p",
+        "--port",
+        &port,
+    ]);
+    assert!(said.contains(&port) && said.contains("--port"), "{said}");
+}
+
+#[test]
+fn without_a_terminal_it_serves_until_it_is_told_to_stop() {
+    let place = Place::new();
+    // Also without a checkout: the presets come out of the binary, to be edited.
+    for signal in ["-INT", "-TERM"] {
+        let lab = Running::start(place.command(&["up"]));
+        let state = place.path(".local/state/kueue-lab");
+        assert_eq!(lab.kubeconfig, state.join("kubeconfig"));
+        let mode = std::fs::metadata(&lab.kubeconfig).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+        assert!(state.join("presets/skypilot-priority").is_dir());
+        let kubeconfig = lab.kubeconfig.clone();
+        lab.signal(signal);
+        assert_eq!(lab.wait(), (Some(0), String::new()), "{signal}");
+        assert!(!kubeconfig.exists(), "the kubeconfig outlived its lab");
+    }
+}
+
+#[test]
+fn two_labs_do_not_take_each_others_kubeconfig() {
+    let place = Place::new();
+    let one = Running::start(place.command(&["up", "--headless"]));
+    let other = Running::start(place.command(&["up", "--headless"]));
+    assert_ne!(one.kubeconfig, other.kubeconfig);
+    let text = |lab: &Running| std::fs::read_to_string(&lab.kubeconfig).unwrap();
+    assert_ne!(text(&one), text(&other));
+}
+
+#[test]
+fn a_workload_that_is_not_there_cannot_be_explained() {
+    let place = Place::new();
+    let lab = Running::start(place.command(&["up", "--headless"]));
+    // The lab that runs is found without being named.
+    let output = place.run(&["explain", "workload", "nobody"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no Workload \"nobody\""), "{said}");
+    drop(lab);
+}
+
+#[test]
+fn a_kubeconfig_goes_where_it_is_wanted() {
+    let place = Place::new();
+    let wanted = place.path("deep/down/kc");
+    let flag = wanted.display().to_string();
+    let lab = Running::start(place.command(&["up", "--headless", "--kubeconfig-out", &flag]));
+    assert_eq!(lab.kubeconfig, Path::new(&flag));
+    assert!(wanted.is_file());
+}

@@ -1,0 +1,96 @@
+//! The demos from outside: the shipped stories come out, and a story that does not says so.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn demo(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
+        .arg("demo")
+        .args(args)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// The timeline of a story that must come out.
+fn told(name: &str, speed: &str) -> String {
+    let output = demo(&[name, "--headless", "--speed", speed]);
+    let out = String::from_utf8(output.stdout).unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{out}\n{err}");
+    assert!(out.contains("came out as told"), "{out}");
+    out
+}
+
+#[test]
+fn a_high_priority_job_preempts_and_the_other_runs_later() {
+    let out = told("skypilot-priority-preemption", "20");
+    // In this order, whatever else is told between.
+    let mut rest = out.as_str();
+    for line in [
+        "job1 asks for 6 of the 9 CPUs",
+        "✓ job job1 is RUNNING",
+        "job2 asks for 6 CPUs at high priority",
+        "Preempted to accommodate a workload",
+        "✓ job job2 is RUNNING",
+        "job1 RECOVERING",
+        "✓ job job2 is SUCCEEDED",
+        "✓ job job1 is RUNNING",
+        "✓ job job1 is SUCCEEDED",
+    ] {
+        let Some((_, after)) = rest.split_once(line) else {
+            panic!("{line:?} is missing, or comes too early, in\n{out}");
+        };
+        rest = after;
+    }
+}
+
+#[test]
+fn borrowed_gpus_are_given_back() {
+    let out = told("cohort-borrow-and-reclaim", "20");
+    assert!(
+        out.contains("due to reclamation within the cohort"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_story_that_does_not_come_out_fails_and_says_what_was_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrong.yaml");
+    let story = "\
+# A queue that is not there.
+preset: skypilot-priority
+steps:
+- say: there is a second queue
+  expect:
+  - {object: {kind: ClusterQueue, name: second}, fields: {spec.queueingStrategy: StrictFIFO}, within: 2s}
+";
+    std::fs::write(&file, story).unwrap();
+    let output = demo(&[&file.display().to_string(), "--headless"]);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(
+        err.contains("wrong.yaml:4:") && err.contains("second"),
+        "{err}"
+    );
+}
+
+#[test]
+fn every_shipped_story_is_tried_here() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/scenarios");
+    let mut names: Vec<_> = folder
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let tried = [
+        "cohort-borrow-and-reclaim.yaml",
+        "skypilot-priority-preemption.yaml",
+    ];
+    assert_eq!(names, tried);
+}
