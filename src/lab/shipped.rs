@@ -40,6 +40,7 @@ pub const PRESETS: &[BuiltIn] = files![
 /// The lab folder.
 pub const LAB_FILES: &[BuiltIn] = files![
     "lab":
+    "nodes.yaml",
     "skypilot/job1.task.yaml",
     "skypilot/job2.task.yaml",
     "scenarios/skypilot-priority-preemption.yaml",

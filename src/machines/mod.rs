@@ -22,6 +22,7 @@ use crate::entropy::Entropy;
 use crate::runtime::{Context, Informer};
 
 pub use config::MachinesConfig;
+use control::Control;
 use kubelet::{Kubelet, LogStore};
 use nodes::{Keeper, NodePools};
 
@@ -31,6 +32,7 @@ pub struct Machines {
     keeper: Option<Keeper>,
     kubelet: Option<Kubelet>,
     logs: LogStore,
+    control: Control,
 }
 
 impl Machines {
@@ -67,6 +69,7 @@ impl Machines {
             Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
         });
         workloads::start(&context, &config);
+        let control = control::start(&context, &config);
         nodes.synced().await;
         pods.synced().await;
         let logs = kubelet
@@ -77,6 +80,7 @@ impl Machines {
             keeper,
             kubelet,
             logs,
+            control,
         }
     }
 
@@ -95,6 +99,14 @@ impl Machines {
     /// What the containers on the lab's nodes have written.
     pub fn logs(&self) -> LogStore {
         self.logs.clone()
+    }
+
+    /// Publishes the certificate (PEM) that signs the API server's in every namespace, as far as
+    /// namespaces are furnished here.
+    pub fn set_root_ca(&self, pem: &str) {
+        if let Some(accounts) = &self.control.accounts {
+            accounts.set_root_ca(pem);
+        }
     }
 
     /// Takes a node's power away: it reports no more, and nothing happens to its pods. False for a
