@@ -89,7 +89,7 @@ pub(super) fn direct(
     }
 }
 
-/// One try; `None` when the object changed meanwhile and the client did not insist on a version.
+/// One try; `None` when the object changed meanwhile.
 async fn change_once(
     call: &Call<'_>,
     options: &WriteOptions,
@@ -150,12 +150,7 @@ async fn change_once(
             definitions::committed(call.core, &call.served, object.key());
             Ok(Some(Written::Stored(object)))
         }
-        Err(CommitError::Stale(_)) if insisted => Err(ApiError::conflict(
-            &call.path.group,
-            &call.path.resource,
-            name,
-            STALE,
-        )),
+        // The next try tells whether the client insisted on the version that is gone.
         Err(CommitError::Missing) if insisted => Err(call.not_found(name)),
         Err(CommitError::Stale(_) | CommitError::Missing) => Ok(None),
         Err(CommitError::Exists(_) | CommitError::Closed) => Err(ApiError::no_such_resource()),
