@@ -1,0 +1,181 @@
+//! What must hold of the engine whatever it is told: on random ClusterQueues, cohorts and
+//! histories of workloads, and on objects that make no sense.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say where"
+)]
+
+#[path = "engine_laws/absurd.rs"]
+mod absurd;
+#[path = "engine_laws/history.rs"]
+mod history;
+#[path = "engine_laws/lab.rs"]
+mod lab;
+#[path = "engine_laws/oracle.rs"]
+mod oracle;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use history::{Op, Setup, op, setup};
+use lab::Lab;
+
+/// How many histories to try: few by default, as many as `PROPTEST_CASES` says where it is set.
+fn cases() -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    let given = std::env::var_os("PROPTEST_CASES").is_some();
+    ProptestConfig {
+        cases: if given { asked.cases } else { 64 },
+        failure_persistence: None,
+        ..asked
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// After every step: usage is the sum of what admissions say, no quota is exceeded beyond what
+    /// borrowing and lending allow, every workload that waits is in its queue and no other, and
+    /// every victim is one its ClusterQueues' policies allow.
+    #[test]
+    fn histories_keep_the_laws(
+        setup in setup(),
+        ops in proptest::collection::vec(op(), 1..60),
+    ) {
+        let mut lab = Lab::new(&setup);
+        for op in &ops {
+            lab.apply(op);
+            oracle::check(&lab, matches!(op, Op::Cycle))?;
+        }
+    }
+
+    /// The same objects at the same times give the same decisions.
+    #[test]
+    fn decisions_are_repeatable(
+        setup in setup(),
+        ops in proptest::collection::vec(op(), 1..40),
+    ) {
+        let run = || {
+            let mut lab = Lab::new(&setup);
+            ops.iter().for_each(|op| lab.apply(op));
+            serde_json::to_string(&lab.cycles).unwrap()
+        };
+        prop_assert_eq!(run(), run());
+    }
+
+    /// Explaining a workload changes nothing: neither the explanation the second time, nor what
+    /// the next cycle decides.
+    #[test]
+    fn explanations_change_nothing(
+        setup in setup(),
+        ops in proptest::collection::vec(op(), 1..30),
+    ) {
+        let mut lab = Lab::new(&setup);
+        ops.iter().for_each(|op| lab.apply(op));
+        let mut untouched = lab.engine.clone();
+        let keys: Vec<_> = lab.keys.iter().flatten().cloned().collect();
+        for key in &keys {
+            let first = serde_json::to_string(&lab.engine.explain(key, lab.now)).unwrap();
+            let second = serde_json::to_string(&lab.engine.explain(key, lab.now)).unwrap();
+            prop_assert_eq!(first, second);
+        }
+        let told = serde_json::to_string(&lab.engine.cycle(lab.now)).unwrap();
+        let quiet = serde_json::to_string(&untouched.cycle(lab.now)).unwrap();
+        prop_assert_eq!(told, quiet);
+    }
+
+    /// A workload whose turn comes again on an unchanged world gets the same verdict.
+    #[test]
+    fn verdicts_stand_while_nothing_changes(
+        setup in setup(),
+        ops in proptest::collection::vec(op(), 1..30),
+    ) {
+        let mut lab = Lab::new(&setup);
+        ops.iter().for_each(|op| lab.apply(op));
+        for _ in 0..200 {
+            lab.apply(&Op::Cycle);
+        }
+        let before = lab.holders();
+        for _ in 0..10 {
+            lab.apply(&Op::Cycle);
+        }
+        // Preemptors wait for victims that nobody stops here, so that nothing moves any more.
+        prop_assert_eq!(before, lab.holders());
+    }
+
+    /// Nothing that an API could hold makes the engine panic.
+    #[test]
+    fn absurd_objects_do_no_harm(world in absurd::world()) {
+        absurd::run(&world);
+    }
+}
+
+/// The histories are worth their laws: workloads are admitted in them, and preempted for every
+/// reason there is.
+#[test]
+fn histories_are_eventful() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let strategy = (setup(), proptest::collection::vec(op(), 30..60));
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for _ in 0..150 {
+        let (setup, ops) = strategy.new_tree(&mut runner).unwrap().current();
+        let mut lab = Lab::new(&setup);
+        ops.iter().for_each(|op| lab.apply(op));
+        for decision in lab.cycles.iter().flat_map(|c| &c.decisions) {
+            *seen.entry(format!("{:?}", decision.status)).or_default() += 1;
+            *seen
+                .entry(format!("borrow {}", decision.borrowing))
+                .or_default() += 1;
+            for victim in &decision.victims {
+                *seen.entry(format!("{:?}", victim.reason)).or_default() += 1;
+            }
+        }
+    }
+    for event in [
+        "Assumed",
+        "NotNominated",
+        "Skipped",
+        "borrow 1",
+        "Some(InClusterQueue)",
+        "Some(InCohortReclamation)",
+        "Some(InCohortFairSharing)",
+        "Some(InCohortReclaimWhileBorrowing)",
+    ] {
+        assert!(
+            seen.get(event).is_some_and(|&n| n > 1),
+            "{event} in {seen:?}"
+        );
+    }
+}
+
+/// A history that was hard once: a victim that is let go while its preemptor waits.
+#[test]
+fn a_released_victim_waits_again() {
+    let setup = Setup::single(4);
+    let mut lab = Lab::new(&setup);
+    let submit = |priority, count| Op::Submit {
+        queue: 0,
+        priority,
+        count,
+        cpu: 1,
+        least: None,
+    };
+    lab.apply(&submit(0, 4));
+    lab.apply(&Op::Cycle);
+    lab.apply(&submit(2, 3));
+    lab.apply(&Op::Cycle);
+    assert_eq!(lab.holders().len(), 1);
+    lab.apply(&Op::Release);
+    lab.apply(&Op::Later(2));
+    for _ in 0..4 {
+        lab.apply(&Op::Cycle);
+    }
+    let holders = lab.holders();
+    assert_eq!(holders.len(), 1);
+    assert_eq!(holders[0].0, *lab.keys[1].as_ref().unwrap());
+    assert!(oracle::check(&lab, true).is_ok());
+}

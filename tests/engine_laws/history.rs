@@ -1,0 +1,213 @@
+//! Random ClusterQueues and cohorts, and random histories of workloads on them.
+
+use proptest::option;
+use proptest::prelude::*;
+
+/// Quota for one flavor, in whole CPUs.
+#[derive(Clone, Debug, Default)]
+pub struct Quota {
+    pub nominal: i64,
+    pub borrow: Option<i64>,
+    pub lend: Option<i64>,
+}
+
+/// A ClusterQueue.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// The cohort, by number.
+    pub cohort: Option<usize>,
+    /// The quota of each flavor.
+    pub quotas: Vec<Quota>,
+    pub strict: bool,
+    pub within: &'static str,
+    pub reclaim: &'static str,
+    /// Whether it may preempt while it borrows, and up to which priority.
+    pub while_borrowing: Option<Option<i32>>,
+    pub try_next: (bool, bool),
+    pub weight: u8,
+}
+
+/// A cohort.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// The parent, by number; always less than its own.
+    pub parent: Option<usize>,
+    pub quota: Option<Quota>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    pub queues: Vec<Queue>,
+    pub cohorts: Vec<Group>,
+    pub fair: bool,
+}
+
+impl Setup {
+    /// One ClusterQueue of one flavor, whose workloads preempt those of lower priority.
+    pub fn single(nominal: i64) -> Self {
+        let quota = Quota {
+            nominal,
+            ..Default::default()
+        };
+        let queue = Queue {
+            quotas: vec![quota],
+            within: "LowerPriority",
+            reclaim: "Never",
+            weight: 1,
+            ..Default::default()
+        };
+        Setup {
+            queues: vec![queue],
+            ..Default::default()
+        }
+    }
+}
+
+/// A step of a history.
+#[derive(Clone, Debug)]
+pub enum Op {
+    Submit {
+        queue: usize,
+        priority: i32,
+        count: i32,
+        cpu: i64,
+        /// The least count it makes do with.
+        least: Option<i32>,
+    },
+    /// A workload ends, admitted or not.
+    Finish(usize),
+    Delete(usize),
+    Deactivate(usize),
+    Activate(usize),
+    Prioritize(usize, i32),
+    /// The pods of everybody evicted are gone.
+    Release,
+    /// A ClusterQueue gets more quota.
+    Grow(usize, i64),
+    Later(i64),
+    Cycle,
+}
+
+fn quota() -> impl Strategy<Value = Quota> {
+    let limit = || option::weighted(0.3, 0..5i64);
+    (0..7i64, limit(), limit()).prop_map(|(nominal, borrow, lend)| Quota {
+        nominal,
+        borrow,
+        lend: lend.map(|l| l.min(nominal)),
+    })
+}
+
+fn policy() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["Never", "LowerPriority", "Any"])
+}
+
+fn queue(flavors: usize, fair: bool) -> impl Strategy<Value = Queue> {
+    let within = prop::sample::select(vec!["Never", "LowerPriority", "LowerOrNewerEqualPriority"]);
+    let borrowing = if fair {
+        Just(None).boxed()
+    } else {
+        option::weighted(0.3, option::of(0..3i32)).boxed()
+    };
+    (
+        option::weighted(0.8, 0..4usize),
+        proptest::collection::vec(quota(), flavors),
+        any::<bool>(),
+        within,
+        policy(),
+        borrowing,
+        any::<(bool, bool)>(),
+        0..3u8,
+    )
+        .prop_map(
+            |(cohort, quotas, strict, within, reclaim, while_borrowing, try_next, weight)| Queue {
+                // Limits mean something in a cohort only.
+                quotas: quotas
+                    .into_iter()
+                    .map(|q| {
+                        if cohort.is_some() {
+                            q
+                        } else {
+                            Quota {
+                                borrow: None,
+                                lend: None,
+                                ..q
+                            }
+                        }
+                    })
+                    .collect(),
+                cohort,
+                strict,
+                within,
+                reclaim,
+                while_borrowing: while_borrowing.filter(|_| reclaim != "Never"),
+                try_next,
+                weight,
+            },
+        )
+}
+
+fn groups() -> impl Strategy<Value = Vec<Group>> {
+    let group = (
+        any::<prop::sample::Index>(),
+        any::<bool>(),
+        option::weighted(0.4, quota()),
+    );
+    proptest::collection::vec(group, 4).prop_map(|all| {
+        let group =
+            |(i, (parent, has, quota)): (usize, (prop::sample::Index, bool, Option<Quota>))| {
+                let parent = (has && i > 0).then(|| parent.index(i));
+                Group {
+                    parent,
+                    // Only a cohort that has a parent may limit what it borrows and lends.
+                    quota: quota.map(|q| {
+                        if parent.is_some() {
+                            q
+                        } else {
+                            Quota {
+                                borrow: None,
+                                lend: None,
+                                ..q
+                            }
+                        }
+                    }),
+                }
+            };
+        all.into_iter().enumerate().map(group).collect()
+    })
+}
+
+pub fn setup() -> impl Strategy<Value = Setup> {
+    (1..3usize, any::<bool>()).prop_flat_map(|(flavors, fair)| {
+        let queues = proptest::collection::vec(queue(flavors, fair), 1..5);
+        (queues, groups()).prop_map(move |(queues, cohorts)| Setup {
+            queues,
+            cohorts,
+            fair,
+        })
+    })
+}
+
+pub fn op() -> impl Strategy<Value = Op> {
+    let submit = (
+        0..4usize,
+        0..4i32,
+        1..4i32,
+        1..4i64,
+        option::weighted(0.2, 1..3i32),
+    );
+    prop_oneof![
+        6 => submit.prop_map(|(queue, priority, count, cpu, least)| Op::Submit {
+            queue, priority, count, cpu,
+            least: least.filter(|l| *l < count),
+        }),
+        1 => (0..20usize).prop_map(Op::Finish),
+        1 => (0..20usize).prop_map(Op::Delete),
+        1 => (0..20usize).prop_map(Op::Deactivate),
+        1 => (0..20usize).prop_map(Op::Activate),
+        1 => ((0..20usize), 0..4i32).prop_map(|(i, p)| Op::Prioritize(i, p)),
+        2 => Just(Op::Release),
+        1 => (0..4usize, 1..4i64).prop_map(|(q, by)| Op::Grow(q, by)),
+        2 => (1..4i64).prop_map(Op::Later),
+        8 => Just(Op::Cycle),
+    ]
+}

@@ -1,0 +1,269 @@
+//! [`Lab`]: an engine with a random set-up, and what the controllers around it would do.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use kueue_lab::admission::config::FairSharing;
+use kueue_lab::admission::cycle::{Action, Outcome};
+use kueue_lab::admission::engine::Cycle;
+use kueue_lab::admission::status::{Eviction, evict, finish, unreserve_quota};
+use kueue_lab::admission::workload::{WorkloadKey, predicates};
+use kueue_lab::admission::{Engine, EngineConfig};
+use kueue_lab::api::constants as c;
+use kueue_lab::api::v1beta2::Workload;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::history::{Op, Queue, Quota, Setup};
+
+pub struct Lab {
+    pub engine: Engine,
+    pub setup: Setup,
+    pub now: Timestamp,
+    /// The workloads in the order they were submitted; none for those that are gone.
+    pub keys: Vec<Option<WorkloadKey>>,
+    /// What every cycle decided.
+    pub cycles: Vec<Cycle>,
+}
+
+pub fn typed<T: DeserializeOwned>(object: Value) -> T {
+    serde_json::from_value(object).unwrap()
+}
+
+fn resource(quota: &Quota) -> Value {
+    let mut resource = json!({"name": "cpu", "nominalQuota": quota.nominal.to_string()});
+    for (field, limit) in [
+        ("borrowingLimit", quota.borrow),
+        ("lendingLimit", quota.lend),
+    ] {
+        if let Some(limit) = limit {
+            resource[field] = json!(limit.to_string());
+        }
+    }
+    resource
+}
+
+fn groups<'a>(quotas: impl Iterator<Item = &'a Quota>) -> Value {
+    let flavors: Vec<Value> = quotas
+        .enumerate()
+        .map(|(i, q)| json!({"name": format!("flavor-{i}"), "resources": [resource(q)]}))
+        .collect();
+    json!([{"coveredResources": ["cpu"], "flavors": flavors}])
+}
+
+fn cluster_queue(i: usize, queue: &Queue) -> Value {
+    let next = |yes| {
+        if yes {
+            "TryNextFlavor"
+        } else {
+            "MayStopSearch"
+        }
+    };
+    let mut preemption = json!({
+        "withinClusterQueue": queue.within,
+        "reclaimWithinCohort": queue.reclaim,
+        "borrowWithinCohort": {"policy": "Never"},
+    });
+    if let Some(threshold) = queue.while_borrowing {
+        preemption["borrowWithinCohort"] = json!({"policy": "LowerPriority"});
+        if let Some(threshold) = threshold {
+            preemption["borrowWithinCohort"]["maxPriorityThreshold"] = json!(threshold);
+        }
+    }
+    let mut spec = json!({
+        "namespaceSelector": {},
+        "queueingStrategy": if queue.strict { "StrictFIFO" } else { "BestEffortFIFO" },
+        "resourceGroups": groups(queue.quotas.iter()),
+        "preemption": preemption,
+        "flavorFungibility": {
+            "whenCanBorrow": next(queue.try_next.0), "whenCanPreempt": next(queue.try_next.1),
+        },
+        "fairSharing": {"weight": queue.weight.to_string()},
+        "stopPolicy": "None",
+    });
+    if let Some(cohort) = queue.cohort {
+        spec["cohortName"] = json!(format!("cohort-{cohort}"));
+    }
+    json!({"metadata": {"name": format!("queue-{i}"), "uid": format!("queue-{i}")}, "spec": spec})
+}
+
+impl Lab {
+    pub fn new(setup: &Setup) -> Self {
+        let config = EngineConfig {
+            fair_sharing: setup.fair.then(FairSharing::default),
+            ..Default::default()
+        };
+        let mut lab = Lab {
+            engine: Engine::new(config),
+            setup: setup.clone(),
+            now: "2026-08-01T12:00:00Z".parse().unwrap(),
+            keys: Vec::new(),
+            cycles: Vec::new(),
+        };
+        let now = lab.now;
+        let engine = &mut lab.engine;
+        engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), now);
+        for i in 0..2 {
+            let flavor = json!({"metadata": {"name": format!("flavor-{i}")}, "spec": {}});
+            engine.upsert_flavor(typed(flavor), now);
+        }
+        for (i, cohort) in setup.cohorts.iter().enumerate() {
+            let mut spec = json!({});
+            if let Some(parent) = cohort.parent {
+                spec["parentName"] = json!(format!("cohort-{parent}"));
+            }
+            if let Some(quota) = &cohort.quota {
+                spec["resourceGroups"] = groups(std::iter::once(quota));
+            }
+            let cohort = json!({"metadata": {"name": format!("cohort-{i}")}, "spec": spec});
+            engine.upsert_cohort(typed(cohort), now).unwrap();
+        }
+        for (i, queue) in setup.queues.iter().enumerate() {
+            engine.upsert_cluster_queue(typed(cluster_queue(i, queue)), now);
+            let local = json!({
+                "metadata": {"name": format!("local-{i}"), "namespace": "ns"},
+                "spec": {"clusterQueue": format!("queue-{i}"), "stopPolicy": "None"},
+            });
+            engine.upsert_local_queue(typed(local));
+        }
+        lab
+    }
+
+    fn key(&self, i: usize) -> Option<WorkloadKey> {
+        self.keys.get(i).cloned().flatten()
+    }
+
+    fn write(&mut self, key: &WorkloadKey, change: impl FnOnce(&mut Workload)) {
+        if let Some(old) = self.engine.workload(key) {
+            let mut new = Workload::clone(old);
+            change(&mut new);
+            self.engine.upsert_workload(Arc::new(new), self.now);
+        }
+    }
+
+    /// The workloads that hold quota, with what each holds.
+    pub fn holders(&self) -> Vec<(WorkloadKey, Value)> {
+        self.engine
+            .workloads()
+            .filter(|wl| predicates::has_quota_reservation(wl) && !predicates::is_finished(wl))
+            .map(|wl| {
+                let admission = serde_json::to_value(&wl.status.admission).unwrap();
+                (predicates::key(wl), admission)
+            })
+            .collect()
+    }
+
+    pub fn apply(&mut self, op: &Op) {
+        let now = self.now;
+        let gates = self.engine.config().gates.clone();
+        match *op {
+            Op::Submit {
+                queue,
+                priority,
+                count,
+                cpu,
+                least,
+            } => self.submit(queue, priority, count, cpu, least),
+            Op::Finish(i) => {
+                let Some(key) = self.key(i) else { return };
+                self.write(&key, |wl| {
+                    finish(wl, "Succeeded", "done", now);
+                });
+            }
+            Op::Delete(i) => {
+                let Some(key) = self.key(i) else { return };
+                self.keys[i] = None;
+                self.engine.delete_workload(&key, now);
+            }
+            Op::Deactivate(i) => {
+                let Some(key) = self.key(i) else { return };
+                self.write(&key, |wl| {
+                    wl.spec.active = Some(false);
+                    evict(wl, &Eviction::new(c::evicted::DEACTIVATED, "stopped"), now);
+                });
+            }
+            Op::Activate(i) => {
+                let Some(key) = self.key(i) else { return };
+                self.write(&key, |wl| wl.spec.active = Some(true));
+            }
+            Op::Prioritize(i, priority) => {
+                let Some(key) = self.key(i) else { return };
+                self.write(&key, |wl| wl.spec.priority = Some(priority));
+            }
+            Op::Release => {
+                for key in self.keys.clone().into_iter().flatten() {
+                    let evicted = self.engine.workload(&key).is_some_and(|wl| {
+                        predicates::is_evicted(wl) && predicates::has_quota_reservation(wl)
+                    });
+                    if evicted {
+                        self.write(&key, |wl| {
+                            unreserve_quota(wl, "PendingEvaluation", "evicted", now, &gates);
+                        });
+                    }
+                }
+            }
+            Op::Grow(i, by) => {
+                let Some(queue) = self.setup.queues.get_mut(i) else {
+                    return;
+                };
+                queue.quotas[0].nominal += by;
+                let queue = typed(cluster_queue(i, queue));
+                self.engine.upsert_cluster_queue(queue, now);
+            }
+            Op::Later(seconds) => {
+                self.now += SignedDuration::from_secs(seconds);
+                self.engine.advance(self.now);
+            }
+            Op::Cycle => self.cycle(),
+        }
+    }
+
+    fn submit(&mut self, queue: usize, priority: i32, count: i32, cpu: i64, least: Option<i32>) {
+        let name = format!("wl-{:03}", self.keys.len());
+        let mut pods = json!({
+            "name": "main", "count": count,
+            "template": {"spec": {"containers": [
+                {"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}}},
+            ]}},
+        });
+        if let Some(least) = least {
+            pods["minCount"] = json!(least);
+        }
+        let wl: Workload = typed(json!({
+            "metadata": {
+                "name": name, "namespace": "ns", "uid": name,
+                "creationTimestamp": self.now.to_string(),
+            },
+            "spec": {
+                "queueName": format!("local-{}", queue % self.setup.queues.len()),
+                "priority": priority, "active": true, "podSets": [pods],
+            },
+        }));
+        self.keys.push(Some(predicates::key(&wl)));
+        self.engine.upsert_workload(Arc::new(wl), self.now);
+    }
+
+    fn cycle(&mut self) {
+        let Some(open) = self.engine.begin_cycle(self.now) else {
+            return;
+        };
+        let actions = open.actions.clone();
+        let outcomes = actions.iter().map(|a| (a.id, Outcome::Done)).collect();
+        actions.iter().for_each(|a| self.carry_out(a));
+        let cycle = self.engine.finish_cycle(open, &outcomes, self.now);
+        cycle.actions.iter().for_each(|a| self.carry_out(a));
+        self.cycles.push(cycle);
+    }
+
+    fn carry_out(&mut self, action: &Action) {
+        let (now, gates) = (self.now, self.engine.config().gates.clone());
+        if let Some(change) = &action.change {
+            self.write(&action.workload, |wl| {
+                change.apply(wl, now, &gates);
+            });
+        }
+        if let Some(then) = &action.then {
+            self.carry_out(then);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The laws, worked out anew from the objects alone.
+
+use std::collections::BTreeMap;
+
+use kueue_lab::admission::cycle::Decision;
+use kueue_lab::admission::engine::Place;
+use kueue_lab::admission::preempt::PreemptionReason;
+use kueue_lab::admission::workload::predicates;
+use kueue_lab::api::v1beta2::Workload;
+use proptest::test_runner::TestCaseError;
+
+use super::history::{Quota, Setup};
+use super::lab::Lab;
+
+type Checked = Result<(), TestCaseError>;
+
+fn fail(text: String) -> Checked {
+    Err(TestCaseError::fail(text))
+}
+
+/// Checks all laws; those on the decisions of a cycle right after it only.
+pub fn check(lab: &Lab, after_cycle: bool) -> Checked {
+    let used = usage(lab);
+    reports(lab, &used)?;
+    for flavor in 0..lab.setup.queues[0].quotas.len() {
+        Tree {
+            setup: &lab.setup,
+            used: &used,
+            flavor,
+        }
+        .check()?;
+    }
+    queued(lab)?;
+    if let Some(cycle) = lab.cycles.last().filter(|_| after_cycle) {
+        for decision in &cycle.decisions {
+            victims(lab, decision)?;
+        }
+    }
+    Ok(())
+}
+
+fn number(name: &str) -> usize {
+    name.rsplit('-').next().unwrap().parse().unwrap()
+}
+
+/// What admissions say is used, by ClusterQueue and flavor.
+fn usage(lab: &Lab) -> BTreeMap<(usize, usize), i64> {
+    let mut used = BTreeMap::new();
+    for wl in lab.engine.workloads() {
+        // One that was deactivated counts no longer, though it may still hold its admission.
+        let holds = predicates::has_quota_reservation(wl)
+            && !predicates::is_finished(wl)
+            && wl.spec.is_active();
+        let Some(admission) = wl.status.admission.as_ref().filter(|_| holds) else {
+            continue;
+        };
+        for pods in &admission.pod_set_assignments {
+            for (resource, flavor) in &pods.flavors {
+                let amount: i64 = pods.resource_usage[resource].0.parse().unwrap();
+                *used
+                    .entry((number(&admission.cluster_queue), number(flavor)))
+                    .or_default() += amount;
+            }
+        }
+    }
+    used
+}
+
+/// What the engine reports is what admissions say, so that no simulation left a trace.
+fn reports(lab: &Lab, used: &BTreeMap<(usize, usize), i64>) -> Checked {
+    let mut engine = lab.engine.clone();
+    for i in 0..lab.setup.queues.len() {
+        let report = engine.cluster_queue_usage(&format!("queue-{i}")).unwrap();
+        for flavor in &report.reserved {
+            let said: i64 = flavor.resources[0].total.0.parse().unwrap();
+            let is = used.get(&(i, number(&flavor.name))).copied().unwrap_or(0);
+            if said != is {
+                return fail(format!(
+                    "queue-{i} reports {said} of {}, not {is}",
+                    flavor.name
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The quota of one flavor along the cohorts.
+struct Tree<'a> {
+    setup: &'a Setup,
+    used: &'a BTreeMap<(usize, usize), i64>,
+    flavor: usize,
+}
+
+/// What a ClusterQueue or cohort has, and what it takes, seen from above.
+struct Part {
+    has: i64,
+    takes: i64,
+}
+
+impl Tree<'_> {
+    fn check(&self) -> Checked {
+        for (i, queue) in self.setup.queues.iter().enumerate() {
+            if queue.cohort.is_none() {
+                let (quota, used) = (queue.quotas[self.flavor].nominal, self.used_by(i));
+                if used > quota {
+                    return fail(format!("queue-{i} uses {used} of {quota}"));
+                }
+            }
+        }
+        for (i, cohort) in self.setup.cohorts.iter().enumerate() {
+            if cohort.parent.is_none() {
+                let root = self.cohort(i)?;
+                if root.takes > root.has {
+                    return fail(format!("below cohort-{i} {} of {}", root.takes, root.has));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn used_by(&self, queue: usize) -> i64 {
+        self.used.get(&(queue, self.flavor)).copied().unwrap_or(0)
+    }
+
+    /// What a part of a cohort gives it and takes from it.
+    fn seen_from_above(
+        &self,
+        name: &str,
+        quota: &Quota,
+        part: &Part,
+    ) -> Result<Part, TestCaseError> {
+        if let Some(limit) = quota.borrow
+            && part.takes > part.has + limit
+        {
+            let (takes, has) = (part.takes, part.has);
+            return Err(TestCaseError::fail(format!(
+                "{name} uses {takes} of {has} and at most {limit} more"
+            )));
+        }
+        let lent = quota.lend.unwrap_or(part.has).min(part.has);
+        let kept = part.has - lent;
+        Ok(Part {
+            has: lent,
+            takes: (part.takes - kept).max(0),
+        })
+    }
+
+    /// What a cohort has and takes with everything below it.
+    fn cohort(&self, i: usize) -> Result<Part, TestCaseError> {
+        let nothing = Quota::default();
+        let own = |cohort: usize| {
+            let quota = self.setup.cohorts[cohort].quota.as_ref();
+            quota
+                .filter(|_| self.flavor == 0)
+                .unwrap_or(&nothing)
+                .clone()
+        };
+        let mut sum = Part {
+            has: own(i).nominal,
+            takes: 0,
+        };
+        let mut add = |part: Part| {
+            sum.has += part.has;
+            sum.takes += part.takes;
+        };
+        for (q, queue) in self.setup.queues.iter().enumerate() {
+            if queue.cohort == Some(i) {
+                let quota = &queue.quotas[self.flavor];
+                let part = Part {
+                    has: quota.nominal,
+                    takes: self.used_by(q),
+                };
+                add(self.seen_from_above(&format!("queue-{q}"), quota, &part)?);
+            }
+        }
+        for (child, cohort) in self.setup.cohorts.iter().enumerate() {
+            if cohort.parent == Some(i) {
+                let part = self.cohort(child)?;
+                add(self.seen_from_above(&format!("cohort-{child}"), &own(child), &part)?);
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Every workload that waits is in its queue, and no other is in any.
+fn queued(lab: &Lab) -> Checked {
+    for wl in lab.engine.workloads() {
+        let place = lab.engine.waits_in(&predicates::key(wl));
+        let waits = predicates::is_admissible(wl, &lab.engine.config().gates);
+        let right = match place {
+            None => !waits,
+            Some(Place::Active | Place::Inadmissible) => waits,
+            Some(Place::Inflight) => false,
+        };
+        if !right {
+            let name = predicates::key(wl);
+            return fail(format!("{name} is in {place:?}, waits: {waits}"));
+        }
+    }
+    Ok(())
+}
+
+/// Every victim is one the policies allow.
+fn victims(lab: &Lab, decision: &Decision) -> Checked {
+    use PreemptionReason as R;
+    let queue = &lab.setup.queues[number(&decision.cluster_queue)];
+    let workload = |key| lab.engine.workload(key).cloned();
+    let Some(preemptor) = workload(&decision.workload) else {
+        return Ok(());
+    };
+    let priority = |wl: &Workload| wl.spec.priority.unwrap_or(0);
+    for victim in &decision.victims {
+        let Some(wl) = workload(&victim.workload) else {
+            continue;
+        };
+        let lower = priority(&wl) < priority(&preemptor);
+        let equal = priority(&wl) == priority(&preemptor);
+        let same = victim.cluster_queue == decision.cluster_queue;
+        let allowed = match victim.reason {
+            Some(R::InClusterQueue) => {
+                let newer = queue.within == "LowerOrNewerEqualPriority" && equal;
+                same && queue.within != "Never" && (lower || newer)
+            }
+            Some(R::InCohortReclamation | R::InCohortFairSharing) => {
+                !same && (queue.reclaim == "Any" || (queue.reclaim == "LowerPriority" && lower))
+            }
+            Some(R::InCohortReclaimWhileBorrowing) => {
+                let threshold = queue.while_borrowing.flatten();
+                !same
+                    && lower
+                    && queue.while_borrowing.is_some()
+                    && threshold.is_none_or(|t| priority(&wl) <= t)
+            }
+            None => false,
+        };
+        if !allowed {
+            return fail(format!("{victim:?} of {decision:?} with {queue:?}"));
+        }
+    }
+    Ok(())
+}
