@@ -1,15 +1,16 @@
-//! Serves the embedded Kubernetes API alone, for conformance runs:
+//! Serves the embedded Kubernetes API with the controllers every cluster has, but without machines
+//! and without Kueue, for conformance runs:
 //! `cargo run --example apiserver -- --kubeconfig-out FILE [--port N]`.
-
-mod namespaces;
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use clap::Parser;
 use kueue_lab::apiserver::{ApiServer, ServeOptions};
 use kueue_lab::clock::Clock;
 use kueue_lab::entropy::Entropy;
+use kueue_lab::machines::{MachinesConfig, control, workloads};
+use kueue_lab::runtime::Context;
 
 #[derive(Parser)]
 struct Args {
@@ -24,21 +25,25 @@ struct Args {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let server = ApiServer::builder(Clock::real(), Entropy::from_os()).build();
+    let (clock, entropy) = (Clock::real(), Entropy::from_os());
+    let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
     let options = ServeOptions {
         port: args.port,
         ..ServeOptions::default()
     };
     let serving = server.serve(options).await?;
+    let context = Context::new(server.client(), clock, entropy);
+    let config = MachinesConfig::embedded();
+    workloads::start(&context, &config);
+    if let Some(accounts) = control::start(&context, &config).accounts {
+        accounts.set_root_ca(serving.authority());
+    }
     serving
         .write_kubeconfig(&args.kubeconfig_out)
         .with_context(|| format!("writing {}", args.kubeconfig_out.display()))?;
-    tokio::spawn(namespaces::run(
-        server.client(),
-        serving.authority().to_string(),
-    ));
     println!("ready {}", args.kubeconfig_out.display());
     tokio::signal::ctrl_c().await?;
+    context.tasks.shutdown().await;
     serving.shutdown().await;
     Ok(())
 }

@@ -7,6 +7,7 @@
 mod bootstrap;
 mod convert;
 pub mod crd;
+mod dynamic;
 pub mod field;
 mod handlers;
 pub mod hooks;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::bootstrap::bootstrap;
+use super::dynamic::Callers;
 use super::hooks::{Admission, Converter, Kubelet};
 use super::http::identity::Identity;
 use super::http::service::InProcess;
@@ -32,6 +33,8 @@ pub(super) struct Core {
     pub(super) identity: Identity,
     pub(super) metrics: Metrics,
     pub(super) openapi: Documents,
+    /// Connections to admission webhooks.
+    pub(super) webhooks: Callers,
     /// Held while what quotas count is checked and stored.
     pub(super) counting: Mutex<()>,
 }
@@ -103,6 +106,7 @@ impl Builder {
             identity: Identity::generate(),
             metrics: Metrics::default(),
             openapi: Documents::default(),
+            webhooks: Callers::default(),
             counting: Mutex::default(),
             clock: self.clock,
             entropy: self.entropy,

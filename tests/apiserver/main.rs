@@ -8,6 +8,7 @@
 mod admission;
 mod custom;
 mod deletion;
+mod dynamic;
 mod lists;
 mod network;
 mod objects;

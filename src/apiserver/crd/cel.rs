@@ -1,5 +1,6 @@
 //! `x-kubernetes-validations`: rules in CEL over a value and the value it replaces.
 
+mod free;
 mod program;
 mod value;
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 use super::lists::Correlated;
 use crate::apiserver::field::{FieldError, FieldErrorKind};
 use crate::apiserver::schema::{Rule, Schema, Shape};
+pub use free::{Answer, Names};
 use program::Scope;
 pub(super) use program::{Compiled, compile};
 pub(super) use value::escaped;
@@ -150,24 +152,36 @@ fn at(schema: &Schema, path: &str, detail: String) -> FieldError {
 }
 
 fn error_text(error: &ExecutionError, rule: &str) -> String {
-    let why = match error {
+    if is_overload(error) {
+        return format!(
+            "'no such overload': call arguments did not match a supported operator, function or \
+             macro signature for rule: {rule}"
+        );
+    }
+    format!("{} evaluating rule: {rule}", error_reason(error))
+}
+
+fn is_overload(error: &ExecutionError) -> bool {
+    matches!(
+        error,
+        ExecutionError::NoSuchOverload
+            | ExecutionError::UnsupportedBinaryOperator(..)
+            | ExecutionError::UnsupportedUnaryOperator(..)
+    )
+}
+
+/// What went wrong, in the words of the library the real server uses.
+fn error_reason(error: &ExecutionError) -> String {
+    match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::IndexOutOfBounds(Cel::Int(i)) => format!("index out of bounds: {i}"),
         ExecutionError::DivisionByZero(_) => "division by zero".into(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".into(),
         ExecutionError::Overflow(..) => "integer overflow".into(),
-        ExecutionError::NoSuchOverload
-        | ExecutionError::UnsupportedBinaryOperator(..)
-        | ExecutionError::UnsupportedUnaryOperator(..) => {
-            return format!(
-                "'no such overload': call arguments did not match a supported operator, function \
-                 or macro signature for rule: {rule}"
-            );
-        }
+        other if is_overload(other) => "no such overload".into(),
         ExecutionError::FunctionError { message, .. } => message.clone(),
         other => other.to_string(),
-    };
-    format!("{why} evaluating rule: {rule}")
+    }
 }
 
 fn failed(

@@ -14,6 +14,7 @@ mod scale;
 pub mod structural;
 mod validate;
 
+pub use cel::{Answer, Names};
 pub use resource::{Resource, Version};
 pub use scale::Paths;
 

@@ -1,11 +1,12 @@
-//! Admission: what is built in and what is plugged in may change an object, then may refuse it.
+//! Admission: what is built in, plugged in or configured in the cluster may change an object, then
+//! may refuse it.
 
 use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use super::call::Call;
-use super::meta;
 use super::reader::Stored;
+use super::{dynamic, meta};
 use crate::apiserver::hooks::{AdmissionRequest, Operation};
 use crate::apiserver::policy::{self, Write, quota};
 use crate::apiserver::status::ApiError;
@@ -20,7 +21,7 @@ pub(super) struct Admitting<'a> {
 }
 
 impl Admitting<'_> {
-    fn request(&self) -> AdmissionRequest<'_> {
+    pub(super) fn request(&self) -> AdmissionRequest<'_> {
         let kind = &self.call.served.kind;
         AdmissionRequest {
             group: &kind.group,
@@ -62,6 +63,7 @@ impl Admitting<'_> {
                     .for_each(|w| self.call.warn(w));
             }
         }
+        dynamic::mutate(self, object).await?;
         meta::dedup_owners(object);
         Ok(())
     }
@@ -82,6 +84,11 @@ impl Admitting<'_> {
                     .for_each(|w| self.call.warn(w));
             }
         }
+        if self.operation == Operation::Delete {
+            // Webhooks that change objects see deletions too, with nothing to change.
+            dynamic::mutate(self, &mut Value::Null).await?;
+        }
+        dynamic::validate(self, object).await?;
         self.built_in(&request, |write| {
             let counting = quota::concerns(write).then(|| self.call.core.counting.lock());
             policy::validate(write, object)?;

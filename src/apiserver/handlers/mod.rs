@@ -11,6 +11,7 @@ mod create;
 pub(super) mod definitions;
 mod delete;
 mod discovery;
+mod dynamic;
 mod get;
 mod grace;
 mod input;

@@ -132,6 +132,20 @@ impl Scope<'_> {
     }
 }
 
+/// Evaluates a program over values that have names.
+pub(super) fn over(
+    values: impl Iterator<Item = (&'static str, Value)>,
+    program: &Program,
+) -> Result<Value, ExecutionError> {
+    BASE.with(|base| {
+        let mut scope = base.new_inner_scope();
+        for (name, value) in values {
+            scope.add_variable_from_value(name, value);
+        }
+        scope.resolve(&program.expression)
+    })
+}
+
 impl Program {
     /// What the parser made of the text.
     pub fn expression(&self) -> &Expression {

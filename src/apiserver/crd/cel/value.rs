@@ -63,7 +63,7 @@ pub(super) fn of(schema: &Schema, value: &Value) -> Cel {
 }
 
 /// A value without schema.
-fn plain(value: &Value) -> Cel {
+pub(super) fn plain(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(b) => Cel::Bool(*b),

@@ -1,0 +1,13 @@
+//! Admission that objects in the cluster configure: webhooks and policies in CEL.
+//!
+//! Works on one write and on configurations as they are stored; must not know storage or HTTP as
+//! clients speak it. The handlers bring writes here after what is built in and what is plugged in.
+
+mod client;
+mod matching;
+pub mod policy;
+mod review;
+pub mod webhook;
+
+pub use client::Callers;
+pub use matching::Subject;
