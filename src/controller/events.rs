@@ -164,7 +164,7 @@ impl Recorder {
         let write = match known.events.get_mut(&key) {
             Some(event) => {
                 let first = event.series.is_none();
-                let series = event.series.get_or_insert_with(|| EventSeries {
+                let series = event.series.get_or_insert(EventSeries {
                     count: 1,
                     last_observed_time: MicroTime(now),
                 });

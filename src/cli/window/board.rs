@@ -47,8 +47,8 @@ fn preset(state: &State, info: &PresetInfo) -> Preset {
 fn fault(finding: &Finding) -> Fault {
     Fault {
         file: finding.file.clone(),
-        line: u64::try_from(finding.at.line).ok(),
-        column: u64::try_from(finding.at.column).ok(),
+        line: Some(finding.at.line.into()),
+        column: Some(finding.at.column.into()),
         object: finding.object.clone(),
         reason: finding.message.clone(),
         remedy: finding.remedy.clone(),

@@ -74,14 +74,14 @@ fn checks_of(cq: &ClusterQueue) -> impl Iterator<Item = &str> {
 }
 
 /// Keeps the finalizers of a kind; gives the queue to look at its objects again.
-fn keep<K: Object>(
+fn keep<K>(
     shared: &Shared,
     name: &'static str,
     informer: &Informer<K>,
     in_use: InUse,
 ) -> WorkQueue<ObjectKey>
 where
-    K: Resource<Scope = k8s_openapi::ClusterResourceScope>,
+    K: Object + Resource<Scope = k8s_openapi::ClusterResourceScope>,
 {
     let queue = WorkQueue::new(&shared.ctx);
     let told = queue.clone();
