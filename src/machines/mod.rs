@@ -4,6 +4,7 @@
 
 pub mod config;
 pub mod control;
+pub mod controllers;
 pub mod events;
 pub mod kubelet;
 pub mod nodes;
@@ -14,7 +15,7 @@ pub mod workloads;
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 
 use crate::clock::Clock;
@@ -45,13 +46,8 @@ impl Machines {
         config: MachinesConfig,
     ) -> Self {
         let context = Context::new(client.clone(), clock.clone(), entropy);
-        let nodes: Informer<Node> = Informer::builder(Api::all(client.clone())).start(&context);
-        let pods: Informer<Pod> = Informer::builder(Api::all(client))
-            .index("node", |pod: &Pod| {
-                let spec = pod.spec.as_ref();
-                spec.and_then(|s| s.node_name.clone()).into_iter().collect()
-            })
-            .start(&context);
+        let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
+        let pods = workloads::follow_pods(&context);
         let keeper = config.nodes.then(|| Keeper::start(&context, nodes.clone()));
         if config.node_lifecycle {
             nodes::lifecycle::start(&context, &nodes, &pods);
@@ -68,8 +64,7 @@ impl Machines {
             });
             Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
         });
-        workloads::start(&context, &config);
-        let control = control::start(&context, &config);
+        let control = controllers::start(&context, &config, &pods, &nodes);
         nodes.synced().await;
         pods.synced().await;
         let logs = kubelet

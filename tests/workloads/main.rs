@@ -5,4 +5,6 @@
 mod control;
 mod deployments;
 mod jobs;
+mod keepers;
+mod sets;
 mod support;

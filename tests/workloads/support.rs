@@ -11,8 +11,8 @@ use kueue_lab::apiserver::ApiServer;
 use kueue_lab::clock::{Clock, virtual_runtime};
 use kueue_lab::entropy::Entropy;
 use kueue_lab::machines::MachinesConfig;
-use kueue_lab::machines::{control, workloads};
-use kueue_lab::runtime::Context;
+use kueue_lab::machines::{controllers, workloads};
+use kueue_lab::runtime::{Context, Informer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -33,8 +33,9 @@ pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(Cluster) -> F) {
         let client = server.client();
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let config = MachinesConfig::embedded();
-        workloads::start(&context, &config);
-        control::start(&context, &config);
+        let pods = workloads::follow_pods(&context);
+        let nodes = Informer::builder(Api::all(client.clone())).start(&context);
+        controllers::start(&context, &config, &pods, &nodes);
         let cluster = Cluster {
             client,
             clock,

@@ -121,6 +121,14 @@ impl PodControl {
         deleted
     }
 
+    /// Deletes a pod without telling anybody.
+    pub async fn delete_quietly(&self, pod: &Pod) -> Result<(), kube::Error> {
+        match self.delete_one(pod, None).await {
+            Err(error) if !is_gone(&error) && !is_conflict(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     async fn delete_one(&self, pod: &Pod, finalizer: Option<&str>) -> Result<(), kube::Error> {
         let namespace = pod.namespace().unwrap_or_default();
         if let Some(finalizer) = finalizer {

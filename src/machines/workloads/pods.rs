@@ -76,6 +76,20 @@ pub fn controller_uid<K: kube::Resource>(object: &K) -> Vec<String> {
     owner.map(|o| o.uid.clone()).into_iter().collect()
 }
 
+/// An informer's index: the node of a pod.
+pub const ON_NODE: &str = "node";
+
+/// The values of [`ON_NODE`].
+pub fn on_node(pod: &Pod) -> Vec<String> {
+    node_of(pod).map(str::to_string).into_iter().collect()
+}
+
+/// The node the pod is bound to.
+pub fn node_of(pod: &Pod) -> Option<&str> {
+    let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());
+    node.filter(|n| !n.is_empty())
+}
+
 /// Whether the object carries that finalizer.
 pub fn has_finalizer<K: kube::Resource>(object: &K, finalizer: &str) -> bool {
     let finalizers = object.meta().finalizers.as_deref().unwrap_or_default();
@@ -109,10 +123,7 @@ fn order(
     b: &Pod,
     (cost_b, rank_b): (i32, usize),
 ) -> Ordering {
-    let assigned = |p: &Pod| {
-        let node = p.spec.as_ref().and_then(|s| s.node_name.as_deref());
-        node.is_some_and(|n| !n.is_empty())
-    };
+    let assigned = |p: &Pod| node_of(p).is_some();
     let stage = |p: &Pod| match phase(p) {
         "Pending" => 0,
         "Unknown" => 1,

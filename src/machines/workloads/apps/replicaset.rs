@@ -133,7 +133,12 @@ impl Controller {
             return None;
         }
         let crowd = self.crowd(set);
-        let rank = |pod: &Pod| crowd.get(node_of(pod)).copied().unwrap_or(0);
+        let rank = |pod: &Pod| {
+            pods::node_of(pod)
+                .and_then(|n| crowd.get(n))
+                .copied()
+                .unwrap_or(0)
+        };
         active.sort_by(|a, b| pods::removal_order_ranked(a, rank(a), b, rank(b)));
         active.truncate(surplus);
         let deleted = self.control.delete(set, &active, None).await;
@@ -152,8 +157,8 @@ impl Controller {
         }
         let mut crowd = HashMap::new();
         for pod in uids.iter().flat_map(|uid| self.pods.by(CONTROLLER, uid)) {
-            if pods::is_active(&pod) {
-                *crowd.entry(node_of(&pod).to_string()).or_default() += 1;
+            if let Some(node) = pods::node_of(&pod).filter(|_| pods::is_active(&pod)) {
+                *crowd.entry(node.to_string()).or_default() += 1;
             }
         }
         crowd
@@ -176,11 +181,6 @@ impl Controller {
         self.sets.observe(Arc::new(written));
         Ok(())
     }
-}
-
-fn node_of(pod: &Pod) -> &str {
-    let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());
-    node.unwrap_or_default()
 }
 
 /// What the status says of the pods a set controls.

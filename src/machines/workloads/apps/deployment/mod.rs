@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
 
 use self::plan::Plan;
+pub(super) use self::sets::resolve;
 use self::sets::{REVISION, newest, size};
 use crate::machines::recorder::{Note, Recorder};
 use crate::machines::workloads::claim::{self, CONTROLLER};
@@ -131,13 +131,10 @@ impl Controller {
             plan = plan::plan(deployment, &all, self.has_old_pods(deployment, &all));
         }
         let made = self.carry_out(deployment, &mut all, &plan).await?;
-        if let Some(revision) = plan.revision {
-            self.number(deployment, revision).await?;
-        }
         let now = self.context.clock.now();
         let status = status::status(deployment, &all, plan.rollout, made.as_deref(), now);
         let again = status::deadline_left(deployment, &status, now);
-        self.write(deployment, status).await?;
+        self.write(deployment, status, plan.revision).await?;
         Ok(again.map_or(Outcome::Done, Outcome::After))
     }
 
@@ -208,7 +205,7 @@ impl Controller {
             // Another template has the same hash: try a hash that also counts collisions.
             let mut status = deployment.status.clone().unwrap_or_default();
             status.collision_count = Some(status.collision_count.unwrap_or(0) + 1);
-            self.write(deployment, status).await?;
+            self.write(deployment, status, None).await?;
             return Err(error);
         }
         let text = format!(
@@ -232,36 +229,25 @@ impl Controller {
             .note(deployment, Note::normal("ScalingReplicaSet", text));
     }
 
-    /// Writes the number of the rollout to the Deployment.
-    async fn number(&self, deployment: &Deployment, revision: i64) -> Result<(), kube::Error> {
-        let revision = revision.to_string();
-        if deployment.annotations().get(REVISION) == Some(&revision) {
-            return Ok(());
-        }
-        let namespace = deployment.namespace().unwrap_or_default();
-        let api: Api<Deployment> = Api::namespaced(self.context.client.clone(), &namespace);
-        let patch = Patch::Merge(json!({"metadata": {"annotations": {REVISION: revision}}}));
-        let name = deployment.name_any();
-        let written = api.patch(&name, &PatchParams::default(), &patch).await?;
-        self.deployments.observe(Arc::new(written));
-        Ok(())
-    }
-
+    /// Writes the status, and with it the number of the rollout: in a write of its own the number
+    /// would count as a change of what is wanted.
     async fn write(
         &self,
         deployment: &Deployment,
         status: DeploymentStatus,
+        revision: Option<i64>,
     ) -> Result<(), kube::Error> {
-        if deployment.status.as_ref() == Some(&status) {
+        let mut next = deployment.clone();
+        next.status = Some(status);
+        if let Some(revision) = revision {
+            let annotations = next.metadata.annotations.get_or_insert_default();
+            annotations.insert(REVISION.to_string(), revision.to_string());
+        }
+        if next == *deployment {
             return Ok(());
         }
         let namespace = deployment.namespace().unwrap_or_default();
         let api: Api<Deployment> = Api::namespaced(self.context.client.clone(), &namespace);
-        // The annotation may just have been written: the newest version is known here.
-        let latest = self.deployments.get(&ObjectKey::of(deployment));
-        let latest = latest.filter(|l| l.metadata.generation == deployment.metadata.generation);
-        let mut next = latest.map_or_else(|| deployment.clone(), |l| l.as_ref().clone());
-        next.status = Some(status);
         let name = deployment.name_any();
         let written = api
             .replace_status(&name, &PostParams::default(), &next)

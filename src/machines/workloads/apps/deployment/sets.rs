@@ -78,7 +78,7 @@ pub(super) fn leeway(deployment: &Deployment) -> (i32, i32) {
 }
 
 /// A number, or a percentage of `of` rounded up or down.
-fn resolve(value: &IntOrString, of: i32, up: bool) -> i32 {
+pub(in crate::machines::workloads::apps) fn resolve(value: &IntOrString, of: i32, up: bool) -> i32 {
     match value {
         IntOrString::Int(number) => *number,
         IntOrString::String(text) => {

@@ -1,0 +1,125 @@
+//! Removes pods that nobody else will: those on nodes that are gone, and those that were to be
+//! deleted and never got a node.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use crate::machines::workloads::pod_control::{is_conflict, is_gone};
+use crate::machines::workloads::{Shared, pods};
+use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+
+const WORKERS: usize = 5;
+/// How long a node may be missing before its pods are given up.
+const QUARANTINE: Duration = Duration::from_secs(40);
+
+/// Starts the collector in the tasks of `context`.
+pub fn start(context: &Context, shared: &Shared) {
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let nodes = shared.nodes.clone();
+    let (on_pod, known) = (queue.clone(), nodes.clone());
+    shared.pods.subscribe(move |change| {
+        if let Change::Added(pod) | Change::Updated { new: pod, .. } = change {
+            match pods::node_of(pod) {
+                Some(node) if known.get(&ObjectKey::cluster(node)).is_none() => {
+                    on_pod.add_after(ObjectKey::of(pod.as_ref()), QUARANTINE);
+                }
+                None if pods::is_deleting(pod) => on_pod.add(ObjectKey::of(pod.as_ref())),
+                _ => {}
+            }
+        }
+    });
+    let (on_node, all) = (queue.clone(), shared.pods.clone());
+    nodes.subscribe(move |change| {
+        if let Change::Deleted(node) = change {
+            for pod in all.by(pods::ON_NODE, &node.name_any()) {
+                on_node.add_after(ObjectKey::of(pod.as_ref()), QUARANTINE);
+            }
+        }
+    });
+    let collector = Arc::new(Collector {
+        client: context.client.clone(),
+        now: context.clock.clone(),
+        nodes,
+        pods: shared.pods.clone(),
+    });
+    let run = context.clone();
+    context.tasks.spawn("pod-gc", async move {
+        collector.nodes.synced().await;
+        queue.run(&run, "pod-gc", WORKERS, move |key| {
+            let collector = collector.clone();
+            async move { collector.look(&key).await }
+        });
+    });
+}
+
+struct Collector {
+    client: kube::Client,
+    now: crate::clock::Clock,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+}
+
+impl Collector {
+    async fn look(&self, key: &ObjectKey) -> Result<Outcome, kube::Error> {
+        let Some(pod) = self.pods.get(key) else {
+            return Ok(Outcome::Done);
+        };
+        let given_up = match pods::node_of(&pod) {
+            Some(node) => self.is_gone(node).await?,
+            None => pods::is_deleting(&pod),
+        };
+        if !given_up {
+            return Ok(Outcome::Done);
+        }
+        match self.remove(&pod).await {
+            Err(error) if is_gone(&error) || is_conflict(&error) => Ok(Outcome::Done),
+            Err(error) => Err(error),
+            Ok(()) => Ok(Outcome::Done),
+        }
+    }
+
+    async fn is_gone(&self, node: &str) -> Result<bool, kube::Error> {
+        if self.nodes.get(&ObjectKey::cluster(node)).is_some() {
+            return Ok(false);
+        }
+        // The watch may lag behind.
+        let api: Api<Node> = Api::all(self.client.clone());
+        Ok(api.get_opt(node).await?.is_none())
+    }
+
+    async fn remove(&self, pod: &Pod) -> Result<(), kube::Error> {
+        let namespace = pod.namespace().unwrap_or_default();
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &namespace);
+        let name = pod.name_any();
+        if !pods::is_terminal(pod) {
+            // Whoever counts the pod is to see that it failed, and why.
+            let mut status = json!({"phase": "Failed"});
+            if pods::node_of(pod).is_some() {
+                status["conditions"] = json!([{
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "DeletionByPodGC",
+                    "message": "PodGC: node no longer exists",
+                    "lastTransitionTime": self.now.time(),
+                }]);
+            }
+            let patch = Patch::Strategic(json!({"metadata": {"uid": pod.uid()}, "status": status}));
+            api.patch_status(&name, &PatchParams::default(), &patch)
+                .await?;
+        }
+        let params = DeleteParams {
+            grace_period_seconds: Some(0),
+            preconditions: Some(Preconditions {
+                uid: pod.uid(),
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        api.delete(&name, &params).await.map(|_| ())
+    }
+}

@@ -1,0 +1,429 @@
+//! The DaemonSet controller: one pod on every node that suits.
+//!
+//! Which nodes suit is decided by node selector, required node affinity and taints; the pod is then
+//! bound by the scheduler, to which its affinity leaves one choice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetStatus};
+use k8s_openapi::api::core::v1::{
+    Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec,
+    Taint, Toleration,
+};
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
+
+use super::history::History;
+use super::statefulset::identity::{REVISION, revision_of};
+use crate::machines::workloads::claim::{self, CONTROLLER};
+use crate::machines::workloads::pod_control::{PodControl, is_conflict, is_gone};
+use crate::machines::workloads::{Shared, pods, template};
+use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+
+const WORKERS: usize = 2;
+/// Taints of nodes in trouble, which pods of DaemonSets bear.
+const TOLERATED: [(&str, &str); 6] = [
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+];
+
+/// Starts the controller in the tasks of `context`.
+pub fn start(context: &Context, shared: &Shared) {
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let recorder = shared.recorder.of("daemonset-controller", None);
+    let controller = Arc::new(Controller {
+        context: context.clone(),
+        sets: Informer::builder(Api::all(context.client.clone())).start(context),
+        nodes: shared.nodes.clone(),
+        pods: shared.pods.clone(),
+        history: History::new(context, shared),
+        control: PodControl::new(context, shared.pods.clone(), recorder),
+    });
+    let on_set = queue.clone();
+    controller
+        .sets
+        .subscribe(move |change| on_set.add(ObjectKey::of(change.object().as_ref())));
+    let on_pod = queue.clone();
+    controller.pods.subscribe(move |change| {
+        let pod = change.object();
+        let owner = pods::controller_of(pod.as_ref()).filter(|o| o.kind == "DaemonSet");
+        if let Some(owner) = owner {
+            let namespace = pod.namespace().unwrap_or_default();
+            on_pod.add(ObjectKey::new(namespace, owner.name.as_str()));
+        }
+    });
+    let (on_node, sets) = (queue.clone(), controller.sets.clone());
+    controller.nodes.subscribe(move |change| {
+        if matters(change) {
+            let all = sets.list();
+            all.iter()
+                .for_each(|set| on_node.add(ObjectKey::of(set.as_ref())));
+        }
+    });
+    let run = context.clone();
+    context.tasks.spawn("daemonset", async move {
+        controller.sets.synced().await;
+        controller.nodes.synced().await;
+        controller.pods.synced().await;
+        controller.history.synced().await;
+        queue.run(&run, "daemonset", WORKERS, move |key| {
+            let controller = controller.clone();
+            async move { controller.look(&key).await }
+        });
+    });
+}
+
+/// Whether a change of a node can change where pods belong: heartbeats do not.
+fn matters(change: &Change<Node>) -> bool {
+    match change {
+        Change::Updated { old, new } => {
+            old.metadata.labels != new.metadata.labels || old.spec != new.spec
+        }
+        Change::Added(_) | Change::Deleted(_) => true,
+    }
+}
+
+struct Controller {
+    context: Context,
+    sets: Informer<DaemonSet>,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+    history: History,
+    control: PodControl,
+}
+
+impl Controller {
+    async fn look(&self, key: &ObjectKey) -> Result<Outcome, kube::Error> {
+        let Some(set) = self.sets.get(key) else {
+            return Ok(Outcome::Done);
+        };
+        match self.step(&set).await {
+            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
+            done => done,
+        }
+    }
+
+    async fn step(&self, set: &DaemonSet) -> Result<Outcome, kube::Error> {
+        let Some(spec) = &set.spec else {
+            return Ok(Outcome::Done);
+        };
+        let Some(selects) = claim::selector(&spec.selector) else {
+            return Ok(Outcome::Done);
+        };
+        let owned = claim::claim(&self.context.client, set, &selects, &self.pods).await?;
+        let collisions = set.status.as_ref().and_then(|s| s.collision_count);
+        let recorded = self
+            .history
+            .record(set, &spec.template, &spec.selector, collisions);
+        let revision = recorded.await?.name_any();
+        let suited = self.suited(spec);
+        let now = self.context.clock.now();
+        let mut failure = None;
+        if set.metadata.deletion_timestamp.is_none() {
+            let plan = plan(set, spec, &suited, &owned, &revision, now);
+            failure = self.control.delete(set, &plan.delete, None).await.error;
+            let created = self.control.create(set, plan.create).await;
+            failure = failure.or(created.error);
+        }
+        let uid = set.uid().unwrap_or_default();
+        let status = status(
+            set,
+            spec,
+            &suited,
+            &self.pods.by(CONTROLLER, &uid),
+            &revision,
+            now,
+        );
+        self.write(set, status).await?;
+        failure.map_or(Ok(Outcome::Done), Err)
+    }
+
+    /// The names of the nodes that suit the set.
+    fn suited(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
+        let nodes = self.nodes.list().into_iter();
+        let suits = |node: &Node| spec.template.spec.as_ref().is_some_and(|s| suits(s, node));
+        nodes
+            .filter(|node| suits(node))
+            .map(|node| node.name_any())
+            .collect()
+    }
+
+    async fn write(&self, set: &DaemonSet, status: DaemonSetStatus) -> Result<(), kube::Error> {
+        if set.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        let namespace = set.namespace().unwrap_or_default();
+        let api: Api<DaemonSet> = Api::namespaced(self.context.client.clone(), &namespace);
+        let next = DaemonSet {
+            status: Some(status),
+            ..set.clone()
+        };
+        let name = set.name_any();
+        let written = api
+            .replace_status(&name, &PostParams::default(), &next)
+            .await?;
+        self.sets.observe(Arc::new(written));
+        Ok(())
+    }
+}
+
+struct Plan {
+    create: Vec<Pod>,
+    delete: Vec<Arc<Pod>>,
+}
+
+fn plan(
+    set: &DaemonSet,
+    spec: &DaemonSetSpec,
+    suited: &BTreeSet<String>,
+    owned: &[Arc<Pod>],
+    revision: &str,
+    now: Timestamp,
+) -> Plan {
+    let mut delete = Vec::new();
+    let mut by_node: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
+    for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
+        match target(pod).filter(|node| suited.contains(*node)) {
+            // A pod that ended is replaced like one that is not wanted there.
+            Some(node) if !pods::is_terminal(pod) => {
+                by_node
+                    .entry(node.to_string())
+                    .or_default()
+                    .push(pod.clone());
+            }
+            _ => delete.push(pod.clone()),
+        }
+    }
+    for same in by_node.values_mut().filter(|same| same.len() > 1) {
+        same.sort_by_key(|p| (pods::created(p.as_ref()), p.name_any()));
+        delete.extend(same.drain(1..));
+    }
+    let leaving = owned
+        .iter()
+        .filter(|p| pods::is_deleting(p))
+        .filter_map(|p| target(p));
+    let leaving: BTreeSet<&str> = leaving.collect();
+    let free = suited
+        .iter()
+        .filter(|node| !by_node.contains_key(*node) && !leaving.contains(node.as_str()));
+    let create = free.map(|node| pod(set, spec, node, revision)).collect();
+    delete.extend(outdated(spec, &by_node, suited.len(), revision, now));
+    Plan { create, delete }
+}
+
+/// Pods of templates before, as many as may be missing at a time.
+fn outdated(
+    spec: &DaemonSetSpec,
+    by_node: &BTreeMap<String, Vec<Arc<Pod>>>,
+    wanted: usize,
+    revision: &str,
+    now: Timestamp,
+) -> Vec<Arc<Pod>> {
+    let strategy = spec.update_strategy.as_ref();
+    if strategy.and_then(|s| s.type_.as_deref()) == Some("OnDelete") {
+        return Vec::new();
+    }
+    let rolling = strategy.and_then(|s| s.rolling_update.as_ref());
+    let most = rolling.and_then(|r| r.max_unavailable.as_ref());
+    let most = most
+        .map_or(1, |m| super::deployment::resolve(m, wanted as i32, true))
+        .max(1);
+    let min_ready = spec.min_ready_seconds.unwrap_or(0);
+    let available = |pod: &Pod| pods::is_available(pod, min_ready, now);
+    let all = || by_node.values().flatten();
+    let missing = wanted.saturating_sub(all().filter(|p| available(p)).count());
+    let budget = (most as usize).saturating_sub(missing);
+    let old = all().filter(|p| revision_of(p) != revision);
+    let (ready, broken): (Vec<_>, Vec<_>) = old.cloned().partition(|p| available(p));
+    broken
+        .into_iter()
+        .chain(ready.into_iter().take(budget))
+        .collect()
+}
+
+/// The node a pod is on, or meant for.
+fn target(pod: &Pod) -> Option<&str> {
+    let spec = pod.spec.as_ref()?;
+    if let Some(node) = spec.node_name.as_deref().filter(|n| !n.is_empty()) {
+        return Some(node);
+    }
+    let affinity = spec.affinity.as_ref()?.node_affinity.as_ref()?;
+    let required = affinity
+        .required_during_scheduling_ignored_during_execution
+        .as_ref()?;
+    let fields = required
+        .node_selector_terms
+        .iter()
+        .filter_map(|t| t.match_fields.as_ref());
+    let mut names = fields.flatten().filter(|f| f.key == "metadata.name");
+    names
+        .find_map(|f| f.values.as_ref()?.first())
+        .map(String::as_str)
+}
+
+/// The pod of one node.
+fn pod(set: &DaemonSet, spec: &DaemonSetSpec, node: &str, revision: &str) -> Pod {
+    let mut pod = template::pod(&spec.template, set);
+    let labels = pod.metadata.labels.get_or_insert_default();
+    labels.insert(REVISION.to_string(), revision.to_string());
+    let Some(spec) = &mut pod.spec else {
+        return pod;
+    };
+    let only = NodeSelectorRequirement {
+        key: "metadata.name".to_string(),
+        operator: "In".to_string(),
+        values: Some(vec![node.to_string()]),
+    };
+    let affinity = spec.affinity.get_or_insert_default();
+    let affinity: &mut NodeAffinity = affinity.node_affinity.get_or_insert_default();
+    affinity.required_during_scheduling_ignored_during_execution = Some(NodeSelector {
+        node_selector_terms: vec![NodeSelectorTerm {
+            match_expressions: None,
+            match_fields: Some(vec![only]),
+        }],
+    });
+    let tolerations = spec.tolerations.get_or_insert_default();
+    for (key, effect) in TOLERATED {
+        tolerations.push(Toleration {
+            key: Some(key.to_string()),
+            operator: Some("Exists".to_string()),
+            effect: Some(effect.to_string()),
+            ..Toleration::default()
+        });
+    }
+    pod
+}
+
+/// Whether a pod of that template belongs on the node.
+fn suits(spec: &PodSpec, node: &Node) -> bool {
+    let labels = node.labels();
+    let selector = spec.node_selector.iter().flatten();
+    let selected = selector.fold(true, |all, (key, value)| {
+        all && labels.get(key) == Some(value)
+    });
+    let affinity = spec
+        .affinity
+        .as_ref()
+        .and_then(|a| a.node_affinity.as_ref());
+    let required = affinity.and_then(|a| {
+        a.required_during_scheduling_ignored_during_execution
+            .as_ref()
+    });
+    let accepted = required.is_none_or(|r| r.node_selector_terms.iter().any(|t| is_met(t, node)));
+    let named = spec.node_name.as_deref().filter(|n| !n.is_empty());
+    let taints = node
+        .spec
+        .as_ref()
+        .and_then(|s| s.taints.as_deref())
+        .unwrap_or_default();
+    let tolerations = spec.tolerations.as_deref().unwrap_or_default();
+    let repelled = taints
+        .iter()
+        .any(|t| t.effect != "PreferNoSchedule" && !is_tolerated(t, tolerations));
+    selected && accepted && !repelled && named.is_none_or(|n| n == node.name_any())
+}
+
+fn is_tolerated(taint: &Taint, tolerations: &[Toleration]) -> bool {
+    let always = TOLERATED.contains(&(taint.key.as_str(), taint.effect.as_str()));
+    always
+        || tolerations.iter().any(|t| {
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            let (key, effect) = (text(&t.key), text(&t.effect));
+            let exists = t.operator.as_deref() == Some("Exists");
+            (key == taint.key || key.is_empty() && exists)
+                && (effect.is_empty() || effect == taint.effect)
+                && (exists || text(&t.value) == text(&taint.value))
+        })
+}
+
+fn is_met(term: &NodeSelectorTerm, node: &Node) -> bool {
+    let labels = node.labels();
+    let name = node.name_any();
+    let by_label = term.match_expressions.iter().flatten();
+    let by_field = term.match_fields.iter().flatten();
+    let mut asked = false;
+    let mut met = true;
+    for requirement in by_label {
+        asked = true;
+        met &= requirement_met(
+            requirement,
+            labels.get(&requirement.key).map(String::as_str),
+        );
+    }
+    for requirement in by_field {
+        asked = true;
+        met &= requirement.key == "metadata.name" && requirement_met(requirement, Some(&name));
+    }
+    // A term that asks nothing is met by no node.
+    asked && met
+}
+
+fn requirement_met(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
+    let values = requirement.values.as_deref().unwrap_or_default();
+    let listed = || value.is_some_and(|v| values.iter().any(|wanted| wanted == v));
+    let number = |text: &str| text.parse::<i64>().ok();
+    let compare = |greater: bool| {
+        let (Some(have), Some(limit)) = (
+            value.and_then(number),
+            values.first().and_then(|v| number(v)),
+        ) else {
+            return false;
+        };
+        if greater { have > limit } else { have < limit }
+    };
+    match requirement.operator.as_str() {
+        "In" => listed(),
+        "NotIn" => !listed(),
+        "Exists" => value.is_some(),
+        "DoesNotExist" => value.is_none(),
+        "Gt" => compare(true),
+        "Lt" => compare(false),
+        _ => false,
+    }
+}
+
+fn status(
+    set: &DaemonSet,
+    spec: &DaemonSetSpec,
+    suited: &BTreeSet<String>,
+    owned: &[Arc<Pod>],
+    revision: &str,
+    now: Timestamp,
+) -> DaemonSetStatus {
+    let min_ready = spec.min_ready_seconds.unwrap_or(0);
+    let mut on: BTreeMap<&str, &Arc<Pod>> = BTreeMap::new();
+    for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
+        if let Some(node) = target(pod) {
+            on.entry(node).or_insert(pod);
+        }
+    }
+    let here = || {
+        on.iter()
+            .filter(|(node, _)| suited.contains(**node))
+            .map(|(_, pod)| *pod)
+    };
+    let count = |which: &dyn Fn(&Pod) -> bool| here().filter(|p| which(p)).count() as i32;
+    let some = |number: i32| Some(number).filter(|n| *n > 0);
+    let wanted = suited.len() as i32;
+    let available = count(&|p| pods::is_available(p, min_ready, now));
+    let before = set.status.clone().unwrap_or_default();
+    DaemonSetStatus {
+        desired_number_scheduled: wanted,
+        current_number_scheduled: here().count() as i32,
+        number_misscheduled: on.keys().filter(|node| !suited.contains(**node)).count() as i32,
+        number_ready: count(&pods::is_ready),
+        number_available: some(available),
+        number_unavailable: some(wanted - available),
+        updated_number_scheduled: some(count(&|p| revision_of(p) == revision)),
+        observed_generation: set.metadata.generation,
+        collision_count: before.collision_count,
+        conditions: before.conditions,
+    }
+}
