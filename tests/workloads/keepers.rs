@@ -67,7 +67,7 @@ fn endpoints_follow_the_pods_of_a_service() {
         let found = cluster.api::<Pod>().get("p").await.unwrap();
         cluster.report(&found, "Running", true).await;
         slice(&cluster, "a ready endpoint", |s| {
-            s.endpoints
+            endpoints(s)
                 .first()
                 .is_some_and(|e| e.conditions.as_ref().unwrap().ready == Some(true))
         })
@@ -147,7 +147,7 @@ fn a_budget_counts_what_may_go() {
                 status.current_healthy,
                 status.desired_healthy
             ),
-            (2, 2, 1)
+            (Some(2), Some(2), Some(1))
         );
         assert_eq!(status.conditions.unwrap()[0].reason, "SufficientPods");
         let found = cluster.api::<Pod>().get("p").await.unwrap();
