@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::api::convert::{LEGACY_KIND, LEGACY_VERSION};
 use crate::api::crds::{CRDS, Column as CrdColumn, Conversion, Crd, Version};
+use crate::api::v1beta2::GROUP;
 use crate::cluster::plugs::{Column, DefinedVersion, Definition, KindPlug, Names};
 
 /// The definitions of all kinds, each with what makes its CustomResourceDefinition.
@@ -24,6 +26,10 @@ fn object(name: &str) -> Value {
 }
 
 fn definition(crd: &'static Crd) -> Definition {
+    let mut versions: Vec<_> = crd.versions.iter().map(|v| version(crd, v)).collect();
+    if crd.group == GROUP && crd.kind == LEGACY_KIND {
+        versions.push(legacy_version());
+    }
     Definition {
         name: crd.name(),
         group: crd.group.into(),
@@ -36,7 +42,29 @@ fn definition(crd: &'static Crd) -> Definition {
             categories: Vec::new(),
         },
         namespaced: crd.namespaced,
-        versions: crd.versions.iter().map(|v| version(crd, v)).collect(),
+        versions,
+    }
+}
+
+/// ClusterQueues as notes and blogs of old show them. No Kueue serves this version any more and the
+/// CustomResourceDefinition does not name it; a lab takes it, says so, and stores the queue anew.
+fn legacy_version() -> DefinedVersion {
+    let warning = format!(
+        "{GROUP}/{LEGACY_VERSION} {LEGACY_KIND} is no longer served by any Kueue, only by this lab; \
+         write {GROUP}/v1beta2"
+    );
+    DefinedVersion {
+        name: LEGACY_VERSION.into(),
+        served: true,
+        storage: false,
+        deprecation: Some(warning),
+        status: true,
+        scale: None,
+        columns: Vec::new(),
+        selectable: Vec::new(),
+        schema: Arc::new(
+            || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        ),
     }
 }
 

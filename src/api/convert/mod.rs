@@ -1,5 +1,6 @@
 //! Between the versions of Kueue's kinds, on JSON: v1beta2 is the hub, v1beta1 a spoke, and the
-//! alphas of old are read but never written.
+//! alphas of old are read. Only a ClusterQueue is also written as v1alpha2 ([`LEGACY_VERSION`]), in
+//! the fields of v1beta1, so that who applied one gets an answer in the version asked for.
 //!
 //! What a version cannot say is dropped, as upstream's conversion drops it. Functions here change
 //! names and shapes only; whether the values make sense is for validation.
@@ -15,6 +16,12 @@ use serde_json::Value;
 
 use super::v1beta2::{GROUP, MalformedAssignment};
 use super::{crds, provisioning};
+
+/// The old version of [`LEGACY_KIND`] that notes and blogs still show.
+pub const LEGACY_VERSION: &str = "v1alpha2";
+
+/// The kind that a lab's own cluster also takes in [`LEGACY_VERSION`].
+pub const LEGACY_KIND: &str = "ClusterQueue";
 
 /// Something of a document that was read another way than it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,11 +102,13 @@ pub fn convert(object: &mut Value, to: &str) -> Result<Vec<Warning>, ConvertErro
         api_version: version.into(),
     };
     let crd = crds::by_kind(group, &kind);
-    if crd.is_none_or(|c| c.version(to).is_none()) {
+    let legacy = group == GROUP && kind == LEGACY_KIND && to == LEGACY_VERSION;
+    if !legacy && crd.is_none_or(|c| c.version(to).is_none()) {
         return Err(no_match(&format!("{group}/{to}")));
     }
     let mut warnings = Vec::new();
     match (group, from) {
+        (GROUP, "v1beta1") if legacy => {}
         (GROUP, "v1beta1") => to_hub(object, &kind)?,
         (GROUP, "v1beta2") => from_hub(object, &kind)?,
         (GROUP, "v1alpha1" | "v1alpha2") => {

@@ -106,3 +106,23 @@ fn other_alphas_are_brought_up_too() {
         json!({"podSets": [{"name": "main", "count": 1, "template": {"spec": {"containers": []}}}]})
     );
 }
+
+#[test]
+fn a_cluster_queue_is_written_as_v1alpha2_in_the_fields_of_v1beta1_and_comes_back() {
+    let body = json!({"spec": {"cohortName": "c", "namespaceSelector": {}, "resourceGroups": [{
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "spot", "resources": [{"name": "cpu", "nominalQuota": "9"}]}]}]}});
+    let hub = object("v1beta2", "ClusterQueue", body);
+    let mut queue = hub.clone();
+    convert(&mut queue, LEGACY_VERSION).unwrap();
+    assert_eq!(queue["apiVersion"], "kueue.x-k8s.io/v1alpha2");
+    assert_eq!(queue["spec"]["cohort"], "c");
+    convert(&mut queue, "v1beta2").unwrap();
+    assert_eq!(queue, hub);
+    let mut other = object(
+        "v1beta2",
+        "LocalQueue",
+        json!({"spec": {"clusterQueue": "q"}}),
+    );
+    assert!(convert(&mut other, LEGACY_VERSION).is_err());
+}
