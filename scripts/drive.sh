@@ -129,6 +129,8 @@ k apply -f "$work/old.yaml" 2>"$work/err" >/dev/null || { cat "$work/err"; fail 
 grep -q 'Warning: .*v1beta2' "$work/err" || fail "there was no warning"
 until_is 5 research k get clusterqueue research-pool -o 'jsonpath={.spec.cohortName}'
 k apply -f "$work/old.yaml" 2>/dev/null | grep unchanged >/dev/null || fail "applying it again changed it"
+[ "$(k get clusterqueues.v1beta1.kueue.x-k8s.io research-pool -o 'jsonpath={.spec.cohort}')" = research ] ||
+  fail "it cannot be read as v1beta1"
 k delete clusterqueue research-pool >/dev/null
 
 say "it stops cleanly"

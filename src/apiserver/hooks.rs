@@ -82,7 +82,8 @@ pub trait Converter: Send + Sync {
     /// Whether conversions of this group and kind are this converter's.
     fn handles(&self, group: &str, kind: &str) -> bool;
 
-    /// Converts `object` in place, including its `apiVersion`; `to` is a version of the same group.
+    /// Converts `object` in place, including its `apiVersion`; `to` is the `apiVersion` it gets: the
+    /// same group, another version.
     ///
     /// # Errors
     /// Says why the object cannot be expressed in `to`.

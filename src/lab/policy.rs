@@ -22,7 +22,10 @@ impl Converter for KueueVersions {
     }
 
     fn convert(&self, object: &mut Value, to: &str) -> Result<(), String> {
-        convert(object, to).map(drop).map_err(|e| e.to_string())
+        let (_, version) = to.rsplit_once('/').unwrap_or(("", to));
+        convert(object, version)
+            .map(drop)
+            .map_err(|e| e.to_string())
     }
 }
 
