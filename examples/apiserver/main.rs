@@ -6,11 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Parser;
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
 use kueue_lab::apiserver::{ApiServer, ServeOptions};
 use kueue_lab::clock::Clock;
 use kueue_lab::entropy::Entropy;
 use kueue_lab::machines::{MachinesConfig, control, workloads};
-use kueue_lab::runtime::Context;
+use kueue_lab::runtime::{Context, Informer};
 
 #[derive(Parser)]
 struct Args {
@@ -34,8 +36,11 @@ async fn main() -> anyhow::Result<()> {
     let serving = server.serve(options).await?;
     let context = Context::new(server.client(), clock, entropy);
     let config = MachinesConfig::embedded();
-    workloads::start(&context, &config);
-    if let Some(accounts) = control::start(&context, &config).accounts {
+    let pods = workloads::follow_pods(&context);
+    let nodes = Informer::builder(Api::<Node>::all(context.client.clone())).start(&context);
+    let shared = workloads::Shared::new(&context, pods, nodes);
+    workloads::start(&context, &config, &shared);
+    if let Some(accounts) = control::start(&context, &config, &shared).accounts {
         accounts.set_root_ca(serving.authority());
     }
     serving

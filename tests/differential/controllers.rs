@@ -276,7 +276,7 @@ impl<'a> Controllers<'a> {
         };
         let stopped = |s: &Option<StopPolicy>| s.unwrap_or(StopPolicy::None) != StopPolicy::None;
         let lq = self.engine.local_queue(&predicates::local_queue_key(&wl));
-        let lq = lq.map(|q| q.spec.stop_policy.clone());
+        let lq = lq.map(|q| q.spec.stop_policy);
         let cq = self
             .engine
             .cluster_queue_of(&wl)
@@ -288,7 +288,7 @@ impl<'a> Controllers<'a> {
             .map(|a| a.cluster_queue.as_str());
         let cq_policy = |name: &str| {
             let cq = self.engine.cluster_queue(name);
-            cq.map(|q| q.spec.stop_policy.clone())
+            cq.map(|q| q.spec.stop_policy)
         };
         let pending_policy = cq.as_deref().and_then(cq_policy);
         let admitting_policy = admitted_by.and_then(cq_policy);
