@@ -41,7 +41,10 @@ impl MachinesConfig {
             namespaces: true,
             bookkeeping: true,
             node_lifecycle: true,
-            kubelets: KubeletOptions::default(),
+            kubelets: KubeletOptions {
+                every_node: true,
+                ..KubeletOptions::default()
+            },
         }
     }
 

@@ -30,6 +30,8 @@ pub struct KubeletOptions {
     pub startup: Duration,
     /// How much longer it may take, by chance.
     pub jitter: Duration,
+    /// Whether the pods of nodes run that are not the lab's own: where there is nobody else.
+    pub every_node: bool,
 }
 
 impl Default for KubeletOptions {
@@ -37,6 +39,7 @@ impl Default for KubeletOptions {
         Self {
             startup: Duration::from_millis(300),
             jitter: Duration::from_millis(300),
+            every_node: false,
         }
     }
 }
@@ -147,7 +150,8 @@ impl Shared {
         let Some(node) = node_of(&pod).and_then(|n| self.nodes.get(&ObjectKey::cluster(n))) else {
             return Ok(Outcome::Done);
         };
-        if !is_managed(&node) || (self.has_failed)(&node.name_any()) {
+        let ours = self.options.every_node || is_managed(&node);
+        if !ours || (self.has_failed)(&node.name_any()) {
             return Ok(Outcome::Done);
         }
         if is_over(&pod) {
