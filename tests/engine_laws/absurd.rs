@@ -58,10 +58,10 @@ fn count(n: u8) -> i32 {
 fn groups(n: &[u8]) -> Value {
     let quota = |n: &[u8]| {
         let mut quota = json!({"name": pick(&RESOURCES, n[0]), "nominalQuota": amount(n[1])});
-        if n[2] % 3 == 0 {
+        if n[2].is_multiple_of(3) {
             quota["borrowingLimit"] = json!(amount(n[2] / 3));
         }
-        if n[3] % 3 == 0 {
+        if n[3].is_multiple_of(3) {
             quota["lendingLimit"] = json!(amount(n[3] / 3));
         }
         quota
@@ -82,7 +82,7 @@ fn workload(n: &[u8; 12]) -> Value {
         "name": "main", "count": count(n[4]),
         "template": {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}},
     });
-    if n[5] % 4 == 0 {
+    if n[5].is_multiple_of(4) {
         pods["minCount"] = json!(count(n[5] / 4));
     }
     match n[6] % 6 {
@@ -98,17 +98,17 @@ fn workload(n: &[u8; 12]) -> Value {
         2 => pods["topologyRequest"] = json!({"unconstrained": true}),
         _ => {}
     }
-    let sets = if n[8] % 5 == 0 {
+    let sets = if n[8].is_multiple_of(5) {
         json!([pods, pods])
     } else {
         json!([pods])
     };
     let mut wl = json!({
         "metadata": {"name": format!("wl-{}", n[9] % 8), "namespace": "ns", "uid": format!("wl-{}", n[9] % 8)},
-        "spec": {"queueName": format!("local-{}", n[10] % 4), "podSets": sets, "active": n[8] % 7 != 0,
+        "spec": {"queueName": format!("local-{}", n[10] % 4), "podSets": sets, "active": !n[8].is_multiple_of(7),
             "priority": i32::from(n[7]) - 100},
     });
-    if n[11] % 3 == 0 {
+    if n[11].is_multiple_of(3) {
         // It holds quota that nobody gave it.
         wl["status"] = json!({
             "conditions": [
@@ -130,12 +130,12 @@ fn object(kind: u8, n: &[u8; 12]) -> Value {
     match kind {
         0 => json!({"metadata": {"name": format!("flavor-{}", n[0] % 4)}, "spec": {
             "nodeLabels": {"pool": "a"},
-            "topologyName": if n[1] % 3 == 0 { json!("dc") } else { Value::Null },
-            "nodeTaints": if n[2] % 4 == 0 { json!([{"key": "k", "effect": "NoSchedule"}]) } else { json!([]) },
+            "topologyName": if n[1].is_multiple_of(3) { json!("dc") } else { Value::Null },
+            "nodeTaints": if n[2].is_multiple_of(4) { json!([{"key": "k", "effect": "NoSchedule"}]) } else { json!([]) },
         }}),
         1 => {
             let mut cohort = json!({"metadata": {"name": format!("cohort-{}", n[6] % 4)}, "spec": {"resourceGroups": groups(n)}});
-            if n[7] % 4 != 0 {
+            if !n[7].is_multiple_of(4) {
                 cohort["spec"]["parentName"] = json!(format!("cohort-{}", n[8] % 4));
             }
             cohort
@@ -153,10 +153,10 @@ fn object(kind: u8, n: &[u8; 12]) -> Value {
                 "fairSharing": {"weight": amount(n[3] % 10)},
                 "stopPolicy": pick(&["None", "None", "Hold", "HoldAndDrain"], n[11]),
             }});
-            if n[4] % 5 != 0 {
+            if !n[4].is_multiple_of(5) {
                 queue["spec"]["cohortName"] = json!(format!("cohort-{}", n[5] % 4));
             }
-            if n[2] % 6 == 0 {
+            if n[2].is_multiple_of(6) {
                 queue["spec"]["admissionChecksStrategy"] =
                     json!({"admissionChecks": [{"name": "missing"}]});
             }
@@ -204,13 +204,13 @@ pub fn run((fair, world): &World) {
             6 => engine.upsert_pod(&typed(object), now),
             _ => engine.upsert_workload(Arc::new(typed::<Workload>(object)), now),
         }
-        if n[0] % 3 == 0 {
+        if n[0].is_multiple_of(3) {
             now += SignedDuration::from_secs(2);
             engine.advance(now);
             engine.cycle(now);
         }
         let keys: Vec<_> = engine.workloads().map(|wl| predicates::key(wl)).collect();
-        for key in keys.iter().filter(|_| n[1] % 8 == 0) {
+        for key in keys.iter().filter(|_| n[1].is_multiple_of(8)) {
             let _ = engine.explain(key, now);
         }
         match n[2] % 16 {
