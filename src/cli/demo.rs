@@ -112,7 +112,10 @@ async fn show(places: &Places, scenario: Scenario, args: &Args) -> Result<(), Fa
     config.port = Some(0);
     config.watch = true;
     let lab = Lab::start(config).await.map_err(failure)?;
-    let outcome = args.window.show(&lab, &places.lab, Some(scenario)).await;
+    let outcome = args
+        .window
+        .show(&lab, &places.lab, Some(scenario), None)
+        .await;
     lab.stop().await;
     outcome
 }

@@ -98,7 +98,11 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
     }
     tracing::info!("ready in {} ms", begun.elapsed().as_millis());
     let outcome = match stop {
-        None => args.window.show(&lab, &places.lab, None).await,
+        None => {
+            args.window
+                .show(&lab, &places.lab, None, Some(&kubeconfig.path))
+                .await
+        }
         Some(stop) => {
             let ready = format!("ready {}\n", kubeconfig.path.display());
             let printed = super::crds::print(ready.as_bytes());

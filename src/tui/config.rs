@@ -53,6 +53,8 @@ pub struct TuiConfig {
     pub read_only: bool,
     /// Whether leaving the UI stops the lab, so that it asks first.
     pub stops_lab: bool,
+    /// How others reach the cluster, such as a command line for `kubectl`.
+    pub access: Option<String>,
     /// Whether to use colours.
     pub colours: Colours,
     /// Whether to draw in ASCII; `None` to look at the locale.
@@ -75,6 +77,7 @@ impl TuiConfig {
             namespace: None,
             read_only: false,
             stops_lab: false,
+            access: None,
             colours: Colours::default(),
             ascii: None,
             mouse: false,

@@ -33,6 +33,8 @@ pub struct Env {
     pub can_explain: bool,
     /// Whether leaving the UI stops the lab.
     pub stops_lab: bool,
+    /// How others reach the cluster, such as a command line for `kubectl`.
+    pub access: Option<String>,
 }
 
 impl Default for Env {
@@ -47,6 +49,7 @@ impl Default for Env {
             demos: Vec::new(),
             can_explain: false,
             stops_lab: false,
+            access: None,
         }
     }
 }

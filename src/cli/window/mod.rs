@@ -8,6 +8,7 @@ mod samples;
 mod story;
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 
 use kube::Client;
@@ -49,12 +50,13 @@ impl Window {
     }
 
     /// Shows a lab until the person leaves or a signal comes; tells a story meanwhile if one is
-    /// named.
+    /// named, and how `kubectl` reaches the lab if a kubeconfig was written.
     pub(super) async fn show(
         self,
         lab: &Lab,
         files: &Files,
         story: Option<crate::scenario::Scenario>,
+        kubeconfig: Option<&Path>,
     ) -> Result<(), Failure> {
         let desk = Desk::new(lab, files.clone());
         if let Some(story) = story {
@@ -65,6 +67,7 @@ impl Window {
         let config = TuiConfig {
             cluster: "embedded".to_owned(),
             stops_lab: true,
+            access: kubeconfig.map(|path| format!("kubectl --kubeconfig {}", path.display())),
             explain: Some(Arc::new(Asked::new(client.clone(), clock.clone()))),
             ..self.config(client, clock, desk.clone())
         };

@@ -137,6 +137,11 @@ impl Derived {
         self.heads.get(cluster_queue)
     }
 
+    /// Whether anybody stands in a line.
+    pub fn anybody_waits(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// The line of a ClusterQueue.
     pub fn line(&self, cluster_queue: &str) -> &[Key] {
         self.lines.get(cluster_queue).map_or(&[], Vec::as_slice)
@@ -170,12 +175,14 @@ impl Derived {
     fn line_up(&mut self, data: &Data) {
         let mut lines: BTreeMap<&str, Vec<&WorkloadRow>> = BTreeMap::new();
         for wl in data.workloads.iter() {
-            let waits = matches!(wl.state(), WorkloadState::Pending)
-                || (wl.state() == WorkloadState::Evicted && !wl.holds_quota());
-            let lq = data
-                .local_queues
-                .get(&Key::new(&wl.key().namespace, &wl.queue));
-            if let Some(lq) = lq.filter(|lq| waits && lq.stopped().is_none())
+            let at = wl.state();
+            let waits =
+                at == WorkloadState::Pending || (at == WorkloadState::Evicted && !wl.holds_quota());
+            if !waits {
+                continue;
+            }
+            let lq = data.local_queues.get(&wl.queue_key);
+            if let Some(lq) = lq.filter(|lq| lq.stopped().is_none())
                 && data.cluster_queues.named(&lq.cluster_queue).is_some()
             {
                 lines.entry(&lq.cluster_queue).or_default().push(wl);
@@ -185,7 +192,7 @@ impl Derived {
         self.heads.clear();
         self.lines.clear();
         for (queue, mut line) in lines {
-            line.sort_by_cached_key(|wl| (-wl.priority, order_time(wl), wl.meta.uid.clone()));
+            line.sort_by_cached_key(|wl| (-wl.priority, order_time(wl), wl.meta.uid.as_str()));
             let of = line.len();
             for (at, wl) in line.iter().enumerate() {
                 let place = Place { number: at + 1, of };

@@ -139,10 +139,7 @@ impl Data {
     /// The ClusterQueue a workload holds quota of, or else the one its LocalQueue leads to.
     pub fn cluster_queue_of<'a>(&'a self, wl: &'a WorkloadRow) -> Option<&'a str> {
         let held = wl.admission.as_ref().map(|a| a.cluster_queue.as_str());
-        held.or_else(|| {
-            let lq = Key::new(&wl.key().namespace, &wl.queue);
-            Some(self.local_queues.get(&lq)?.cluster_queue.as_str())
-        })
+        held.or_else(|| Some(self.local_queues.get(&wl.queue_key)?.cluster_queue.as_str()))
     }
 
     /// LocalQueues that lead to a ClusterQueue.

@@ -55,6 +55,7 @@ impl<'a> Engine<'a> {
             demos: config.actions.demos(),
             can_explain: config.explain.is_some(),
             stops_lab: config.stops_lab,
+            access: config.access.clone(),
         });
         state.data.now = config.clock.now();
         state.ui.namespace.clone_from(&config.namespace);

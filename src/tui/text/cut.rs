@@ -109,6 +109,22 @@ fn tail(text: &str, room: usize) -> &str {
     text
 }
 
+/// A line of an indented document in as many lines as it takes; those that go on stand two columns
+/// further in.
+pub fn wrap_indented(line: &str, room: usize) -> Vec<String> {
+    if width(line) <= room {
+        return vec![line.to_owned()];
+    }
+    let body = line.trim_start_matches(' ');
+    let lead = (line.len() - body.len()).min(room / 2);
+    let parts = wrap(body, room.saturating_sub(lead + 2).max(1));
+    let indented = parts.into_iter().enumerate().map(|(n, part)| {
+        let more = if n == 0 { 0 } else { 2 };
+        format!("{}{part}", " ".repeat(lead + more))
+    });
+    indented.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -148,5 +164,14 @@ mod tests {
                 prop_assert!(width(&line) <= room.max(1));
             }
         }
+    }
+
+    #[test]
+    fn lines_that_go_on_stand_further_in() {
+        assert_eq!(wrap_indented("  short", 20), ["  short"]);
+        assert_eq!(
+            wrap_indented("  message: one two three", 14),
+            ["  message:", "    one two", "    three"]
+        );
     }
 }

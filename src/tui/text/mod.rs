@@ -12,5 +12,5 @@ mod sentence;
 pub use age::{age, clock_time, human_duration};
 pub use amount::{Amount, amount_text, resource_label, signed_text};
 pub use clean::{clean, clean_lines};
-pub use cut::{cut, cut_middle, pad, width, wrap};
+pub use cut::{cut, cut_middle, pad, width, wrap, wrap_indented};
 pub use sentence::first_sentence;

@@ -15,7 +15,7 @@ pub use form::{Field, FieldId, SampleForm};
 pub use list::{List, RowId, Sort, SortBy};
 pub use notes::{Note, Notes, Tone};
 pub use overlay::{Choice, Menu, Overlay, Question};
-pub use page::{Content, Page, PageKind};
+pub use page::{Broken, Content, Page, PageKind};
 pub use prompt::{Prompt, PromptKind};
 pub use view_id::ViewId;
 

@@ -81,6 +81,15 @@ impl Notes {
         }
     }
 
+    /// Dismisses results from before a moment.
+    pub fn fade(&mut self, before: Timestamp) {
+        for note in &mut self.all {
+            if note.tone == Tone::Done && note.at < before {
+                note.read = true;
+            }
+        }
+    }
+
     /// The message for the message line: the latest error that was not dismissed, or else the
     /// latest of the others; with how many more wait behind it.
     pub fn current(&self) -> Option<(&Note, usize)> {
@@ -116,6 +125,21 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_fade_and_errors_do_not() {
+        let mut notes = Notes::default();
+        let at = |s| Timestamp::from_second(s).unwrap();
+        notes.add(at(1), Tone::Error, "broken");
+        notes.add(at(2), Tone::Done, "done");
+        notes.fade(at(2));
+        assert_eq!(notes.current().map(|(_, more)| more), Some(1));
+        notes.fade(at(3));
+        assert_eq!(
+            notes.current().map(|(n, more)| (n.text.as_str(), more)),
+            Some(("broken", 0))
+        );
+    }
 
     #[test]
     fn news_puts_an_end_to_older_messages_about_the_same() {

@@ -7,6 +7,7 @@ use ratatui::text::Line;
 use super::RowId;
 use crate::tui::actions::ObjectRef;
 use crate::tui::model::Key;
+use crate::tui::text::wrap_indented;
 
 /// What a page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +34,8 @@ pub enum Content {
     /// Asked for, not there yet.
     #[default]
     Awaited,
-    /// Plain lines that were fetched.
-    Fetched(Arc<Vec<String>>),
+    /// Plain lines that were fetched, and the same as the page shows them.
+    Fetched(Arc<Vec<String>>, Broken),
     /// Why there is nothing.
     Failed(String),
 }
@@ -44,7 +45,7 @@ impl Content {
     pub fn len(&self) -> usize {
         match self {
             Content::Live(lines) => lines.len(),
-            Content::Fetched(lines) => lines.len(),
+            Content::Fetched(_, broken) => broken.lines.len(),
             Content::Awaited | Content::Failed(_) => 1,
         }
     }
@@ -52,6 +53,26 @@ impl Content {
     /// Whether there is no line.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Lines broken to fit a width.
+#[derive(Clone, Debug, Default)]
+pub struct Broken {
+    width: u16,
+    /// The lines.
+    pub lines: Arc<Vec<String>>,
+}
+
+impl Broken {
+    /// Breaks the lines anew, unless they are for that width already.
+    pub fn fit(&mut self, lines: &[String], width: u16) {
+        if self.width != width {
+            self.width = width;
+            let room = usize::from(width.saturating_sub(2)).max(1);
+            let all = lines.iter().flat_map(|line| wrap_indented(line, room));
+            self.lines = Arc::new(all.collect());
+        }
     }
 }
 

@@ -10,6 +10,9 @@ use crate::tui::view::layout::{self, Spot};
 
 use super::{input, open, overlay, related, say, settle};
 
+/// Seconds in which a result is read.
+const READING: f64 = 4.0;
+
 /// A key was pressed.
 pub(super) fn press(state: &mut State, key: Key) -> Vec<Cmd> {
     if state.ui.prompt.is_some() {
@@ -18,7 +21,16 @@ pub(super) fn press(state: &mut State, key: Key) -> Vec<Cmd> {
     if state.ui.overlay.is_some() {
         return overlay::press(state, key);
     }
-    match keymap::act(scopes(state), key) {
+    let act = keymap::act(scopes(state), key);
+    // Whoever presses the next key some seconds later has read what was done.
+    if act.is_some_and(|act| act != Act::Notes) {
+        let seconds = (READING * state.env.speed).clamp(0.0, 1e6);
+        let span = jiff::SignedDuration::from_secs_f64(seconds);
+        if let Ok(before) = state.data.now.checked_sub(span) {
+            state.ui.notes.fade(before);
+        }
+    }
+    match act {
         Some(act) => perform(state, act),
         None => Vec::new(),
     }
@@ -238,7 +250,7 @@ fn apply(state: &mut State) -> Vec<Cmd> {
 /// Copies the name of what the page or the selected row is about; on fetched pages all their text.
 fn copy(state: &mut State) -> Vec<Cmd> {
     let fetched = state.ui.page.as_ref().and_then(|p| match &p.content {
-        Content::Fetched(lines) => Some(lines.join("\n")),
+        Content::Fetched(lines, _) => Some(lines.join("\n")),
         _ => None,
     });
     let text = fetched.or_else(|| match state.subject()? {

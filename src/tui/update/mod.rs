@@ -21,7 +21,7 @@ use super::model::meta::Labels;
 use super::msg::{Cmd, Fetched, Msg};
 use super::state::State;
 use super::text::{clean, clean_lines};
-use super::ui::{Content, PageKind, Tone};
+use super::ui::{Broken, Content, PageKind, Tone};
 
 /// The most columns that are drawn.
 const WIDEST: u16 = 1_000;
@@ -129,7 +129,7 @@ fn say(state: &mut State, tone: Tone, text: impl AsRef<str>) {
 }
 
 fn fetched_text(text: &str) -> Content {
-    Content::Fetched(Arc::new(clean_lines(text, MOST_LINES)))
+    Content::Fetched(Arc::new(clean_lines(text, MOST_LINES)), Broken::default())
 }
 
 /// Says what changed about presets since the last time.

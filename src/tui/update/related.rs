@@ -42,7 +42,7 @@ pub(super) fn workloads(state: &mut State) {
             names.dedup();
             names.truncate(MOST);
             if names.is_empty() {
-                say(state, Tone::Warning, format!("no workload is on {name}"));
+                say(state, Tone::Done, format!("no workload is on {name}"));
             } else {
                 let text = any_of(&names);
                 narrowed(state, &text);
@@ -128,7 +128,7 @@ fn narrowed(state: &mut State, text: &str) {
 fn to_one(state: &mut State, key: Option<Key>) {
     let key = key.filter(|key| state.data.workloads.get(key).is_some());
     let Some(key) = key else {
-        say(state, Tone::Warning, "that workload is gone");
+        say(state, Tone::Done, "that workload is gone");
         return;
     };
     open::view(state, ViewId::Workloads);

@@ -156,16 +156,12 @@ fn workloads(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec
         Some(SortBy::Position) => found.sort_by_key(|(at, wl)| (place(wl), *at)),
         Some(SortBy::Age) => found.sort_by_key(|(_, wl)| born(wl)),
         _ => found.sort_by_cached_key(|(at, wl)| {
-            let line = state
-                .data
-                .cluster_queue_of(wl)
-                .unwrap_or_default()
-                .to_owned();
+            let line = state.data.cluster_queue_of(wl).unwrap_or_default();
             match at {
                 WorkloadState::Pending | WorkloadState::Evicted => {
                     (*at, line, place(wl), Reverse(wl.priority), born(wl))
                 }
-                over if over.over() => (*at, String::new(), 0, Reverse(0), born(wl)),
+                over if over.over() => (*at, "", 0, Reverse(0), born(wl)),
                 _ => (*at, line, 0, Reverse(wl.priority), born(wl)),
             }
         }),

@@ -34,6 +34,9 @@ pub fn settle(state: &mut State) {
         if let Some(lines) = live {
             page.content = Content::Live(lines);
         }
+        if let Content::Fetched(lines, broken) = &mut page.content {
+            broken.fit(lines, frame.page.width);
+        }
         page.height = frame.page.height.into();
         page.settle();
     }

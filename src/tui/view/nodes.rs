@@ -16,7 +16,7 @@ use crate::tui::ui::{RowId, SortBy};
 const COLUMNS: [Column; 8] = [
     Column::new("NODE", 12, 40, 0).name().by(SortBy::Name),
     Column::new("STATE", 8, 9, 2).whole(),
-    Column::new("DEVICES", 14, 60, 1).by(SortBy::Used),
+    Column::new("DEVICES", 14, 60, 1).wish(18).by(SortBy::Used),
     Column::new("CPU", 9, 24, 3).whole(),
     Column::new("MEMORY", 9, 24, 5).whole(),
     Column::new("PODS", 4, 5, 4).right().whole(),

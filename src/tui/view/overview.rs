@@ -7,7 +7,7 @@ use super::words::why_spans;
 use crate::tui::model::Row;
 use crate::tui::model::workload::{WorkloadRow, WorkloadState, why};
 use crate::tui::state::State;
-use crate::tui::text::{clock_time, cut_middle, pad};
+use crate::tui::text::{clean, clock_time, cut_middle, pad};
 use crate::tui::theme::Role;
 
 /// The least lines it is drawn in.
@@ -76,6 +76,9 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         .collect();
     let sections = u16::from(!waiting.is_empty()) + u16::from(!feed.is_empty());
     if sections == 0 {
+        if state.data.workloads.is_empty() {
+            welcome(state, area, canvas);
+        }
         return;
     }
     let each = usize::from(area.height / sections).saturating_sub(2);
@@ -115,5 +118,52 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             canvas.spans(area.x + 2, y, area.width.saturating_sub(3), &spans);
             y += 1;
         }
+    }
+}
+
+/// What can be done in a cluster in which nothing was done yet.
+fn welcome(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    let free = !state.env.read_only;
+    if let Some(demo) = state.env.demos.first().filter(|_| free) {
+        lines.push(("D", format!("runs the demo {}", clean(&demo.name))));
+    }
+    if free {
+        lines.push(("s", "submits sample workloads".to_owned()));
+    }
+    if free && state.presets.is_some() {
+        lines.push((
+            "p",
+            "switches preset; save a file of it to change queues".to_owned(),
+        ));
+    }
+    lines.push(("?", "lists all keys".to_owned()));
+    canvas.text(
+        area.x + 2,
+        area.y + 1,
+        area.width,
+        "Nothing is submitted yet",
+        Role::Title,
+    );
+    let mut y = area.y + 2;
+    for (key, text) in lines {
+        if y >= area.bottom() {
+            return;
+        }
+        canvas.text(area.x + 2, y, 2, key, Role::Key);
+        canvas.text(
+            area.x + 5,
+            y,
+            area.width.saturating_sub(6),
+            &text,
+            Role::Text,
+        );
+        y += 1;
+    }
+    if let Some(access) = &state.env.access
+        && y + 1 < area.bottom()
+    {
+        let room = area.width.saturating_sub(3);
+        canvas.text(area.x + 2, y + 1, room, &clean(access), Role::Dim);
     }
 }

@@ -25,6 +25,8 @@ const COLUMNS: [Column; 9] = [
 
 /// Draws the window on the feed.
 pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+    let shown: Vec<&Eviction> = state.data.feed.newest_first().collect();
+    let short = one_namespace(&shown);
     table::draw(
         canvas,
         heading,
@@ -33,7 +35,7 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
         state.ui.list(),
         |c, id| match id {
             RowId::Eviction(uid, at) => match state.eviction(uid, *at) {
-                Some(e) => row(state, c, e),
+                Some(e) => row(state, c, e, short),
                 None => Vec::new(),
             },
             _ => Vec::new(),
@@ -41,7 +43,20 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
     );
 }
 
-fn row(state: &State, c: &Canvas<'_>, e: &Eviction) -> Vec<Cell> {
+/// Whether all that had to leave, and all for whom, are in one namespace, so that its name says
+/// nothing.
+fn one_namespace(all: &[&Eviction]) -> bool {
+    let parties = all
+        .iter()
+        .flat_map(|e| std::iter::once(&e.victim).chain(&e.preemptor));
+    let mut names = parties
+        .filter(|p| !p.key.name.is_empty())
+        .map(|p| p.key.namespace.as_str());
+    let first = names.next();
+    names.all(|ns| Some(ns) == first)
+}
+
+fn row(state: &State, c: &Canvas<'_>, e: &Eviction, short: bool) -> Vec<Cell> {
     let cell = |text: String, role| vec![c.span(text, role)];
     let priority = |p: Option<&Party>| {
         let number = p.and_then(|p| p.priority);
@@ -49,7 +64,7 @@ fn row(state: &State, c: &Canvas<'_>, e: &Eviction) -> Vec<Cell> {
     };
     let by = e.preemptor.as_ref();
     let name = |p: &Party| {
-        if state.ui.namespace.is_some() && !p.key.name.is_empty() {
+        if (short || state.ui.namespace.is_some()) && !p.key.name.is_empty() {
             p.key.name.clone()
         } else {
             p.shown()

@@ -57,7 +57,7 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
         heading.x + plan.name,
         heading.y,
         rows.width.saturating_sub(plan.name + 1),
-        &format!(" PEND  RESV   ADM{share}  STATUS"),
+        &format!(" PEND  RESV   ADM {share}  STATUS"),
         Role::Heading,
     );
     legend(canvas, heading, plan.name + 26 + share.len() as u16);
@@ -217,13 +217,12 @@ fn quota(
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let standing = state.derived.forest.standing(member, fr);
     let lead = format!("{}    ", indent(state, member));
-    let room = usize::from(plan.name).saturating_sub(4 + lead.len() + fr.resource.len().min(16));
+    let label = crate::tui::text::resource_label(&fr.resource);
+    let taken = 4 + lead.len() + crate::tui::text::width(label);
+    let room = usize::from(plan.name).saturating_sub(taken);
     let name = vec![
         canvas.span(lead, Role::Text),
-        canvas.span(
-            format!("{} ", crate::tui::text::resource_label(&fr.resource)),
-            Role::Text,
-        ),
+        canvas.span(format!("{label} "), Role::Text),
         canvas.span(cut_middle(&fr.flavor, room, canvas.glyphs.cut), Role::Dim),
     ];
     let mut rest = quota_bar(canvas, &standing, plan.bar);

@@ -29,6 +29,8 @@ pub(super) struct Column {
     pub wish: u16,
     /// The share of the room it should have at least, as one part in so many; 0 for no share.
     pub part: u16,
+    /// Whether it is left out.
+    pub off: bool,
     /// What sorting by it means.
     pub sort: Option<SortBy>,
 }
@@ -45,6 +47,7 @@ impl Column {
             middle: false,
             wish: 0,
             part: 0,
+            off: false,
             sort: None,
         }
     }
@@ -179,7 +182,7 @@ pub(super) fn draw(
 /// The width of each column, or nothing for those that gave way. Every column gets the least it
 /// needs by rank; what is left goes to those that can use more, by rank too.
 fn share(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<u16>> {
-    let mut order: Vec<usize> = (0..columns.len()).collect();
+    let mut order: Vec<usize> = (0..columns.len()).filter(|i| !columns[*i].off).collect();
     order.sort_by_key(|i| columns[*i].rank);
     let mut widths = vec![None; columns.len()];
     let mut left = room;

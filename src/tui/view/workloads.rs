@@ -30,7 +30,7 @@ const COLUMNS: [Column; 11] = [
         .by(SortBy::Position),
     Column::new("PODS", 4, 9, 8).right().whole(),
     Column::new("AGE", 3, 6, 6).right().whole().by(SortBy::Age),
-    Column::new("WHY", 22, 120, 2).part(3),
+    Column::new("WHY", 22, 120, 2),
 ];
 
 /// Columns of the list from which names are shown whole before more columns are.
@@ -40,8 +40,15 @@ const ROOMY: u16 = 100;
 pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
     let list = state.ui.list();
     let mut columns = COLUMNS;
-    if rows.width >= ROOMY {
-        columns[1] = columns[1].wish(30);
+    let roomy = rows.width >= ROOMY;
+    columns[1] = columns[1].wish(if roomy { 30 } else { 20 });
+    columns[3] = columns[3].wish(10);
+    if roomy {
+        columns[10] = columns[10].part(3);
+    }
+    // Where nobody stands in a line, there are no places to show.
+    if !state.derived.anybody_waits() {
+        columns[7].off = true;
     }
     // Where all are in one namespace, its name says nothing.
     let skip = usize::from(one_namespace(&list.rows));

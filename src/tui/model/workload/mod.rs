@@ -29,6 +29,8 @@ pub struct WorkloadRow {
     pub meta: Meta,
     /// Name of its LocalQueue.
     pub queue: String,
+    /// Namespace and name of its LocalQueue.
+    pub queue_key: Key,
     /// The priority that orders and preempts, boost included.
     pub priority: i64,
     /// The class the priority came from.
@@ -57,6 +59,8 @@ pub struct WorkloadRow {
     pub unhealthy_nodes: Vec<String>,
     /// Total requests as the controller counted them, while it waits.
     pub counted: Requests,
+    /// Where it stands.
+    at: WorkloadState,
 }
 
 /// What a Workload was made for.
@@ -169,9 +173,12 @@ impl WorkloadRow {
         for set in &status.resource_requests {
             add(&mut counted, &requests_of(&set.resources), 1);
         }
-        Self {
-            meta: Meta::of(&wl.metadata),
-            queue: clean(&spec.queue_name),
+        let meta = Meta::of(&wl.metadata);
+        let queue = clean(&spec.queue_name);
+        let mut row = Self {
+            queue_key: Key::new(&meta.key.namespace, &queue),
+            meta,
+            queue,
             priority: i64::from(spec.priority.unwrap_or(0)) + boost,
             priority_class: spec.priority_class_ref.as_ref().map(|r| clean(&r.name)),
             active: spec.is_active(),
@@ -232,7 +239,10 @@ impl WorkloadRow {
                 .iter()
                 .fold(0, |sum, r| r.count.saturating_add(sum)),
             counted,
-        }
+            at: WorkloadState::default(),
+        };
+        row.at = row.reckon();
+        row
     }
 
     /// What all its pods request together.

@@ -6,11 +6,12 @@ use crate::api::constants::{
 };
 
 /// Where a Workload stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkloadState {
     /// Lost its admission: still leaving, or not yet back in the queue.
     Evicted,
     /// Waits for quota.
+    #[default]
     Pending,
     /// Holds quota, but some AdmissionCheck is not ready.
     QuotaReserved,
@@ -58,6 +59,11 @@ impl WorkloadState {
 impl WorkloadRow {
     /// Where it stands.
     pub fn state(&self) -> WorkloadState {
+        self.at
+    }
+
+    /// Where it stands by its conditions.
+    pub(super) fn reckon(&self) -> WorkloadState {
         let conds = &self.conds;
         if let Some(end) = conds.when_true(FINISHED) {
             return match end.reason.as_str() {

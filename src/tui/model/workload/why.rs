@@ -9,7 +9,7 @@ use crate::api::constants::{
 };
 use crate::api::v1beta2::CheckState;
 use crate::tui::model::derived::Derived;
-use crate::tui::model::{Data, Key, Row};
+use crate::tui::model::{Data, Row};
 use crate::tui::text::human_duration;
 
 /// What is to be expected.
@@ -134,9 +134,7 @@ fn unseen(wl: &WorkloadRow, data: &Data, derived: &Derived) -> Why {
     if wl.queue.is_empty() {
         return Why::new(Outlook::Never, "names no LocalQueue");
     }
-    let lq = data
-        .local_queues
-        .get(&Key::new(&wl.key().namespace, &wl.queue));
+    let lq = data.local_queues.get(&wl.queue_key);
     let Some(lq) = lq else {
         return Why::new(
             Outlook::Never,
@@ -172,9 +170,9 @@ fn unseen(wl: &WorkloadRow, data: &Data, derived: &Derived) -> Why {
         ),
         Some(place) => Why::new(
             Outlook::NotNow,
-            format!("not looked at yet, number {} in line", place.number),
+            format!("nothing said yet, number {} in line", place.number),
         ),
-        None => Why::new(Outlook::NotNow, "not looked at yet"),
+        None => Why::new(Outlook::NotNow, "nothing said yet"),
     }
 }
 

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::tui::glyphs::Glyphs;
 use crate::tui::model::cond::Conds;
 use crate::tui::state::State;
-use crate::tui::text::{clock_time, cut, cut_middle, pad, width, wrap};
+use crate::tui::text::{clean, clock_time, cut, cut_middle, pad, width, wrap};
 use crate::tui::theme::Role;
 
 /// Columns of a field's label.
@@ -35,6 +35,11 @@ impl<'a> Doc<'a> {
 
     pub(super) fn finish(self) -> Vec<Line<'static>> {
         self.lines
+    }
+
+    /// How others reach the cluster.
+    pub(super) fn access(&self) -> Option<String> {
+        self.state.env.access.as_deref().map(clean)
     }
 
     /// Columns a line may take.

@@ -11,6 +11,10 @@ const KEYS: usize = 21;
 
 /// Writes the help.
 pub(super) fn write(doc: &mut Doc<'_>) {
+    if let Some(access) = doc.access() {
+        doc.section("From outside");
+        doc.text(&access, Role::Text);
+    }
     let mut scope: Option<Scope> = None;
     for binding in BINDINGS {
         if scope != Some(binding.scope) {

@@ -111,8 +111,8 @@ pub(super) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'
                 canvas.line(area.x + 1, y, area.width.saturating_sub(2), line);
             }
         }
-        Content::Fetched(lines) => {
-            for (line, y) in lines[window].iter().zip(area.top()..area.bottom()) {
+        Content::Fetched(_, broken) => {
+            for (line, y) in broken.lines[window].iter().zip(area.top()..area.bottom()) {
                 fetched_line(canvas, area, y, line);
             }
         }
