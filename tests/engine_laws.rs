@@ -14,6 +14,8 @@ mod history;
 mod lab;
 #[path = "engine_laws/oracle.rs"]
 mod oracle;
+#[path = "engine_laws/stories.rs"]
+mod stories;
 
 use std::collections::BTreeMap;
 
