@@ -4,6 +4,7 @@
 
 mod admission;
 mod jobs;
+mod moments;
 mod pods;
 mod serving;
 mod world;
