@@ -21,7 +21,6 @@ use serde_json::Value;
 pub struct World {
     pub client: Client,
     pub clock: Clock,
-    pub controller: Controller,
 }
 
 /// Runs a test in virtual time on a cluster with Kueue's kinds, the controller and a namespace
@@ -53,12 +52,7 @@ pub fn with_config<F: Future<Output = ()>>(
         let controller = Controller::start(&context, config).await;
         server.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
         let tasks = context.tasks.clone();
-        test(World {
-            client,
-            clock,
-            controller,
-        })
-        .await;
+        test(World { client, clock }).await;
         tasks.shutdown().await;
     });
 }

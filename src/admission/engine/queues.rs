@@ -173,6 +173,16 @@ impl Engine {
         Ok(())
     }
 
+    /// Asks for the parked workloads of a cohort's whole tree to be retried, as upstream does
+    /// whenever it looks at the object: also when only the status of a member changed.
+    pub fn retry_cohort(&mut self, name: &str, now: Timestamp) {
+        let forest = &self.cache.forest;
+        if let Some(node) = forest.cohort(name).filter(|&node| !forest.has_cycle(node)) {
+            let root = FlushTarget::Cohort(forest[forest.root(node)].name.clone());
+            self.queues.request_flush_of(root, now);
+        }
+    }
+
     /// Forgets a cohort.
     pub fn delete_cohort(&mut self, name: &str) {
         if self.store.cohorts.remove(name).is_some() {

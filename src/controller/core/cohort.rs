@@ -1,4 +1,5 @@
-//! Cohorts: their weighted share, when fair sharing is on.
+//! Cohorts: their weighted share, when fair sharing is on. Each look at one has what is parked below
+//! it tried again.
 
 use kube::Api;
 
@@ -24,6 +25,10 @@ pub(super) fn start(shared: &Shared) {
     let (told, s) = (queue.clone(), shared.clone());
     shared.informers.cluster_queues.subscribe(move |change| {
         let (Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq)) = change;
+        let going = cq.metadata.deletion_timestamp.is_some();
+        if going && !matches!(change, Change::Deleted(_)) {
+            return;
+        }
         for cohort in ancestors(&s, cq) {
             told.add(ObjectKey::cluster(cohort));
         }
@@ -54,6 +59,8 @@ async fn reconcile(shared: &Shared, key: &ObjectKey) -> kube::Result<Outcome> {
     let Some(cohort) = shared.informers.cohorts.get(key) else {
         return Ok(Outcome::Done);
     };
+    let now = shared.now();
+    shared.changing(|engine| engine.retry_cohort(&key.name, now));
     let fair = shared.settings.configuration.fair_sharing.is_some();
     let share = fair.then(|| shared.engine().cohort_weighted_share(&key.name));
     let fair_sharing = match share {
