@@ -96,6 +96,10 @@ impl Embedded {
         Ok(())
     }
 
+    pub(super) fn authority(&self) -> Option<&str> {
+        self.serving.as_ref().map(Serving::authority)
+    }
+
     pub(super) fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {
         let Some(serving) = &self.serving else {
             return Ok(());

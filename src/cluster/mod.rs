@@ -65,6 +65,13 @@ impl Cluster {
         }
     }
 
+    /// The certificate (PEM) that signs the API server's, once clients are let in.
+    pub fn authority(&self) -> Option<&str> {
+        match self {
+            Self::Embedded(embedded) => embedded.authority(),
+        }
+    }
+
     /// Writes a kubeconfig that only its owner can read.
     ///
     /// # Errors

@@ -131,6 +131,10 @@ impl Lab {
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
             if config.port.is_some() {
                 cluster.open().await?;
+                cluster
+                    .authority()
+                    .into_iter()
+                    .for_each(|pem| machines.set_root_ca(pem));
             }
             Ok::<_, LabError>(presets)
         };

@@ -1,5 +1,5 @@
-//! Removes pods that nobody else will: those on nodes that are gone, and those that were to be
-//! deleted and never got a node.
+//! Removes pods that nobody else will: those on nodes that are gone, those that were to be deleted
+//! and never got a node, and the oldest of very many that ran to their end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,22 @@ const WORKERS: usize = 5;
 /// How long a node may be missing before its pods are given up.
 const QUARANTINE: Duration = Duration::from_secs(40);
 
+/// How many pods that ran to their end are kept.
+const MOST_ENDED: usize = 12_500;
+/// How long ended pods are gathered before they are counted.
+const GATHER: Duration = Duration::from_secs(20);
+
 /// Starts the collector in the tasks of `context`.
 pub fn start(context: &Context, shared: &Shared) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let nodes = shared.nodes.clone();
-    let (on_pod, known) = (queue.clone(), nodes.clone());
+    let surplus: WorkQueue<()> = WorkQueue::new(context);
+    let (on_pod, known, count) = (queue.clone(), nodes.clone(), surplus.clone());
     shared.pods.subscribe(move |change| {
         if let Change::Added(pod) | Change::Updated { new: pod, .. } = change {
+            if pods::is_terminal(pod) {
+                count.add_after((), GATHER);
+            }
             match pods::node_of(pod) {
                 Some(node) if known.get(&ObjectKey::cluster(node)).is_none() => {
                     on_pod.add_after(ObjectKey::of(pod.as_ref()), QUARANTINE);
@@ -50,6 +59,12 @@ pub fn start(context: &Context, shared: &Shared) {
     let run = context.clone();
     context.tasks.spawn("pod-gc", async move {
         collector.nodes.synced().await;
+        collector.pods.synced().await;
+        let thin = collector.clone();
+        surplus.run(&run, "pod-gc", 1, move |()| {
+            let thin = thin.clone();
+            async move { thin.thin_out(MOST_ENDED).await }
+        });
         queue.run(&run, "pod-gc", WORKERS, move |key| {
             let collector = collector.clone();
             async move { collector.look(&key).await }
@@ -81,6 +96,24 @@ impl Collector {
             Err(error) => Err(error),
             Ok(()) => Ok(Outcome::Done),
         }
+    }
+
+    /// Deletes the oldest ended pods beyond `most`.
+    async fn thin_out(&self, most: usize) -> Result<Outcome, kube::Error> {
+        let mut ended = self.pods.by(pods::ENDED, "");
+        ended.retain(|pod| !pods::is_deleting(pod));
+        let surplus = ended.len().saturating_sub(most);
+        if surplus == 0 {
+            return Ok(Outcome::Done);
+        }
+        ended.sort_by_key(|pod| (pods::created(pod.as_ref()), pod.name_any()));
+        for pod in ended.iter().take(surplus) {
+            match self.remove(pod).await {
+                Err(error) if !is_gone(&error) && !is_conflict(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(Outcome::Done)
     }
 
     async fn is_gone(&self, node: &str) -> Result<bool, kube::Error> {

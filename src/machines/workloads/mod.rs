@@ -68,6 +68,7 @@ pub fn start(context: &Context, config: &MachinesConfig, shared: &Shared) {
 pub fn follow_pods(context: &Context) -> Informer<Pod> {
     owned(context)
         .index(pods::ON_NODE, pods::on_node)
+        .index(pods::ENDED, pods::ended)
         .start(context)
 }
 

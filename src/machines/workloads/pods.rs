@@ -84,6 +84,14 @@ pub fn on_node(pod: &Pod) -> Vec<String> {
     node_of(pod).map(str::to_string).into_iter().collect()
 }
 
+/// An informer's index of pods that ran to their end, all under one value.
+pub const ENDED: &str = "ended";
+
+/// The values of [`ENDED`].
+pub fn ended(pod: &Pod) -> Vec<String> {
+    is_terminal(pod).then(String::new).into_iter().collect()
+}
+
 /// The node the pod is bound to.
 pub fn node_of(pod: &Pod) -> Option<&str> {
     let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());

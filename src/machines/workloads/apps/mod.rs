@@ -6,3 +6,4 @@ mod history;
 pub mod replicaset;
 pub mod revision;
 pub mod statefulset;
+mod suits;

@@ -144,13 +144,12 @@ impl Controller {
         let look_again = decision.look_again;
         let (acted, failure) = self.act(&job, &mut decision).await;
         let settled = decision.settle(acted, self.context.clock.now());
-        for note in &settled.notes {
-            self.recorder.note(job.as_ref(), note.clone());
-        }
         let mut current = job;
         if let Some(status) = settled.status.clone() {
             current = self.write(&current, status).await?;
             self.backoffs.lock().insert(key, settled.backoff);
+            // Told once it is true: a write that comes too late is decided anew.
+            self.tell(&current, settled.notes.clone());
         }
         let (released, stuck) = self.control.release(&settled.releases, TRACKING).await;
         if let Some((status, notes)) = settled.finish(&released, self.context.clock.now()) {
