@@ -134,6 +134,30 @@ fn pods_with_a_node_get_their_grace_period() {
 }
 
 #[test]
+fn a_pod_is_seen_on_its_way_before_it_is_gone() {
+    with_server(|_, client| async move {
+        let made = send(&client, "POST", PODS, pod("p")).await.unwrap();
+        let version = made["metadata"]["resourceVersion"].as_str().unwrap();
+        send(&client, "DELETE", &format!("{PODS}/p"), Value::Null)
+            .await
+            .unwrap();
+        let watch = format!("{PODS}?watch=1&timeoutSeconds=1&resourceVersion={version}");
+        let request = http::Request::get(watch).body(Vec::new()).unwrap();
+        let text = client.request_text(request).await.unwrap();
+        let events: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let kinds: Vec<_> = events.iter().map(|e| &e["type"]).collect();
+        assert_eq!(kinds, ["MODIFIED", "DELETED"]);
+        assert_eq!(
+            events[0]["object"]["metadata"]["deletionGracePeriodSeconds"],
+            0
+        );
+    });
+}
+
+#[test]
 fn pods_without_a_node_go_at_once() {
     with_server(|_, client| async move {
         send(&client, "POST", PODS, pod("p")).await.unwrap();

@@ -361,10 +361,19 @@ fn commit(
         Next::Remove(last) if options.dry_run => Ok(Deleted::Gone(last)),
         Next::Mark(new) if options.dry_run => Ok(Deleted::Pending(new)),
         Next::Remove(last) => {
-            let draft = Draft::new(last)
-                .map_err(|_| CommitError::Closed)?
-                .shaped(present.shape());
-            let gone = store.remove(space, present.key(), present.revision(), draft)?;
+            let draft = |object: Value| {
+                let draft = Draft::new(object).map_err(|_| CommitError::Closed)?;
+                Ok(draft.shaped(present.shape()))
+            };
+            let mut revision = present.revision();
+            if meta::is_terminating(&last) && !meta::is_terminating(&old) {
+                // What has a grace period, even one of 0, is seen on its way before it is gone.
+                let marked = draft(last.clone())?;
+                revision = store
+                    .replace(space, present.key(), revision, marked)?
+                    .revision();
+            }
+            let gone = store.remove(space, present.key(), revision, draft(last)?)?;
             Ok(Deleted::Gone((*gone.value()).clone()))
         }
         Next::Mark(new) => {
