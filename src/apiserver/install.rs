@@ -9,8 +9,9 @@ use super::store::Draft;
 
 impl ApiServer {
     /// Serves a custom kind ahead of time. `object` makes its CustomResourceDefinition (apiVersion,
-    /// kind and spec; the rest is filled in) when somebody reads it; until then nothing is parsed,
-    /// and the schemas of `definition` are read when they are first needed.
+    /// kind and spec; metadata and status are the server's) when somebody reads more of it than its
+    /// metadata; until then nothing is parsed, and the schemas of `definition` are read when they
+    /// are first needed.
     pub fn install(
         &self,
         definition: Definition,
@@ -21,6 +22,8 @@ impl ApiServer {
             return;
         };
         let mut identity = serde_json::json!({
+            "kind": "CustomResourceDefinition",
+            "apiVersion": "apiextensions.k8s.io/v1",
             "metadata": {"name": definition.name},
             "status": definitions::settled(&definition, core.clock.now()),
         });
@@ -30,18 +33,19 @@ impl ApiServer {
         let uid = meta::text(&identity, "uid");
         let settled = format!("{uid} 1 {:?}", definition.names);
         core.registry.define(definition, &settled, false);
+        let head = serde_json::json!({
+            "kind": identity["kind"],
+            "apiVersion": identity["apiVersion"],
+            "metadata": identity["metadata"],
+        });
         let whole = move || {
             let mut whole = object();
-            if let Some(annotations) = whole.pointer("/metadata/annotations").cloned() {
-                whole["metadata"] = identity["metadata"].clone();
-                whole["metadata"]["annotations"] = annotations;
-            } else {
-                whole["metadata"] = identity["metadata"].clone();
+            for field in ["metadata", "status"] {
+                whole[field] = identity[field].clone();
             }
-            whole["status"] = identity["status"].clone();
             whole
         };
         // A namesake that is there already keeps its object.
-        let _ = core.store.create(&space, &name, Draft::lazy(whole));
+        let _ = core.store.create(&space, &name, Draft::lazy(head, whole));
     }
 }

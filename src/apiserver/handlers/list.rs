@@ -58,7 +58,7 @@ fn show(call: &Call<'_>, page: &Page) -> Result<Reply, ApiError> {
     let value = match view.accept.form {
         Form::Plain | Form::Discovery => return plain(call, page, &metadata),
         Form::Partial => {
-            let items = objects.map(|o| Ok(partial(&*view.decoded(o)?)));
+            let items = objects.map(|o| Ok(partial(&*view.head(o)?)));
             json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": "meta.k8s.io/v1",

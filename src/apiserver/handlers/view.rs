@@ -97,6 +97,14 @@ impl View {
         decoded(&self.core, &self.served, object)
     }
 
+    /// At least kind, apiVersion and metadata of the object, for little.
+    pub(super) fn head(&self, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
+        match object.head() {
+            Some(head) if as_stored(&self.served, object) => Ok(head.clone()),
+            _ => self.decoded(object),
+        }
+    }
+
     /// The object's JSON in the version this client speaks.
     pub(super) fn encoded(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
         encoded(&self.core, &self.served, object)
@@ -109,7 +117,8 @@ impl View {
                 let json = self.encoded(object)?;
                 Ok(Reply::encoded(status, self.accept, json))
             }
-            Form::Table | Form::Partial => Ok(self.show_value(status, &*self.decoded(object)?)),
+            Form::Table => Ok(self.show_value(status, &*self.decoded(object)?)),
+            Form::Partial => Ok(self.show_value(status, &*self.head(object)?)),
         }
     }
 

@@ -255,9 +255,13 @@ impl Following {
             Form::Plain | Form::Discovery => {
                 frame(out, kind.as_str(), &self.view.encoded(object)?);
             }
-            Form::Table | Form::Partial => {
+            Form::Table => {
                 let value = self.view.decoded(object)?;
                 self.send_value(out, kind, &value);
+            }
+            Form::Partial => {
+                let head = self.view.head(object)?;
+                self.send_value(out, kind, &head);
             }
         }
         Ok(())

@@ -19,11 +19,17 @@ pub struct Draft {
 
 enum Content {
     Encoded { value: Value, text: Encoded },
-    Lazy(Arc<Make>),
+    Lazy { head: Value, make: Arc<Make> },
 }
 
 /// Makes an object when it is first looked at.
 type Make = dyn Fn() -> Value + Send + Sync;
+
+/// What is known of an object that has not been made, and how to make it.
+struct Lazy {
+    head: Arc<Value>,
+    make: Arc<Make>,
+}
 
 /// JSON in two parts, with room for the resourceVersion between them.
 struct Encoded {
@@ -53,11 +59,13 @@ impl Draft {
         })
     }
 
-    /// An object that is made when somebody first looks at it. For big objects that are installed
-    /// ahead of time and often never read. It has no labels to be selected by.
-    pub fn lazy(make: impl Fn() -> Value + Send + Sync + 'static) -> Self {
+    /// An object that is made when somebody first looks past its `head`: kind, apiVersion and
+    /// metadata. For big objects that are installed ahead of time and often never read. It has no
+    /// labels to be selected by.
+    pub fn lazy(head: Value, make: impl Fn() -> Value + Send + Sync + 'static) -> Self {
+        let make = Arc::new(make);
         Self {
-            content: Content::Lazy(Arc::new(make)),
+            content: Content::Lazy { head, make },
             shape: 0,
         }
     }
@@ -73,7 +81,7 @@ impl Draft {
     pub fn size(&self) -> usize {
         match &self.content {
             Content::Encoded { text, .. } => text.front.len() + text.back.len(),
-            Content::Lazy(_) => 0,
+            Content::Lazy { .. } => 0,
         }
     }
 
@@ -84,7 +92,7 @@ impl Draft {
             shape: self.shape,
             labels: Labels::new(),
             text: OnceLock::new(),
-            make: None,
+            lazy: None,
             value: RwLock::new(None),
             versions: Mutex::default(),
             hot: hot.clone(),
@@ -96,7 +104,13 @@ impl Draft {
                 object.text = text.seal(revision).into();
                 object.value = RwLock::new(Some(Arc::new(value)));
             }
-            Content::Lazy(make) => object.make = Some(make),
+            Content::Lazy { mut head, make } => {
+                set_revision(&mut head, revision);
+                object.lazy = Some(Lazy {
+                    head: Arc::new(head),
+                    make,
+                });
+            }
         }
         object
     }
@@ -199,7 +213,7 @@ pub struct Object {
     shape: u64,
     labels: Labels,
     text: OnceLock<Text>,
-    make: Option<Arc<Make>>,
+    lazy: Option<Lazy>,
     value: RwLock<Option<Arc<Value>>>,
     /// Encodings in other served versions, by apiVersion; made when first asked for.
     versions: Mutex<Versions>,
@@ -247,7 +261,8 @@ impl Object {
 
     fn text(&self) -> &Text {
         self.text.get_or_init(|| {
-            let mut value = self.make.as_ref().map(|make| make()).unwrap_or_default();
+            let lazy = self.lazy.as_ref();
+            let mut value = lazy.map(|l| (l.make)()).unwrap_or_default();
             match encode(&mut value) {
                 Ok(encoded) => encoded.seal(self.revision),
                 Err(NotAnObject) => Text {
@@ -256,6 +271,11 @@ impl Object {
                 },
             }
         })
+    }
+
+    /// Kind, apiVersion and metadata of an object that is made lazily, without making it.
+    pub fn head(&self) -> Option<&Arc<Value>> {
+        self.lazy.as_ref().map(|lazy| &lazy.head)
     }
 
     /// The value of a label.

@@ -224,12 +224,18 @@ fn a_lazy_object_is_made_when_somebody_looks() {
     let (store, space) = store();
     let made = Arc::new(AtomicUsize::new(0));
     let counter = made.clone();
-    let lazy = Draft::lazy(move || {
+    let head = json!({"kind": "Big", "apiVersion": "v1", "metadata": {"name": "b"}});
+    let lazy = Draft::lazy(head, move || {
         counter.fetch_add(1, Ordering::Relaxed);
         json!({"kind": "Big", "apiVersion": "v1", "metadata": {"name": "b"}, "spec": {}})
     });
     let object = store.create(&space, "b", lazy.shaped(7)).unwrap();
     store.create(&space, "a", draft(json!(1))).unwrap();
+    let head = object.head().unwrap();
+    assert_eq!(
+        head["metadata"],
+        json!({"name": "b", "resourceVersion": "2"})
+    );
     assert_eq!((made.load(Ordering::Relaxed), object.shape()), (0, 7));
     assert_eq!(object.value()["metadata"]["resourceVersion"], "2");
     assert!(

@@ -39,6 +39,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
+use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
 
 use self::ancestors::Owners;
@@ -99,7 +100,8 @@ pub fn start(shared: &Shared) -> Owners {
 
 /// Starts something when a custom kind is defined.
 fn when_defined(shared: &Shared, name: &str, start: impl Fn() + Send + Sync + 'static) {
-    let api = Api::<CustomResourceDefinition>::all(shared.ctx.client.clone());
+    // Its metadata tells enough; whole definitions are big.
+    let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(shared.ctx.client.clone());
     let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let definitions = Informer::builder(api).config(only).start(&shared.ctx);
     let started = AtomicBool::new(false);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::core::ApiResource;
+use kube::core::{ApiResource, PartialObjectMeta};
 use kube::discovery::{Discovery, Scope, verbs};
 use tokio::sync::watch;
 
@@ -43,7 +43,8 @@ impl Kinds {
     /// Discovers the kinds, and again whenever a custom kind is defined or changed.
     pub fn start(context: &Context) -> Self {
         let (sender, current) = watch::channel(Arc::new(KindMap::new()));
-        let definitions: Informer<CustomResourceDefinition> =
+        // Their metadata tells enough; whole definitions are big.
+        let definitions: Informer<PartialObjectMeta<CustomResourceDefinition>> =
             Informer::builder(Api::all(context.client.clone())).start(context);
         let queue: WorkQueue<()> = WorkQueue::new(context);
         let changed = queue.clone();
