@@ -182,7 +182,7 @@ impl GenericJob for PodJob {
     fn skip(&self, env: &Env) -> bool {
         let marked = marks::label(self.meta(), c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
         let by_parent = marks::annotation(self.meta(), c::SUSPENDED_BY_PARENT_ANNOTATION).is_some();
-        (self.found && !marked) || (env.frameworks.pods_implicit() && !by_parent)
+        self.found && (!marked || (env.frameworks.pods_implicit() && !by_parent))
     }
 
     fn is_top_level(&self) -> bool {
