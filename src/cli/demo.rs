@@ -100,7 +100,8 @@ fn config(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<La
             .unwrap_or_else(|| DEFAULT_PRESET.into()),
         watch: false,
         port: None,
-        nodes: nodes(None, places)?,
+        nodes: nodes(None, places)?.0,
+        nodes_file: None,
         kueue: None,
     })
 }

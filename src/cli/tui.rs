@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::target::{Target, said};
 use super::window::{Asked, Window};
 use super::{Failure, logging, runtime};
+use crate::admission::EngineConfig;
 use crate::clock::Clock;
 use crate::tui::{ClusterActions, Colours, Exit, TuiConfig, dump};
 
@@ -65,10 +66,11 @@ async fn show(args: Args) -> Result<(), Failure> {
     version.map_err(|e| Failure::Failed(format!("{name}: {}", said(&e))))?;
     let clock = Clock::real();
     let actions = Arc::new(ClusterActions::new(client.clone()));
+    let asked = Asked::new(client.clone(), clock.clone(), EngineConfig::default());
     let config = TuiConfig {
         cluster: name,
         read_only: args.read_only,
-        explain: Some(Arc::new(Asked::new(client.clone(), clock.clone()))),
+        explain: Some(Arc::new(asked)),
         ..args.window.config(client, clock, actions)
     };
     match args.picture {

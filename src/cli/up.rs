@@ -75,6 +75,7 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
         Some(path) => Some(config::read(path)?),
         None => None,
     };
+    let (nodes, nodes_file) = nodes(args.nodes.as_deref(), &places)?;
     let config = LabConfig {
         clock: Clock::scaled(args.speed),
         entropy: Entropy::from_os(),
@@ -82,7 +83,8 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
         preset: args.preset,
         watch: true,
         port: Some(args.port),
-        nodes: nodes(args.nodes.as_deref(), &places)?,
+        nodes,
+        nodes_file,
         kueue,
     };
     // Asked for before anything runs, so that no signal is lost.
@@ -119,14 +121,21 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
     outcome
 }
 
-/// The pools of nodes: those of a file, of the checkout, or built in.
-pub(super) fn nodes(asked: Option<&Path>, places: &Places) -> Result<NodePools, Failure> {
-    match (asked, &places.lab) {
-        (Some(path), _) => NodePools::load(path).map_err(Failure::usage),
-        (None, Files::Folder(folder)) if folder.join("nodes.yaml").is_file() => {
-            NodePools::load(&folder.join("nodes.yaml")).map_err(Failure::usage)
+/// The pools of nodes and their file, if they have one: that asked for, or that of the checkout.
+pub(super) fn nodes(
+    asked: Option<&Path>,
+    places: &Places,
+) -> Result<(NodePools, Option<PathBuf>), Failure> {
+    let of_checkout = match &places.lab {
+        Files::Folder(folder) => Some(folder.join("nodes.yaml")).filter(|f| f.is_file()),
+        Files::Shipped(_) => None,
+    };
+    match asked.map(Path::to_owned).or(of_checkout) {
+        Some(file) => {
+            let pools = NodePools::load(&file).map_err(Failure::usage)?;
+            Ok((pools, Some(file)))
         }
-        (None, _) => Ok(NodePools::built_in()),
+        None => Ok((NodePools::built_in(), None)),
     }
 }
 

@@ -11,6 +11,7 @@ mod kinds;
 mod logs;
 mod paths;
 mod policy;
+mod pools;
 mod shipped;
 
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ pub struct LabConfig {
     pub port: Option<u16>,
     /// The nodes.
     pub nodes: NodePools,
+    /// The file of the nodes, where its changes are to be followed.
+    pub nodes_file: Option<PathBuf>,
     /// Kueue's configuration; without one, the lab's own.
     pub kueue: Option<KueueConfig>,
 }
@@ -85,7 +88,7 @@ impl LabError {
 pub struct Lab {
     cluster: Cluster,
     context: Context,
-    machines: Machines,
+    machines: Arc<Machines>,
     controller: Controller,
     presets: Arc<Presets>,
     jobs: ManagedJobs,
@@ -118,6 +121,10 @@ impl Lab {
         .await;
         embedded.set_kubelet(Arc::new(logs::Logs::new(machines.logs())));
         machines.apply_pools(config.nodes).await;
+        let machines = Arc::new(machines);
+        if let Some(file) = config.nodes_file {
+            pools::follow(&context, &machines, file);
+        }
         let controller = Controller::start(&context, kueue).await;
         embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
         let mut cluster = Cluster::Embedded(embedded);
@@ -184,7 +191,7 @@ impl Lab {
     }
 
     /// The nodes and what runs on them.
-    pub fn machines(&self) -> &Machines {
+    pub fn machines(&self) -> &Arc<Machines> {
         &self.machines
     }
 

@@ -30,3 +30,4 @@ pub use folder::{FolderError, Sample, Source, SourceFile, list, read};
 pub use key::ObjectKey;
 pub use plan::{Plan, plan};
 pub use state::{Force, PresetInfo, State};
+pub use watch::{Watch, folders_of_file};

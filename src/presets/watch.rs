@@ -17,16 +17,22 @@ const AT_MOST: Duration = Duration::from_millis(100);
 const POLL: Duration = Duration::from_millis(500);
 
 /// Tells when something in a set of folders changed.
-pub(super) struct Watch {
+pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     changed: mpsc::Receiver<()>,
     watched: BTreeSet<PathBuf>,
 }
 
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Watch {
     /// A watch on nothing yet. Where the system cannot notify, the folders are looked at twice a
     /// second instead.
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         let (tell, changed) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.map_or(true, |e| matters(&e.kind)) {
@@ -45,7 +51,7 @@ impl Watch {
     }
 
     /// Watches exactly these folders; those that are not there are passed over.
-    pub(super) fn set(&mut self, folders: BTreeSet<PathBuf>) {
+    pub fn set(&mut self, folders: BTreeSet<PathBuf>) {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
@@ -76,7 +82,7 @@ impl Watch {
     }
 
     /// Waits for a change, and then until the burst it belongs to is over.
-    pub(super) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         if self.watcher.is_none() {
             tokio::time::sleep(POLL).await;
             return;
@@ -115,6 +121,15 @@ pub(super) fn folders(root: &Path, active: &str) -> BTreeSet<PathBuf> {
     if let Some(parent) = absolute.parent() {
         folders.insert(parent.to_owned());
     }
+    folders
+}
+
+/// The folders that decide what a file says: the one it stands in, and wherever links lead.
+pub fn folders_of_file(file: &Path) -> BTreeSet<PathBuf> {
+    let mut folders = BTreeSet::new();
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    folders.extend(absolute.parent().map(Path::to_owned));
+    add_real(&mut folders, file);
     folders
 }
 

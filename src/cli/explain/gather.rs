@@ -16,8 +16,12 @@ use crate::api::v1beta2::{
 };
 
 /// Lists everything that decisions rest on and tells an engine of it.
-pub(super) async fn engine(client: &Client, now: Timestamp) -> Result<Engine, kube::Error> {
-    let mut engine = Engine::new(EngineConfig::default());
+pub(super) async fn engine(
+    client: &Client,
+    config: EngineConfig,
+    now: Timestamp,
+) -> Result<Engine, kube::Error> {
+    let mut engine = Engine::new(config);
     for namespace in all::<Namespace>(client).await? {
         engine.upsert_namespace(&namespace, now);
     }

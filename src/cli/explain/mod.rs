@@ -6,6 +6,8 @@
 mod gather;
 mod text;
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 use kube::Client;
 use kube::api::ListParams;
@@ -13,11 +15,14 @@ use kube::{Api, ResourceExt};
 
 use super::crds::print;
 use super::target::{Target, said};
-use super::{Failure, runtime};
+use super::{Failure, config, runtime};
+use crate::admission::EngineConfig;
 use crate::admission::engine::Explanation;
 use crate::admission::workload::WorkloadKey;
 use crate::api::v1beta2::Workload;
 use crate::clock::Clock;
+use crate::controller::{ControllerConfig, Settings};
+use crate::lab::KueueConfig;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,6 +55,9 @@ struct WorkloadArgs {
     /// How to print.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
+    /// Kueue's configuration file, where the cluster's Kueue has one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
 }
@@ -65,9 +73,13 @@ enum Output {
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let What::Workload(args) = args.what;
     runtime()?.block_on(async {
+        let settings = match &args.config {
+            None => EngineConfig::default(),
+            Some(path) => engine_config(&config::read(path)?),
+        };
         let (client, _) = args.target.connect().await?;
         let workload = find(&client, &args.namespace, &args.name).await?;
-        let (explanation, workload) = explain(&client, &Clock::real(), &workload)
+        let (explanation, workload) = explain(&client, settings, &Clock::real(), &workload)
             .await
             .map_err(Failure::Failed)?;
         let printed = match args.output {
@@ -79,6 +91,16 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         };
         print(printed.as_bytes())
     })
+}
+
+/// What of Kueue's configuration the engine looks at.
+fn engine_config(kueue: &KueueConfig) -> EngineConfig {
+    let config = ControllerConfig {
+        configuration: kueue.configuration.clone(),
+        gates: kueue.gates,
+        ..ControllerConfig::default()
+    };
+    Settings::new(config).engine()
 }
 
 /// The Workload of that name, or that of a job of that name.
@@ -108,11 +130,14 @@ async fn find(client: &Client, namespace: &str, name: &str) -> Result<WorkloadKe
 /// A sentence on why that cannot be had.
 pub(super) async fn explain(
     client: &Client,
+    config: EngineConfig,
     clock: &Clock,
     key: &WorkloadKey,
 ) -> Result<(Explanation, Workload), String> {
     let now = clock.now();
-    let mut engine = gather::engine(client, now).await.map_err(|e| said(&e))?;
+    let mut engine = gather::engine(client, config, now)
+        .await
+        .map_err(|e| said(&e))?;
     let gone = || format!("the Workload {key} is gone");
     let workload = engine.workload(key).ok_or_else(gone)?.as_ref().clone();
     let explanation = engine.explain(key, now).ok_or_else(gone)?;
@@ -125,9 +150,10 @@ pub(super) async fn explain(
 /// A sentence on why that cannot be had.
 pub(super) async fn in_words(
     client: &Client,
+    config: EngineConfig,
     clock: &Clock,
     key: &WorkloadKey,
 ) -> Result<String, String> {
-    let (explanation, workload) = explain(client, clock, key).await?;
+    let (explanation, workload) = explain(client, config, clock, key).await?;
     Ok(text::render(&explanation, &workload))
 }

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use kube::Client;
 
+use crate::admission::EngineConfig;
 use crate::admission::workload::WorkloadKey;
 use crate::clock::Clock;
 use crate::tui::actions::Explain;
@@ -12,12 +13,17 @@ use crate::tui::model::Key;
 pub(in crate::cli) struct Asked {
     client: Client,
     clock: Clock,
+    config: EngineConfig,
 }
 
 impl Asked {
     /// Explains workloads of this cluster.
-    pub(in crate::cli) fn new(client: Client, clock: Clock) -> Self {
-        Self { client, clock }
+    pub(in crate::cli) fn new(client: Client, clock: Clock, config: EngineConfig) -> Self {
+        Self {
+            client,
+            clock,
+            config,
+        }
     }
 }
 
@@ -25,6 +31,6 @@ impl Asked {
 impl Explain for Asked {
     async fn explain(&self, workload: &Key) -> Result<String, String> {
         let key = WorkloadKey::new(&workload.namespace, &workload.name);
-        crate::cli::explain::in_words(&self.client, &self.clock, &key).await
+        crate::cli::explain::in_words(&self.client, self.config.clone(), &self.clock, &key).await
     }
 }

@@ -64,11 +64,13 @@ impl Window {
         }
         let (client, clock) = (lab.client(), lab.clock().clone());
         let desk = Arc::new(desk);
+        let settings = lab.controller().shared().settings.engine();
+        let asked = Asked::new(client.clone(), clock.clone(), settings);
         let config = TuiConfig {
             cluster: "embedded".to_owned(),
             stops_lab: true,
             access: kubeconfig.map(|path| format!("kubectl --kubeconfig {}", path.display())),
-            explain: Some(Arc::new(Asked::new(client.clone(), clock.clone()))),
+            explain: Some(Arc::new(asked)),
             ..self.config(client, clock, desk.clone())
         };
         let exit = crate::tui::run(config).await;

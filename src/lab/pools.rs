@@ -1,0 +1,45 @@
+//! Following the file of the node pools: a save changes the nodes, a broken file changes nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::machines::Machines;
+use crate::machines::nodes::NodePools;
+use crate::presets::{Watch, folders_of_file};
+use crate::runtime::Context;
+
+/// Follows the file in the tasks of `context`.
+pub(super) fn follow(context: &Context, machines: &Arc<Machines>, file: PathBuf) {
+    let machines = machines.clone();
+    context.tasks.spawn("node pools", async move {
+        let mut watch = Watch::new();
+        watch.set(folders_of_file(&file));
+        let mut told = None;
+        // What was saved between reading the file and watching it counts as well.
+        loop {
+            look(&machines, &file, &mut told).await;
+            watch.changed().await;
+            watch.set(folders_of_file(&file));
+        }
+    });
+}
+
+/// Reads the file and wants its pools, if they are others. A complaint is made once.
+async fn look(machines: &Machines, file: &std::path::Path, told: &mut Option<String>) {
+    match NodePools::load(file) {
+        Ok(pools) if pools == *machines.pools() => *told = None,
+        Ok(pools) => {
+            *told = None;
+            let count: u32 = pools.pools.iter().map(|p| p.count).sum();
+            machines.apply_pools(pools).await;
+            tracing::info!("{}: {count} nodes in force", file.display());
+        }
+        Err(error) => {
+            let complaint = error.to_string();
+            if told.as_ref() != Some(&complaint) {
+                tracing::error!("{complaint}; the nodes stay as they are");
+            }
+            *told = Some(complaint);
+        }
+    }
+}
