@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Measures a lab from outside and prints what it found: time to ready, resident memory, and 1,000
+# suspended Jobs created by kubectl and admitted. Frames of the UI with as many workloads are measured
+# by `cargo bench --bench tui`.
+#
+# usage: scripts/measure.sh [BINARY]       (target/release/kueue-lab)
+set -euo pipefail
+here=$(cd "$(dirname "$0")/.." && pwd)
+lab=$(realpath "${1:-$here/target/release/kueue-lab}")
+work=$(mktemp -d)
+pid=
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+export HOME=$work
+
+k() { kubectl --kubeconfig "$work/kubeconfig" "$@"; }
+now() { date +%s%3N; }
+
+start() {
+  : >"$work/ready"
+  "$lab" up --headless --presets-dir "$1" --preset "$2" --kubeconfig-out "$work/kubeconfig" \
+    >"$work/ready" 2>"$work/log" </dev/null &
+  pid=$!
+  until [ -s "$work/ready" ]; do
+    kill -0 "$pid" 2>/dev/null || { cat "$work/log"; exit 1; }
+    sleep 0.005
+  done
+}
+
+stop() {
+  kill -INT "$pid"
+  wait "$pid" || true
+  pid=
+}
+
+resident() { awk '/^VmRSS/ {printf "%d MB", $2 / 1024}' "/proc/$pid/status"; }
+
+for run in 1 2 3; do
+  begun=$(now)
+  start "$here/presets" skypilot-priority
+  printf 'ready (run %d): %d ms\n' "$run" $(($(now) - begun))
+  sleep 2
+  [ "$run" = 3 ] && printf 'resident with the default preset: %s\n' "$(resident)"
+  stop
+done
+
+mkdir -p "$work/presets/big"
+cat >"$work/presets/big/queue.yaml" <<'YAML'
+# One queue with room for everything.
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: any}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: big}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: any
+      resources:
+      - {name: cpu, nominalQuota: 1000}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: big, namespace: default}
+spec: {clusterQueue: big}
+YAML
+jobs() {
+  for i in $(seq "$1" "$2"); do
+    cat <<YAML
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job-$i, labels: {kueue.x-k8s.io/queue-name: big}}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: c, image: busybox, command: [sleep, "600"], resources: {requests: {cpu: 100m}}}
+YAML
+  done
+}
+start "$work/presets" big
+jobs 1 500 >"$work/a.yaml"
+jobs 501 1000 >"$work/b.yaml"
+begun=$(now)
+k create -f "$work/a.yaml" >/dev/null &
+one=$!
+k create -f "$work/b.yaml" >/dev/null
+wait "$one"
+printf '1,000 Jobs created by two kubectl: %d ms\n' $(($(now) - begun))
+until [ "$(k get clusterqueue big -o 'jsonpath={.status.admittedWorkloads}')" = 1000 ]; do
+  [ $(($(now) - begun)) -lt 180000 ] || { echo "not all were admitted in three minutes"; exit 1; }
+  sleep 0.1
+done
+printf 'all 1,000 admitted: %d ms after the first was created\n' $(($(now) - begun))
+printf 'resident with them: %s\n' "$(resident)"
+stop
