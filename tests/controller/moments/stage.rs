@@ -84,6 +84,7 @@ pub fn play<F: Future<Output = ()>>(
             watch: false,
             port: None,
             nodes: nodes(),
+            nodes_file: None,
             kueue: None,
         };
         let lab = Lab::start(config).await.unwrap();
