@@ -2,6 +2,7 @@
 //! stand-in, the built-in workload controllers, garbage collection. Reaches the cluster only through
 //! a `kube::Client`; must not know the embedded API server or the admission engine.
 
+pub mod autoscaler;
 pub mod config;
 pub mod control;
 pub mod controllers;
@@ -64,6 +65,9 @@ impl Machines {
             });
             Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
         });
+        if config.autoscaler {
+            autoscaler::start(&context, &pods, &nodes, keeper.clone());
+        }
         let control = controllers::start(&context, &config, &pods, &nodes);
         nodes.synced().await;
         pods.synced().await;

@@ -8,6 +8,8 @@ use std::net::Ipv4Addr;
 pub(super) struct Addresses {
     taken: HashMap<String, BTreeSet<u8>>,
     last: HashMap<String, u8>,
+    /// Ranges of nodes that have none of their own.
+    ranges: HashMap<String, String>,
 }
 
 /// The first and last address of a node's range that pods get.
@@ -15,6 +17,15 @@ const FIRST: u8 = 2;
 const LAST: u8 = 254;
 
 impl Addresses {
+    /// A range for a node that has none.
+    pub(super) fn range_of(&mut self, node: &str) -> String {
+        let number = self.ranges.len() % 16_384;
+        let range = self.ranges.entry(node.to_string());
+        let range =
+            range.or_insert_with(|| format!("10.{}.{}.0/24", 128 + number / 256, number % 256));
+        range.clone()
+    }
+
     /// Takes a free address out of the range `cidr`, a different one each time as long as there are
     /// any; on a node with more pods than addresses some share.
     pub(super) fn take(&mut self, cidr: &str) -> String {

@@ -214,7 +214,7 @@ impl Shared {
         }
         runs.entry(key.clone()).or_insert_with(|| {
             let cidr = node.spec.as_ref().and_then(|s| s.pod_cidr.clone());
-            let cidr = cidr.unwrap_or_default();
+            let cidr = cidr.unwrap_or_else(|| self.addresses.lock().range_of(&node.name_any()));
             let known = pod.status.as_ref().is_some_and(|s| s.start_time.is_some());
             let mut run = if known {
                 PodRun::resume(pod, now)

@@ -37,6 +37,8 @@ struct Wanted {
     pools: Arc<NodePools>,
     nodes: BTreeMap<String, Place>,
     failed: BTreeSet<String>,
+    /// How large pools have grown beyond what the file says.
+    grown: BTreeMap<String, u32>,
     /// Whether any pools were applied: before that no node is removed.
     known: bool,
     next_number: u32,
@@ -105,6 +107,24 @@ impl Keeper {
             })
             .await;
         self.shared.changed.notify_one();
+    }
+
+    /// The pools, and how many nodes each has now.
+    pub fn sizes(&self) -> Vec<(NodePool, u32)> {
+        let wanted = self.shared.wanted.lock();
+        let size = |pool: &NodePool| (pool.clone(), wanted.size(pool));
+        wanted.pools.pools.iter().map(size).collect()
+    }
+
+    /// Makes a pool larger, within its bound; returns when the nodes are there.
+    pub async fn grow(&self, pool: &str, count: u32) {
+        let pools = {
+            let mut wanted = self.shared.wanted.lock();
+            let grown = wanted.grown.entry(pool.to_string()).or_default();
+            *grown = count.max(*grown);
+            wanted.pools.as_ref().clone()
+        };
+        self.apply(pools).await;
     }
 
     /// The pools that are wanted now.
@@ -222,11 +242,18 @@ impl Keeper {
 }
 
 impl Wanted {
+    /// How many nodes a pool has: what the file says, or more when it has grown.
+    fn size(&self, pool: &NodePool) -> u32 {
+        let grown = self.grown.get(&pool.name).copied().unwrap_or(0);
+        let bound = pool.autoscale.map_or(pool.count, |a| a.max);
+        grown.min(bound).max(pool.count)
+    }
+
     fn replace(&mut self, pools: NodePools) {
         let mut nodes = BTreeMap::new();
         for pool in &pools.pools {
             let shared = Arc::new(pool.clone());
-            for index in 0..pool.count {
+            for index in 0..self.size(pool) {
                 let name = node_name(&pool.name, index);
                 // A node keeps its number, and with that its addresses, as long as it lives.
                 let number = match self.nodes.get(&name) {

@@ -9,5 +9,5 @@ mod object;
 mod pools;
 
 pub use keeper::Keeper;
-pub use object::{MANAGED, POOL, is_managed, node_name};
+pub use object::{MANAGED, POOL, is_managed, node_name, sample};
 pub use pools::{Autoscale, Level, NodePool, NodePools, PoolsError};

@@ -100,6 +100,11 @@ pub(super) fn node(pool: &NodePool, index: u32, number: u32, now: Timestamp) -> 
     }
 }
 
+/// What a pool's n-th node would look like, to ask whether pods would fit on it.
+pub fn sample(pool: &NodePool, index: u32, now: Timestamp) -> Node {
+    node(pool, index, index, now)
+}
+
 /// Addresses of the pods of the n-th node: 10.64.0.0/10 holds 16,384 nodes.
 fn pod_cidr(number: u32) -> String {
     let number = number % 16_384;

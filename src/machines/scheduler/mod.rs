@@ -11,14 +11,19 @@ mod queue;
 mod run;
 mod score;
 mod selector;
+mod simulation;
 mod spread;
 mod state;
 mod taints;
 mod why;
 
+#[cfg(test)]
+mod laws;
+
 pub use node::NodeInfo;
 pub use pod::PodInfo;
 pub use run::start;
+pub use simulation::Simulation;
 pub(crate) use taints::tolerates;
 
 /// The name under which pods ask for this scheduler.

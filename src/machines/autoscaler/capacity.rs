@@ -1,0 +1,173 @@
+//! Whether pods fit on the nodes there are, beside what is promised to others, or would on more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt;
+
+use crate::api::provisioning::{
+    BOOKING_EXPIRED, CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION, PROVISIONED,
+    ProvisioningRequest,
+};
+use crate::machines::nodes::{NodePool, sample};
+use crate::machines::scheduler::Simulation;
+use crate::runtime::ObjectKey;
+
+/// Whether the pods of a request fit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fits {
+    /// On the nodes there are.
+    Now,
+    /// When these pools have this many nodes.
+    WithMore(Vec<(String, u32)>),
+    /// Nowhere.
+    Never,
+    /// Nobody knows: this template is missing.
+    NoTemplate(String),
+}
+
+/// What is promised to requests before this one.
+pub(super) struct Booked<'a> {
+    pub(super) request: &'a ObjectKey,
+    pub(super) others: &'a [Arc<ProvisioningRequest>],
+}
+
+impl Booked<'_> {
+    /// How many pods are promised room to others of the namespace and have not come yet. They are
+    /// taken to be like those asked for, which they are where a queue hands out one kind of work.
+    fn outstanding(&self, pods: &[Arc<Pod>]) -> usize {
+        let holds = |r: &ProvisioningRequest, kind: &str| {
+            let mut all = r.status.conditions.iter();
+            all.any(|c| c.type_ == kind && c.status == "True")
+        };
+        let booked = self.others.iter().filter(|r| {
+            ObjectKey::of(&***r) != *self.request
+                && holds(r, PROVISIONED)
+                && !holds(r, BOOKING_EXPIRED)
+        });
+        let mut outstanding = 0;
+        for request in booked {
+            let key = ObjectKey::of(&**request);
+            let promised: usize = request
+                .spec
+                .pod_sets
+                .iter()
+                .map(|s| usize::try_from(s.count).unwrap_or(0))
+                .sum();
+            let consumes = |pod: &&Arc<Pod>| {
+                let named = [CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION]
+                    .iter()
+                    .any(|a| pod.annotations().get(*a) == Some(&key.name));
+                named && pod.namespace().as_deref() == Some(&key.namespace)
+            };
+            let came = pods.iter().filter(consumes).count();
+            outstanding += promised.saturating_sub(came);
+        }
+        outstanding
+    }
+}
+
+/// Looks whether the wanted pods fit; `pools` may grow, from their size to their bound.
+pub(super) fn fits(
+    namespace: &str,
+    wanted: &[(Pod, usize)],
+    nodes: &[Arc<Node>],
+    pods: &[Arc<Pod>],
+    booked: &Booked<'_>,
+    pools: &[(NodePool, u32)],
+) -> Fits {
+    let mut wanted: Vec<(Pod, usize)> = wanted.to_vec();
+    for (pod, _) in &mut wanted {
+        pod.metadata.namespace = Some(namespace.to_string());
+    }
+    let outstanding = booked.outstanding(pods);
+    let try_with = |more: &BTreeMap<String, u32>| {
+        let mut simulation = Simulation::new(nodes, pods);
+        for (pool, size) in pools {
+            let add = more.get(&pool.name).copied().unwrap_or(0);
+            for index in *size..*size + add {
+                simulation.add(sample(pool, index, Timestamp::UNIX_EPOCH));
+            }
+        }
+        if let Some((first, _)) = wanted.first() {
+            simulation.place(first, outstanding);
+        }
+        wanted
+            .iter()
+            .map(|(pod, count)| (count - simulation.place(pod, *count)) as u64)
+            .sum::<u64>()
+    };
+    let mut more = BTreeMap::new();
+    let mut missing = try_with(&more);
+    if missing == 0 {
+        return Fits::Now;
+    }
+    // One node after another in the first pool where it helps.
+    for (pool, size) in pools {
+        let max = pool.autoscale.map_or(*size, |a| a.max);
+        for add in 1..=max.saturating_sub(*size) {
+            let mut larger = more.clone();
+            larger.insert(pool.name.clone(), add);
+            let still = try_with(&larger);
+            if still >= missing && add > 1 {
+                break;
+            }
+            if still < missing {
+                (more, missing) = (larger, still);
+            } else {
+                break;
+            }
+            if missing == 0 {
+                let size = |name: &String| pools.iter().find(|(p, _)| p.name == *name);
+                let grown = more.iter().filter_map(|(name, add)| {
+                    size(name).map(|(_, size)| (name.clone(), size + add))
+                });
+                return Fits::WithMore(grown.collect());
+            }
+        }
+    }
+    Fits::Never
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines::nodes::NodePools;
+    use serde_json::json;
+
+    fn pool(count: u32, max: u32) -> (NodePool, u32) {
+        let text = format!(
+            "- name: gpu\n  count: {count}\n  resources: {{cpu: 8, memory: 16Gi, nvidia.com/gpu: 4}}\n  autoscale: {{max: {max}}}\n"
+        );
+        (NodePools::parse(&text).unwrap().pools.remove(0), count)
+    }
+
+    fn ask(count: usize, pools: &[(NodePool, u32)]) -> Fits {
+        let pod: Pod = serde_json::from_value(json!({"spec": {"containers": [{"name": "c",
+            "resources": {"requests": {"nvidia.com/gpu": "4"}}}]}}))
+        .unwrap();
+        let nodes: Vec<Arc<Node>> = pools
+            .iter()
+            .flat_map(|(p, n)| (0..*n).map(|i| Arc::new(sample(p, i, Timestamp::UNIX_EPOCH))))
+            .collect();
+        let key = ObjectKey::new("ns", "r");
+        let booked = Booked {
+            request: &key,
+            others: &[],
+        };
+        fits("ns", &[(pod, count)], &nodes, &[], &booked, pools)
+    }
+
+    #[test]
+    fn pools_grow_as_far_as_needed_and_no_further() {
+        assert_eq!(ask(2, &[pool(2, 5)]), Fits::Now);
+        assert_eq!(
+            ask(4, &[pool(2, 5)]),
+            Fits::WithMore(vec![("gpu".into(), 4)])
+        );
+        assert_eq!(ask(6, &[pool(2, 5)]), Fits::Never);
+        assert_eq!(ask(1, &[]), Fits::Never);
+    }
+}

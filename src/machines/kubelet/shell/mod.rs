@@ -1,0 +1,260 @@
+//! Reads the commands of containers: what they print, how long they sleep, how they exit. It knows
+//! the words that scripts in job examples are made of and takes every other command for one that
+//! succeeds at once.
+
+mod exec;
+mod lex;
+mod words;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use kube::ResourceExt;
+
+use super::program::Step;
+
+/// Variables of a container.
+pub(super) type Environment = BTreeMap<String, String>;
+
+/// A duration as commands and annotations write it: `30`, `1.5`, `10s`, `500ms`, `2m`, `1h30m`.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text.trim();
+    if let Ok(seconds) = rest.parse::<f64>() {
+        return seconds_to_duration(seconds);
+    }
+    let mut total = 0.0;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        rest = &rest[letters..];
+        total += number * unit;
+    }
+    seconds_to_duration(total)
+}
+
+fn seconds_to_duration(seconds: f64) -> Option<Duration> {
+    // No lab runs longer than a century.
+    (seconds.is_finite() && seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(3.2e9)))
+}
+
+/// The variables a container sees, as far as they stand in its pod.
+pub(super) fn environment(container: &Container, pod: &Pod) -> Environment {
+    let mut known = Environment::from([("HOSTNAME".to_string(), pod.name_any())]);
+    for variable in container.env.iter().flatten() {
+        let value = match &variable.value_from {
+            None => variable.value.clone(),
+            Some(source) => source
+                .field_ref
+                .as_ref()
+                .and_then(|field| pod_field(pod, &field.field_path)),
+        };
+        if let Some(value) = value {
+            known.insert(variable.name.clone(), value);
+        }
+    }
+    known
+}
+
+fn pod_field(pod: &Pod, path: &str) -> Option<String> {
+    let keyed = |prefix: &str| path.strip_prefix(prefix)?.strip_suffix("']");
+    if let Some(key) = keyed("metadata.annotations['") {
+        return pod.annotations().get(key).cloned();
+    }
+    if let Some(key) = keyed("metadata.labels['") {
+        return pod.labels().get(key).cloned();
+    }
+    match path {
+        "metadata.name" => Some(pod.name_any()),
+        "metadata.namespace" => pod.namespace(),
+        "metadata.uid" => pod.uid(),
+        "spec.nodeName" => pod.spec.as_ref()?.node_name.clone(),
+        _ => None,
+    }
+}
+
+/// What a command does; none when it says nothing about that.
+pub(super) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Step>> {
+    let program = words.first()?;
+    let name = program.rsplit('/').next().unwrap_or_default();
+    match name {
+        "sh" | "bash" | "ash" | "dash" | "zsh" => {
+            let (script, strict) = script(words)?;
+            Some(exec::run(script, environment, strict))
+        }
+        "python" | "python3" => {
+            let at = words.iter().position(|w| *w == "-c")?;
+            Some(python(words.get(at + 1)?))
+        }
+        _ if exec::KNOWN.contains(&name) => Some(exec::single(words, environment)),
+        _ => None,
+    }
+}
+
+/// The script of `sh -c SCRIPT`, with options before it and a lone `--`; and whether it ends with
+/// the first command that fails.
+fn script<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
+    let short = |w: &&str| w.starts_with('-') && !w.starts_with("--");
+    let flag = words.iter().position(|w| short(&w) && w.ends_with('c'))?;
+    let strict = words[..=flag].iter().any(|w| short(&w) && w.contains('e'));
+    let script = words[flag + 1..].iter().find(|w| **w != "--")?;
+    Some((script, strict))
+}
+
+/// What a line of Python does, as far as it prints, sleeps and exits.
+fn python(text: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for statement in text.split([';', '\n']) {
+        let argument = |call: &str| {
+            let after = &statement[statement.find(call)? + call.len()..];
+            Some(after[..after.rfind(')')?].trim())
+        };
+        if let Some(time) = argument("sleep(") {
+            steps.push(Step::Wait(duration(time).unwrap_or_default()));
+        } else if let Some(text) = argument("print(") {
+            let text = text.trim_matches(['\'', '"']);
+            steps.push(Step::Print(text.to_string()));
+        } else if let Some(code) = argument("exit(") {
+            steps.push(Step::Exit(code.parse().unwrap_or(1)));
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, expected) in [
+            ("30", Some(30_000)),
+            ("1.5", Some(1_500)),
+            ("10s", Some(10_000)),
+            ("1h30m", Some(5_400_000)),
+            ("250ms", Some(250)),
+            ("soon", None),
+            ("-3", None),
+            ("5 apples", None),
+        ] {
+            let expected = expected.map(Duration::from_millis);
+            assert_eq!(duration(text), expected, "{text}");
+        }
+    }
+
+    fn run(script: &str) -> Vec<Step> {
+        let environment = Environment::from([("INDEX".into(), "3".into())]);
+        steps(&["/bin/sh", "-c", script], &environment).unwrap()
+    }
+
+    /// Lines, seconds and the exit code, in one line.
+    fn told(script: &str) -> String {
+        let words = run(script).into_iter().map(|step| match step {
+            Step::Print(line) => line,
+            Step::Wait(time) => format!("+{}", time.as_secs_f64()),
+            Step::Hang => "hang".into(),
+            Step::Loop(steps) => format!("loop({})", steps.len()),
+            Step::Exit(code) => format!("exit {code}"),
+        });
+        words.collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn scripts_print_wait_and_exit() {
+        for (script, expected) in [
+            (
+                "set -e\necho \"worker ${INDEX} of 'n'\"; sleep 2 && echo 'a;b $INDEX' > /x\nexit 7; echo never",
+                "worker 3 of 'n' | +2 | a;b $INDEX | exit 7",
+            ),
+            ("echo a # not this\n# nor this\necho b", "a | b"),
+            ("false", "exit 1"),
+            ("false || echo rescued", "rescued"),
+            ("set -e; false; echo never", "exit 1"),
+            ("true && sleep 3 || sleep 9", "+3"),
+            ("sleep 1m 30s", "+90"),
+            ("N=5; sleep $N; sleep $((N * 2 + 1))", "+5 | +11"),
+            ("sleep ${WAIT:-4}", "+4"),
+            ("trap : TERM INT; sleep infinity & wait", "hang"),
+            ("echo one 2>&1 | tee /tmp/log; exit $?", "one | exit 0"),
+            (
+                "if [ \"$INDEX\" -eq 3 ]; then echo third; exit 2; else echo other; fi",
+                "third | exit 2",
+            ),
+            (
+                "if [ $INDEX = 1 ]; then echo a; elif [ $INDEX -gt 2 ]; then echo b; fi; echo c",
+                "b | c",
+            ),
+            (
+                "for i in $(seq 1 3); do echo \"epoch $i/3\"; sleep 2; done",
+                "epoch 1/3 | +2 | epoch 2/3 | +2 | epoch 3/3 | +2",
+            ),
+            ("for i in a b; do echo $i; done; echo end", "a | b | end"),
+            (
+                "i=0; while [ $i -lt 2 ]; do echo $i; i=$((i+1)); done",
+                "0 | 1",
+            ),
+            (
+                "while true; do echo x; break; done; echo after",
+                "x | after",
+            ),
+            ("greet() { echo hi; }; greet; exit 3", "hi | exit 3"),
+            (
+                "(echo inner; sleep 1); echo `echo outer`",
+                "inner | +1 | outer",
+            ),
+            ("cat <<EOF\nnot; exit 9\nEOF\necho done", "done"),
+            ("exec sleep 5", "+5"),
+        ] {
+            assert_eq!(told(script), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn endless_loops_stay_small() {
+        let steps = run("while true; do echo tick; sleep 1; done");
+        assert!(matches!(steps.last(), Some(Step::Loop(body)) if body.len() == 2));
+        let steps = run("i=0; until false; do echo $((i++)); sleep 1; done");
+        assert!(steps.len() < 1_000 && matches!(steps.last(), Some(Step::Loop(_))));
+        // Nonsense ends, and does not panic.
+        for nonsense in [
+            "for",
+            "while",
+            "if then fi done ) (",
+            "$((",
+            "${",
+            "`",
+            "'",
+            "case x in",
+            "a() {",
+            "$((",
+        ] {
+            let _ = run(nonsense);
+        }
+    }
+
+    #[test]
+    fn python_one_liners() {
+        assert_eq!(
+            steps(
+                &["python3", "-c", "import time; print('hi'); time.sleep(4)"],
+                &Environment::new()
+            )
+            .unwrap(),
+            [Step::Print("hi".into()), Step::Wait(Duration::from_secs(4))]
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! Asks the scheduler what it would do with pods that do not exist.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt;
+
+use super::state::{Decision, State};
+
+/// A copy of a cluster in which pods can be placed without anybody noticing.
+pub struct Simulation {
+    state: State,
+    placed: usize,
+}
+
+impl Simulation {
+    /// The cluster with these nodes and pods. Of the pods only those on nodes count.
+    pub fn new(nodes: &[Arc<Node>], pods: &[Arc<Pod>]) -> Self {
+        let mut state = State::default();
+        for node in nodes {
+            state.node(&node.name_any(), Some(node.clone()));
+        }
+        let on_node = |pod: &&Arc<Pod>| {
+            let spec = pod.spec.as_ref();
+            spec.and_then(|s| s.node_name.as_ref()).is_some()
+        };
+        for pod in pods.iter().filter(on_node) {
+            state.pod(pod.clone());
+        }
+        Self { state, placed: 0 }
+    }
+
+    /// Adds a node.
+    pub fn add(&mut self, node: Node) {
+        self.state.node(&node.name_any(), Some(Arc::new(node)));
+    }
+
+    /// Places up to `count` pods of one kind where the scheduler would; returns how many fit. Nobody
+    /// is preempted for them.
+    pub fn place(&mut self, pod: &Pod, count: usize) -> usize {
+        for done in 0..count {
+            let mut one = pod.clone();
+            self.placed += 1;
+            let name = format!("simulated-{}", self.placed);
+            one.metadata.uid = Some(name.clone());
+            one.metadata.name = Some(name);
+            if let Some(spec) = &mut one.spec {
+                spec.node_name = None;
+                spec.scheduling_gates = None;
+                spec.scheduler_name = None;
+                spec.preemption_policy = Some("Never".into());
+            }
+            let key = crate::runtime::ObjectKey::of(&one);
+            self.state.pod(Arc::new(one));
+            if !matches!(self.state.next(), Some(Decision::Bind { .. })) {
+                self.state.pod_gone(&key);
+                return done;
+            }
+        }
+        count
+    }
+}
