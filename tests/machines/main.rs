@@ -6,6 +6,10 @@
     reason = "a test that cannot go on should say where"
 )]
 
+mod autoscaler;
+mod failures;
+mod jobs;
 mod nodes;
+mod placement;
 mod pods;
 mod support;

@@ -134,7 +134,7 @@ impl PodRun {
         let mut changed = false;
         for index in 0..self.containers.len() {
             let role = self.containers[index].role;
-            if role == Role::Main && self.mains_over(policy) {
+            if self.work_over(policy) {
                 break;
             }
             let container = &mut self.containers[index];
@@ -169,7 +169,7 @@ impl PodRun {
                 break;
             }
         }
-        if self.mains_over(policy) {
+        if self.work_over(policy) {
             for (index, container) in self.containers.iter_mut().enumerate() {
                 let sidecar = container.role == Role::Sidecar && container.is_running();
                 if sidecar
@@ -184,6 +184,11 @@ impl PodRun {
             }
         }
         changed
+    }
+
+    /// Whether there is nothing left to start, and sidecars have nobody to help.
+    fn work_over(&self, policy: &str) -> bool {
+        self.mains_over(policy) || self.init_failed(policy)
     }
 
     /// Whether every main container has ended for good.

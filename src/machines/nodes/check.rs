@@ -281,7 +281,7 @@ mod tests {
             ),
             (
                 format!("- name: a\n  count: 2\n  {OK}, nvidia.com/gpu: 1500m}}\n"),
-                "3:54: nvidia.com/gpu comes in whole pieces; 1500m is not a number of them",
+                "3:52: nvidia.com/gpu comes in whole pieces; 1500m is not a number of them",
             ),
             (
                 format!("- name: a\n  count: -1\n  {OK}}}\n"),

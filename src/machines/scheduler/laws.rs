@@ -113,7 +113,7 @@ impl World {
             match self.state.next() {
                 None => return,
                 Some(Decision::Bind { pod, node }) => {
-                    self.fits();
+                    self.fits(&pod, &node);
                     let index: usize = pod.key.name[1..].parse().unwrap();
                     let bound = self
                         .pods
@@ -140,24 +140,16 @@ impl World {
         panic!("the scheduler does not come to rest");
     }
 
-    /// No decision has put more on a node than it has.
-    fn fits(&self) {
-        for info in self.state.nodes().values() {
-            let Some((_, bound)) = &self.last_bound else {
-                return;
-            };
-            if info.node.is_none() || !info.pods.contains_key(&bound.key) {
-                continue;
-            }
-            for (name, used) in info.used.iter() {
-                let newest: i64 = bound.requests.get(name);
-                let all = info.allocatable.get(name);
-                assert!(
-                    used <= all || newest == 0,
-                    "{name} of {}: {used} of {all}",
-                    info.name
-                );
-            }
+    /// The decision has not put more on the node than it has.
+    fn fits(&self, pod: &super::PodInfo, node: &str) {
+        let info = &self.state.nodes()[node];
+        assert!(info.pods.len() <= info.max_pods);
+        for (name, wanted) in pod.requests.iter().filter(|(_, wanted)| *wanted > 0) {
+            let (used, all) = (info.used.get(name), info.allocatable.get(name));
+            assert!(
+                used <= all,
+                "{name} of {node}: {used} of {all} with {wanted}"
+            );
         }
     }
 

@@ -1,0 +1,111 @@
+//! ProvisioningRequests are answered, and pools grow for them.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::PodTemplate;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use kube::api::{ListParams, PostParams};
+use kueue_lab::api::provisioning::ProvisioningRequest;
+use serde_json::json;
+
+use super::support::*;
+
+async fn ask(lab: &Lab, name: &str, class: &str, count: i32) -> Api<ProvisioningRequest> {
+    let template = json!({"metadata": {"name": name}, "template": {"spec": {
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "busybox",
+            "resources": {"requests": {"nvidia.com/gpu": "8"}, "limits": {"nvidia.com/gpu": "8"}}}],
+    }}});
+    let template: PodTemplate = serde_json::from_value(template).unwrap();
+    Api::namespaced(lab.client.clone(), "test")
+        .create(&PostParams::default(), &template)
+        .await
+        .unwrap();
+    let request = json!({"metadata": {"name": name}, "spec": {
+        "provisioningClassName": class,
+        "podSets": [{"count": count, "podTemplateRef": {"name": name}}],
+    }});
+    let request: ProvisioningRequest = serde_json::from_value(request).unwrap();
+    let api = Api::namespaced(lab.client.clone(), "test");
+    api.create(&PostParams::default(), &request).await.unwrap();
+    api
+}
+
+async fn crd(lab: &Lab) {
+    let crd = json!({
+        "metadata": {"name": "provisioningrequests.autoscaling.x-k8s.io", "annotations": {
+            "api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler/pull/5848"}},
+        "spec": {
+            "group": "autoscaling.x-k8s.io", "scope": "Namespaced",
+            "names": {"kind": "ProvisioningRequest", "plural": "provisioningrequests"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object",
+                    "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    });
+    let crd: CustomResourceDefinition = serde_json::from_value(crd).unwrap();
+    Api::all(lab.client.clone())
+        .create(&PostParams::default(), &crd)
+        .await
+        .unwrap();
+    // The autoscaler asks for its kind now and then.
+    lab.clock.sleep(Duration::from_secs(120)).await;
+}
+
+async fn said(api: &Api<ProvisioningRequest>, name: &str) -> Vec<String> {
+    let conditions = api.get(name).await.unwrap().status.conditions;
+    conditions
+        .iter()
+        .map(|c| format!("{}={} {}", c.type_, c.status, c.reason))
+        .collect()
+}
+
+#[test]
+fn capacity_is_found_awaited_or_made() {
+    let pools = "- name: gpu\n  count: 1\n  resources: {cpu: 8, memory: 16Gi, nvidia.com/gpu: 8}\n  autoscale: {max: 3}\n";
+    with_lab(pools, |lab| async move {
+        crd(&lab).await;
+        let checks = "check-capacity.autoscaling.x-k8s.io";
+        let api = ask(&lab, "one", checks, 1).await;
+        lab.clock.sleep(Duration::from_secs(5)).await;
+        assert_eq!(
+            said(&api, "one").await,
+            ["Accepted=True Accepted", "Provisioned=True CapacityIsFound"]
+        );
+        ask(&lab, "other", checks, 1).await;
+        lab.clock.sleep(Duration::from_secs(5)).await;
+        // What is there is promised to the first.
+        assert_eq!(
+            said(&api, "other").await,
+            [
+                "Accepted=True Accepted",
+                "Provisioned=False CapacityIsNotFound"
+            ]
+        );
+        ask(&lab, "more", "queued-provisioning.gke.io", 2).await;
+        lab.clock.sleep(Duration::from_secs(60)).await;
+        assert_eq!(
+            said(&api, "more").await,
+            [
+                "Accepted=True Accepted",
+                "Provisioned=True CapacityIsProvisioned"
+            ]
+        );
+        let nodes = lab.nodes.list(&ListParams::default()).await.unwrap();
+        assert_eq!(nodes.items.len(), 3);
+        let atomic = "best-effort-atomic-scale-up.autoscaling.x-k8s.io";
+        ask(&lab, "much", atomic, 40).await;
+        lab.clock.sleep(Duration::from_secs(60)).await;
+        assert_eq!(
+            said(&api, "much").await,
+            ["Accepted=True Accepted", "Failed=True CapacityIsNotFound"]
+        );
+        lab.clock.sleep(Duration::from_secs(700)).await;
+        assert_eq!(
+            said(&api, "other").await[1],
+            "Provisioned=True CapacityIsFound"
+        );
+    });
+}

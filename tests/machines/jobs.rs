@@ -1,0 +1,68 @@
+//! Many Jobs at once, and a cluster with nothing to do.
+
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use kube::Api;
+use kube::api::{ListParams, PostParams};
+use serde_json::json;
+
+use super::support::*;
+
+fn job(name: &str, completions: i32, script: &str) -> Job {
+    serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {"completions": completions, "parallelism": completions, "template": {"spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "busybox", "command": ["sh", "-c", script],
+                "resources": {"requests": {"cpu": "500m"}}}],
+        }}},
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_job_of_five_pods_completes() {
+    with_lab(POOLS, |lab| async move {
+        let jobs: Api<Job> = Api::namespaced(lab.client.clone(), "test");
+        jobs.create(&PostParams::default(), &job("j", 5, "sleep 300"))
+            .await
+            .unwrap();
+        let begun = lab.clock.now();
+        let done = |job: &Job| {
+            let conditions = job.status.as_ref().and_then(|s| s.conditions.as_ref());
+            conditions.is_some_and(|c| c.iter().any(|c| c.type_ == "Complete"))
+        };
+        while !done(&jobs.get("j").await.unwrap()) {
+            lab.clock.sleep(Duration::from_secs(1)).await;
+            assert!(lab.clock.now().duration_since(begun).as_secs() < 400);
+        }
+        let status = jobs.get("j").await.unwrap().status.unwrap();
+        assert_eq!(status.succeeded, Some(5));
+    });
+}
+
+#[test]
+fn five_hundred_jobs_at_once_complete() {
+    let pools = "- name: cpu\n  count: 16\n  resources: {cpu: 16, memory: 64Gi}\n";
+    with_lab(pools, |lab| async move {
+        let jobs: Api<Job> = Api::namespaced(lab.client.clone(), "test");
+        for i in 0..500 {
+            let job = job(&format!("j{i}"), 1, "sleep 20");
+            jobs.create(&PostParams::default(), &job).await.unwrap();
+        }
+        let begun = lab.clock.now();
+        loop {
+            let list = jobs.list(&ListParams::default()).await.unwrap();
+            let done = list.iter().filter(|job| {
+                let status = job.status.as_ref();
+                status.and_then(|s| s.succeeded) == Some(1)
+            });
+            if done.count() == 500 {
+                break;
+            }
+            lab.clock.sleep(Duration::from_secs(5)).await;
+            assert!(lab.clock.now().duration_since(begun).as_secs() < 300);
+        }
+    });
+}
