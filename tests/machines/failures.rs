@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
+use kueue_lab::machines::nodes::NodePools;
 use serde_json::json;
 
 use super::support::*;
@@ -85,5 +86,17 @@ fn pods_run_on_nodes_people_made_by_hand() {
         assert_eq!(node_of(&done), Some("mine"));
         let seen = lab.nodes.get("mine").await.unwrap();
         assert_eq!(seen.labels()["tier"], "own");
+    });
+}
+
+#[test]
+fn pods_of_a_node_that_is_gone_for_good_go_too() {
+    with_lab(POOLS, |lab| async move {
+        lab.create(&pod("p", "sleep infinity", json!({}))).await;
+        lab.phase("p", "Running").await;
+        lab.machines.apply_pools(NodePools::default()).await;
+        lab.clock.sleep(Duration::from_secs(30)).await;
+        assert_eq!(phase_of(&lab.pods.get("p").await.unwrap()), "Running");
+        lab.gone("p").await;
     });
 }

@@ -361,6 +361,12 @@ impl State {
         let node = self.placed.get(key)?;
         Some(self.nodes.get(node)?.pods.get(key)?.uid())
     }
+
+    /// All nodes, for tests.
+    #[cfg(test)]
+    pub(super) fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
 }
 
 /// How many fitting nodes are looked for among `all`: in large clusters not every one.
