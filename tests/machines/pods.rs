@@ -333,22 +333,22 @@ fn a_pod_of_higher_priority_takes_the_place_of_lower_ones() {
 }
 
 #[test]
-fn a_thousand_pods_pass_through() {
-    let pools = "- name: cpu\n  count: 8\n  resources: {cpu: 16, memory: 64Gi}\n";
+fn three_hundred_pods_pass_through() {
+    let pools = "- name: cpu\n  count: 6\n  resources: {cpu: 16, memory: 64Gi}\n";
     with_lab(pools, |lab| async move {
         let started = lab.clock.now();
-        for i in 0..1_000 {
+        for i in 0..300 {
             let pod = asking(
                 pod(&format!("p{i}"), "sleep 10", json!({})),
                 json!({"cpu": "1"}),
             );
             lab.create(&pod).await;
         }
-        for i in (0..1_000).rev() {
+        for i in (0..300).rev() {
             lab.phase(&format!("p{i}"), "Succeeded").await;
         }
         let took = lab.clock.now().duration_since(started).as_secs();
-        // 128 at a time, each about 10 seconds.
-        assert!((75..120).contains(&took), "{took} s");
+        // 96 at a time, each about 10 seconds.
+        assert!((30..60).contains(&took), "{took} s");
     });
 }
