@@ -109,8 +109,8 @@ pub(super) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Ste
 /// the first command that fails.
 fn script<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
     let short = |w: &&str| w.starts_with('-') && !w.starts_with("--");
-    let flag = words.iter().position(|w| short(&w) && w.ends_with('c'))?;
-    let strict = words[..=flag].iter().any(|w| short(&w) && w.contains('e'));
+    let flag = words.iter().position(|w| short(w) && w.ends_with('c'))?;
+    let strict = words[..=flag].iter().any(|w| short(w) && w.contains('e'));
     let script = words[flag + 1..].iter().find(|w| **w != "--")?;
     Some((script, strict))
 }

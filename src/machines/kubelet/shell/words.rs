@@ -8,10 +8,7 @@ const NUMBERS: usize = 10_000;
 
 /// Puts values in; what an unquoted variable or command gives falls apart at spaces.
 pub(super) fn expand(shell: &mut Shell, pieces: &[Piece], words: &mut Vec<String>) {
-    let alone = match pieces {
-        [Piece::Variable(..)] | [Piece::Command(_, false)] => true,
-        _ => false,
-    };
+    let alone = matches!(pieces, [Piece::Variable(..)] | [Piece::Command(_, false)]);
     let text: String = pieces.iter().map(|piece| shell.text(piece)).collect();
     if alone {
         words.extend(text.split_whitespace().map(str::to_string));
