@@ -36,7 +36,7 @@ fn a_high_priority_job_preempts_and_the_other_runs_later() {
         "job2 asks for 6 CPUs at high priority",
         "Preempted to accommodate a workload",
         "✓ job job2 is RUNNING",
-        "job1 RECOVERING",
+        "✓ job job1 is RECOVERING",
         "✓ job job2 is SUCCEEDED",
         "✓ job job1 is RUNNING",
         "✓ job job1 is SUCCEEDED",
