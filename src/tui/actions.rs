@@ -128,6 +128,18 @@ pub struct PresetBoard {
     pub presets: Vec<Preset>,
 }
 
+impl PresetBoard {
+    /// Where a fault is, with files named from the folder on: `NAME/FILE:LINE:COLUMN`.
+    pub fn place(&self, fault: &Fault) -> String {
+        let place = fault.place();
+        let within = place.strip_prefix(self.folder.trim_end_matches('/'));
+        match within.and_then(|rest| rest.strip_prefix('/')) {
+            Some(rest) if !self.folder.is_empty() => rest.to_owned(),
+            _ => place,
+        }
+    }
+}
+
 /// One preset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preset {

@@ -55,7 +55,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Anywhere, &["["], Act::Older, "back in history"),
     key(Anywhere, &["]"], Act::Newer, "forward in history"),
     hinted(key(Anywhere, &["?"], Act::Help, "this help"), 1, "help"),
-    hinted(key(Anywhere, &[":"], Act::Command, "type a command (tab completes)"), 7, "command"),
+    hinted(key(Anywhere, &[":"], Act::Command, "type a command (tab completes)"), 7, "cmd"),
     hinted(key(Anywhere, &["s"], Act::Submit, "submit sample workloads"), 4, "submit"),
     hinted(key(Anywhere, &["p"], Act::Presets, "switch preset"), 5, "preset"),
     hinted(key(Anywhere, &["D"], Act::Demo, "run the demo"), 3, "demo"),

@@ -169,7 +169,7 @@ fn tell_of_presets(state: &mut State, board: &PresetBoard) {
                 last_good_in_force,
             } => {
                 let first = faults.first();
-                let place = first.map(super::actions::Fault::place).unwrap_or_default();
+                let place = first.map(|f| board.place(f)).unwrap_or_default();
                 let reason = first.map_or("", |f| f.reason.as_str());
                 let more = match faults.len() {
                     0 | 1 => String::new(),

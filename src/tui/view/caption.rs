@@ -66,12 +66,12 @@ fn about(state: &State, id: &RowId) -> Option<String> {
             format!("{name}: {}", parts.join(", "))
         }
         RowId::Preset(name) => {
-            let mut all = state.presets.iter().flat_map(|b| &b.presets);
-            let preset = all.find(|p| p.name == *name)?;
+            let board = state.presets.as_ref()?;
+            let preset = board.presets.iter().find(|p| p.name == *name)?;
             match &preset.state {
                 PresetState::Broken { faults, .. } => {
                     let fault = faults.first()?;
-                    clean(&format!("{}: {}", fault.place(), fault.reason))
+                    clean(&format!("{}: {}", board.place(fault), fault.reason))
                 }
                 _ => first_sentence(&preset.teaches),
             }

@@ -13,9 +13,9 @@ use crate::tui::ui::RowId;
 
 const COLUMNS: [Column; 9] = [
     Column::new("TIME", 8, 8, 0).whole(),
-    Column::new("EVICTED", 16, 44, 1).name(),
+    Column::new("EVICTED", 16, 44, 1).wish(22).name(),
     Column::new("PRI", 4, 8, 5).right().whole(),
-    Column::new("FOR", 16, 44, 2).name(),
+    Column::new("FOR", 16, 44, 2).wish(22).name(),
     Column::new("PRI", 4, 8, 6).right().whole(),
     Column::new("WHICH ASKED", 8, 24, 7),
     Column::new("CAUSE", 12, 30, 3).whole(),

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
-use crate::tui::actions::{Preset, PresetState};
+use crate::tui::actions::{Preset, PresetBoard, PresetState};
 use crate::tui::state::State;
 use crate::tui::text::{age, clean, first_sentence};
 use crate::tui::theme::Role;
@@ -23,9 +23,11 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
         let RowId::Preset(name) = id else {
             return Vec::new();
         };
-        let mut all = state.presets.iter().flat_map(|b| &b.presets);
-        match all.find(|p| p.name == *name) {
-            Some(preset) => row(state, c, preset),
+        let Some(board) = &state.presets else {
+            return Vec::new();
+        };
+        match board.presets.iter().find(|p| p.name == *name) {
+            Some(preset) => row(state, c, board, preset),
             None => Vec::new(),
         }
     });
@@ -49,11 +51,14 @@ pub(super) fn state_of(c: &Canvas<'_>, preset: &Preset) -> (String, Role) {
     }
 }
 
-fn row(state: &State, c: &Canvas<'_>, preset: &Preset) -> Vec<Cell> {
+fn row(state: &State, c: &Canvas<'_>, board: &PresetBoard, preset: &Preset) -> Vec<Cell> {
     let (word, role) = state_of(c, preset);
     let remark = match &preset.state {
         PresetState::Broken { faults, .. } => faults.first().map(|f| {
-            let text = format!("{}: {}", f.place(), f.reason);
+            let place = board.place(f);
+            let own = format!("{}/", preset.name);
+            let place = place.strip_prefix(&own).unwrap_or(&place);
+            let text = format!("{place}: {}", f.reason);
             c.span(clean(&text), Role::Bad)
         }),
         _ => None,

@@ -3,7 +3,7 @@
 use super::doc::Doc;
 use crate::tui::actions::PresetState;
 use crate::tui::state::State;
-use crate::tui::text::{age, clean, clean_lines};
+use crate::tui::text::{age, clean, clean_lines, wrap, wrap_indented};
 use crate::tui::theme::Role;
 
 /// Writes the details.
@@ -41,7 +41,8 @@ pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
     if let PresetState::Broken { faults, .. } = &preset.state {
         doc.section("What is wrong");
         for fault in faults {
-            doc.text(&clean(&fault.place()), Role::Strong);
+            let place = state.presets.as_ref().map(|b| b.place(fault));
+            doc.text(&clean(&place.unwrap_or_default()), Role::Strong);
             if let Some(object) = &fault.object {
                 doc.indented(&clean(object), Role::Text);
             }
@@ -62,7 +63,15 @@ pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
         doc.text("Its files begin with no comment.", Role::Dim);
     }
     for paragraph in paragraphs(&clean_lines(&preset.teaches, 200)) {
-        doc.text(&paragraph, Role::Text);
+        // An example keeps its indentation.
+        let lines = match paragraph.starts_with(' ') {
+            true => wrap_indented(&paragraph, doc.width()),
+            false => wrap(&paragraph, doc.width()),
+        };
+        for line in lines {
+            let span = doc.span(line, Role::Text);
+            doc.line(vec![span]);
+        }
     }
     if !preset.samples.is_empty() {
         doc.section("Samples (S submits one)");

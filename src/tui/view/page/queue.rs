@@ -69,6 +69,10 @@ pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut Doc<'
 /// Quota by flavor and resource.
 fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
     let forest = &state.derived.forest;
+    let limited = forest.resources(member).any(|fr| {
+        let quota = forest.standing(member, fr).quota;
+        quota.borrowing_limit.is_some() || quota.lending_limit.is_some()
+    });
     let rows: Vec<Vec<TableCell>> = forest
         .resources(member)
         .map(|fr| {
@@ -80,43 +84,42 @@ fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
             } else {
                 format!("{}-{}", text(s.lent_min), text(s.lent_max))
             };
-            vec![
+            let free = s.available.max(crate::tui::text::Amount::ZERO);
+            let mut row = vec![
                 (fr.flavor.clone(), Role::Text),
                 (fr.resource.clone(), Role::Text),
                 (text(s.nominal), Role::Strong),
                 (text(s.used), Role::Text),
                 (text(s.borrowed), Role::Text),
                 (lent, Role::Text),
-                (
-                    text(s.available.max(crate::tui::text::Amount::ZERO)),
-                    Role::Text,
-                ),
+                (text(free), Role::Text),
                 (text(s.limit), Role::Text),
-                (limit(s.quota.borrowing_limit), Role::Dim),
-                (limit(s.quota.lending_limit), Role::Dim),
-            ]
+            ];
+            if limited {
+                row.push((limit(s.quota.borrowing_limit), Role::Dim));
+                row.push((limit(s.quota.lending_limit), Role::Dim));
+            }
+            row
         })
         .collect();
     if rows.is_empty() {
         return;
     }
     doc.section("Quota");
-    doc.table(
-        &[
-            "FLAVOR",
-            "RESOURCE",
-            ">NOMINAL",
-            ">USED",
-            ">BORROWED",
-            ">LENT",
-            ">FREE",
-            ">MAX",
-            ">MAY BORROW",
-            ">MAY LEND",
-        ],
-        rows,
-        256,
-    );
+    let mut titles = vec![
+        "FLAVOR",
+        "RESOURCE",
+        ">NOMINAL",
+        ">USED",
+        ">BORROWED",
+        ">LENT",
+        ">FREE",
+        ">MAX",
+    ];
+    if limited {
+        titles.extend([">MAY BORROW", ">MAY LEND"]);
+    }
+    doc.table(&titles, rows, 256);
 }
 
 fn policies(cq: &ClusterQueueRow, doc: &mut Doc<'_>) {

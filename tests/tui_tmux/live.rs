@@ -1,0 +1,128 @@
+//! A lab that lives: views, details, a demo, presets edited while it runs, samples.
+
+use std::path::Path;
+
+use super::terminal::{Terminal, available};
+use super::{lab, up};
+
+#[test]
+fn every_view_shows_what_there_is() {
+    if !available("every_view_shows_what_there_is") {
+        return;
+    }
+    let terminal = lab(80, 24, &[]);
+    for (key, text) in [
+        ("2", "No workloads"),
+        ("3", "Nobody was evicted"),
+        ("4", "DEVICES"),
+        ("5", "WHAT IT TEACHES"),
+        ("6", "6 Events"),
+        ("?", "Keys and commands"),
+        ("Escape", "6 Events"),
+        ("1", "COHORT / QUEUE"),
+    ] {
+        terminal.press(&[key]);
+        terminal.sees(text);
+    }
+    terminal.press(&["4", "Enter"]);
+    terminal.sees("Occupied by pods");
+    terminal.press(&["y"]);
+    terminal.sees("apiVersion: v1");
+    terminal.press(&["Escape", "Escape"]);
+    terminal.press(&["/"]);
+    terminal.type_text("no-such-node");
+    terminal.press(&["Enter"]);
+    terminal.sees("passes the filter");
+    terminal.press(&["Escape", ":"]);
+    terminal.type_text("wl");
+    terminal.press(&["Enter"]);
+    terminal.sees("No workloads");
+}
+
+#[test]
+fn a_sample_is_submitted_admitted_and_deleted() {
+    if !available("a_sample_is_submitted_admitted_and_deleted") {
+        return;
+    }
+    let terminal = lab(120, 30, &[]);
+    terminal.press(&["s"]);
+    terminal.sees("Submit sample workloads");
+    terminal.press(&["Enter", "2"]);
+    terminal.until("an admitted workload", |s| {
+        s.contains("job-sample-") && s.contains("Admitted")
+    });
+    terminal.press(&["C-d"]);
+    terminal.sees("Delete Job");
+    terminal.press(&["y"]);
+    terminal.until("no workload", |s| !s.contains("job-sample-"));
+}
+
+#[test]
+fn one_key_tells_the_story_of_the_preemption() {
+    if !available("one_key_tells_the_story_of_the_preemption") {
+        return;
+    }
+    let command = up(&super::presets(), "--speed 20");
+    let terminal = Terminal::open(120, 40, &command, &[]);
+    terminal.sees("0/9");
+    terminal.press(&["D"]);
+    terminal.sees("demo skypilot-priority-preemption");
+    let end = terminal.sees("esc closes");
+    assert!(!end.contains("✗"), "{end}");
+    terminal.press(&["3"]);
+    let screen = terminal.sees("priority in the queue");
+    assert!(
+        screen.contains("withinClusterQueue: LowerPriority"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_saved_preset_shows_and_a_broken_one_changes_nothing() {
+    if !available("a_saved_preset_shows_and_a_broken_one_changes_nothing") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    copy(&super::presets(), folder.path());
+    let file = folder
+        .path()
+        .join("skypilot-priority/10-single-clusterqueue-setup.yaml");
+    let good = std::fs::read_to_string(&file).unwrap();
+    let more = good.replacen("nominalQuota: 9", "nominalQuota: 12", 1);
+    assert_ne!(good, more);
+
+    let terminal = Terminal::open(120, 30, &up(folder.path(), ""), &[]);
+    terminal.sees("0/9");
+    std::fs::write(&file, &more).unwrap();
+    terminal.sees("0/12");
+    std::fs::write(&file, good.replacen("nominalQuota: 9", "nominalQota: 9", 1)).unwrap();
+    let screen = terminal.sees("the last good state stays in force");
+    assert!(screen.contains("0/12"), "{screen}");
+    let place = regex::Regex::new(r"10-single-clusterqueue-setup\.yaml:\d+:\d+").unwrap();
+    assert!(place.is_match(&screen), "{screen}");
+    assert!(screen.contains("5 Presets!"), "{screen}");
+    std::fs::write(&file, &good).unwrap();
+    terminal.until("the good state, and no error", |s| {
+        s.contains("0/9") && !s.contains("last good") && !s.contains("Presets!")
+    });
+    terminal.press(&["p"]);
+    terminal.sees("Switch preset");
+    terminal.press(&["Escape", ":"]);
+    terminal.type_text("preset team-cohort");
+    terminal.press(&["Enter"]);
+    terminal.sees("cohort ");
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

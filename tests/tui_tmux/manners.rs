@@ -1,0 +1,138 @@
+//! Manners: the terminal is given back whatever happens, sizes change, colours can be off.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kueue_lab::apiserver::ApiServer;
+use kueue_lab::clock::Clock;
+use kueue_lab::entropy::Entropy;
+use kueue_lab::tui::actions::{ActionError, Actions, Demo, ObjectRef, Sample};
+use kueue_lab::tui::{TuiConfig, run};
+
+use super::lab;
+use super::terminal::{Terminal, available};
+
+#[test]
+fn leaving_asks_and_gives_the_terminal_back() {
+    if !available("leaving_asks_and_gives_the_terminal_back") {
+        return;
+    }
+    let terminal = lab(80, 24, &[]);
+    assert!(terminal.taken_over());
+    terminal.press(&["q"]);
+    terminal.sees("stop the lab");
+    terminal.press(&["n"]);
+    terminal.until("no question", |s| !s.contains("stop the lab"));
+    terminal.press(&["q", "y"]);
+    terminal.ended("0");
+}
+
+#[test]
+fn a_signal_ends_it_cleanly() {
+    if !available("a_signal_ends_it_cleanly") {
+        return;
+    }
+    let terminal = lab(80, 24, &[]);
+    terminal.signal("-TERM", "kueue-lab");
+    terminal.ended("0");
+}
+
+#[test]
+fn every_size_is_filled_anew() {
+    if !available("every_size_is_filled_anew") {
+        return;
+    }
+    let terminal = lab(200, 60, &[]);
+    for (columns, rows) in [(80, 24), (120, 40), (40, 10), (20, 4), (200, 60)] {
+        terminal.resize(columns, rows);
+        terminal.until("the last line in the last row", |screen| {
+            let lines: Vec<&str> = screen.lines().collect();
+            let full = lines.len() == usize::from(rows);
+            full && lines.last().is_some_and(|l| l.contains("? help"))
+        });
+    }
+    terminal.press(&["q", "y"]);
+    terminal.ended("0");
+}
+
+#[test]
+fn no_color_means_no_colour() {
+    if !available("no_color_means_no_colour") {
+        return;
+    }
+    // Colours are sequences that set 30 to 37 or 40 to 47, or 38 or 48 with more behind it.
+    let colours = regex::Regex::new(r"\x1b\[(?:[0-9;]*;)?[34][0-8](?:;[0-9;]*)?m").unwrap();
+    let terminal = lab(80, 24, &[]);
+    assert!(colours.is_match(&terminal.coloured()));
+    drop(terminal);
+    let terminal = lab(80, 24, &[("NO_COLOR", "1")]);
+    for view in ["1", "2", "3", "4", "5", "6", "?"] {
+        terminal.press(&[view]);
+        let shown = terminal.coloured();
+        assert!(!colours.is_match(&shown), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_locale_without_utf8_gets_ascii() {
+    if !available("a_locale_without_utf8_gets_ascii") {
+        return;
+    }
+    let terminal = lab(80, 24, &[("LC_ALL", "C")]);
+    let screen = terminal.screen();
+    assert!(screen.is_ascii(), "{screen}");
+}
+
+/// Actions that panic.
+struct Panicking;
+
+#[async_trait]
+impl Actions for Panicking {
+    fn demos(&self) -> Vec<Demo> {
+        vec![Demo {
+            name: "fall".to_owned(),
+            summary: "falls".to_owned(),
+        }]
+    }
+
+    async fn run_demo(&self, _: &str) -> Result<String, ActionError> {
+        panic!("the demo fell down")
+    }
+
+    async fn submit(&self, _: &Sample) -> Result<String, ActionError> {
+        Ok(String::new())
+    }
+
+    async fn delete(&self, _: &ObjectRef) -> Result<String, ActionError> {
+        Ok(String::new())
+    }
+}
+
+/// Not a test: what the next one runs in a terminal.
+#[test]
+#[ignore = "takes over the terminal and panics"]
+fn child_that_panics() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
+        let config = TuiConfig::new(server.client(), Clock::real(), Arc::new(Panicking));
+        run(config).await.unwrap();
+    });
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_before_it_is_reported() {
+    if !available("a_panic_gives_the_terminal_back_before_it_is_reported") {
+        return;
+    }
+    let own = std::env::current_exe().unwrap();
+    let command = format!(
+        "{} manners::child_that_panics --exact --ignored --nocapture",
+        own.display()
+    );
+    let terminal = Terminal::open(100, 40, &command, &[]);
+    terminal.sees("1 Queues");
+    terminal.press(&["D"]);
+    let screen = terminal.ended("101");
+    assert!(screen.contains("the demo fell down"), "{screen}");
+}
