@@ -127,7 +127,7 @@ fn a_panic_gives_the_terminal_back_before_it_is_reported() {
     }
     let own = std::env::current_exe().unwrap();
     let command = format!(
-        "{} manners::child_that_panics --exact --ignored --nocapture",
+        "env RUST_BACKTRACE=0 {} manners::child_that_panics --exact --ignored --nocapture",
         own.display()
     );
     let terminal = Terminal::open(100, 40, &command, &[]);

@@ -36,6 +36,15 @@ fn story(progress: &Progress) -> Story {
     Story {
         name: progress.name.clone(),
         steps: progress.steps.iter().map(step).collect(),
-        outcome: progress.outcome.clone(),
+        outcome: progress
+            .outcome
+            .clone()
+            .map(|ended| ended.map(|told| without(&told, &progress.name))),
     }
+}
+
+/// A sentence about a story that is shown under its name, so without the name.
+fn without(sentence: &str, name: &str) -> String {
+    let rest = sentence.strip_prefix(name).map(str::trim_start);
+    rest.unwrap_or(sentence).to_owned()
 }
