@@ -210,12 +210,14 @@ impl Run<'_> {
             } => {
                 let patch = Patch::Merge(merge);
                 let params = PatchParams::default();
+                let kind = (object.api_version.clone(), object.kind.clone());
                 for (api, name) in self.meant(object)? {
                     let patched = match subresource.as_deref() {
                         None => api.patch(&name, &params, &patch).await,
                         Some(sub) => api.patch_subresource(sub, &name, &params, &patch).await,
                     };
-                    patched.map_err(|e| e.to_string())?;
+                    let written = patched.map_err(|e| e.to_string())?;
+                    self.seen.take_in(&kind, &written);
                 }
                 Ok(())
             }
@@ -238,13 +240,14 @@ impl Run<'_> {
         let api = self.api(&kind, text("/metadata/namespace"));
         let dynamic: DynamicObject =
             serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
-        match text("/metadata/name") {
+        let written = match text("/metadata/name") {
             None => api.create(&PostParams::default(), &dynamic).await?,
             Some(name) => {
                 let params = PatchParams::apply(MANAGER).force();
                 api.patch(name, &params, &Patch::Apply(&dynamic)).await?
             }
         };
+        self.seen.take_in(&kind, &written);
         Ok(())
     }
 

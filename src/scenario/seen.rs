@@ -69,13 +69,6 @@ impl Seen {
     /// Waits for the next change of an object and takes it in. `None` once no kind is watched.
     pub(super) async fn next(&mut self) -> Option<Changed> {
         let (kind, event) = self.changes.next().await?;
-        let key = |o: &DynamicObject| {
-            let metadata = &o.metadata;
-            (
-                metadata.namespace.clone().unwrap_or_default(),
-                metadata.name.clone().unwrap_or_default(),
-            )
-        };
         let mut changed = None;
         match event {
             watcher::Event::Init => {
@@ -105,6 +98,15 @@ impl Seen {
             }
         }
         Some(Changed(changed))
+    }
+
+    /// Takes in what the story itself has written, so that what is expected next is not judged by
+    /// what was before, until the watch has caught up.
+    pub(super) fn take_in(&mut self, kind: &KindKey, written: &DynamicObject) {
+        if let Some(objects) = self.objects.get_mut(kind) {
+            let value = serde_json::to_value(written).unwrap_or_default();
+            objects.insert(key(written), value);
+        }
     }
 
     /// Whether something expected is so now; otherwise what is seen instead. For jobs, what happened
@@ -219,6 +221,14 @@ pub(super) struct Changed(pub(super) Option<Value>);
 pub(super) fn resource((api_version, kind): &KindKey) -> ApiResource {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+fn key(object: &DynamicObject) -> (String, String) {
+    let metadata = &object.metadata;
+    (
+        metadata.namespace.clone().unwrap_or_default(),
+        metadata.name.clone().unwrap_or_default(),
+    )
 }
 
 fn name_of(object: &Value) -> &str {
