@@ -105,7 +105,7 @@ fn what_does_not_come_out_is_named_with_what_was_seen_instead() {
             "ConfigMap a with Ready=True: not within 1m; a: there is no condition Ready",
         ),
         (
-            "after: 1s\n  expect:\n  - {object: {kind: ConfigMap, name: a}, absent: true, within: 1s}",
+            "expect:\n  - {object: {kind: ConfigMap, name: a}, absent: true, within: 1s}",
             "no ConfigMap a: not within 1s; 1 as described: a",
         ),
         (
