@@ -150,10 +150,14 @@ impl Forest {
     /// Hangs a node below the cohort of this name, which comes to be if need be; below none when
     /// the name is empty. A cohort without an object and children goes away.
     pub fn set_parent(&mut self, id: NodeId, parent: &str) {
-        self.detach(id);
-        if !parent.is_empty() {
-            let parent = self.get_or_create_cohort(parent);
-            self.attach(id, parent);
+        let now = self[id].parent.map_or("", |p| &*self[p].name);
+        // A cohort must not go away and come back, without quota, under its only child.
+        if now != parent {
+            self.detach(id);
+            if !parent.is_empty() {
+                let parent = self.get_or_create_cohort(parent);
+                self.attach(id, parent);
+            }
         }
         match self[id].kind {
             // Nothing is below a ClusterQueue.
@@ -651,6 +655,18 @@ mod tests {
         assert!(!f.has_cycle(q));
         f.sum_up_tree(q).unwrap();
         assert_eq!(f[y].resources.usage(fr), 5.into());
+    }
+
+    #[test]
+    fn a_cohort_keeps_its_quota_when_its_only_child_is_read_again() {
+        let mut forest = Forest::default();
+        let fr = forest.frs.intern("f", "cpu".into());
+        let id = forest.insert_cluster_queue("a");
+        forest.set_parent(id, "team");
+        forest.set_quotas(id, &[(fr, quota(5, None, None))]);
+        forest.sum_up_tree(id).unwrap();
+        forest.set_parent(id, "team");
+        assert_eq!(forest.potential_available(id, fr), 5.into());
     }
 
     #[test]
