@@ -7,7 +7,7 @@ use kueue_lab::apiserver::ApiServer;
 use kueue_lab::clock::Clock;
 use kueue_lab::entropy::Entropy;
 use kueue_lab::tui::actions::{ActionError, Actions, Demo, ObjectRef, Sample};
-use kueue_lab::tui::{TuiConfig, run};
+use kueue_lab::tui::{TuiConfig, TuiError, run};
 
 use super::lab;
 use super::terminal::{Terminal, available};
@@ -116,7 +116,8 @@ fn child_that_panics() {
     runtime.block_on(async {
         let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
         let config = TuiConfig::new(server.client(), Clock::real(), Arc::new(Panicking));
-        run(config).await.unwrap();
+        let ended = run(config).await;
+        assert!(matches!(ended, Err(TuiError::Panicked)), "{ended:?}");
     });
 }
 
@@ -127,12 +128,12 @@ fn a_panic_gives_the_terminal_back_before_it_is_reported() {
     }
     let own = std::env::current_exe().unwrap();
     let command = format!(
-        "env RUST_BACKTRACE=0 {} manners::child_that_panics --exact --ignored --nocapture",
+        "{} manners::child_that_panics --exact --ignored --nocapture",
         own.display()
     );
-    let terminal = Terminal::open(100, 40, &command, &[]);
+    let terminal = Terminal::open(100, 40, &command, &[("RUST_BACKTRACE", "0")]);
     terminal.sees("1 Queues");
     terminal.press(&["D"]);
-    let screen = terminal.ended("101");
+    let screen = terminal.ended("0");
     assert!(screen.contains("the demo fell down"), "{screen}");
 }
