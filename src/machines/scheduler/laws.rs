@@ -187,6 +187,24 @@ proptest! {
 }
 
 #[test]
+fn a_refused_binding_leaves_its_room_to_whoever_waited() {
+    let mut state = State::default();
+    state.node("n0", Some(node(0, 4, 0)));
+    state.pod(Arc::new(pod(0, 1, 4, 0, 0)));
+    let Some(Decision::Bind { pod: refused, .. }) = state.next() else {
+        panic!("there is room for the first")
+    };
+    state.pod(Arc::new(pod(1, 1, 2, 0, 0)));
+    assert!(matches!(state.next(), Some(Decision::Unschedulable { .. })));
+    state.binding_failed(&refused);
+    state.pod_gone(&refused.key);
+    assert!(
+        matches!(state.next(), Some(Decision::Bind { pod, .. }) if pod.key.name == "p1"),
+        "the second has the room now"
+    );
+}
+
+#[test]
 fn ten_thousand_like_pods_without_room_cost_one_search_each_time() {
     let mut state = State::default();
     state.node("n0", Some(node(0, 4, 0)));

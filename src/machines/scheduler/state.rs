@@ -111,9 +111,7 @@ impl State {
     /// A pod is gone, or has ended and takes nothing any more.
     pub(super) fn pod_gone(&mut self, key: &ObjectKey) {
         self.forget_waiting(key);
-        if self.unplace(key) {
-            self.freer = true;
-        }
+        self.unplace(key);
     }
 
     /// A binding was refused: the pod waits again.
@@ -341,12 +339,15 @@ impl State {
         }
     }
 
-    fn unplace(&mut self, key: &ObjectKey) -> bool {
+    /// Takes a pod from its node. However it comes to that (gone, ended, replaced, its binding
+    /// refused), there is room now that others may have been waiting for.
+    fn unplace(&mut self, key: &ObjectKey) {
         let Some(node) = self.placed.remove(key) else {
-            return false;
+            return;
         };
+        self.freer = true;
         let Some(info) = self.nodes.get_mut(&node) else {
-            return false;
+            return;
         };
         if let Some(pod) = info.remove(key) {
             self.minding -= usize::from(!pod.anti_affinity_terms().is_empty());
@@ -354,7 +355,6 @@ impl State {
         if info.node.is_none() && info.pods.is_empty() {
             self.nodes.remove(&node);
         }
-        true
     }
 
     fn assumed_uid(&self, key: &ObjectKey) -> Option<&str> {
