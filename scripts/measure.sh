@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures a lab from outside and prints what it found: time to ready, resident memory, and 1,000
-# suspended Jobs created by kubectl and admitted. Frames of the UI with as many workloads are measured
-# by `cargo bench --bench tui`.
+# suspended Jobs created by kubectl and admitted, without and with the terminal UI drawing them (in
+# tmux, if there is one).
 #
 # usage: scripts/measure.sh [BINARY]       (target/release/kueue-lab)
 set -euo pipefail
@@ -32,14 +32,14 @@ stop() {
   pid=
 }
 
-resident() { awk '/^VmRSS/ {printf "%d MB", $2 / 1024}' "/proc/$pid/status"; }
+resident() { awk '/^VmRSS/ {printf "%d MB", $2 / 1024}' "/proc/$1/status"; }
 
 for run in 1 2 3; do
   begun=$(now)
   start "$here/presets" skypilot-priority
   printf 'ready (run %d): %d ms\n' "$run" $(($(now) - begun))
   sleep 2
-  [ "$run" = 3 ] && printf 'resident with the default preset: %s\n' "$(resident)"
+  [ "$run" = 3 ] && printf 'resident with the default preset: %s\n' "$(resident "$pid")"
   stop
 done
 
@@ -84,19 +84,42 @@ spec:
 YAML
   done
 }
-start "$work/presets" big
 jobs 1 500 >"$work/a.yaml"
 jobs 501 1000 >"$work/b.yaml"
-begun=$(now)
-k create -f "$work/a.yaml" >/dev/null &
-one=$!
-k create -f "$work/b.yaml" >/dev/null
-wait "$one"
-printf '1,000 Jobs created by two kubectl: %d ms\n' $(($(now) - begun))
-until [ "$(k get clusterqueue big -o 'jsonpath={.status.admittedWorkloads}')" = 1000 ]; do
-  [ $(($(now) - begun)) -lt 180000 ] || { echo "not all were admitted in three minutes"; exit 1; }
-  sleep 0.1
-done
-printf 'all 1,000 admitted: %d ms after the first was created\n' $(($(now) - begun))
-printf 'resident with them: %s\n' "$(resident)"
+
+# Creates the Jobs, waits until all are admitted, and says how long both took and what it cost in
+# the process $1.
+flood() {
+  local begun=$(now) one
+  k create -f "$work/a.yaml" >/dev/null &
+  one=$!
+  k create -f "$work/b.yaml" >/dev/null
+  wait "$one"
+  printf '1,000 Jobs created by two kubectl: %d ms\n' $(($(now) - begun))
+  until [ "$(k get clusterqueue big -o 'jsonpath={.status.admittedWorkloads}')" = 1000 ]; do
+    [ $(($(now) - begun)) -lt 180000 ] || { echo "not all were admitted in three minutes"; exit 1; }
+    sleep 0.1
+  done
+  printf 'all 1,000 admitted: %d ms after the first was created\n' $(($(now) - begun))
+  printf 'resident with them: %s\n' "$(resident "$1")"
+}
+
+echo 'headless:'
+start "$work/presets" big
+flood "$pid"
 stop
+
+command -v tmux >/dev/null || { echo "there is no tmux: no frames measured"; exit 0; }
+echo 'with the terminal UI, 200x60, on its list of workloads:'
+t() { tmux -L "kueue-lab-measure-$$" "$@"; }
+trap 't kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
+rm -f "$work/kubeconfig"
+t -f /dev/null new-session -d -s lab -x 200 -y 60 -c "$work" \
+  "exec '$lab' up --presets-dir '$work/presets' --preset big --kubeconfig-out '$work/kubeconfig'"
+until [ -s "$work/kubeconfig" ] && t capture-pane -p -t lab | grep '1 Queues' >/dev/null; do sleep 0.05; done
+t send-keys -t lab 2
+flood "$(t display-message -p -t lab '#{pane_pid}')"
+kill -INT "$(t display-message -p -t lab '#{pane_pid}')"
+log=$(find "$work" -name kueue-lab.log)
+for _ in $(seq 100); do grep ' frames: ' "$log" >/dev/null && break; sleep 0.1; done
+sed -n 's/^.*INFO *//; / frames: /p' "$log"

@@ -1,4 +1,7 @@
 //! Follows every object of a kind and tells subscribers what changed, old version and new.
+//!
+//! `metadata.managedFields` is left out of what is kept: nobody here decides by it, and it is the
+//! larger part of many objects. A server keeps the fields' managers when an update names none.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -168,7 +171,10 @@ where
 {
     /// Takes note of the answer to one's own write before the watch brings it, so that the next
     /// decision does not rest on the version before. Answers that are not news are ignored.
-    pub fn observe(&self, object: Arc<K>) {
+    pub fn observe(&self, mut object: Arc<K>) {
+        if object.meta().managed_fields.is_some() {
+            Arc::make_mut(&mut object).meta_mut().managed_fields = None;
+        }
         let subscribers = self.shared.subscribers.lock();
         let key = ObjectKey::of(object.as_ref());
         let version = version_of(object.as_ref());
@@ -203,7 +209,7 @@ where
                     self.shared.synced.send_replace(true);
                 }
                 Ok(watcher::Event::Apply(object)) => self.apply(object),
-                Ok(watcher::Event::Delete(object)) => self.delete(&object),
+                Ok(watcher::Event::Delete(object)) => self.delete(object),
                 Err(error) => {
                     let kind = std::any::type_name::<K>();
                     tracing::debug!(kind, %error, "a watch was interrupted and will be retried");
@@ -212,7 +218,8 @@ where
         }
     }
 
-    fn apply(&self, object: K) {
+    fn apply(&self, mut object: K) {
+        object.meta_mut().managed_fields = None;
         let subscribers = self.shared.subscribers.lock();
         let version = version_of(&object);
         self.shared.newest.fetch_max(version, Ordering::AcqRel);
@@ -231,19 +238,20 @@ where
         tell(&subscribers, &change);
     }
 
-    fn delete(&self, object: &K) {
+    fn delete(&self, mut object: K) {
+        object.meta_mut().managed_fields = None;
         let subscribers = self.shared.subscribers.lock();
         self.shared
             .newest
-            .fetch_max(version_of(object), Ordering::AcqRel);
-        let key = ObjectKey::of(object);
+            .fetch_max(version_of(&object), Ordering::AcqRel);
+        let key = ObjectKey::of(&object);
         let gone = {
             let mut store = self.shared.store.write();
             // The last version is worth telling: it may have changed with the deletion.
             if store.get(&key).is_none() {
                 return;
             }
-            store.put(key.clone(), Arc::new(object.clone()));
+            store.put(key.clone(), Arc::new(object));
             store.remove(&key)
         };
         gone.iter().for_each(|change| tell(&subscribers, change));

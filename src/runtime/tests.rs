@@ -159,3 +159,34 @@ fn an_informer_tells_changes_in_order_and_finds_by_index() {
         context.tasks.shutdown().await;
     });
 }
+
+#[test]
+fn field_managers_are_not_kept_and_an_update_without_them_loses_none() {
+    virtual_runtime().unwrap().block_on(async {
+        let client = server();
+        let context = context(client.clone());
+        let api: Api<ConfigMap> = Api::namespaced(client, "default");
+        let params = PatchParams::apply("team-lead");
+        let applied = api
+            .patch("a", &params, &Patch::Apply(config_map("a", "red")))
+            .await
+            .unwrap();
+        assert!(applied.metadata.managed_fields.is_some());
+        let maps = Informer::builder(api.clone()).start(&context);
+        maps.observe(Arc::new(applied));
+        maps.synced().await;
+        let kept = maps.get(&ObjectKey::new("default", "a")).unwrap();
+        assert_eq!(kept.metadata.managed_fields, None);
+
+        let mut changed = ConfigMap::clone(&kept);
+        changed.metadata.labels = Some(BTreeMap::from([("x".into(), "y".into())]));
+        let params = PostParams {
+            field_manager: Some("controller".into()),
+            ..PostParams::default()
+        };
+        let replaced = api.replace("a", &params, &changed).await.unwrap();
+        let managers: Vec<_> = replaced.metadata.managed_fields.unwrap_or_default();
+        let names: Vec<_> = managers.iter().filter_map(|m| m.manager.clone()).collect();
+        assert_eq!(names, ["team-lead", "controller"]);
+    });
+}

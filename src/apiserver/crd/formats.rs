@@ -1,7 +1,7 @@
 //! String formats that custom resources may ask for.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
 
@@ -52,47 +52,85 @@ pub(super) fn supported(json_type: &str, format: &str) -> &'static str {
         .unwrap_or_default()
 }
 
-static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
-    [
-        ("bsonobjectid", "^[0-9a-fA-F]{24}$"),
-        (
-            "hostname",
-            r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$",
-        ),
-        ("mac", r"^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$|^([0-9a-fA-F]{2}[:-]){7}[0-9a-fA-F]{2}$|^([0-9a-fA-F]{4}\.){2,3}[0-9a-fA-F]{4}$"),
-        ("uuid", "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"),
-        ("uuid3", "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$"),
-        ("uuid4", "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$"),
-        ("uuid5", "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$"),
-        (
-            "creditcard",
-            r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$",
-        ),
-        ("ssn", r"^\d{3}[- ]?\d{2}[- ]?\d{4}$"),
-        ("hexcolor", "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
-        (
-            "rgbcolor",
-            r"^rgb\(\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*\)$",
-        ),
-        (
-            "byte",
-            r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$",
-        ),
-        ("email", r"^[^\s@<>]+@[^\s@<>]+$|^.*<[^\s@<>]+@[^\s@<>]+>$"),
-        ("date", r"^\d{4}-\d{2}-\d{2}$"),
-        ("time", r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"),
-        ("duration", r"^(\d+)\s*([A-Za-zµ]+)$"),
-        ("goduration", r"^[-+]?(0|(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$"),
-    ]
-    .into_iter()
-    .filter_map(|(name, pattern)| Some((name, Regex::new(pattern).ok()?)))
-    .collect()
-});
+/// A pattern that is compiled when it is first asked for: some cost megabytes, most are never used.
+struct Pattern {
+    format: &'static str,
+    text: &'static str,
+    compiled: OnceLock<Option<Regex>>,
+}
 
-fn pattern(name: &str, text: &str) -> bool {
+impl Pattern {
+    const fn new(format: &'static str, text: &'static str) -> Self {
+        Self {
+            format,
+            text,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        let compiled = self.compiled.get_or_init(|| Regex::new(self.text).ok());
+        compiled.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
+}
+
+static PATTERNS: [Pattern; 17] = [
+    Pattern::new("bsonobjectid", "^[0-9a-fA-F]{24}$"),
+    Pattern::new(
+        "hostname",
+        r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$",
+    ),
+    Pattern::new(
+        "mac",
+        r"^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$|^([0-9a-fA-F]{2}[:-]){7}[0-9a-fA-F]{2}$|^([0-9a-fA-F]{4}\.){2,3}[0-9a-fA-F]{4}$",
+    ),
+    Pattern::new(
+        "uuid",
+        "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$",
+    ),
+    Pattern::new(
+        "uuid3",
+        "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$",
+    ),
+    Pattern::new(
+        "uuid4",
+        "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$",
+    ),
+    Pattern::new(
+        "uuid5",
+        "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$",
+    ),
+    Pattern::new(
+        "creditcard",
+        r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$",
+    ),
+    Pattern::new("ssn", r"^\d{3}[- ]?\d{2}[- ]?\d{4}$"),
+    Pattern::new("hexcolor", "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
+    Pattern::new(
+        "rgbcolor",
+        r"^rgb\(\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*\)$",
+    ),
+    Pattern::new(
+        "byte",
+        r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$",
+    ),
+    Pattern::new("email", r"^[^\s@<>]+@[^\s@<>]+$|^.*<[^\s@<>]+@[^\s@<>]+>$"),
+    Pattern::new("date", r"^\d{4}-\d{2}-\d{2}$"),
+    Pattern::new(
+        "time",
+        r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$",
+    ),
+    Pattern::new("duration", r"^(\d+)\s*([A-Za-zµ]+)$"),
+    Pattern::new(
+        "goduration",
+        r"^[-+]?(0|(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$",
+    ),
+];
+
+fn pattern(format: &str, text: &str) -> bool {
     PATTERNS
         .iter()
-        .any(|(n, re)| *n == name && re.is_match(text))
+        .any(|pattern| pattern.format == format && pattern.is_match(text))
 }
 
 /// Whether the text is of the format.

@@ -3,6 +3,7 @@
 
 mod capture;
 mod engine;
+mod frames;
 mod signals;
 
 pub use capture::capture;
@@ -18,6 +19,7 @@ use super::keymap::Key;
 use super::msg::Msg;
 use super::screen::Screen;
 use engine::Engine;
+use frames::Frames;
 use signals::Signals;
 
 /// Messages taken in at once before anything else gets a turn.
@@ -46,6 +48,7 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
     let mut next_frame = Some(Instant::now());
     let mut last_frame = Instant::now();
     let mut batch = Vec::with_capacity(BATCH);
+    let mut frames = Frames::default();
     let exit = loop {
         let frame_due = next_frame.unwrap_or_else(Instant::now);
         let pace = tokio::select! {
@@ -68,8 +71,10 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
                 if screen.broken() {
                     return Err(TuiError::Gone);
                 }
+                let begun = Instant::now();
                 engine.show(&screen);
                 last_frame = Instant::now();
+                frames.add(last_frame - begun);
                 next_frame = None;
                 continue;
             }
@@ -93,6 +98,7 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
     };
     engine.finish().await;
     drop(screen);
+    tracing::info!("{frames}");
     Ok(exit)
 }
 
