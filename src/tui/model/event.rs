@@ -1,7 +1,7 @@
 //! Events: what controllers said about objects, newest first, as many as are worth keeping.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -117,11 +117,15 @@ impl Row for EventRow {
     }
 }
 
+/// When an Event happened last, and which it is: newer ones are less.
+type Moment = (Reverse<Timestamp>, Key);
+
 /// The latest Events in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
     rows: BTreeMap<Key, EventRow>,
-    by_time: BTreeSet<(Reverse<Timestamp>, Key)>,
+    by_time: BTreeSet<Moment>,
+    by_object: HashMap<Key, BTreeSet<Moment>>,
     revision: u64,
 }
 
@@ -133,6 +137,7 @@ impl EventLog {
             Change::Reset(rows) => {
                 self.rows.clear();
                 self.by_time.clear();
+                self.by_object.clear();
                 for row in rows {
                     self.put(row);
                 }
@@ -144,18 +149,32 @@ impl EventLog {
     }
 
     fn put(&mut self, row: EventRow) {
-        let key = row.key.clone();
-        self.by_time.insert((Reverse(row.at), key.clone()));
-        if let Some(old) = self.rows.insert(key.clone(), row)
-            && self.rows.get(&key).is_some_and(|new| new.at != old.at)
-        {
-            self.by_time.remove(&(Reverse(old.at), key));
+        if let Some(old) = self.rows.remove(&row.key) {
+            self.unlist(&old);
         }
+        let moment = (Reverse(row.at), row.key.clone());
+        let about = self.by_object.entry(row.object.clone()).or_default();
+        about.insert(moment.clone());
+        self.by_time.insert(moment);
+        self.rows.insert(row.key.clone(), row);
         while self.rows.len() > MOST_EVENTS {
-            let Some((_, oldest)) = self.by_time.pop_last() else {
+            let Some((_, oldest)) = self.by_time.last().cloned() else {
                 break;
             };
-            self.rows.remove(&oldest);
+            if let Some(old) = self.rows.remove(&oldest) {
+                self.unlist(&old);
+            }
+        }
+    }
+
+    fn unlist(&mut self, row: &EventRow) {
+        let moment = (Reverse(row.at), row.key.clone());
+        self.by_time.remove(&moment);
+        if let Some(about) = self.by_object.get_mut(&row.object) {
+            about.remove(&moment);
+            if about.is_empty() {
+                self.by_object.remove(&row.object);
+            }
         }
     }
 
@@ -177,8 +196,10 @@ impl EventLog {
         kind: &'a str,
         object: &'a Key,
     ) -> impl Iterator<Item = &'a EventRow> {
-        self.newest_first()
-            .filter(move |e| e.kind == kind && e.object == *object)
+        let moments = self.by_object.get(object).into_iter().flatten();
+        moments
+            .filter_map(|(_, key)| self.rows.get(key))
+            .filter(move |e| e.kind == kind)
     }
 
     /// How many are kept.
@@ -217,6 +238,34 @@ mod tests {
         let names: Vec<_> = log.newest_first().map(|e| e.key.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(log.len(), 2);
+    }
+
+    #[test]
+    fn events_about_an_object_follow_what_happens_to_the_log() {
+        let about = |name: &str, second, object: &str| EventRow {
+            kind: "Pod".to_owned(),
+            object: Key::new("ns", object),
+            ..event(name, second)
+        };
+        let mut log = EventLog::default();
+        let rows = vec![about("a", 1, "x"), about("b", 2, "x"), about("c", 3, "y")];
+        log.apply(Change::Reset(rows));
+        let names = |log: &EventLog, kind: &str, object: &str| -> Vec<String> {
+            let object = Key::new("ns", object);
+            let found = log.about(kind, &object);
+            found.map(|e| e.key.name.clone()).collect()
+        };
+        assert_eq!(names(&log, "Pod", "x"), ["b", "a"]);
+        log.apply(Change::Put(Box::new(about("a", 4, "x"))));
+        assert_eq!(names(&log, "Pod", "x"), ["a", "b"]);
+        assert!(names(&log, "Job", "x").is_empty());
+        for n in 0..MOST_EVENTS as i64 - 1 {
+            log.apply(Change::Put(Box::new(about(&format!("e{n}"), 10 + n, "z"))));
+        }
+        assert_eq!(names(&log, "Pod", "x"), ["a"], "b and c made room");
+        assert!(names(&log, "Pod", "y").is_empty());
+        log.apply(Change::Reset(Vec::new()));
+        assert!(log.by_object.is_empty() && log.by_time.is_empty());
     }
 
     #[test]

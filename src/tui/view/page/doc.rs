@@ -104,14 +104,30 @@ impl<'a> Doc<'a> {
         self.line(line);
     }
 
+    /// A table of things that may be many: only those that are shown are turned into cells.
+    pub(super) fn list<T>(
+        &mut self,
+        titles: &[&str],
+        mut things: impl Iterator<Item = T>,
+        most: usize,
+        cells: impl Fn(T) -> Vec<TableCell>,
+    ) {
+        let rows: Vec<_> = things.by_ref().take(most).map(cells).collect();
+        self.table(titles, &rows);
+        let more = things.count();
+        if more > 0 {
+            self.text(&format!("and {more} more"), Role::Dim);
+        }
+    }
+
     /// A small table. The last column may be cut; columns with a title that begins with `>` stand
-    /// to the right. Beyond `most` rows a line says how many more there are.
-    pub(super) fn table(&mut self, titles: &[&str], rows: Vec<Vec<TableCell>>, most: usize) {
+    /// to the right.
+    pub(super) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
         let widths: Vec<usize> = titles
             .iter()
             .enumerate()
             .map(|(i, title)| {
-                let cells = rows.iter().take(most).filter_map(|r| r.get(i));
+                let cells = rows.iter().filter_map(|r| r.get(i));
                 let widest = cells.map(|(text, _)| width(text)).max().unwrap_or(0);
                 widest.max(title.trim_start_matches('>').len()).min(44)
             })
@@ -134,7 +150,7 @@ impl<'a> Doc<'a> {
             }
         }
         self.line(line);
-        for row in rows.iter().take(most) {
+        for row in rows {
             let mut left = self.width;
             let mut line = Vec::new();
             for (i, (text, role)) in row.iter().enumerate() {
@@ -150,9 +166,6 @@ impl<'a> Doc<'a> {
                 line.push(self.span(text, *role));
             }
             self.line(line);
-        }
-        if rows.len() > most {
-            self.text(&format!("and {} more", rows.len() - most), Role::Dim);
         }
     }
 

@@ -48,11 +48,11 @@ pub(super) fn write(state: &State, node: &NodeRow, doc: &mut Doc<'_>) {
 
     doc.section("Occupied by pods");
     let occupied = state.derived.occupied_on(name);
-    let rows = node
+    let rows: Vec<Vec<TableCell>> = node
         .allocatable
         .iter()
         .filter(|(_, all)| !all.is_zero())
-        .map(|(resource, all)| -> Vec<TableCell> {
+        .map(|(resource, all)| {
             let used = occupied.get(resource).copied().unwrap_or_default();
             vec![
                 (resource.clone(), Role::Text),
@@ -62,35 +62,32 @@ pub(super) fn write(state: &State, node: &NodeRow, doc: &mut Doc<'_>) {
             ]
         })
         .collect();
-    doc.table(&["RESOURCE", ">USED", ">OF", ">"], rows, 40);
+    doc.table(&["RESOURCE", ">USED", ">OF", ">"], &rows);
 
     doc.section("Pods");
     if pods.is_empty() {
         doc.text("None.", Role::Dim);
     } else {
-        let rows = pods
-            .iter()
-            .map(|pod| -> Vec<TableCell> {
-                let workload = state.derived.workload_of(pod.key());
-                let letter = workload.and_then(|w| letters.get(&w.to_string()));
-                let phase = if pod.meta.deleting {
-                    "Terminating".to_owned()
-                } else {
-                    pod.phase.clone()
-                };
-                vec![
-                    (letter.map_or(String::new(), char::to_string), Role::Used),
-                    (pod.key().to_string(), Role::Text),
-                    (phase, Role::Text),
-                    (
-                        workload.map_or_else(|| "-".to_owned(), |w| w.name.clone()),
-                        Role::Text,
-                    ),
-                    (requests_text(&pod.requests), Role::Text),
-                ]
-            })
-            .collect();
-        doc.table(&["", "POD", "PHASE", "WORKLOAD", "REQUESTS"], rows, 60);
+        let titles = ["", "POD", "PHASE", "WORKLOAD", "REQUESTS"];
+        doc.list(&titles, pods.iter(), 60, |pod| {
+            let workload = state.derived.workload_of(pod.key());
+            let letter = workload.and_then(|w| letters.get(&w.to_string()));
+            let phase = if pod.meta.deleting {
+                "Terminating".to_owned()
+            } else {
+                pod.phase.clone()
+            };
+            vec![
+                (letter.map_or(String::new(), char::to_string), Role::Used),
+                (pod.key().to_string(), Role::Text),
+                (phase, Role::Text),
+                (
+                    workload.map_or_else(|| "-".to_owned(), |w| w.name.clone()),
+                    Role::Text,
+                ),
+                (requests_text(&pod.requests), Role::Text),
+            ]
+        });
     }
     if !node.meta.labels.is_empty() {
         doc.section("Labels");

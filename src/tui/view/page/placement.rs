@@ -1,6 +1,6 @@
 //! Where in a topology the pods of a workload go.
 
-use super::doc::{Doc, TableCell};
+use super::doc::Doc;
 use crate::tui::model::workload::WorkloadRow;
 use crate::tui::theme::Role;
 
@@ -16,15 +16,11 @@ pub(super) fn write(wl: &WorkloadRow, doc: &mut Doc<'_>) {
         }
         let Some(placed) = &set.placed else { continue };
         doc.section(&format!("Placement of {}", set.name));
-        let rows = placed
-            .domains
-            .iter()
-            .map(|(domain, pods)| -> Vec<TableCell> {
-                vec![(pods.to_string(), Role::Text), (domain.clone(), Role::Text)]
-            })
-            .collect();
         let levels = placed.levels.join(" / ");
-        doc.table(&[">PODS", &levels], rows, 16);
+        let domains = placed.domains.iter();
+        doc.list(&[">PODS", &levels], domains, 16, |(domain, pods)| {
+            vec![(pods.to_string(), Role::Text), (domain.clone(), Role::Text)]
+        });
         if placed.of > placed.domains.len() {
             doc.text(&format!("{} domains in all", placed.of), Role::Dim);
         }

@@ -119,7 +119,7 @@ fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
     if limited {
         titles.extend([">MAY BORROW", ">MAY LEND"]);
     }
-    doc.table(&titles, rows, 256);
+    doc.table(&titles, &rows);
 }
 
 fn policies(cq: &ClusterQueueRow, doc: &mut Doc<'_>) {
@@ -175,7 +175,7 @@ fn locals(state: &State, name: &str, doc: &mut Doc<'_>) {
     if rows.is_empty() {
         doc.text("None leads here, so nothing can be submitted.", Role::Lost);
     } else {
-        doc.table(&["NAME", ">PEND", ">RESV", ">ADM", "STATUS"], rows, 20);
+        doc.table(&["NAME", ">PEND", ">RESV", ">ADM", "STATUS"], &rows);
     }
 }
 
@@ -186,51 +186,42 @@ fn line(state: &State, name: &str, doc: &mut Doc<'_>) {
         return;
     }
     doc.section("In line");
-    let rows = line
-        .iter()
-        .take(16)
-        .enumerate()
-        .filter_map(|(n, key)| {
-            let wl = state.data.workloads.get(key)?;
-            Some(vec![
-                (format!("#{}", n + 1), Role::Dim),
-                (key.to_string(), Role::Text),
-                (wl.priority.to_string(), Role::Text),
-                (age(state.data.now, wl.meta.created), Role::Text),
-                (why(wl, &state.data, &state.derived).line(), Role::Text),
-            ])
-        })
-        .collect();
-    doc.table(&["POS", "WORKLOAD", ">PRI", ">AGE", "WHY"], rows, 15);
-    if line.len() > 15 {
-        doc.text(&format!("{} wait in all", line.len()), Role::Dim);
-    }
+    let line = line.iter().enumerate();
+    let waiting = line.filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)));
+    let titles = ["POS", "WORKLOAD", ">PRI", ">AGE", "WHY"];
+    doc.list(&titles, waiting, 15, |(n, wl)| {
+        vec![
+            (format!("#{}", n + 1), Role::Dim),
+            (wl.key().to_string(), Role::Text),
+            (wl.priority.to_string(), Role::Text),
+            (age(state.data.now, wl.meta.created), Role::Text),
+            (why(wl, &state.data, &state.derived).line(), Role::Text),
+        ]
+    });
 }
 
 /// Who holds its quota.
 fn holders(state: &State, name: &str, doc: &mut Doc<'_>) {
-    let rows: Vec<Vec<TableCell>> = state
-        .data
-        .workloads
-        .iter()
+    let workloads = state.data.workloads.iter();
+    let mut holders = workloads
         .filter(|wl| wl.holds_quota())
         .filter(|wl| {
             wl.admission
                 .as_ref()
                 .is_some_and(|a| a.cluster_queue == name)
         })
-        .map(|wl| {
+        .peekable();
+    if holders.peek().is_some() {
+        doc.section("Holding its quota");
+        let titles = ["WORKLOAD", ">PRI", "STATE", "HOLDS"];
+        doc.list(&titles, holders, 15, |wl| {
             vec![
                 (wl.key().to_string(), Role::Text),
                 (wl.priority.to_string(), Role::Text),
                 (wl.state().word().to_owned(), Role::Text),
                 (requests_text(&wl.requests()), Role::Text),
             ]
-        })
-        .collect();
-    if !rows.is_empty() {
-        doc.section("Holding its quota");
-        doc.table(&["WORKLOAD", ">PRI", "STATE", "HOLDS"], rows, 15);
+        });
     }
 }
 
@@ -299,24 +290,21 @@ pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut Doc<'_>) 
         ),
         Role::Text,
     );
-    let rows: Vec<Vec<TableCell>> = state
-        .data
-        .workloads
-        .iter()
+    let workloads = state.data.workloads.iter();
+    let mut open = workloads
         .filter(|wl| wl.key().namespace == lq.key().namespace && wl.queue == lq.key().name)
         .filter(|wl| !wl.state().over())
-        .map(|wl| {
+        .peekable();
+    if open.peek().is_some() {
+        doc.section("Workloads that have not ended");
+        doc.list(&["WORKLOAD", "STATE", ">PRI", "WHY"], open, 20, |wl| {
             vec![
                 (wl.key().name.clone(), Role::Text),
                 (wl.state().word().to_owned(), Role::Text),
                 (wl.priority.to_string(), Role::Text),
                 (why(wl, &state.data, &state.derived).line(), Role::Text),
             ]
-        })
-        .collect();
-    if !rows.is_empty() {
-        doc.section("Workloads that have not ended");
-        doc.table(&["WORKLOAD", "STATE", ">PRI", "WHY"], rows, 20);
+        });
     }
     doc.conditions(&lq.conds);
     doc.events("LocalQueue", lq.key(), 10);

@@ -1,5 +1,7 @@
 //! The arithmetic of quota for one workload, and who holds what it wants.
 
+use std::collections::BTreeSet;
+
 use super::doc::{Doc, TableCell};
 use crate::tui::model::Row;
 use crate::tui::model::meta::Requests;
@@ -75,8 +77,7 @@ pub(super) fn arithmetic(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
             ">MAX",
             "VERDICT",
         ],
-        rows,
-        40,
+        &rows,
     );
     doc.text(
         "FREE is what can be had now without evicting anybody, MAX what could ever be had. Taints and selectors are not counted here.",
@@ -98,9 +99,14 @@ pub(super) fn holders(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
     };
     let member = Member::ClusterQueue(own.to_owned());
     let root = state.derived.forest.root(&member);
-    let queues = state.derived.forest.queues_below(root);
+    let queues: BTreeSet<&str> = state
+        .derived
+        .forest
+        .queues_below(root)
+        .into_iter()
+        .collect();
     let asks = asked(wl);
-    let mut found: Vec<(&WorkloadRow, &str, String, Amount)> = Vec::new();
+    let mut found: Vec<(&WorkloadRow, &str, Held, Amount)> = Vec::new();
     for other in state.data.workloads.iter() {
         let Some(admission) = other.admission.as_ref().filter(|_| other.holds_quota()) else {
             continue;
@@ -111,53 +117,49 @@ pub(super) fn holders(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
         let held = held(other, &asks);
         if !held.is_empty() {
             let total = held.iter().map(|(_, amount)| *amount).sum();
-            let text: Vec<String> = held
-                .iter()
-                .map(|(fr, amount)| {
-                    let amount = amount_text(&fr.resource, *amount);
-                    format!("{amount} {} of {}", resource_label(&fr.resource), fr.flavor)
-                })
-                .collect();
-            found.push((other, &admission.cluster_queue, text.join(", "), total));
+            found.push((other, &admission.cluster_queue, held, total));
         }
     }
     if found.is_empty() {
         return;
     }
     found.sort_by(|a, b| {
-        let key = |(w, cq, _, n): &(&WorkloadRow, &str, String, Amount)| {
+        let key = |(w, cq, _, n): &(&WorkloadRow, &str, Held, Amount)| {
             (*cq != own, w.priority, std::cmp::Reverse(*n))
         };
         key(a).cmp(&key(b))
     });
     doc.section("Who holds that quota");
-    let rows = found
-        .into_iter()
-        .map(|(other, cq, text, _)| -> Vec<TableCell> {
-            let (word, role) = match other.priority.cmp(&wl.priority) {
-                std::cmp::Ordering::Less => ("lower", Role::Lost),
-                std::cmp::Ordering::Equal => ("equal", Role::Text),
-                std::cmp::Ordering::Greater => ("higher", Role::Text),
-            };
-            vec![
-                (other.key().to_string(), Role::Text),
-                (cq.to_owned(), Role::Dim),
-                (format!("{} {word}", other.priority), role),
-                (age(state.data.now, since(other)), Role::Text),
-                (text, Role::Text),
-            ]
-        })
-        .collect();
-    doc.table(
-        &["WORKLOAD", "CLUSTERQUEUE", ">PRIORITY", ">FOR", "HOLDS"],
-        rows,
-        12,
-    );
+    let titles = ["WORKLOAD", "CLUSTERQUEUE", ">PRIORITY", ">FOR", "HOLDS"];
+    doc.list(&titles, found.into_iter(), 12, |(other, cq, held, _)| {
+        let (word, role) = match other.priority.cmp(&wl.priority) {
+            std::cmp::Ordering::Less => ("lower", Role::Lost),
+            std::cmp::Ordering::Equal => ("equal", Role::Text),
+            std::cmp::Ordering::Greater => ("higher", Role::Text),
+        };
+        let held: Vec<String> = held
+            .iter()
+            .map(|(fr, amount)| {
+                let amount = amount_text(&fr.resource, *amount);
+                format!("{amount} {} of {}", resource_label(&fr.resource), fr.flavor)
+            })
+            .collect();
+        vec![
+            (other.key().to_string(), Role::Text),
+            (cq.to_owned(), Role::Dim),
+            (format!("{} {word}", other.priority), role),
+            (age(state.data.now, since(other)), Role::Text),
+            (held.join(", "), Role::Text),
+        ]
+    });
 }
 
+/// Amounts by flavor and resource.
+type Held = Vec<(FlavorResource, Amount)>;
+
 /// What a workload holds of the asked resources, by flavor.
-fn held(wl: &WorkloadRow, asks: &Requests) -> Vec<(FlavorResource, Amount)> {
-    let mut out: Vec<(FlavorResource, Amount)> = Vec::new();
+fn held(wl: &WorkloadRow, asks: &Requests) -> Held {
+    let mut out = Held::new();
     for set in wl.admission.iter().flat_map(|a| &a.pod_sets) {
         for (resource, amount) in &set.usage {
             let Some(flavor) = set.flavors.get(resource) else {

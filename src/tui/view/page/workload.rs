@@ -1,7 +1,7 @@
 //! The whole story of a Workload: where it stands and why, the arithmetic behind it, who holds the
 //! quota it wants, who is ahead, what it got, and what happened to it.
 
-use super::doc::{Doc, TableCell};
+use super::doc::Doc;
 use super::{placement, quota};
 use crate::api::v1beta2::CheckState;
 use crate::tui::model::quota::Member;
@@ -159,21 +159,18 @@ fn ahead(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
             Role::Dim,
         );
     }
-    let rows = line[..place]
-        .iter()
-        .enumerate()
-        .filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)))
-        .map(|(n, other)| -> Vec<TableCell> {
-            vec![
-                (format!("#{}", n + 1), Role::Dim),
-                (other.key().to_string(), Role::Text),
-                (other.priority.to_string(), Role::Text),
-                (age(state.data.now, other.meta.created), Role::Text),
-                (requests_text(&other.requests()), Role::Text),
-            ]
-        })
-        .collect();
-    doc.table(&["POS", "WORKLOAD", ">PRI", ">AGE", "ASKS FOR"], rows, 8);
+    let line = line[..place].iter().enumerate();
+    let others = line.filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)));
+    let titles = ["POS", "WORKLOAD", ">PRI", ">AGE", "ASKS FOR"];
+    doc.list(&titles, others, 8, |(n, other)| {
+        vec![
+            (format!("#{}", n + 1), Role::Dim),
+            (other.key().to_string(), Role::Text),
+            (other.priority.to_string(), Role::Text),
+            (age(state.data.now, other.meta.created), Role::Text),
+            (requests_text(&other.requests()), Role::Text),
+        ]
+    });
 }
 
 fn pod_sets(wl: &WorkloadRow, doc: &mut Doc<'_>) {
@@ -182,38 +179,34 @@ fn pod_sets(wl: &WorkloadRow, doc: &mut Doc<'_>) {
         let sets = wl.admission.iter().flat_map(|a| &a.pod_sets);
         sets.into_iter().find(|s| s.name == name)
     };
-    let rows = wl
-        .pod_sets
-        .iter()
-        .map(|set| -> Vec<TableCell> {
-            let got = assigned(&set.name);
-            let count = match (got, set.min_count) {
-                (Some(got), _) if got.count != set.count => {
-                    format!("{} of {}", got.count, set.count)
-                }
-                (None, Some(min)) => format!("{} (min {min})", set.count),
-                _ => set.count.to_string(),
-            };
-            let flavors = got.map_or_else(
-                || "-".to_owned(),
-                |got| {
-                    let pairs: Vec<String> = got
-                        .flavors
-                        .iter()
-                        .map(|(resource, flavor)| format!("{resource}: {flavor}"))
-                        .collect();
-                    pairs.join(", ")
-                },
-            );
-            vec![
-                (set.name.clone(), Role::Text),
-                (count, Role::Text),
-                (requests_text(&set.per_pod), Role::Text),
-                (flavors, Role::Text),
-            ]
-        })
-        .collect();
-    doc.table(&["NAME", ">PODS", "EACH", "FLAVORS"], rows, 18);
+    let titles = ["NAME", ">PODS", "EACH", "FLAVORS"];
+    doc.list(&titles, wl.pod_sets.iter(), 18, |set| {
+        let got = assigned(&set.name);
+        let count = match (got, set.min_count) {
+            (Some(got), _) if got.count != set.count => {
+                format!("{} of {}", got.count, set.count)
+            }
+            (None, Some(min)) => format!("{} (min {min})", set.count),
+            _ => set.count.to_string(),
+        };
+        let flavors = got.map_or_else(
+            || "-".to_owned(),
+            |got| {
+                let pairs: Vec<String> = got
+                    .flavors
+                    .iter()
+                    .map(|(resource, flavor)| format!("{resource}: {flavor}"))
+                    .collect();
+                pairs.join(", ")
+            },
+        );
+        vec![
+            (set.name.clone(), Role::Text),
+            (count, Role::Text),
+            (requests_text(&set.per_pod), Role::Text),
+            (flavors, Role::Text),
+        ]
+    });
     if wl.reclaimed > 0 {
         doc.text(
             &format!("Quota of {} pods was given back already.", wl.reclaimed),
@@ -287,12 +280,11 @@ fn evictions(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
 
 fn pods(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
     let mine = |key: &&Key| state.derived.workload_of(key) == Some(wl.key());
-    let rows: Vec<Vec<TableCell>> = state
-        .data
-        .pods
-        .iter()
-        .filter(|pod| mine(&pod.key()))
-        .map(|pod| {
+    let pods = state.data.pods.iter();
+    let mut pods = pods.filter(|pod| mine(&pod.key())).peekable();
+    if pods.peek().is_some() {
+        doc.section("Pods");
+        doc.list(&["POD", "PHASE", ">AGE", "NODE"], pods, 20, |pod| {
             let (phase, role) = match () {
                 () if pod.meta.deleting => ("Terminating".to_owned(), Role::Lost),
                 () if pod.gated => ("gated".to_owned(), Role::Wait),
@@ -311,10 +303,6 @@ fn pods(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
                 (age(state.data.now, pod.meta.created), Role::Text),
                 (node, Role::Text),
             ]
-        })
-        .collect();
-    if !rows.is_empty() {
-        doc.section("Pods");
-        doc.table(&["POD", "PHASE", ">AGE", "NODE"], rows, 20);
+        });
     }
 }
