@@ -18,22 +18,26 @@ fn every_view_shows_what_there_is() {
         ("5", "WHAT IT TEACHES"),
         ("6", "6 Events"),
         ("?", "Keys and commands"),
-        ("Escape", "6 Events"),
-        ("1", "COHORT / QUEUE"),
     ] {
         terminal.press(&[key]);
         terminal.sees(text);
     }
+    terminal.escape("Keys and commands");
+    terminal.press(&["1"]);
+    terminal.sees("COHORT / QUEUE");
     terminal.press(&["4", "Enter"]);
     terminal.sees("Occupied by pods");
     terminal.press(&["y"]);
     terminal.sees("apiVersion: v1");
-    terminal.press(&["Escape", "Escape"]);
+    terminal.escape("apiVersion: v1");
+    terminal.sees("Occupied by pods");
+    terminal.escape("Occupied by pods");
     terminal.press(&["/"]);
     terminal.type_text("no-such-node");
     terminal.press(&["Enter"]);
     terminal.sees("passes the filter");
-    terminal.press(&["Escape", ":"]);
+    terminal.escape("passes the filter");
+    terminal.press(&[":"]);
     terminal.type_text("wl");
     terminal.press(&["Enter"]);
     terminal.sees("No workloads");
@@ -107,7 +111,8 @@ fn a_saved_preset_shows_and_a_broken_one_changes_nothing() {
     });
     terminal.press(&["p"]);
     terminal.sees("Switch preset");
-    terminal.press(&["Escape", ":"]);
+    terminal.escape("Switch preset");
+    terminal.press(&[":"]);
     terminal.type_text("preset team-cohort");
     terminal.press(&["Enter"]);
     terminal.sees("cohort ");

@@ -97,6 +97,13 @@ impl Terminal {
         }
     }
 
+    /// Presses escape and waits until some text has gone: a key that came right behind would be
+    /// taken for one pressed with Alt, as in any terminal.
+    pub fn escape(&self, gone: &str) {
+        self.press(&["Escape"]);
+        self.until(&format!("no {gone}"), |screen| !screen.contains(gone));
+    }
+
     /// Types text as it is.
     pub fn type_text(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
