@@ -117,6 +117,14 @@ rm -f "$work/kubeconfig"
 t -f /dev/null new-session -d -s lab -x 200 -y 60 -c "$work" \
   "exec '$lab' up --presets-dir '$work/presets' --preset big --kubeconfig-out '$work/kubeconfig'"
 until [ -s "$work/kubeconfig" ] && t capture-pane -p -t lab | grep '1 Queues' >/dev/null; do sleep 0.05; done
+# A save of a preset file until the screen shows it.
+for quota in 2001 2002 2003; do
+  begun=$(now)
+  sed -i "s/nominalQuota: .*}/nominalQuota: $quota}/" "$work/presets/big/queue.yaml"
+  until t capture-pane -p -t lab | grep "/$quota" >/dev/null; do :; done
+  printf 'a saved quota is on the screen: %d ms later\n' $(($(now) - begun))
+  sleep 1
+done
 t send-keys -t lab 2
 flood "$(t display-message -p -t lab '#{pane_pid}')"
 kill -INT "$(t display-message -p -t lab '#{pane_pid}')"

@@ -168,12 +168,40 @@ fn unseen(wl: &WorkloadRow, data: &Data, derived: &Derived) -> Why {
                 place.number - 1
             ),
         ),
-        Some(place) => Why::new(
-            Outlook::NotNow,
-            format!("nothing said yet, number {} in line", place.number),
-        ),
+        Some(place) => match like(wl, data, derived, derived.line(&lq.cluster_queue)) {
+            Some((other, why)) => {
+                let text = format!("{} (as {})", why.text, other.key().name);
+                Why::new(why.outlook, text)
+            }
+            None => Why::new(
+                Outlook::NotNow,
+                format!("nothing said yet, number {} in line", place.number),
+            ),
+        },
         None => Why::new(Outlook::NotNow, "nothing said yet"),
     }
+}
+
+/// How many workloads ahead are compared.
+const AHEAD: usize = 64;
+
+/// A workload ahead in the line that asks for the same and was told what is lacking. Kueue passes
+/// over its like without a word (scheduling equivalence hashing).
+fn like<'a>(
+    wl: &WorkloadRow,
+    data: &'a Data,
+    derived: &Derived,
+    line: &[super::Key],
+) -> Option<(&'a WorkloadRow, Why)> {
+    let ahead = line.iter().take_while(|key| *key != wl.key()).take(AHEAD);
+    ahead
+        .filter_map(|key| data.workloads.get(key))
+        .filter(|other| other.priority == wl.priority && other.pod_sets == wl.pod_sets)
+        .find(|other| {
+            let said = other.conds.when_false(QUOTA_RESERVED);
+            said.is_some_and(|cond| !lacks_in(&cond.message).is_empty())
+        })
+        .map(|other| (other, pending(other, data, derived)))
 }
 
 /// Why a workload with a reservation is not admitted.
@@ -308,4 +336,54 @@ fn after_pod_set(message: &str) -> &str {
         .strip_prefix("couldn't assign flavors to pod set ")
         .and_then(|rest| rest.split_once(": "))
         .map_or(message, |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::tui::model::Key;
+    use crate::tui::model::import::import;
+
+    fn workload(name: &str, second: u32, cpu: &str, told: Option<&str>) -> Value {
+        let told = told.map(|message| {
+            json!({"type": "QuotaReserved", "status": "False", "reason": "WaitingForQuota",
+                "message": message, "lastTransitionTime": "2026-03-02T12:00:30Z"})
+        });
+        json!({
+            "kind": "Workload",
+            "metadata": {"namespace": "ns", "name": name, "uid": name,
+                "creationTimestamp": format!("2026-03-02T12:00:{second:02}Z")},
+            "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": {"spec":
+                {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}}]},
+            "status": {"conditions": told.as_slice()},
+        })
+    }
+
+    #[test]
+    fn what_was_said_of_its_like_holds_for_one_that_was_passed_over() {
+        let message = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 3 more needed";
+        let objects = [
+            json!({"kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": {}}),
+            json!({"kind": "LocalQueue", "metadata": {"namespace": "ns", "name": "lq"},
+                "spec": {"clusterQueue": "cq"}}),
+            workload("first", 1, "6", Some(message)),
+            workload("like", 2, "6", None),
+            workload("other", 3, "2", None),
+        ];
+        let mut data = Data::default();
+        for news in import(objects).unwrap() {
+            data.learn(news);
+        }
+        let mut derived = Derived::default();
+        derived.refresh(&data);
+        let line = |name: &str| {
+            let wl = data.workloads.get(&Key::new("ns", name)).unwrap();
+            why(wl, &data, &derived).line()
+        };
+        assert_eq!(line("first"), "waits: 3 more cpu in f");
+        assert_eq!(line("like"), "waits: 3 more cpu in f (as first)");
+        assert_eq!(line("other"), "waits: nothing said yet, number 3 in line");
+    }
 }
