@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Context;
-use super::delays::Delays;
+use super::delays::{self, Delays};
 use crate::clock::Clock;
 
 /// What is to become of a key after it was looked at.
@@ -69,6 +69,11 @@ where
 {
     /// An empty queue.
     pub fn new(context: &Context) -> Self {
+        Self::with_backoff(context, delays::USUAL)
+    }
+
+    /// An empty queue whose keys wait so long after a first failure, and so long at most.
+    pub fn with_backoff(context: &Context, backoff: (Duration, Duration)) -> Self {
         Self {
             shared: Arc::new(Shared {
                 clock: context.clock.clone(),
@@ -76,7 +81,7 @@ where
                     ready: VecDeque::new(),
                     dirty: HashSet::new(),
                     processing: HashSet::new(),
-                    delays: Delays::default(),
+                    delays: Delays::new(backoff),
                     later: BTreeMap::new(),
                     due: HashMap::new(),
                     number: 0,
@@ -113,7 +118,7 @@ where
         }
     }
 
-    /// Adds a key that failed: after 5 ms, and twice as long each time until it is
+    /// Adds a key that failed: after a first delay, usually 5 ms, and twice as long each time until it is
     /// [forgotten](Self::forget).
     pub fn add_rate_limited(&self, key: K) {
         let delay = self.shared.state.lock().delays.next(&key);

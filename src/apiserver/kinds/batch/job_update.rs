@@ -55,8 +55,8 @@ fn template(errors: &mut Errors, new: &Value, old: &Value) {
     let conditions = old.list("/status/conditions").iter();
     let is_suspended = |c: &Value| c.text("/type") == "Suspended" && c.text("/status") == "True";
     let suspended = old.flag("/spec/suspend");
-    let idle = !old.has("/status/startTime")
-        || (conditions.clone().any(is_suspended) && old.int("/status/active") == 0);
+    let idle = old.int("/status/active") == 0
+        && (!old.has("/status/startTime") || conditions.clone().any(is_suspended));
     let after = new.at("/spec/template");
     let mut before = old.at("/spec/template").clone();
     if suspended && idle {
@@ -153,6 +153,8 @@ mod tests {
         );
         let mut started = job(json!({"suspend": true}));
         started["status"] = json!({"startTime": "t", "active": 1});
+        assert_eq!(change(started.clone(), selector.clone()).len(), 1);
+        started["status"] = json!({"active": 1});
         assert_eq!(change(started.clone(), selector.clone()).len(), 1);
         started["status"] =
             json!({"startTime": "t", "conditions": [{"type": "Suspended", "status": "True"}]});

@@ -22,6 +22,9 @@ use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// How long changes of pods are gathered before their Job is looked at.
 const GATHER: Duration = Duration::from_secs(1);
+/// How long a Job waits that could not be written: at first, and at most. One that is being stopped
+/// is written by whoever stops it meanwhile, so that its counts come a second later.
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
@@ -33,7 +36,7 @@ pub fn start(context: &Context, shared: &Shared) {
         control: PodControl::new(context, shared.pods.clone(), recorder.clone()),
         recorder,
         pods: shared.pods.clone(),
-        queue: WorkQueue::new(context),
+        queue: WorkQueue::with_backoff(context, BACKOFF),
         orphans: WorkQueue::new(context),
         backoffs: Mutex::default(),
         jobs,
