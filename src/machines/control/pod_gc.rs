@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
@@ -17,6 +18,9 @@ const WORKERS: usize = 5;
 /// How long a node may be missing before its pods are given up.
 const QUARANTINE: Duration = Duration::from_secs(40);
 
+/// How often it is looked for pods that were to be deleted and never got a node.
+const ROUND: SignedDuration = SignedDuration::from_secs(20);
+
 /// How many pods that ran to their end are kept.
 const MOST_ENDED: usize = 12_500;
 /// How long ended pods are gathered before they are counted.
@@ -28,6 +32,8 @@ pub fn start(context: &Context, shared: &Shared) {
     let nodes = shared.nodes.clone();
     let surplus: WorkQueue<()> = WorkQueue::new(context);
     let (on_pod, known, count) = (queue.clone(), nodes.clone(), surplus.clone());
+    let clock = context.clock.clone();
+    let first = clock.now();
     shared.pods.subscribe(move |change| {
         if let Change::Added(pod) | Change::Updated { new: pod, .. } = change {
             if pods::is_terminal(pod) {
@@ -37,7 +43,9 @@ pub fn start(context: &Context, shared: &Shared) {
                 Some(node) if known.get(&ObjectKey::cluster(node)).is_none() => {
                     on_pod.add_after(ObjectKey::of(pod.as_ref()), QUARANTINE);
                 }
-                None if pods::is_deleting(pod) => on_pod.add(ObjectKey::of(pod.as_ref())),
+                None if pods::is_deleting(pod) => {
+                    on_pod.add_at(ObjectKey::of(pod.as_ref()), next_round(first, clock.now()));
+                }
                 _ => {}
             }
         }
@@ -70,6 +78,15 @@ pub fn start(context: &Context, shared: &Shared) {
             async move { collector.look(&key).await }
         });
     });
+}
+
+/// The first round at `now` or after it, when the first of all was at `first`.
+fn next_round(first: Timestamp, now: Timestamp) -> Timestamp {
+    let passed = now.duration_since(first).as_millis().max(0);
+    let round = ROUND.as_millis();
+    let left = (round - passed % round) % round;
+    let left = SignedDuration::from_millis(i64::try_from(left).unwrap_or_default());
+    now.saturating_add(left).unwrap_or(now)
 }
 
 struct Collector {
