@@ -183,6 +183,19 @@ impl Engine {
         }
     }
 
+    /// The names of a cohort and those above it, from the nearest up and without the root. None in
+    /// a cycle.
+    pub fn cohorts_below_root(&self, name: &str) -> Vec<Arc<str>> {
+        let forest = &self.cache.forest;
+        let Some(node) = forest.cohort(name).filter(|&node| !forest.has_cycle(node)) else {
+            return Vec::new();
+        };
+        let path = std::iter::once(node).chain(forest.ancestors(node));
+        path.filter(|&node| forest.has_parent(node))
+            .map(|node| forest[node].name.clone())
+            .collect()
+    }
+
     /// Forgets a cohort.
     pub fn delete_cohort(&mut self, name: &str) {
         if self.store.cohorts.remove(name).is_some() {

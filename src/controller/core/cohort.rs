@@ -1,11 +1,15 @@
-//! Cohorts: their weighted share, when fair sharing is on. Each look at one has what is parked below
-//! it tried again.
+//! Cohorts: their weighted share, when fair sharing is on. Each look at one has what is parked in its
+//! tree tried again.
+//!
+//! A change of a ClusterQueue, its status included, makes the cohorts above it be looked at, but for
+//! the root: its share never changes, so nobody looks, and in a tree of one cohort a change of status
+//! has nothing tried again.
 
 use kube::Api;
 
 use super::write;
 use crate::admission::cache::CacheError;
-use crate::api::v1beta2::{ClusterQueue, Cohort, FairSharingStatus};
+use crate::api::v1beta2::{Cohort, FairSharingStatus};
 use crate::controller::{Shared, patch};
 use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
@@ -29,8 +33,12 @@ pub(super) fn start(shared: &Shared) {
         if going && !matches!(change, Change::Deleted(_)) {
             return;
         }
-        for cohort in ancestors(&s, cq) {
-            told.add(ObjectKey::cluster(cohort));
+        let above = cq
+            .spec
+            .cohort()
+            .map(|name| s.engine().cohorts_below_root(name));
+        for cohort in above.into_iter().flatten() {
+            told.add(ObjectKey::cluster(&*cohort));
         }
     });
     let s = shared.clone();
@@ -38,21 +46,6 @@ pub(super) fn start(shared: &Shared) {
         let shared = s.clone();
         async move { reconcile(&shared, &key).await }
     });
-}
-
-/// The cohorts above a ClusterQueue, from the nearest up; as far as there are objects.
-fn ancestors(shared: &Shared, cq: &ClusterQueue) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let mut next = cq.spec.cohort().map(str::to_owned);
-    while let Some(name) = next {
-        if all.contains(&name) {
-            break;
-        }
-        let cohort = shared.informers.cohorts.get(&ObjectKey::cluster(&name));
-        next = cohort.and_then(|c| c.spec.parent().map(str::to_owned));
-        all.push(name);
-    }
-    all
 }
 
 async fn reconcile(shared: &Shared, key: &ObjectKey) -> kube::Result<Outcome> {
