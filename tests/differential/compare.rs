@@ -1,4 +1,4 @@
-//! Compares the state after a step with what Kueue had.
+//! Compares the state after each step with what Kueue had, as `compare.py` of the recordings does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 /// Kinds of differences, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    Setup,
+    Step,
     Livelock,
     Admission,
     Flavor,
@@ -16,7 +18,10 @@ pub enum Kind {
     Reason,
     Message,
     Usage,
+    Job,
+    Pod,
     Queue,
+    Share,
     Meta,
     Events,
 }
@@ -24,6 +29,8 @@ pub enum Kind {
 impl Kind {
     pub fn as_str(self) -> &'static str {
         match self {
+            Kind::Setup => "setup",
+            Kind::Step => "step",
             Kind::Livelock => "livelock",
             Kind::Admission => "admission",
             Kind::Flavor => "flavor",
@@ -32,7 +39,10 @@ impl Kind {
             Kind::Reason => "reason",
             Kind::Message => "message",
             Kind::Usage => "usage",
+            Kind::Job => "job",
+            Kind::Pod => "pod",
             Kind::Queue => "queue",
+            Kind::Share => "share",
             Kind::Meta => "meta",
             Kind::Events => "events",
         }
@@ -44,7 +54,7 @@ impl Kind {
     }
 }
 
-/// A difference between Kueue and the engine.
+/// A difference between Kueue and the lab.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub step: usize,
@@ -56,14 +66,14 @@ pub struct Difference {
 }
 
 impl Difference {
-    pub fn panicked(text: &str) -> Self {
+    pub fn livelock(step: usize, op: String, ours: &str) -> Self {
         Difference {
-            step: 0,
-            op: String::new(),
-            path: "panic".to_owned(),
+            step,
+            op,
+            path: "rest".to_owned(),
             kind: Kind::Livelock,
-            kueue: Value::Null,
-            ours: json!(text),
+            kueue: true.into(),
+            ours: ours.into(),
         }
     }
 }
@@ -82,70 +92,101 @@ impl fmt::Display for Difference {
 
 type Flat = BTreeMap<String, (Kind, Value)>;
 
-const CONDITIONS: [&str; 5] = [
+const CONDITIONS: [&str; 9] = [
     "quotaReserved",
     "Admitted",
+    "PodsReady",
     "Evicted",
     "Preempted",
     "Requeued",
+    "Finished",
+    "DeactivationTarget",
+    "WaitingForReplacementPods",
 ];
 
-/// The Events to compare. Whether a workload that still waits is told of again depends on what
-/// other controllers wrote to it meanwhile.
-fn is_compared(reason: &str) -> bool {
-    let decided = [
-        "QuotaReserved",
-        "Admitted",
-        "Preempted",
-        "PreemptedWorkload",
-    ];
-    decided.contains(&reason) || reason.starts_with("EvictedDueTo")
+fn each<'a>(state: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    state[field].as_object().into_iter().flatten()
 }
 
 fn flatten(step: &Value) -> Flat {
     let mut flat = Flat::new();
     let state = &step["state"];
-    for (key, w) in state["workloads"].as_object().into_iter().flatten() {
+    for field in ["chosen", "keys", "object"] {
+        if let Some(value) = step.get(field) {
+            flat.insert(format!("step/{field}"), (Kind::Step, value.clone()));
+        }
+    }
+    for (i, e) in step["errors"].as_array().into_iter().flatten().enumerate() {
+        let refused = json!([e["status"], e["reason"]]);
+        flat.insert(format!("step/error{i}"), (Kind::Step, refused));
+        let path = format!("step/error{i}/message");
+        flat.insert(path, (Kind::Message, e["message"].clone()));
+    }
+    for (key, w) in each(state, "workloads") {
         workload(&mut flat, key, w);
     }
-    for (name, q) in state["clusterQueues"].as_object().into_iter().flatten() {
-        let mut put = |field: &str, kind, value| {
-            flat.insert(format!("clusterQueues/{name}/{field}"), (kind, value));
-        };
-        // How many are pending, and the shares, Kueue only writes when it looks at the ClusterQueue
-        // for another reason.
-        for field in ["reserving", "admitted"] {
-            put(field, Kind::Queue, q[field].clone());
-        }
-        let active = &q["active"];
-        put(
-            "active",
-            Kind::Queue,
-            json!([active["status"], active["reason"]]),
+    for (name, q) in each(state, "clusterQueues") {
+        queue(&mut flat, &format!("clusterQueues/{name}"), q);
+    }
+    for (name, q) in each(state, "localQueues") {
+        // The counts of LocalQueues go stale with Kueue.
+        active(&mut flat, &format!("localQueues/{name}"), q);
+    }
+    for (name, c) in each(state, "cohorts") {
+        let share = c["weightedShare"].clone();
+        flat.insert(
+            format!("cohorts/{name}/weightedShare"),
+            (Kind::Share, share),
         );
-        put("active.message", Kind::Message, active["message"].clone());
-        for field in ["reservation", "usage"] {
-            let used = q[field].as_object().into_iter().flatten();
-            let used: BTreeMap<_, _> = used.filter(|(_, v)| **v != "0").collect();
-            put(field, Kind::Usage, json!(used));
+    }
+    for (field, kind) in [("jobs", Kind::Job), ("pods", Kind::Pod)] {
+        for (name, object) in each(state, field) {
+            for (part, value) in object.as_object().into_iter().flatten() {
+                flat.insert(format!("{field}/{name}/{part}"), (kind, value.clone()));
+            }
         }
     }
     let mut victims = BTreeSet::new();
     for event in step["events"].as_array().into_iter().flatten() {
-        let reason = event["reason"].as_str().unwrap_or_default();
-        if event["kind"] != "Workload" || !is_compared(reason) {
+        let text = |field: &str| event[field].as_str().unwrap_or_default();
+        if event["kind"] != "Workload" {
             continue;
         }
-        let key = event["key"].as_str().unwrap_or_default();
+        let (key, reason) = (text("key"), text("reason"));
         if reason == "Preempted" {
             victims.insert(key);
         }
-        let note = event["note"].as_str().unwrap_or_default();
-        let path = format!("events/{key}|{reason}|{note}");
+        let path = format!("events/{key}|{}|{reason}|{}", text("type"), text("note"));
         flat.insert(path, (Kind::Events, json!(true)));
     }
     flat.insert("events/victims".to_owned(), (Kind::Victim, json!(victims)));
     flat
+}
+
+fn active(flat: &mut Flat, path: &str, q: &Value) {
+    let active = &q["active"];
+    let said = json!([active["status"], active["reason"]]);
+    flat.insert(format!("{path}/active"), (Kind::Queue, said));
+    let message = active["message"].clone();
+    flat.insert(format!("{path}/active.message"), (Kind::Message, message));
+}
+
+fn queue(flat: &mut Flat, path: &str, q: &Value) {
+    active(flat, path, q);
+    for field in ["pending", "reserving", "admitted"] {
+        flat.insert(format!("{path}/{field}"), (Kind::Queue, q[field].clone()));
+    }
+    for field in ["reservation", "usage"] {
+        let used = each(q, field).filter(|(_, v)| **v != "0");
+        let used: BTreeMap<_, _> = used.collect();
+        flat.insert(format!("{path}/{field}"), (Kind::Usage, json!(used)));
+    }
+    if let Some(share) = q.get("weightedShare") {
+        flat.insert(
+            format!("{path}/weightedShare"),
+            (Kind::Share, share.clone()),
+        );
+    }
 }
 
 fn workload(flat: &mut Flat, key: &str, w: &Value) {
@@ -188,33 +229,30 @@ fn workload(flat: &mut Flat, key: &str, w: &Value) {
         );
     }
     put("evictions", Kind::Reason, w["evictions"].clone());
-    if w["Finished"].is_null() {
-        put("reclaimablePods", Kind::Meta, w["reclaimablePods"].clone());
-    }
-    put(
+    for field in [
+        "queue",
+        "podSets",
+        "requeueState",
+        "reclaimablePods",
         "resourceRequests",
-        Kind::Meta,
-        w["resourceRequests"].clone(),
-    );
+        "terminating",
+    ] {
+        put(field, Kind::Meta, w[field].clone());
+    }
 }
 
-/// How our step differs from Kueue's, the most severe first. What Kueue itself does differently
-/// from run to run is left out.
-pub fn differences(index: usize, outcome: &Value, ours: &Value) -> Vec<Difference> {
-    let kueue = &outcome["steps"][index];
-    let unstable: BTreeSet<&str> = outcome["unstable"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|u| u["step"] == index)
-        .filter_map(|u| u["path"].as_str())
-        .collect();
+/// How a step of ours differs from Kueue's, the most severe first. What Kueue itself does
+/// differently from run to run is left out.
+fn differences(index: usize, kueue: &Value, unstable: &[Value], ours: &Value) -> Vec<Difference> {
+    let unstable = unstable.iter().filter(|u| u["step"] == index);
+    let unstable: BTreeSet<&str> = unstable.filter_map(|u| u["path"].as_str()).collect();
     let unstable_events = unstable.iter().any(|p| p.starts_with("events/"));
     let (a, b) = (flatten(kueue), flatten(ours));
     let paths: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let mut found = Vec::new();
     for path in paths {
         let (x, y) = (a.get(path), b.get(path));
+        let value = |side: Option<&(Kind, Value)>| side.map(|v| v.1.clone());
         if x == y || unstable.contains(path.as_str()) {
             continue;
         }
@@ -228,8 +266,8 @@ pub fn differences(index: usize, outcome: &Value, ours: &Value) -> Vec<Differenc
             op: op(kueue),
             path: path.clone(),
             kind,
-            kueue: x.map_or_else(absent, |v| v.1.clone()),
-            ours: y.map_or_else(absent, |v| v.1.clone()),
+            kueue: value(x).unwrap_or_else(absent),
+            ours: value(y).unwrap_or_else(absent),
         });
     }
     found.sort_by_key(|d| d.kind);
@@ -241,4 +279,44 @@ fn op(step: &Value) -> String {
     let what = [&step["chosen"], &step["object"], &step["keys"]];
     let what = what.into_iter().find(|v| !v.is_null());
     format!("{op} {}", what.unwrap_or(&Value::Null))
+}
+
+/// How an outcome of ours differs from Kueue's, the most severe first; what follows a difference in
+/// a decision is left out.
+pub fn compare(kueue: &Value, ours: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if kueue["setupErrors"].is_null() != ours["setupErrors"].is_null() {
+        found.push(Difference {
+            step: 0,
+            op: "setup".to_owned(),
+            path: "setupErrors".to_owned(),
+            kind: Kind::Setup,
+            kueue: kueue["setupErrors"].clone(),
+            ours: ours["setupErrors"].clone(),
+        });
+        return found;
+    }
+    let number = |field: &str| kueue[field].as_u64().map_or(usize::MAX, |n| n as usize);
+    let last = number("stableUntil").min(number("livelock"));
+    let unstable = kueue["unstable"].as_array().cloned().unwrap_or_default();
+    for (i, step) in kueue["steps"].as_array().unwrap().iter().enumerate() {
+        if i >= last {
+            break;
+        }
+        let Some(other) = ours["steps"].get(i) else {
+            found.push(Difference::livelock(i, op(step), "not reached"));
+            break;
+        };
+        let mut different = differences(i, step, &unstable, other);
+        if other["quiescent"] == false && step["quiescent"] == true {
+            different.push(Difference::livelock(i, op(step), "no rest"));
+        }
+        let over = different.iter().any(|d| d.kind.is_decision());
+        found.extend(different);
+        if over {
+            break;
+        }
+    }
+    found.sort_by_key(|d| d.kind);
+    found
 }

@@ -1,169 +1,257 @@
-//! Plays a scenario step by step.
+//! Plays a scenario step by step and writes down what came of each.
 
-use std::sync::Arc;
+use std::path::Path;
 
-use jiff::SignedDuration;
-use kueue_lab::admission::workload::predicates;
-use kueue_lab::api::load::structural_defaults;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::compare::{Difference, Kind, differences};
-use super::controllers::Controllers;
-use super::owners::{Owner, RoleNames};
-use super::state;
+use super::picture;
+use super::stage::Stage;
 
-/// So long a step is given, in seconds.
-const STEP: i64 = 10;
+const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
-fn typed<T: DeserializeOwned>(object: &Value) -> T {
-    let mut object = object.clone();
-    structural_defaults(&mut object);
-    serde_json::from_value(object).unwrap()
+fn is_true(object: &Value, type_: &str) -> bool {
+    picture::condition(object, type_).is_some_and(|c| c["status"] == "True")
 }
 
-struct Replay<'a> {
-    lab: Controllers<'a>,
-    /// ClusterQueues, LocalQueues and cohorts as they are now.
-    objects: Vec<Value>,
-}
-
-impl Replay<'_> {
-    fn apply(&mut self, object: &Value) {
-        let now = self.lab.now;
-        let engine = &mut self.lab.engine;
-        match object["kind"].as_str().unwrap() {
-            "Namespace" => {
-                let mut namespace = object.clone();
-                let name = namespace["metadata"]["name"].clone();
-                namespace["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
-                engine.upsert_namespace(&serde_json::from_value(namespace).unwrap(), now);
-            }
-            "WorkloadPriorityClass" => {
-                let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-                let value = object["value"].as_i64().unwrap();
-                self.lab.classes.insert(name, value);
-            }
-            "ResourceFlavor" => engine.upsert_flavor(Arc::new(typed(object)), now),
-            "ClusterQueue" => engine.upsert_cluster_queue(Arc::new(typed(object)), now),
-            "LocalQueue" => engine.upsert_local_queue(Arc::new(typed(object))),
-            "Cohort" => engine.upsert_cohort(Arc::new(typed(object)), now).unwrap(),
-            kind => panic!("no {kind} in scenarios"),
-        }
-        let same = |o: &Value| {
-            o["kind"] == object["kind"] && o["metadata"]["name"] == object["metadata"]["name"]
-        };
-        self.objects.retain(|o| !same(o));
-        self.objects.push(object.clone());
-    }
-
-    /// Does what a step says. The target is the one Kueue's run chose.
-    fn step(&mut self, step: &Value, outcome: &Value) {
-        let chosen = outcome["chosen"].as_str();
-        match (step["op"].as_str().unwrap(), chosen) {
-            ("create", _) => {
-                let also = step["also"].as_array().into_iter().flatten();
-                for (i, creation) in std::iter::once(step).chain(also).enumerate() {
-                    if i > 0 {
-                        // Before what the first creation freed is looked at.
-                        let until = self.lab.now + SignedDuration::from_millis(950);
-                        self.lab.settle(until);
-                    }
-                    if outcome["errors"].is_null() {
-                        let objects = creation["objects"].as_array().unwrap();
-                        let key = creation["key"].as_str().unwrap();
-                        self.lab.create(Owner::new(key, objects));
-                    }
-                }
-            }
-            ("patch", _) => {
-                let same =
-                    |o: &&Value| o["kind"] == step["kind"] && o["metadata"]["name"] == step["name"];
-                let mut object = self.objects.iter().find(same).unwrap().clone();
-                json_patch::merge(&mut object, &step["patch"]);
-                if outcome["errors"].is_null() {
-                    self.apply(&object);
-                }
-            }
-            (_, None) => {}
-            ("delete", Some(key)) => self.lab.delete(key),
-            ("setActive", Some(key)) => {
-                if let Some(wl) = self.lab.workload(key) {
-                    let (wl, active) = (predicates::key(wl), step["active"].as_bool());
-                    self.lab.write(&wl, |wl| wl.spec.active = active);
-                }
-            }
-            ("setPriority", Some(key)) => {
-                let class = step["class"].as_str().unwrap();
-                self.lab.set_class(key, class);
-            }
-            ("finish", Some(key)) => {
-                if let Some(owner) = self.lab.owners.get_mut(key) {
-                    owner.done = true;
-                }
-            }
-            ("finishOne", Some(key)) => {
-                if let Some(owner) = self.lab.owners.get_mut(key) {
-                    owner.succeeded += 1;
-                    owner.done = owner.succeeded >= owner.completions();
-                }
-            }
-            (op, _) => panic!("no {op} in scenarios"),
-        }
-    }
-}
-
-/// Plays a scenario; gives the differences of the first step that differs, or of all steps that
-/// differ in what is said only.
-pub fn replay(scenario: &Value, outcome: &Value, roles: &RoleNames) -> Vec<Difference> {
-    let fair_sharing = scenario["config"]["fairSharing"] == true;
-    let mut replay = Replay {
-        lab: Controllers::new(fair_sharing, roles),
-        objects: Vec::new(),
-    };
+/// Plays a scenario; gives the outcome in the form of those recorded with Kueue.
+pub async fn replay(folder: &Path, scenario: &Value) -> Value {
+    let mut stage = Stage::open(folder, scenario).await;
+    let mut setup_errors = Vec::new();
     for object in scenario["setup"].as_array().unwrap() {
-        replay.apply(object);
+        if let Err(error) = stage.create(object).await {
+            setup_errors.push(error);
+        }
     }
-    let number = |field: &str| outcome[field].as_u64().map_or(usize::MAX, |n| n as usize);
-    let last = number("stableUntil")
-        .min(number("livelock"))
-        .min(number("truncated"));
-    let mut found = Vec::new();
-    let steps = outcome["steps"].as_array().unwrap();
-    for (i, kueue) in steps.iter().enumerate().take(last) {
-        replay.lab.next_step();
-        if i > 0 {
-            replay.step(&scenario["steps"][i - 1], kueue);
-        }
-        let until = replay.lab.now + SignedDuration::from_secs(STEP);
-        let rests = replay.lab.settle(until);
-        let ours = state::snapshot(&mut replay.lab, &replay.objects);
-        if std::env::var_os("KUEUE_LAB_TRACE").is_some() {
-            println!("step {i}");
-            for event in ours["events"].as_array().unwrap() {
-                println!("    {} {} {}", event["key"], event["reason"], event["note"]);
-            }
-        }
-        let mut different = differences(i, outcome, &ours);
-        if !rests {
-            different.insert(
-                0,
-                Difference {
-                    step: i,
-                    op: kueue["op"].to_string(),
-                    path: "rest".to_owned(),
-                    kind: Kind::Livelock,
-                    kueue: true.into(),
-                    ours: false.into(),
-                },
-            );
-        }
-        let over = different.first().is_some_and(|d| d.kind.is_decision());
-        found.extend(different);
-        if over {
+    let fair_sharing = scenario["config"]["fairSharing"] == true;
+    let mut outcome = json!({"name": scenario["name"], "theme": scenario["theme"]});
+    if !setup_errors.is_empty() {
+        outcome["setupErrors"] = setup_errors.into();
+    }
+    let mut steps = Vec::new();
+    let mut todo = scenario["steps"].as_array().unwrap().iter();
+    let mut record = json!({"op": "setup"});
+    loop {
+        let quiescent = record["idle"] == true || stage.quiet().await;
+        let (state, events) = picture::take(&mut stage, fair_sharing).await;
+        record["quiescent"] = quiescent.into();
+        record["state"] = state;
+        record["events"] = events;
+        steps.push(record);
+        if !quiescent {
+            outcome["livelock"] = (steps.len() - 1).into();
             break;
         }
+        let Some(step) = todo.next() else { break };
+        record = perform(&stage, step).await;
     }
-    found.sort_by_key(|d| d.kind);
-    found
+    stage.close().await;
+    outcome["steps"] = steps.into();
+    outcome
+}
+
+/// Does what a step says.
+async fn perform(stage: &Stage, step: &Value) -> Value {
+    let op = step["op"].as_str().unwrap();
+    let mut record = json!({"op": op});
+    match op {
+        "create" => create(stage, step, &mut record).await,
+        "patch" => {
+            let text = |field: &str| step[field].as_str().unwrap();
+            let (kind, name) = (text("kind"), text("name"));
+            record["object"] = format!("{kind}/{name}").into();
+            let what = (text("apiVersion"), kind, name);
+            let answer = stage.patch(what, step["namespace"].as_str(), &step["patch"]);
+            if let Err(mut error) = answer.await {
+                error["message"] = plain(stage, &error["message"]);
+                record["errors"] = json!([error]);
+            }
+        }
+        _ => {
+            let when = step["when"].as_str().unwrap_or("running");
+            let target = pick(stage, step, when);
+            record["chosen"] = json!(target);
+            match target {
+                Some(target) => on_target(stage, step, &target, &mut record).await,
+                None => record["idle"] = true.into(),
+            }
+        }
+    }
+    record
+}
+
+fn plain(stage: &Stage, said: &Value) -> Value {
+    said.as_str().map(|said| stage.book.plain(said)).into()
+}
+
+async fn create(stage: &Stage, step: &Value, record: &mut Value) {
+    let also = step["also"].as_array().into_iter().flatten();
+    let mut errors: Vec<Value> = Vec::new();
+    let mut keys: Vec<&str> = Vec::new();
+    for creation in std::iter::once(step).chain(also) {
+        if let Some(before) = keys.last() {
+            // Distinct seconds, after the Workload of the one before.
+            for _ in 0..60 {
+                if stage.book.workloads().contains_key(*before) {
+                    break;
+                }
+                stage.sleep(0.05).await;
+            }
+            stage.sleep(1.15).await;
+        }
+        for object in creation["objects"].as_array().unwrap() {
+            if let Err(error) = stage.create(object).await {
+                let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
+                let what = format!("{}/{}", kind.as_str().unwrap(), name.as_str().unwrap());
+                errors.push(json!({
+                    "create": what, "status": error["status"], "reason": error["reason"],
+                    "message": plain(stage, &error["message"]),
+                }));
+            }
+        }
+        keys.push(creation["key"].as_str().unwrap());
+    }
+    record["keys"] = json!(keys);
+    for _ in 0..160 {
+        let known = stage.book.workloads();
+        if !errors.is_empty() || keys.iter().all(|key| known.contains_key(*key)) {
+            break;
+        }
+        stage.sleep(0.05).await;
+    }
+    if !errors.is_empty() {
+        record["errors"] = errors.into();
+    }
+}
+
+/// The first target that is in the state the step asks for.
+fn pick(stage: &Stage, step: &Value, when: &str) -> Option<String> {
+    let targets = step["targets"].as_array().into_iter().flatten();
+    let mut targets = targets.filter_map(Value::as_str);
+    targets
+        .find(|key| matches(stage, key, when))
+        .map(str::to_owned)
+}
+
+fn matches(stage: &Stage, key: &str, when: &str) -> bool {
+    let workloads = stage.book.workloads();
+    let wl = workloads.get(key);
+    if when == "any" {
+        return wl.is_some() || owner_exists(stage, key);
+    }
+    let Some(wl) = wl.filter(|wl| owner_exists(stage, key) && !is_true(wl, "Finished")) else {
+        return false;
+    };
+    let active = wl["spec"]["active"] != false;
+    match when {
+        "running" => is_true(wl, "Admitted") && !is_true(wl, "Evicted"),
+        "pending" => active && !is_true(wl, "QuotaReserved"),
+        "inactive" => !active,
+        other => panic!("no target is {other}"),
+    }
+}
+
+fn owner_exists(stage: &Stage, key: &str) -> bool {
+    let (kind, name) = key.split_once('/').unwrap();
+    let there = |kind: &str| {
+        let object = stage.book.object(kind, name);
+        object.is_some_and(|o| o["metadata"]["deletionTimestamp"].is_null())
+    };
+    match kind {
+        "Job" => there("jobs"),
+        "Pod" => there("pods"),
+        _ => !stage.book.pods_of(key).is_empty(),
+    }
+}
+
+async fn on_target(stage: &Stage, step: &Value, target: &str, record: &mut Value) {
+    let (kind, name) = target.split_once('/').unwrap();
+    let namespace = Some(stage.namespace.as_str());
+    let refused = |error: Value| {
+        json!([{"status": error["status"], "reason": error["reason"],
+            "message": plain(stage, &error["message"])}])
+    };
+    match step["op"].as_str().unwrap() {
+        "finish" if kind == "Job" => finish_job(stage, target, name).await,
+        op @ ("finish" | "finishOne") => {
+            let phase = |pod: &Value| pod["status"]["phase"].as_str().map(str::to_owned);
+            let over = |pod: &Value| matches!(phase(pod).as_deref(), Some("Succeeded" | "Failed"));
+            let pods = stage.book.pods_of(target).into_iter();
+            let most = if op == "finish" { usize::MAX } else { 1 };
+            for pod in pods.filter(|pod| !over(pod)).take(most) {
+                complete(stage, &pod).await;
+            }
+        }
+        "delete" if kind == "Job" => stage.delete("batch/v1", "Job", name).await,
+        "delete" => {
+            for pod in stage.book.pods_of(target) {
+                let name = pod["metadata"]["name"].as_str().unwrap();
+                stage.delete("v1", "Pod", name).await;
+            }
+        }
+        "setActive" => {
+            let wl = stage.book.workloads()[target].clone();
+            let name = wl["metadata"]["name"].as_str().unwrap();
+            let patch = json!({"spec": {"active": step["active"]}});
+            let what = (KUEUE, "Workload", name);
+            if let Err(error) = stage.patch(what, namespace, &patch).await {
+                record["errors"] = refused(error);
+            }
+        }
+        "setPriority" => {
+            let patch =
+                json!({"metadata": {"labels": {"kueue.x-k8s.io/priority-class": step["class"]}}});
+            let what = ("batch/v1", "Job", name);
+            if let Err(error) = stage.patch(what, namespace, &patch).await {
+                record["errors"] = refused(error);
+            }
+        }
+        op => panic!("no {op} in scenarios"),
+    }
+}
+
+/// Lets the pods of a Job succeed until it is complete.
+async fn finish_job(stage: &Stage, target: &str, name: &str) {
+    for _ in 0..100 {
+        let Some(job) = stage.book.object("jobs", name) else {
+            return;
+        };
+        let over = ["Complete", "Failed", "SuccessCriteriaMet"];
+        if over.iter().any(|type_| is_true(&job, type_)) || job["spec"]["suspend"] == true {
+            return;
+        }
+        for pod in stage.book.pods_of(target) {
+            if pod["status"]["phase"] == "Running" {
+                complete(stage, &pod).await;
+            }
+        }
+        stage.sleep(0.3).await;
+    }
+}
+
+/// Lets a pod succeed.
+async fn complete(stage: &Stage, pod: &Value) {
+    let now = stage.clock.time();
+    let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}});
+    let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+    let containers: Vec<Value> = containers
+        .map(|c| {
+            json!({
+                "name": c["name"], "image": c["image"], "imageID": c["image"], "ready": false,
+                "started": false, "restartCount": 0, "state": ended,
+            })
+        })
+        .collect();
+    let kept = pod["status"]["conditions"].as_array().into_iter().flatten();
+    let mut conditions: Vec<Value> = kept
+        .filter(|c| c["type"] != "Ready" && c["type"] != "ContainersReady")
+        .cloned()
+        .collect();
+    for type_ in ["Ready", "ContainersReady"] {
+        conditions.push(json!({"type": type_, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}));
+    }
+    let patch = json!({"status": {"phase": "Succeeded", "conditions": conditions, "containerStatuses": containers}});
+    let name = pod["metadata"]["name"].as_str().unwrap();
+    let namespace = Some(stage.namespace.as_str());
+    // One that is gone by now has nothing to complete.
+    let _ = stage.patch(("v1", "Pod", name), namespace, &patch).await;
 }
