@@ -1,5 +1,7 @@
 //! Running the controller of pods.
 
+use std::time::Duration;
+
 use crate::api::config::{Feature, FeatureGates};
 use crate::api::constants as c;
 use crate::api::v1beta2::Workload;
@@ -12,6 +14,11 @@ use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
 use super::expectations::Expectations;
 use super::{GVK, PodJob};
 use k8s_openapi::api::core::v1::Pod;
+
+/// How much later a group is looked at for what its Workload says than for what its pods do. Writing a
+/// Workload takes Kueue about as long: members that end together are counted before anybody asks
+/// whether those that are left are ready.
+const AFTER_WORKLOAD: Duration = Duration::from_millis(25);
 
 /// A pod of its own, or a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,8 +78,10 @@ pub fn start(env: &Env) {
         if guards && matches!(change, Change::Deleted(_)) && !matches!(key, Some(Key::Group(_))) {
             workloads.add(Key::Group(key_of(&wl.metadata)));
         }
-        if let Some(key) = key {
-            workloads.add(key);
+        match key {
+            Some(key @ Key::Group(_)) => workloads.add_after(key, AFTER_WORKLOAD),
+            Some(key) => workloads.add(key),
+            None => {}
         }
     });
     let env_ = env.clone();
