@@ -1,7 +1,7 @@
 //! Replays random scenarios on a whole lab in virtual time and compares each step with what Kueue did.
 //!
 //! Scenarios and outcomes lie in the directory named by `KUEUE_LAB_DIFFERENTIAL`, by default
-//! `../shared/differential`; without one the test says so and is skipped. Every tenth scenario is
+//! `../shared/differential`; without one the test says so and is skipped. Every sixteenth scenario is
 //! played, or those whose names contain one of the parts in `KUEUE_LAB_CASE` (`s,f` for all).
 //! `KUEUE_LAB_OUTCOMES` names a directory to write outcomes to, in the form of the recorded ones;
 //! `KUEUE_LAB_TRACE` prints every version of every object.
@@ -53,7 +53,7 @@ fn known_gaps() -> BTreeSet<String> {
 }
 
 /// Of all scenarios one in so many is played unless others are asked for.
-const SAMPLE: usize = 10;
+const SAMPLE: usize = 16;
 
 /// The names of the scenarios to play.
 fn names(directory: &Path) -> Vec<String> {
