@@ -91,6 +91,7 @@ fn find(files: &Files, name: &str) -> Result<Scenario, Failure> {
 /// A lab for a story.
 fn config(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<LabConfig, Failure> {
     Ok(LabConfig {
+        remote: None,
         clock: Clock::scaled(speed.unwrap_or(scenario.pace)),
         entropy: Entropy::from_os(),
         presets: places.presets.path().to_owned(),

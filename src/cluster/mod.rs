@@ -1,21 +1,27 @@
-//! Where the lab runs: an embedded cluster in this process, or (later) kind, k3d or any kubeconfig
-//! context. Start, client, kubeconfig, stop.
+//! Where the lab runs: an embedded cluster in this process, or any other through one context of a
+//! kubeconfig. Start, client, kubeconfig, stop.
 //!
 //! Knows the API server, to embed it; nothing of Kueue, of machines or of presets.
 
+mod context;
 mod embedded;
 pub mod plugs;
+mod remote;
 
 use std::path::Path;
 
 use kube::Client;
 
+pub use context::OneContext;
 pub use embedded::{Embedded, EmbeddedConfig};
+pub use remote::Remote;
 
 /// A cluster the lab runs on.
 pub enum Cluster {
     /// In this process.
     Embedded(Embedded),
+    /// Run by somebody else.
+    Remote(Remote),
 }
 
 /// Why a cluster is not there or cannot be reached.
@@ -38,6 +44,65 @@ pub enum ClusterError {
         /// What the operating system said.
         reason: String,
     },
+    /// A kubeconfig that should be read cannot be used.
+    #[error("cannot use the kubeconfig {file}: {reason}")]
+    Source {
+        /// Which file or context.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The kubeconfig has no such context.
+    #[error("there is no context {context:?} in {file}; there are: {known}")]
+    NoContext {
+        /// The context asked for.
+        context: String,
+        /// Where it was looked for.
+        file: String,
+        /// The contexts there are.
+        known: String,
+    },
+    /// The API server does not answer.
+    #[error(
+        "the cluster of context {context} does not answer at {server}: {reason}; is it running?"
+    )]
+    Unreachable {
+        /// The context.
+        context: String,
+        /// The address tried.
+        server: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The API server does not know the user.
+    #[error(
+        "the cluster of context {context} does not let its user in: {reason}; renew the credentials"
+    )]
+    Refused {
+        /// The context.
+        context: String,
+        /// What the server said.
+        reason: String,
+    },
+    /// The cluster runs a Kubernetes the lab does not support.
+    #[error(
+        "the cluster of context {context} runs Kubernetes {version}; the lab needs {oldest} or newer"
+    )]
+    TooOld {
+        /// The context.
+        context: String,
+        /// What it runs.
+        version: String,
+        /// The oldest that will do.
+        oldest: String,
+    },
+}
+
+impl ClusterError {
+    /// Whether what was asked for is wrong, rather than what happened.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Self::Tls(_))
+    }
 }
 
 impl Cluster {
@@ -45,6 +110,7 @@ impl Cluster {
     pub fn name(&self) -> &str {
         match self {
             Self::Embedded(embedded) => embedded.name(),
+            Self::Remote(remote) => remote.name(),
         }
     }
 
@@ -52,23 +118,31 @@ impl Cluster {
     pub fn client(&self) -> Client {
         match self {
             Self::Embedded(embedded) => embedded.client(),
+            Self::Remote(remote) => remote.client(),
         }
     }
 
-    /// Lets clients outside this process in.
+    /// Whether somebody else runs it.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+
+    /// Lets clients outside this process in, where that is ours to do.
     ///
     /// # Errors
     /// The port is taken, or TLS cannot be set up.
     pub async fn open(&mut self) -> Result<(), ClusterError> {
         match self {
             Self::Embedded(embedded) => embedded.open().await,
+            Self::Remote(_) => Ok(()),
         }
     }
 
-    /// The certificate (PEM) that signs the API server's, once clients are let in.
+    /// The certificate (PEM) that signs an embedded API server's, once clients are let in.
     pub fn authority(&self) -> Option<&str> {
         match self {
             Self::Embedded(embedded) => embedded.authority(),
+            Self::Remote(_) => None,
         }
     }
 
@@ -79,6 +153,7 @@ impl Cluster {
     pub fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {
         match self {
             Self::Embedded(embedded) => embedded.write_kubeconfig(path),
+            Self::Remote(remote) => remote.write_kubeconfig(path),
         }
     }
 
@@ -86,6 +161,7 @@ impl Cluster {
     pub async fn close(self) {
         match self {
             Self::Embedded(embedded) => embedded.close().await,
+            Self::Remote(_) => {}
         }
     }
 }

@@ -6,6 +6,7 @@
 //! clients outside are let in last.
 
 mod files;
+mod install;
 mod jobs;
 mod kinds;
 mod logs;
@@ -20,13 +21,15 @@ use std::sync::Arc;
 use kube::Client;
 
 pub use files::Files;
+pub use install::InstallError;
 pub use jobs::JobPolicy;
 pub use paths::{Place, Places, state_dir};
 pub use shipped::{LAB_FILES, PRESETS};
 
 pub use crate::api::config::Loaded as KueueConfig;
 use crate::clock::Clock;
-use crate::cluster::{Cluster, ClusterError, Embedded, EmbeddedConfig};
+pub use crate::cluster::{Cluster, ClusterError, OneContext, Remote};
+use crate::cluster::{Embedded, EmbeddedConfig};
 use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;
 pub use crate::machines::nodes::NodePools;
@@ -41,6 +44,8 @@ pub const DEFAULT_PRESET: &str = "skypilot-priority";
 
 /// What a lab is made of.
 pub struct LabConfig {
+    /// The cluster to run on; without one, an embedded cluster.
+    pub remote: Option<Remote>,
     /// Lab time.
     pub clock: Clock,
     /// Chance.
@@ -51,7 +56,8 @@ pub struct LabConfig {
     pub preset: String,
     /// Whether changes of preset files are followed.
     pub watch: bool,
-    /// Loopback port for clients outside, 0 for any; `None` lets nobody in.
+    /// Loopback port for clients outside, 0 for any; `None` lets nobody in. Of no effect on a
+    /// cluster that somebody else runs.
     pub port: Option<u16>,
     /// The nodes.
     pub nodes: NodePools,
@@ -70,6 +76,9 @@ pub enum LabError {
     /// The cluster.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    /// What the controller needs cannot be put into the cluster.
+    #[error(transparent)]
+    Install(#[from] InstallError),
 }
 
 impl LabError {
@@ -78,8 +87,8 @@ impl LabError {
         match self {
             Self::Presets(StartError::Unreachable(_)) => false,
             Self::Presets(_) => true,
-            Self::Cluster(ClusterError::Listen { .. } | ClusterError::Kubeconfig { .. }) => true,
-            Self::Cluster(ClusterError::Tls(_)) => false,
+            Self::Cluster(error) => error.is_usage(),
+            Self::Install(error) => error.is_usage(),
         }
     }
 }
@@ -102,32 +111,44 @@ impl Lab {
     pub async fn start(config: LabConfig) -> Result<Self, LabError> {
         let kueue = controller_config(config.kueue);
         let gates = kueue.gates;
-        let embedded = Embedded::new(EmbeddedConfig {
-            clock: config.clock.clone(),
-            entropy: config.entropy.clone(),
-            port: config.port.unwrap_or_default(),
-            admission: vec![Arc::new(policy::KueueKinds::new(gates))],
-            converter: Some(Arc::new(policy::KueueVersions)),
-            kinds: kinds::definitions(),
-        });
-        let client = embedded.client();
+        let mut cluster = match config.remote {
+            None => Cluster::Embedded(Embedded::new(EmbeddedConfig {
+                clock: config.clock.clone(),
+                entropy: config.entropy.clone(),
+                port: config.port.unwrap_or_default(),
+                admission: vec![Arc::new(policy::KueueKinds::new(gates))],
+                converter: Some(Arc::new(policy::KueueVersions)),
+                kinds: kinds::definitions(),
+            })),
+            Some(remote) => {
+                install::kinds(&remote.client()).await?;
+                Cluster::Remote(remote)
+            }
+        };
+        let client = cluster.client();
         let context = Context::new(client.clone(), config.clock.clone(), config.entropy.clone());
         let machines = Machines::start(
             client.clone(),
             config.clock.clone(),
             config.entropy.clone(),
-            MachinesConfig::embedded(),
+            match cluster {
+                Cluster::Embedded(_) => MachinesConfig::embedded(),
+                Cluster::Remote(_) => MachinesConfig::real_cluster(),
+            },
         )
         .await;
-        embedded.set_kubelet(Arc::new(logs::Logs::new(machines.logs())));
+        if let Cluster::Embedded(embedded) = &cluster {
+            embedded.set_kubelet(Arc::new(logs::Logs::new(machines.logs())));
+        }
         machines.apply_pools(config.nodes).await;
         let machines = Arc::new(machines);
         if let Some(file) = config.nodes_file {
             pools::follow(&context, &machines, file);
         }
         let controller = Controller::start(&context, kueue).await;
-        embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
-        let mut cluster = Cluster::Embedded(embedded);
+        if let Cluster::Embedded(embedded) = &cluster {
+            embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
+        }
         let presets = PresetsConfig {
             folder: config.presets,
             active: config.preset,

@@ -1,6 +1,6 @@
 //! Which parts of the machines run, and how.
 
-use super::kubelet::KubeletOptions;
+use super::kubelet::{KubeletOptions, WhoseNodes};
 
 /// Switches for each part. On a real cluster only nodes and their kubelets are the lab's; on the
 /// embedded one everything is.
@@ -42,7 +42,7 @@ impl MachinesConfig {
             bookkeeping: true,
             node_lifecycle: true,
             kubelets: KubeletOptions {
-                every_node: true,
+                nodes: WhoseNodes::All,
                 ..KubeletOptions::default()
             },
         }

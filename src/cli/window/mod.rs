@@ -18,7 +18,7 @@ pub(super) use asked::Asked;
 
 use super::Failure;
 use crate::clock::Clock;
-use crate::lab::{Files, Lab};
+use crate::lab::{Cluster, Files, Lab};
 use crate::tui::actions::Actions;
 use crate::tui::{Colours, TuiConfig, TuiError};
 
@@ -67,7 +67,10 @@ impl Window {
         let settings = lab.controller().shared().settings.engine();
         let asked = Asked::new(client.clone(), clock.clone(), settings);
         let config = TuiConfig {
-            cluster: "embedded".to_owned(),
+            cluster: match lab.cluster() {
+                Cluster::Embedded(_) => "embedded".to_owned(),
+                Cluster::Remote(remote) => remote.name().to_owned(),
+            },
             stops_lab: true,
             access: kubeconfig.map(|path| format!("kubectl --kubeconfig {}", path.display())),
             explain: Some(Arc::new(asked)),

@@ -30,8 +30,30 @@ pub struct KubeletOptions {
     pub startup: Duration,
     /// How much longer it may take, by chance.
     pub jitter: Duration,
-    /// Whether the pods of nodes run that are not the lab's own: where there is nobody else.
-    pub every_node: bool,
+    /// Whose nodes' pods run.
+    pub nodes: WhoseNodes,
+}
+
+/// Nodes by who made them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhoseNodes {
+    /// Those the lab made; the others have kubelets of their own.
+    Own,
+    /// All, where there is nobody else.
+    All,
+    /// Those the lab did not make: what real kubelets would do in a cluster that has none.
+    Others,
+}
+
+impl WhoseNodes {
+    /// Whether a node is among them.
+    pub fn has(self, node: &Node) -> bool {
+        match self {
+            Self::Own => is_managed(node),
+            Self::All => true,
+            Self::Others => !is_managed(node),
+        }
+    }
 }
 
 impl Default for KubeletOptions {
@@ -39,7 +61,7 @@ impl Default for KubeletOptions {
         Self {
             startup: Duration::from_millis(300),
             jitter: Duration::from_millis(300),
-            every_node: false,
+            nodes: WhoseNodes::Own,
         }
     }
 }
@@ -150,7 +172,7 @@ impl Shared {
         let Some(node) = node_of(&pod).and_then(|n| self.nodes.get(&ObjectKey::cluster(n))) else {
             return Ok(Outcome::Done);
         };
-        let ours = self.options.every_node || is_managed(&node);
+        let ours = self.options.nodes.has(&node);
         if !ours || (self.has_failed)(&node.name_any()) {
             return Ok(Outcome::Done);
         }

@@ -11,6 +11,6 @@ mod render;
 mod run;
 mod shell;
 
-pub use agent::{Kubelet, KubeletOptions};
+pub use agent::{Kubelet, KubeletOptions, WhoseNodes};
 pub use logs::{LogError, LogQuery, LogStore};
 pub use program::{Moment, Program};

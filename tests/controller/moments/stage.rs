@@ -77,6 +77,7 @@ pub fn play<F: Future<Output = ()>>(
         std::fs::write(presets.path().join("story/common.yaml"), common).unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let config = LabConfig {
+            remote: None,
             clock: clock.clone(),
             entropy: Entropy::seeded(7),
             presets: presets.path().to_owned(),

@@ -1,6 +1,8 @@
 //! `kueue-lab up`
 
-use std::fs::File;
+mod kubeconfig;
+mod place;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -8,9 +10,9 @@ use super::window::{self, Window};
 use super::{Failure, config, logging, runtime, signals, speed};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
-use crate::lab::{
-    DEFAULT_PRESET, Files, Lab, LabConfig, LabError, NodePools, Place, Places, state_dir,
-};
+use crate::lab::{DEFAULT_PRESET, Files, Lab, LabConfig, LabError, NodePools, Place, Places};
+use kubeconfig::Kubeconfig;
+use place::{Asked, ClusterChoice};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,13 +22,20 @@ Examples:
   kueue-lab up --nodes lab/nodes.yaml          with other nodes and GPUs
   kueue-lab up --config kueue.yaml             with Kueue configured as on a real cluster
   kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
-  kueue-lab up --headless --speed 60           a minute of lab time every second";
+  kueue-lab up --headless --speed 60           a minute of lab time every second
+  kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context";
 
-/// Start a lab: an embedded cluster with fake GPU nodes, Kueue's admission controller and queue
-/// presets that follow every save.
+/// Start a lab: a cluster with fake GPU nodes, Kueue's admission controller and queue presets that
+/// follow every save.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
+    /// Where to run: `embedded`, a Kubernetes API in this process, or `context:NAME`, any cluster of
+    /// your kubeconfig.
+    #[arg(long, value_name = "WHERE", default_value = "embedded", value_parser = ClusterChoice::parse)]
+    cluster: ClusterChoice,
+    #[command(flatten)]
+    asked: Asked,
     /// Run without the terminal UI: print `ready KUBECONFIG` and serve until interrupted. Without a
     /// terminal that is how it runs anyway.
     #[arg(long)]
@@ -63,6 +72,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         true => logging::to_file(),
         false => logging::to_stderr(),
     }
+    args.asked.check(&args.cluster, args.speed)?;
     runtime()?.block_on(serve(args, with_window))
 }
 
@@ -76,7 +86,14 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
         None => None,
     };
     let (nodes, nodes_file) = nodes(args.nodes.as_deref(), &places)?;
+    // Asked for before anything runs, so that no signal is lost.
+    let stop = match with_window {
+        true => None,
+        false => Some(tokio::spawn(signals::stop())),
+    };
+    let remote = args.asked.reach(&args.cluster).await?;
     let config = LabConfig {
+        remote,
         clock: Clock::scaled(args.speed),
         entropy: Entropy::from_os(),
         presets: places.presets.path().to_owned(),
@@ -86,11 +103,6 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
         nodes,
         nodes_file,
         kueue,
-    };
-    // Asked for before anything runs, so that no signal is lost.
-    let stop = match with_window {
-        true => None,
-        false => Some(tokio::spawn(signals::stop())),
     };
     let lab = Lab::start(config).await.map_err(failure)?;
     let mut kubeconfig = Kubeconfig::choose(args.kubeconfig_out);
@@ -102,11 +114,11 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
     let outcome = match stop {
         None => {
             args.window
-                .show(&lab, &places.lab, None, Some(&kubeconfig.path))
+                .show(&lab, &places.lab, None, Some(kubeconfig.path()))
                 .await
         }
         Some(stop) => {
-            let ready = format!("ready {}\n", kubeconfig.path.display());
+            let ready = format!("ready {}\n", kubeconfig.path().display());
             let printed = super::crds::print(ready.as_bytes());
             match stop.await {
                 Ok(Ok(())) => tracing::info!("stopping"),
@@ -157,63 +169,5 @@ pub(super) fn failure(error: LabError) -> Failure {
     match error.is_usage() {
         true => Failure::usage(error),
         false => Failure::failed(error),
-    }
-}
-
-/// The kubeconfig of this run.
-struct Kubeconfig {
-    path: PathBuf,
-    /// Whether it is ours to remove.
-    ours: bool,
-    /// Keeps other labs from taking the same path.
-    lock: Option<File>,
-}
-
-impl Kubeconfig {
-    /// The path asked for, or one that no other running lab uses.
-    fn choose(asked: Option<PathBuf>) -> Self {
-        if let Some(path) = asked {
-            return Self {
-                path,
-                ours: false,
-                lock: None,
-            };
-        }
-        let folder = state_dir();
-        let usual = std::fs::create_dir_all(&folder)
-            .and_then(|()| File::create(folder.join("kubeconfig.lock")))
-            .ok()
-            .filter(|file| file.try_lock().is_ok());
-        let name = match usual {
-            Some(_) => "kubeconfig".to_owned(),
-            None => format!("kubeconfig-{}", std::process::id()),
-        };
-        let folder = if folder.is_dir() {
-            folder
-        } else {
-            std::env::temp_dir()
-        };
-        Self {
-            path: folder.join(name),
-            ours: true,
-            lock: usual,
-        }
-    }
-
-    fn write(&mut self, lab: &Lab) -> Result<(), String> {
-        if let Some(folder) = self.path.parent().filter(|p| *p != Path::new("")) {
-            let made = std::fs::create_dir_all(folder);
-            made.map_err(|e| format!("cannot make the folder {}: {e}", folder.display()))?;
-        }
-        let written = lab.cluster().write_kubeconfig(&self.path);
-        written.map_err(|e| e.to_string())
-    }
-
-    fn remove(self) {
-        if self.ours {
-            // Gone already is fine.
-            let _ = std::fs::remove_file(&self.path);
-        }
-        drop(self.lock);
     }
 }

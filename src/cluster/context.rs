@@ -1,0 +1,218 @@
+//! One context of a kubeconfig: found, cut out of its file, never mixed with another.
+
+use std::path::{Path, PathBuf};
+
+use kube::config::{KubeConfigOptions, Kubeconfig, NamedContext};
+use kube::{Client, Config};
+
+use super::ClusterError;
+
+/// A kubeconfig with exactly one context, which is the current one.
+///
+/// Whoever holds this cannot reach another cluster by accident, whatever the file it came from says
+/// later.
+#[derive(Clone, Debug)]
+pub struct OneContext {
+    name: String,
+    server: String,
+    config: Kubeconfig,
+}
+
+impl OneContext {
+    /// Finds a context in `file`, or where `kubectl` would look: the files of `$KUBECONFIG`, then
+    /// `~/.kube/config`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no such context: the message lists those there are.
+    pub fn find(name: &str, file: Option<&Path>) -> Result<Self, ClusterError> {
+        let (source, config) = read(file)?;
+        Self::cut(name, &source, config)
+    }
+
+    /// Leaves of a kubeconfig what one context needs.
+    fn cut(name: &str, source: &str, config: Kubeconfig) -> Result<Self, ClusterError> {
+        let missing = |what: String| ClusterError::Source {
+            file: source.to_owned(),
+            reason: what,
+        };
+        let Some(context) = config.contexts.iter().find(|c| c.name == name) else {
+            return Err(ClusterError::NoContext {
+                context: name.to_owned(),
+                file: source.to_owned(),
+                known: names(&config.contexts),
+            });
+        };
+        let points = context.context.clone().unwrap_or_default();
+        let clusters = config.clusters.iter();
+        let mut clusters = clusters.filter(|c| c.name == points.cluster);
+        let cluster = clusters.next().cloned().ok_or_else(|| {
+            missing(format!(
+                "context {name:?} names the cluster {:?}, which is not there",
+                points.cluster
+            ))
+        })?;
+        let users = config.auth_infos.iter();
+        let users: Vec<_> = users
+            .filter(|u| points.user.as_deref() == Some(u.name.as_str()))
+            .take(1)
+            .cloned()
+            .collect();
+        if let (Some(user), true) = (&points.user, users.is_empty()) {
+            let what = format!("context {name:?} names the user {user:?}, who is not there");
+            return Err(missing(what));
+        }
+        let server = cluster.cluster.as_ref().and_then(|c| c.server.clone());
+        let server = server.ok_or_else(|| {
+            missing(format!(
+                "the cluster {:?} has no server address",
+                cluster.name
+            ))
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            server,
+            config: Kubeconfig {
+                clusters: vec![cluster],
+                auth_infos: users,
+                contexts: vec![context.clone()],
+                current_context: Some(name.to_owned()),
+                kind: Some("Config".into()),
+                api_version: Some("v1".into()),
+                ..Kubeconfig::default()
+            },
+        })
+    }
+
+    /// What the context is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The address of its API server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// A client of the context's cluster. Nothing is asked of the cluster yet.
+    ///
+    /// # Errors
+    /// Certificates or keys cannot be read.
+    pub async fn client(&self) -> Result<Client, ClusterError> {
+        let unusable = |e: &dyn std::fmt::Display| ClusterError::Source {
+            file: format!("context {}", self.name),
+            reason: e.to_string(),
+        };
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(self.config.clone(), &options).await;
+        let mut config = config.map_err(|e| unusable(&e))?;
+        config.connect_timeout = Some(super::remote::CONNECT_TIMEOUT);
+        Client::try_from(config).map_err(|e| unusable(&e))
+    }
+
+    /// The kubeconfig as text.
+    ///
+    /// # Errors
+    /// Only for values that YAML cannot hold.
+    pub(super) fn text(&self) -> Result<String, serde_yaml::Error> {
+        serde_yaml::to_string(&self.config)
+    }
+}
+
+/// The kubeconfig to look in and what it is called.
+fn read(file: Option<&Path>) -> Result<(String, Kubeconfig), ClusterError> {
+    let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
+    let (source, config) = match (file, named) {
+        (Some(file), _) => (file.display().to_string(), Kubeconfig::read_from(file)),
+        (None, true) => ("$KUBECONFIG".to_owned(), Kubeconfig::read()),
+        (None, false) => (usual().display().to_string(), Kubeconfig::read()),
+    };
+    match config {
+        Ok(config) => Ok((source, config)),
+        Err(e) => Err(ClusterError::Source {
+            reason: causes(&e),
+            file: source,
+        }),
+    }
+}
+
+fn usual() -> PathBuf {
+    PathBuf::from("~/.kube/config")
+}
+
+fn names(contexts: &[NamedContext]) -> String {
+    match contexts {
+        [] => "none".to_owned(),
+        contexts => {
+            let names: Vec<_> = contexts.iter().map(|c| c.name.as_str()).collect();
+            names.join(", ")
+        }
+    }
+}
+
+/// An error with what caused it, each said once.
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "
+apiVersion: v1
+kind: Config
+current-context: prod
+clusters:
+- {name: a, cluster: {server: 'https://a:6443'}}
+- {name: b, cluster: {server: 'https://b:6443'}}
+users:
+- {name: me, user: {token: secret-of-me}}
+- {name: other, user: {token: secret-of-other}}
+contexts:
+- {name: prod, context: {cluster: a, user: other}}
+- {name: test, context: {cluster: b, user: me, namespace: team}}
+- {name: torn, context: {cluster: gone, user: me}}
+";
+
+    fn find(name: &str) -> Result<OneContext, ClusterError> {
+        OneContext::cut(name, "kc", Kubeconfig::from_yaml(FILE).unwrap())
+    }
+
+    #[test]
+    fn nothing_of_other_contexts_is_left() {
+        let found = find("test").unwrap();
+        assert_eq!(found.server(), "https://b:6443");
+        let text = found.text().unwrap();
+        assert!(text.contains("secret-of-me") && text.contains("namespace: team"));
+        assert!(text.contains("current-context: test"));
+        assert!(!text.contains("secret-of-other") && !text.contains("https://a"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(
+            find("tset").unwrap_err().to_string(),
+            "there is no context \"tset\" in kc; there are: prod, test, torn"
+        );
+        assert_eq!(
+            find("torn").unwrap_err().to_string(),
+            "cannot use the kubeconfig kc: context \"torn\" names the cluster \"gone\", which is not there"
+        );
+        let file = std::path::Path::new("/nowhere/kc");
+        let error = OneContext::find("a", Some(file)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot use the kubeconfig /nowhere/kc: "),
+            "{error}"
+        );
+    }
+}

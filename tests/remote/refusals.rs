@@ -1,0 +1,112 @@
+//! What `up` says of clusters it cannot or may not use, and that it leaves them as they are.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams};
+use serde_json::json;
+
+use crate::binary::Desk;
+use crate::cluster::{CONTEXT, OtherCluster, create};
+
+/// Whether anything of Kueue was put into the cluster.
+async fn is_untouched(cluster: &OtherCluster) -> bool {
+    let kinds: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let kinds = kinds.list(&ListParams::default()).await.unwrap();
+    let ours = |d: &CustomResourceDefinition| {
+        let labels = d.metadata.labels.iter().flatten();
+        labels.filter(|(_, v)| *v == "kueue-lab").count() > 0
+    };
+    !kinds.items.iter().any(ours)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_is_never_guessed() {
+    let cluster = OtherCluster::start().await;
+    let desk = Desk::new();
+    let file = cluster.kubeconfig().display().to_string();
+    let said = desk
+        .refused(&["up", "--cluster", "context:othre", "--kubeconfig", &file])
+        .await;
+    assert_eq!(
+        said,
+        format!("there is no context \"othre\" in {file}; there are: other")
+    );
+    let said = desk.refused(&["up", "--cluster", "context:other"]).await;
+    assert!(said.contains("~/.kube/config"), "{said}");
+    let said = desk
+        .refused(&["up", "--cluster", "minikube", "--kubeconfig", &file])
+        .await;
+    assert!(said.contains("context:NAME"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_without_being_asked() {
+    let cluster = OtherCluster::start().await;
+    let desk = Desk::new();
+    let file = cluster.kubeconfig().display().to_string();
+    let where_ = format!("context:{CONTEXT}");
+    let args = [
+        "up",
+        "--headless",
+        "--cluster",
+        &where_,
+        "--kubeconfig",
+        &file,
+    ];
+    let said = desk.refused(&args).await;
+    assert!(said.contains("say --yes to go ahead"), "{said}");
+    assert!(is_untouched(&cluster).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_does_not_answer_is_named() {
+    let cluster = OtherCluster::start().await;
+    let desk = Desk::new();
+    let file = cluster.kubeconfig().display().to_string();
+    cluster.wire.cut();
+    let args = [
+        "up",
+        "--yes",
+        "--cluster",
+        "context:other",
+        "--kubeconfig",
+        &file,
+    ];
+    let said = desk.refused(&args).await;
+    let server = format!("https://{}", cluster.wire.address());
+    assert!(
+        said.contains(&server) && said.contains("is it running?"),
+        "{said}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_of_another_version_stay() {
+    let cluster = OtherCluster::start().await;
+    create(&cluster.client(), json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "workloads.kueue.x-k8s.io"},
+        "spec": {
+            "group": "kueue.x-k8s.io", "scope": "Namespaced",
+            "names": {"kind": "Workload", "plural": "workloads", "singular": "workload", "listKind": "WorkloadList"},
+            "versions": [{"name": "v1beta1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    }))
+    .await;
+    let desk = Desk::new();
+    let file = cluster.kubeconfig().display().to_string();
+    let args = [
+        "up",
+        "--yes",
+        "--cluster",
+        "context:other",
+        "--kubeconfig",
+        &file,
+    ];
+    let said = desk.refused(&args).await;
+    assert!(
+        said.contains("workloads.kueue.x-k8s.io is there already and stores v1beta1 where this lab stores v1beta2"),
+        "{said}"
+    );
+    assert!(is_untouched(&cluster).await);
+}

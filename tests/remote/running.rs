@@ -1,0 +1,181 @@
+//! A lab on somebody else's cluster at work: queues, virtual nodes, admission, presets.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, ListParams};
+use kueue_lab::api::v1beta2::ClusterQueue;
+use serde_json::{Value, json};
+
+use crate::binary::{Desk, until};
+use crate::cluster::{OtherCluster, create};
+
+/// One queue for 8 GPUs on nodes of pool `gpu`.
+pub const PRESET: &str = "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: gpu}
+spec:
+  nodeLabels: {kueue-lab.dev/pool: gpu}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: gpu
+      resources: [{name: nvidia.com/gpu, nominalQuota: 8}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: default}
+spec: {clusterQueue: research}
+";
+
+/// Two nodes of 8 GPUs each.
+pub const NODES: &str = "\
+- name: gpu
+  count: 2
+  resources: {cpu: 16, memory: 64Gi, nvidia.com/gpu: 8}
+";
+
+/// A person's folder with that preset and those nodes.
+pub fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("presets/p/queues.yaml", PRESET);
+    desk.write("nodes.yaml", NODES);
+    desk
+}
+
+/// How a person starts the lab from there.
+pub fn up(kubeconfig: &str) -> Vec<&str> {
+    vec![
+        "up",
+        "--headless",
+        "--yes",
+        "--cluster",
+        "context:other",
+        "--kubeconfig",
+        kubeconfig,
+        "--presets-dir",
+        "presets",
+        "--preset",
+        "p",
+        "--nodes",
+        "nodes.yaml",
+    ]
+}
+
+/// A queued job of one pod with GPUs that runs so many seconds.
+pub fn job(name: &str, gpus: u32, seconds: u32) -> Value {
+    let amounts = json!({"nvidia.com/gpu": gpus.to_string()});
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "namespace": "default", "name": name,
+            "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+        },
+        "spec": {"suspend": true, "template": {"spec": {
+            "restartPolicy": "Never",
+            "containers": [{
+                "name": "c", "image": "busybox", "command": ["sleep", seconds.to_string()],
+                "resources": {"requests": amounts, "limits": amounts},
+            }],
+        }}},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_take_turns_on_virtual_nodes() {
+    let cluster = OtherCluster::start().await;
+    let client = cluster.client();
+    let desk = desk();
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up(&file)).await;
+    let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
+    create(&client, job("first", 8, 2)).await;
+    until("the first is let in", || async {
+        let spec = jobs.get("first").await.unwrap().spec.unwrap();
+        (spec.suspend == Some(false)).then_some(())
+    })
+    .await;
+    create(&client, job("second", 8, 1)).await;
+    for name in ["first", "second"] {
+        until(&format!("{name} is complete"), || async {
+            let status = jobs.get(name).await.unwrap().status?;
+            (status.succeeded == Some(1)).then_some(())
+        })
+        .await;
+    }
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    let mut spans = Vec::new();
+    for pod in pods.list(&ListParams::default()).await.unwrap() {
+        let node = pod.spec.unwrap().node_name.unwrap();
+        assert!(node.starts_with("gpu-"), "{node}");
+        let status = pod.status.unwrap().container_statuses.unwrap().remove(0);
+        let ended = status.state.unwrap().terminated.unwrap();
+        spans.push((ended.started_at.unwrap().0, ended.finished_at.unwrap().0));
+    }
+    spans.sort();
+    assert!(spans[0].1 <= spans[1].0, "both ran at once: {spans:?}");
+    assert_eq!(lab.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_save_changes_the_cluster_and_a_new_start_takes_up_where_the_old_one_was() {
+    let cluster = OtherCluster::start().await;
+    let client = cluster.client();
+    let desk = desk();
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up(&file)).await;
+    let queues: Api<ClusterQueue> = Api::all(client.clone());
+    let quota = |queue: &ClusterQueue| {
+        let group = &queue.spec.resource_groups[0];
+        serde_json::to_value(&group.flavors[0].resources[0].nominal_quota).unwrap()
+    };
+    assert_eq!(quota(&queues.get("research").await.unwrap()), "8");
+    desk.write(
+        "presets/p/queues.yaml",
+        &PRESET.replace("nominalQuota: 8", "nominalQuota: 16"),
+    );
+    until("the quota follows the file", || async {
+        let queue = queues.get("research").await.unwrap();
+        (quota(&queue) == "16").then_some(())
+    })
+    .await;
+    lab.kill();
+    // What a person made themselves is none of the lab's business.
+    create(&client, json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "mine"},
+    }))
+    .await;
+    let renamed = PRESET.replace("name: research", "name: science");
+    desk.write(
+        "presets/p/queues.yaml",
+        &renamed.replace("clusterQueue: research", "clusterQueue: science"),
+    );
+    desk.write("nodes.yaml", &NODES.replace("count: 2", "count: 1"));
+    let lab = desk.start(&up(&file)).await;
+    until("the queue that left the files is gone", || async {
+        queues
+            .get_opt("research")
+            .await
+            .unwrap()
+            .is_none()
+            .then_some(())
+    })
+    .await;
+    queues.get("science").await.unwrap();
+    let flavors: Api<kueue_lab::api::v1beta2::ResourceFlavor> = Api::all(client.clone());
+    flavors.get("mine").await.unwrap();
+    let nodes: Api<Node> = Api::all(client);
+    let names: Vec<_> = nodes.list(&ListParams::default()).await.unwrap().items;
+    let names: Vec<_> = names
+        .into_iter()
+        .map(|n| n.metadata.name.unwrap())
+        .collect();
+    assert_eq!(names, ["gpu-0", "worker-0", "worker-1"]);
+    assert_eq!(lab.stop().await, Some(0));
+}
