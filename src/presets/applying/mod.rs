@@ -1,5 +1,6 @@
 //! Carrying out a plan: everything is tried without effect first; what fails after that is undone.
 
+mod inhabitants;
 mod objects;
 mod refusal;
 mod rollback;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::rollback::Done;
-use super::{Applier, Failure, Outcome, Work, labelled, refusal};
+use super::{Applier, Failure, Outcome, Work, inhabitants, labelled, refusal};
 use crate::presets::remote::{ApplyMode, CallError, KindInfo};
 use crate::presets::{Finding, Manifest, ObjectKey, Plan, inventory};
 
@@ -241,9 +241,9 @@ impl Applier {
             _ => return Ok(false),
         }
         if key.group.is_empty() && key.kind == "Namespace" {
-            let inhabitants = self.pods_in(&key.name).await.map_err(|e| e.to_string())?;
-            if inhabitants > 0 {
-                return Err(format!("it still holds {inhabitants} Pods"));
+            let held = inhabitants::of(&self.remote, &key.name).await;
+            if let Some(held) = held.map_err(|e| e.to_string())? {
+                return Err(format!("it still holds {held}"));
             }
         }
         self.remote
@@ -251,15 +251,6 @@ impl Applier {
             .await
             .map_err(|e| e.to_string())?;
         Ok(true)
-    }
-
-    async fn pods_in(&self, namespace: &str) -> Result<usize, CallError> {
-        let pods = KindInfo {
-            api_version: "v1".into(),
-            plural: "pods".into(),
-            namespaced: true,
-        };
-        Ok(self.remote.list(&pods, Some(namespace)).await?.len())
     }
 }
 
