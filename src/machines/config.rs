@@ -1,6 +1,7 @@
 //! Which parts of the machines run, and how.
 
 use super::kubelet::{KubeletOptions, WhoseNodes};
+use super::nodes::Surroundings;
 
 /// Switches for each part. On a real cluster only nodes and their kubelets are the lab's; on the
 /// embedded one everything is.
@@ -24,6 +25,8 @@ pub struct MachinesConfig {
     pub bookkeeping: bool,
     /// Taints on nodes that stopped reporting, and eviction from them.
     pub node_lifecycle: bool,
+    /// What else there is in the cluster.
+    pub surroundings: Surroundings,
     /// How the kubelets behave.
     pub kubelets: KubeletOptions,
 }
@@ -41,6 +44,7 @@ impl MachinesConfig {
             namespaces: true,
             bookkeeping: true,
             node_lifecycle: true,
+            surroundings: Surroundings::Alone,
             kubelets: KubeletOptions {
                 nodes: WhoseNodes::All,
                 ..KubeletOptions::default()
@@ -60,6 +64,7 @@ impl MachinesConfig {
             namespaces: false,
             bookkeeping: false,
             node_lifecycle: false,
+            surroundings: Surroundings::AmongOthers,
             kubelets: KubeletOptions::default(),
         }
     }

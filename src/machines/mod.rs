@@ -26,12 +26,13 @@ use crate::runtime::{Context, Informer};
 pub use config::MachinesConfig;
 use control::Control;
 use kubelet::{Kubelet, LogStore};
-use nodes::{Keeper, NodePools};
+use nodes::{Giver, Keeper, NodePools, Surroundings};
 
 /// The running machines of a cluster.
 pub struct Machines {
     context: Context,
     keeper: Option<Keeper>,
+    giver: Option<Giver>,
     kubelet: Option<Kubelet>,
     logs: LogStore,
     control: Control,
@@ -49,7 +50,12 @@ impl Machines {
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
         let pods = workloads::follow_pods(&context);
-        let keeper = config.nodes.then(|| Keeper::start(&context, nodes.clone()));
+        let around = config.surroundings;
+        let keeper = config
+            .nodes
+            .then(|| Keeper::start(&context, nodes.clone(), around));
+        let has_others = around == Surroundings::AmongOthers;
+        let giver = (config.nodes && has_others).then(|| Giver::start(&context, nodes.clone()));
         if config.node_lifecycle {
             nodes::lifecycle::start(&context, &nodes, &pods);
         }
@@ -77,14 +83,19 @@ impl Machines {
         Self {
             context,
             keeper,
+            giver,
             kubelet,
             logs,
             control,
         }
     }
 
-    /// Wants these pools of nodes from now on; returns when the nodes are there.
+    /// Wants these pools of nodes, and this of real nodes where there are any, from now on; returns
+    /// when the nodes are there.
     pub async fn apply_pools(&self, pools: NodePools) {
+        if let Some(giver) = &self.giver {
+            giver.apply(pools.real.clone()).await;
+        }
         if let Some(keeper) = &self.keeper {
             keeper.apply(pools).await;
         }

@@ -1,5 +1,7 @@
 //! What a pool must be like: names, units, bounds. Must not know YAML beyond the places of values.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Taint;
 
 use super::pools::{Effect, NodePool, Written, WrittenTaint};
@@ -37,7 +39,7 @@ pub(super) fn pool(written: Written) -> Result<NodePool, Problem> {
             ),
         );
     }
-    let mut resources = std::collections::BTreeMap::new();
+    let mut resources = BTreeMap::new();
     for (resource, amount) in written.resources.value {
         let quantity = self::amount(&resource, &amount)?;
         resources.insert(resource, quantity);
@@ -52,22 +54,7 @@ pub(super) fn pool(written: Written) -> Result<NodePool, Problem> {
     resources
         .entry(PODS.into())
         .or_insert_with(|| Quantity::from_value(USUAL_PODS));
-    let mut labels = std::collections::BTreeMap::new();
-    for (key, value) in written.labels {
-        if !is_qualified(&key) {
-            return problem(value.at, format!("{key:?} is not a label key"));
-        }
-        if !is_label_value(&value.value) {
-            return problem(
-                value.at,
-                format!(
-                    "{:?} is not a label value: at most 63 letters, digits, '-', '_' and '.'",
-                    value.value
-                ),
-            );
-        }
-        labels.insert(key, value.value);
-    }
+    let labels = self::labels(written.labels)?;
     let taints = written.taints.into_iter().map(taint);
     let zones = written.zones.into_iter().map(|zone| {
         if is_label_value(&zone.value) && !zone.value.is_empty() {
@@ -127,7 +114,34 @@ pub(super) fn total(pools: &[NodePool], at: Position) -> Result<(), Problem> {
     Ok(())
 }
 
-fn amount(resource: &str, written: &Located<super::pools::Amount>) -> Result<Quantity, Problem> {
+/// Labels, by key.
+pub(super) fn labels(
+    written: BTreeMap<String, Located<String>>,
+) -> Result<BTreeMap<String, String>, Problem> {
+    let mut labels = BTreeMap::new();
+    for (key, value) in written {
+        if !is_qualified(&key) {
+            return problem(value.at, format!("{key:?} is not a label key"));
+        }
+        if !is_label_value(&value.value) {
+            return problem(
+                value.at,
+                format!(
+                    "{:?} is not a label value: at most 63 letters, digits, '-', '_' and '.'",
+                    value.value
+                ),
+            );
+        }
+        labels.insert(key, value.value);
+    }
+    Ok(labels)
+}
+
+/// An amount of a resource.
+pub(super) fn amount(
+    resource: &str,
+    written: &Located<super::pools::Amount>,
+) -> Result<Quantity, Problem> {
     let text = &written.value.0;
     let at = written.at;
     let known = matches!(resource, CPU | MEMORY | PODS | "ephemeral-storage")
@@ -171,7 +185,8 @@ fn amount(resource: &str, written: &Located<super::pools::Amount>) -> Result<Qua
     }
 }
 
-fn taint(written: Located<WrittenTaint>) -> Result<Taint, Problem> {
+/// A taint.
+pub(super) fn taint(written: Located<WrittenTaint>) -> Result<Taint, Problem> {
     let (at, taint) = (written.at, written.value);
     if !is_qualified(&taint.key) {
         return problem(at, format!("{:?} is not a taint key", taint.key));
@@ -194,7 +209,8 @@ fn taint(written: Located<WrittenTaint>) -> Result<Taint, Problem> {
     })
 }
 
-fn problem<T>(at: Position, message: impl Into<String>) -> Result<T, Problem> {
+/// A mistake.
+pub(super) fn problem<T>(at: Position, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(at, message))
 }
 
@@ -305,6 +321,24 @@ mod tests {
                 ),
                 r#"4:32: unknown value "NoSchedul"; did you mean "NoSchedule"?"#,
             ),
+            (
+                "realNodes:\n- name: w\n  selector: {}\n  resources: {nvidia.com/gpu: 8Gi}\n"
+                    .into(),
+                "4:31: nvidia.com/gpu comes in whole pieces; 8Gi is not a number of them",
+            ),
+            (
+                "realNodes:\n- name: w\n  selector: {}\n  resources: {cpu: 8}\n".into(),
+                "4:20: cpu of a real node is what its machine has; only resources with a domain, such as nvidia.com/gpu, can be given to it",
+            ),
+            (
+                "realNodes:\n- name: w\n  selector: {}\n  labels: {kueue-lab.dev/pool: a}\n".into(),
+                "4:32: labels with kueue-lab.dev/ are the lab's own",
+            ),
+            (
+                "nodes: []\n".into(),
+                r#"1:1: unknown field "nodes"; known are "pools", "realNodes""#,
+            ),
+            ("{}\n".into(), "1:1: there are neither pools nor realNodes"),
         ] {
             assert_eq!(refusal(&text), expected);
         }

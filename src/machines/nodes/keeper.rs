@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::object::{self, OWNED, is_managed, node_name};
-use super::{NodePool, NodePools, lease};
+use super::{NodePool, NodePools, Surroundings, lease};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// How many nodes are written at a time.
@@ -29,6 +29,7 @@ struct Shared {
     nodes: Informer<Node>,
     queue: WorkQueue<String>,
     wanted: Mutex<Wanted>,
+    surroundings: Surroundings,
     changed: Notify,
 }
 
@@ -54,13 +55,14 @@ struct Place {
 
 impl Keeper {
     /// Starts to keep nodes; there are none until [`apply`](Self::apply).
-    pub fn start(context: &Context, nodes: Informer<Node>) -> Self {
+    pub fn start(context: &Context, nodes: Informer<Node>, surroundings: Surroundings) -> Self {
         let keeper = Self {
             shared: Arc::new(Shared {
                 context: context.clone(),
                 nodes: nodes.clone(),
                 queue: WorkQueue::new(context),
                 wanted: Mutex::default(),
+                surroundings,
                 changed: Notify::new(),
             }),
         };
@@ -91,7 +93,7 @@ impl Keeper {
         self.shared.nodes.synced().await;
         let touched = {
             let mut wanted = self.shared.wanted.lock();
-            wanted.replace(pools);
+            wanted.replace(pools, self.shared.surroundings);
             let mut touched: BTreeSet<String> = wanted.nodes.keys().cloned().collect();
             let nodes = self.shared.nodes.list();
             touched.extend(nodes.iter().filter(|n| is_managed(n)).map(|n| n.name_any()));
@@ -167,7 +169,9 @@ impl Keeper {
             (None, Some(node)) if known && is_managed(&node) => remove(&api, &node).await?,
             (Some(place), None) => {
                 let now = self.shared.context.clock.now();
-                let node = object::node(&place.pool, place.index, place.number, now);
+                let (index, number) = (place.index, place.number);
+                let around = self.shared.surroundings;
+                let node = object::node(&place.pool, index, number, now, around);
                 match api.create(&PostParams::default(), &node).await {
                     Ok(node) => self.shared.nodes.observe(Arc::new(node)),
                     Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -249,10 +253,10 @@ impl Wanted {
         grown.min(bound).max(pool.count)
     }
 
-    fn replace(&mut self, pools: NodePools) {
+    fn replace(&mut self, pools: NodePools, surroundings: Surroundings) {
         let mut nodes = BTreeMap::new();
         for pool in &pools.pools {
-            let shared = Arc::new(pool.clone());
+            let shared = Arc::new(surroundings.furnish(pool));
             for index in 0..self.size(pool) {
                 let name = node_name(&pool.name, index);
                 // A node keeps its number, and with that its addresses, as long as it lives.

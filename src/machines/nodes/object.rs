@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
     DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus,
-    NodeSystemInfo,
+    NodeSystemInfo, Taint,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -22,6 +22,42 @@ pub const POOL: &str = "kueue-lab.dev/pool";
 pub(super) const OWNED: &str = "kueue-lab.dev/from-pool";
 /// The Kubernetes version the nodes claim to run.
 const VERSION: &str = "v1.36.0";
+
+/// Taint of virtual nodes that stand among real ones: who need not be there is sent elsewhere.
+const VIRTUAL: &str = "kueue-lab.dev/virtual";
+
+/// What a cluster has besides the lab's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surroundings {
+    /// Nothing: addresses are ours to give.
+    Alone,
+    /// Nodes and a network of its own. Its network add-ons must not look for ours: no addresses, no
+    /// pod ranges. Its pods are to prefer real nodes, its load balancers and autoscalers to leave
+    /// ours alone.
+    AmongOthers,
+}
+
+impl Surroundings {
+    /// A pool with what its nodes need there.
+    pub(super) fn furnish(self, pool: &NodePool) -> NodePool {
+        let mut pool = pool.clone();
+        if self == Self::AmongOthers {
+            let label = "node.kubernetes.io/exclude-from-external-load-balancers";
+            let labels = &mut pool.labels;
+            labels
+                .entry(label.into())
+                .or_insert_with(|| "true".to_owned());
+            // Not NoSchedule: queued pods get there as they are written, without a toleration.
+            pool.taints.push(Taint {
+                key: VIRTUAL.into(),
+                value: Some("true".into()),
+                effect: "PreferNoSchedule".into(),
+                time_added: None,
+            });
+        }
+        pool
+    }
+}
 
 /// Whether this lab made the node.
 pub fn is_managed(node: &Node) -> bool {
@@ -75,13 +111,23 @@ pub(super) fn owned(pool: &NodePool, index: u32) -> String {
 }
 
 /// The node; `number` counts all nodes of the lab and gives it its addresses.
-pub(super) fn node(pool: &NodePool, index: u32, number: u32, now: Timestamp) -> Node {
+pub(super) fn node(
+    pool: &NodePool,
+    index: u32,
+    number: u32,
+    now: Timestamp,
+    surroundings: Surroundings,
+) -> Node {
     let name = node_name(&pool.name, index);
-    let annotations = BTreeMap::from([
-        (OWNED.to_string(), owned(pool, index)),
-        ("node.alpha.kubernetes.io/ttl".to_string(), "0".to_string()),
-    ]);
-    let cidr = pod_cidr(number);
+    let alone = surroundings == Surroundings::Alone;
+    let mut annotations = BTreeMap::from([(OWNED.to_string(), owned(pool, index))]);
+    if alone {
+        annotations.insert("node.alpha.kubernetes.io/ttl".into(), "0".into());
+    } else {
+        let key = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+        annotations.insert(key.into(), "true".into());
+    }
+    let cidr = alone.then(|| pod_cidr(number));
     Node {
         metadata: ObjectMeta {
             name: Some(name.clone()),
@@ -91,18 +137,18 @@ pub(super) fn node(pool: &NodePool, index: u32, number: u32, now: Timestamp) -> 
         },
         spec: Some(NodeSpec {
             taints: (!pool.taints.is_empty()).then(|| pool.taints.clone()),
-            pod_cidr: Some(cidr.clone()),
-            pod_cidrs: Some(vec![cidr]),
+            pod_cidr: cidr.clone(),
+            pod_cidrs: cidr.map(|cidr| vec![cidr]),
             provider_id: Some(format!("kueue-lab://{}/{name}", pool.name)),
             ..NodeSpec::default()
         }),
-        status: Some(status(pool, &name, number, now)),
+        status: Some(status(pool, &name, number, now, surroundings)),
     }
 }
 
 /// What a pool's n-th node would look like, to ask whether pods would fit on it.
 pub fn sample(pool: &NodePool, index: u32, now: Timestamp) -> Node {
-    node(pool, index, index, now)
+    node(pool, index, index, now, Surroundings::Alone)
 }
 
 /// Addresses of the pods of the n-th node: 10.64.0.0/10 holds 16,384 nodes.
@@ -159,20 +205,25 @@ pub(super) fn conditions(since: Timestamp, now: Timestamp) -> Vec<NodeCondition>
     .to_vec()
 }
 
-fn status(pool: &NodePool, name: &str, number: u32, now: Timestamp) -> NodeStatus {
+fn status(
+    pool: &NodePool,
+    name: &str,
+    number: u32,
+    now: Timestamp,
+    surroundings: Surroundings,
+) -> NodeStatus {
     let address = |kind: &str, address: String| NodeAddress {
         type_: kind.into(),
         address,
     };
     let number = number % 65_000;
+    let mut addresses = vec![address("Hostname", name.to_string())];
+    if surroundings == Surroundings::Alone {
+        let ip = format!("172.18.{}.{}", number / 254, 1 + number % 254);
+        addresses.insert(0, address("InternalIP", ip));
+    }
     NodeStatus {
-        addresses: Some(vec![
-            address(
-                "InternalIP",
-                format!("172.18.{}.{}", number / 254, 1 + number % 254),
-            ),
-            address("Hostname", name.to_string()),
-        ]),
+        addresses: Some(addresses),
         allocatable: Some(capacity(pool)),
         capacity: Some(capacity(pool)),
         conditions: Some(conditions(now, now)),

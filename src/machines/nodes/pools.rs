@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::api::core::v1::Taint;
 use serde::{Deserialize, Deserializer, de};
 
-use super::check;
+use super::{RealNodes, check, real};
 use crate::api::quantity::Quantity;
 use crate::yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
 
@@ -16,6 +16,9 @@ use crate::yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
 pub struct NodePools {
     /// The pools, in the order of the file.
     pub pools: Vec<NodePool>,
+    /// What nodes that are really there are given; of several entries the first that has a node
+    /// counts.
+    pub real: Vec<RealNodes>,
 }
 
 /// A number of like nodes.
@@ -111,9 +114,12 @@ impl<'de> Deserialize<'de> for Amount {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct File {
-    pools: Vec<Written>,
+    #[serde(default)]
+    pools: Option<Vec<Written>>,
+    #[serde(default)]
+    real_nodes: Option<Vec<real::Written>>,
 }
 
 /// A pool as it is written.
@@ -175,19 +181,27 @@ impl NodePools {
         })
     }
 
-    /// Reads the text of a pool file: a mapping with the list `pools`, or that list alone.
+    /// Reads the text of a pool file: a mapping with the lists `pools` and `realNodes`, or the first
+    /// of them alone.
     ///
     /// # Errors
     /// The first mistake, with its place.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let root: Node = parse_one(text, Limits::default())?;
-        let written: Vec<Written> = match root.kind {
-            Kind::List(_) => from_node(&root)?,
-            _ => from_node::<File>(&root)?.pools,
+        let file = match root.kind {
+            Kind::List(_) => File {
+                pools: Some(from_node(&root)?),
+                real_nodes: None,
+            },
+            _ => from_node(&root)?,
         };
+        if file.pools.is_none() && file.real_nodes.is_none() {
+            let message = "there are neither pools nor realNodes";
+            return Err(Problem::new(root.at, message));
+        }
         let mut names = BTreeSet::new();
         let mut pools = Vec::new();
-        for pool in written {
+        for pool in file.pools.unwrap_or_default() {
             if !names.insert(pool.name.value.clone()) {
                 let message = format!(
                     "there is a pool named {:?} already; give this one another name",
@@ -198,6 +212,10 @@ impl NodePools {
             pools.push(check::pool(pool)?);
         }
         check::total(&pools, root.at)?;
-        Ok(Self { pools })
+        let real = file.real_nodes.into_iter().flatten();
+        Ok(Self {
+            pools,
+            real: real.map(real::Written::check).collect::<Result<_, _>>()?,
+        })
     }
 }

@@ -55,7 +55,10 @@ fn nodes() -> NodePools {
         topology: Vec::new(),
         autoscale: None,
     };
-    NodePools { pools: vec![pool] }
+    NodePools {
+        pools: vec![pool],
+        ..NodePools::default()
+    }
 }
 
 /// Plays a story in its namespace with the queues that were recorded in `queues`; skips with a

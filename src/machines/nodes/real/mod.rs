@@ -1,0 +1,272 @@
+//! Fake GPUs on nodes that are really there: resources through the node's status, labels and taints,
+//! kept in place when a kubelet resets them, and taken away without a trace.
+//!
+//! What a node really has, and what others set, is never touched: see [`mark`].
+
+mod mark;
+mod spec;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::{Client, ResourceExt};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use crate::api::quantity::Quantity;
+use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use mark::{ANNOTATION, Mark};
+
+pub use spec::RealNodes;
+pub(super) use spec::Written;
+
+/// Who owns labels and annotation on real nodes.
+const FIELD_MANAGER: &str = "kueue-lab-nodes";
+/// How many nodes are written at a time.
+const WORKERS: usize = 4;
+
+/// Keeps real nodes as the file wants them. Clones share everything.
+#[derive(Clone)]
+pub struct Giver {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    nodes: Informer<Node>,
+    queue: WorkQueue<String>,
+    wanted: Mutex<Option<Vec<RealNodes>>>,
+    /// What was last complained of, by node.
+    told: Mutex<BTreeMap<String, Vec<String>>>,
+}
+
+impl Giver {
+    /// Starts; no node is touched until [`apply`](Self::apply).
+    pub fn start(context: &Context, nodes: Informer<Node>) -> Self {
+        let giver = Self {
+            shared: Arc::new(Shared {
+                client: context.client.clone(),
+                nodes: nodes.clone(),
+                queue: WorkQueue::new(context),
+                wanted: Mutex::default(),
+                told: Mutex::default(),
+            }),
+        };
+        let queue = giver.shared.queue.clone();
+        nodes.subscribe(move |change| queue.add(change.object().name_any()));
+        let worker = giver.clone();
+        giver
+            .shared
+            .queue
+            .run(context, "real-nodes", WORKERS, move |name| {
+                let worker = worker.clone();
+                async move { worker.reconcile(&name).await }
+            });
+        giver
+    }
+
+    /// Wants this of the real nodes from now on; returns when each was looked at once.
+    pub async fn apply(&self, wanted: Vec<RealNodes>) {
+        self.shared.nodes.synced().await;
+        *self.shared.wanted.lock() = Some(wanted);
+        for node in self.shared.nodes.list() {
+            if let Err(error) = self.reconcile(&node.name_any()).await {
+                tracing::debug!(node = node.name_any(), %error, "will be retried");
+                self.shared.queue.add_rate_limited(node.name_any());
+            }
+        }
+    }
+
+    async fn reconcile(&self, name: &str) -> kube::Result<Outcome> {
+        let Some(node) = self.shared.nodes.get(&ObjectKey::cluster(name)) else {
+            return Ok(Outcome::Done);
+        };
+        let wanted = {
+            let wanted = self.shared.wanted.lock();
+            let Some(all) = wanted.as_ref() else {
+                return Ok(Outcome::Done);
+            };
+            all.iter().find(|w| w.has(&node)).cloned()
+        };
+        let api: Api<Node> = Api::all(self.shared.client.clone());
+        match (wanted, Mark::of(&node)) {
+            (None, None) => {}
+            (None, Some(mark)) => take_back(&api, &node, &mark).await?,
+            (Some(wanted), mark) => {
+                let mark = mark.unwrap_or_default();
+                let (granted, kept) = mark.grant(&node, &wanted);
+                self.tell(&node, &wanted, kept);
+                give(&api, &node, &wanted, &mark, &granted).await?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Says what a node keeps as it is, once.
+    fn tell(&self, node: &Node, wanted: &RealNodes, kept: Vec<String>) {
+        let mut told = self.shared.told.lock();
+        let before = told.insert(node.name_any(), kept.clone());
+        if !kept.is_empty() && before.as_ref() != Some(&kept) {
+            let (node, name, kept) = (node.name_any(), &wanted.name, kept.join(", and "));
+            tracing::warn!("realNodes {name}: node {node} keeps what it has: {kept}");
+        }
+    }
+}
+
+/// Takes from all nodes whatever any lab gave them. Gives how many nodes that were.
+///
+/// # Errors
+/// The cluster refuses or does not answer.
+pub(super) async fn take_back_all(client: &Client) -> kube::Result<usize> {
+    let api: Api<Node> = Api::all(client.clone());
+    let mut count = 0;
+    for node in api.list(&ListParams::default()).await?.items {
+        if let Some(mark) = Mark::of(&node) {
+            take_back(&api, &node, &mark).await?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+async fn give(
+    api: &Api<Node>,
+    node: &Node,
+    wanted: &RealNodes,
+    mark: &Mark,
+    granted: &Mark,
+) -> kube::Result<()> {
+    // First the mark, so that whatever is written next can be taken back after any crash.
+    let during = mark.union(granted);
+    write_metadata(api, node, &during, &wanted.labels, granted).await?;
+    write_taints(api, node, mark, granted, wanted).await?;
+    write_amounts(api, node, mark, granted, &wanted.resources).await?;
+    if during != *granted {
+        let written = api.get(&node.name_any()).await?;
+        write_metadata(api, &written, granted, &wanted.labels, granted).await?;
+    }
+    Ok(())
+}
+
+async fn take_back(api: &Api<Node>, node: &Node, mark: &Mark) -> kube::Result<()> {
+    let nothing = RealNodes {
+        name: String::new(),
+        selector: BTreeMap::new(),
+        resources: BTreeMap::new(),
+        labels: BTreeMap::new(),
+        taints: Vec::new(),
+    };
+    let none = Mark::default();
+    write_taints(api, node, mark, &none, &nothing).await?;
+    write_amounts(api, node, mark, &none, &nothing.resources).await?;
+    // What the manager no longer applies leaves: labels and mark.
+    apply(api, node, json!({})).await
+}
+
+async fn apply(api: &Api<Node>, node: &Node, mut metadata: Value) -> kube::Result<()> {
+    let name = node.name_any();
+    metadata["name"] = name.as_str().into();
+    let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata});
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
+    applied.map(drop)
+}
+
+/// Writes the mark and the granted labels, if they differ from what is there.
+async fn write_metadata(
+    api: &Api<Node>,
+    node: &Node,
+    mark: &Mark,
+    labels: &BTreeMap<String, String>,
+    granted: &Mark,
+) -> kube::Result<()> {
+    let labels: BTreeMap<&String, &String> = labels
+        .iter()
+        .filter(|(key, _)| granted.labels.contains(*key))
+        .collect();
+    let right = |(key, value): (&&String, &&String)| node.labels().get(*key) == Some(*value);
+    let text = mark.text();
+    let same = node.annotations().get(ANNOTATION) == Some(&text);
+    if same && labels.iter().all(right) {
+        return Ok(());
+    }
+    let metadata = json!({"labels": labels, "annotations": {ANNOTATION: text}});
+    apply(api, node, metadata).await
+}
+
+/// Taints are one list that has one owner, so it is read, changed and written.
+async fn write_taints(
+    api: &Api<Node>,
+    node: &Node,
+    mark: &Mark,
+    granted: &Mark,
+    wanted: &RealNodes,
+) -> kube::Result<()> {
+    let taints = mark.retaint(node, granted, &wanted.taints);
+    let there = node.spec.as_ref().and_then(|s| s.taints.clone());
+    if taints == there.unwrap_or_default() {
+        return Ok(());
+    }
+    // The mark may just have been written: the newest version, as far as its taints are the same.
+    let newest = api.get(&node.name_any()).await?;
+    let taints = mark.retaint(&newest, granted, &wanted.taints);
+    let patch = json!({
+        "metadata": {"resourceVersion": newest.resource_version()},
+        "spec": {"taints": taints},
+    });
+    write(api, node, &patch, false).await
+}
+
+async fn write_amounts(
+    api: &Api<Node>,
+    node: &Node,
+    mark: &Mark,
+    granted: &Mark,
+    wanted: &BTreeMap<String, Quantity>,
+) -> kube::Result<()> {
+    let status = node.status.clone().unwrap_or_default();
+    let mut patch = Map::new();
+    for (field, there) in [
+        ("capacity", status.capacity.unwrap_or_default()),
+        ("allocatable", status.allocatable.unwrap_or_default()),
+    ] {
+        let mut changes = Map::new();
+        for name in mark.resources.difference(&granted.resources) {
+            if there.contains_key(name) {
+                changes.insert(name.clone(), Value::Null);
+            }
+        }
+        let given = wanted
+            .iter()
+            .filter(|(name, _)| granted.resources.contains(*name));
+        for (name, amount) in given {
+            let same = there.get(name).and_then(|a| Quantity::parse(&a.0).ok());
+            if same != Some(*amount) {
+                changes.insert(name.clone(), json!(amount.to_string()));
+            }
+        }
+        if !changes.is_empty() {
+            patch.insert(field.into(), changes.into());
+        }
+    }
+    match patch.is_empty() {
+        true => Ok(()),
+        false => write(api, node, &json!({"status": patch}), true).await,
+    }
+}
+
+async fn write(api: &Api<Node>, node: &Node, patch: &Value, status: bool) -> kube::Result<()> {
+    let name = node.name_any();
+    let params = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let patch = Patch::Merge(patch);
+    let written = match status {
+        true => api.patch_status(&name, &params, &patch).await,
+        false => api.patch(&name, &params, &patch).await,
+    };
+    written.map(drop)
+}

@@ -1,0 +1,37 @@
+//! Taking away from a cluster whatever any lab's machines put there.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, ListParams};
+use kube::{Client, ResourceExt};
+
+use super::object::MANAGED;
+use super::real;
+
+/// What was taken away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// How many virtual nodes.
+    pub nodes: usize,
+    /// How many real nodes have nothing fake on them any more.
+    pub restored: usize,
+}
+
+/// Removes all virtual nodes and takes back what real ones were given. Pods on virtual nodes are left
+/// to the cluster, which removes pods whose node is gone.
+///
+/// # Errors
+/// The cluster refuses or does not answer. What was done stays done; it can be called again.
+pub async fn remove_all(client: &Client) -> kube::Result<Removed> {
+    let restored = real::take_back_all(client).await?;
+    let api: Api<Node> = Api::all(client.clone());
+    let ours = ListParams::default().labels(&format!("{MANAGED}=true"));
+    let mut nodes = 0;
+    for node in api.list(&ours).await?.items {
+        match api.delete(&node.name_any(), &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(error),
+            Ok(_) => nodes += 1,
+        }
+    }
+    Ok(Removed { nodes, restored })
+}
