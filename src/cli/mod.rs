@@ -7,8 +7,10 @@ mod completions;
 mod config;
 mod crds;
 mod demo;
+mod down;
 mod explain;
 mod logging;
+mod place;
 mod signals;
 mod speed;
 mod target;
@@ -25,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   kueue-lab up                                  a lab with a terminal UI
   kueue-lab up --headless --preset team-cohort  a lab for scripts; prints `ready KUBECONFIG`
+  kueue-lab up --cluster kind                   the same on kind; `kueue-lab down` ends it
   kueue-lab demo                                what stories there are
   kueue-lab demo skypilot-priority-preemption --headless
   kueue-lab tui --context kind-kueue            the terminal UI on another cluster
@@ -44,6 +47,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::Args),
+    Down(down::Args),
     Demo(demo::Args),
     Tui(tui::Args),
     Explain(explain::Args),
@@ -81,6 +85,7 @@ pub fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Up(args) => up::run(args),
+        Command::Down(args) => down::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),

@@ -1,10 +1,11 @@
-//! Where the lab runs: an embedded cluster in this process, or any other through one context of a
-//! kubeconfig. Start, client, kubeconfig, stop.
+//! Where the lab runs: an embedded cluster in this process, one of kind or k3d on this machine, or
+//! any other through one context of a kubeconfig. Start, client, kubeconfig, stop.
 //!
 //! Knows the API server, to embed it; nothing of Kueue, of machines or of presets.
 
 mod context;
 mod embedded;
+pub mod local;
 pub mod plugs;
 mod remote;
 
@@ -21,7 +22,7 @@ pub enum Cluster {
     /// In this process.
     Embedded(Embedded),
     /// Run by somebody else.
-    Remote(Remote),
+    Remote(Box<Remote>),
 }
 
 /// Why a cluster is not there or cannot be reached.

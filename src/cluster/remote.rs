@@ -9,6 +9,7 @@ use kube::Client;
 
 use super::ClusterError;
 use super::context::{OneContext, causes};
+use super::local::WayBack;
 
 /// How long the network may take to reach the API server.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,6 +25,7 @@ pub struct Remote {
     context: OneContext,
     client: Client,
     version: String,
+    way_back: Option<WayBack>,
 }
 
 impl Remote {
@@ -65,7 +67,19 @@ impl Remote {
             context,
             client,
             version: version.git_version,
+            way_back: None,
         })
+    }
+
+    /// Says how its API server gets to this machine, where that is known.
+    pub fn with_way_back(mut self, way: WayBack) -> Self {
+        self.way_back = Some(way);
+        self
+    }
+
+    /// How its API server gets to this machine; `None` where only the network can tell.
+    pub fn way_back(&self) -> Option<WayBack> {
+        self.way_back
     }
 
     /// The context's name.

@@ -13,9 +13,10 @@ mod logs;
 mod paths;
 mod policy;
 mod pools;
+mod preflight;
 mod shipped;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kube::Client;
@@ -24,17 +25,20 @@ pub use files::Files;
 pub use install::InstallError;
 pub use jobs::JobPolicy;
 pub use paths::{Place, Places, state_dir};
+pub use preflight::{PreflightError, Upstream, find_upstream, preflight};
 pub use shipped::{LAB_FILES, PRESETS};
 
+use crate::api::config::FeatureGates;
 pub use crate::api::config::Loaded as KueueConfig;
 use crate::clock::Clock;
+pub use crate::cluster::local::{self, Down, Local, LocalError, Tool, WayBack};
 pub use crate::cluster::{Cluster, ClusterError, OneContext, Remote};
 use crate::cluster::{Embedded, EmbeddedConfig};
 use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;
-pub use crate::machines::nodes::NodePools;
+pub use crate::machines::nodes::{NodePools, Removed, remove_all as remove_nodes};
 use crate::machines::{Machines, MachinesConfig};
-use crate::presets::{Presets, PresetsConfig, StartError};
+use crate::presets::{self, Finding, Presets, PresetsConfig, StartError};
 use crate::runtime::Context;
 use crate::skypilot::SkyEnv;
 use crate::skypilot::jobs::ManagedJobs;
@@ -76,6 +80,9 @@ pub enum LabError {
     /// The cluster.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    /// The cluster is not fit for a lab.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
     /// What the controller needs cannot be put into the cluster.
     #[error(transparent)]
     Install(#[from] InstallError),
@@ -88,6 +95,7 @@ impl LabError {
             Self::Presets(StartError::Unreachable(_)) => false,
             Self::Presets(_) => true,
             Self::Cluster(error) => error.is_usage(),
+            Self::Preflight(error) => error.is_usage(),
             Self::Install(error) => error.is_usage(),
         }
     }
@@ -111,6 +119,10 @@ impl Lab {
     pub async fn start(config: LabConfig) -> Result<Self, LabError> {
         let kueue = controller_config(config.kueue);
         let gates = kueue.gates;
+        if config.remote.is_some() {
+            // A mistake in the files must not leave half an installation behind.
+            check_preset(&config.presets, &config.preset, &gates)?;
+        }
         let mut cluster = match config.remote {
             None => Cluster::Embedded(Embedded::new(EmbeddedConfig {
                 clock: config.clock.clone(),
@@ -122,7 +134,7 @@ impl Lab {
             })),
             Some(remote) => {
                 install::kinds(&remote.client()).await?;
-                Cluster::Remote(remote)
+                Cluster::Remote(Box::new(remote))
             }
         };
         let client = cluster.client();
@@ -228,6 +240,17 @@ impl Lab {
         self.presets.shutdown().await;
         self.context.tasks.shutdown().await;
         self.machines.shutdown().await;
+    }
+}
+
+/// Refuses a preset that has mistakes in it.
+fn check_preset(folder: &Path, name: &str, gates: &FeatureGates) -> Result<(), StartError> {
+    let source = presets::read(folder, name)?;
+    let findings = presets::parse(&source.files, gates).findings;
+    let errors: Vec<_> = findings.into_iter().filter(Finding::is_error).collect();
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(StartError::Broken(errors)),
     }
 }
 

@@ -41,6 +41,8 @@ pub const PRESETS: &[BuiltIn] = files![
 pub const LAB_FILES: &[BuiltIn] = files![
     "lab":
     "nodes.yaml",
+    "kind.yaml",
+    "k3d.yaml",
     "tour/low.yaml",
     "tour/high.yaml",
     "skypilot/job1.task.yaml",

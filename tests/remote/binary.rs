@@ -67,8 +67,12 @@ impl Desk {
 
     /// Starts a lab and waits until it is ready.
     pub async fn start(&self, args: &[&str]) -> Running {
-        let mut child = self
-            .command(args)
+        self.start_command(self.command(args)).await
+    }
+
+    /// Starts a lab by a command of this desk and waits until it is ready.
+    pub async fn start_command(&self, mut command: Command) -> Running {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -9,6 +9,8 @@
 
 mod binary;
 mod cluster;
+mod real_nodes;
 mod refusals;
 mod running;
+mod tools;
 mod wire;

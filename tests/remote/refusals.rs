@@ -110,3 +110,75 @@ async fn kinds_of_another_version_stay() {
     );
     assert!(is_untouched(&cluster).await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_upstream_nothing_is_started() {
+    let cluster = OtherCluster::start().await;
+    let client = cluster.client();
+    let labels = json!({"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"});
+    create(
+        &client,
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}),
+    )
+    .await;
+    create(&client, json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"namespace": "kueue-system", "name": "kueue-controller-manager", "labels": labels},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "manager", "image": "registry.k8s.io/kueue/kueue:v0.14.1"}]},
+        }},
+    }))
+    .await;
+    let desk = Desk::new();
+    let file = cluster.kubeconfig().display().to_string();
+    let args = [
+        "up",
+        "--yes",
+        "--cluster",
+        "context:other",
+        "--kubeconfig",
+        &file,
+    ];
+    assert_eq!(
+        desk.refused(&args).await,
+        "Kueue (Deployment kueue-system/kueue-controller-manager, registry.k8s.io/kueue/kueue:v0.14.1) already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or scale it to 0 first"
+    );
+    assert!(is_untouched(&cluster).await);
+    let args = [
+        "up",
+        "--observe",
+        "--cluster",
+        "context:other",
+        "--kubeconfig",
+        &file,
+    ];
+    let said = desk.refused(&args).await;
+    assert!(said.starts_with("--observe needs a terminal"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_rights_are_named() {
+    let cluster = OtherCluster::start().await;
+    let rules = json!([
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["*"], "verbs": ["*"]},
+    ]);
+    let file = cluster.kubeconfig_of("reader", rules).await;
+    let file = file.display().to_string();
+    let desk = Desk::new();
+    let args = [
+        "up",
+        "--yes",
+        "--cluster",
+        "context:other",
+        "--kubeconfig",
+        &file,
+    ];
+    let said = desk.refused(&args).await;
+    assert!(
+        said.starts_with("the user of this context may not create mutatingwebhookconfigurations.admissionregistration.k8s.io, "),
+        "{said}"
+    );
+    assert!(is_untouched(&cluster).await);
+}

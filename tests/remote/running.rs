@@ -179,3 +179,29 @@ async fn a_save_changes_the_cluster_and_a_new_start_takes_up_where_the_old_one_w
     assert_eq!(names, ["gpu-0", "worker-0", "worker-1"]);
     assert_eq!(lab.stop().await, Some(0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_with_somebody_elses_objects_stays() {
+    let cluster = OtherCluster::start().await;
+    let client = cluster.client();
+    let desk = desk();
+    let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n";
+    desk.write("presets/p/team.yaml", namespace);
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up(&file)).await;
+    create(
+        &client,
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "team", "name": "mine"}}),
+    )
+    .await;
+    std::fs::remove_file(desk.path().join("presets/p/team.yaml")).unwrap();
+    until("the lab says why it stays", || async {
+        let said = lab.log().contains("it still holds 1 Secrets");
+        said.then_some(())
+    })
+    .await;
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client);
+    let team = namespaces.get("team").await.unwrap();
+    assert_eq!(team.metadata.deletion_timestamp, None);
+    assert_eq!(lab.stop().await, Some(0));
+}

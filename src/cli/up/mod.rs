@@ -1,18 +1,17 @@
 //! `kueue-lab up`
 
 mod kubeconfig;
-mod place;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::place::{Asked, ClusterChoice};
 use super::window::{self, Window};
 use super::{Failure, config, logging, runtime, signals, speed};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::lab::{DEFAULT_PRESET, Files, Lab, LabConfig, LabError, NodePools, Place, Places};
 use kubeconfig::Kubeconfig;
-use place::{Asked, ClusterChoice};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,15 +22,17 @@ Examples:
   kueue-lab up --config kueue.yaml             with Kueue configured as on a real cluster
   kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
   kueue-lab up --headless --speed 60           a minute of lab time every second
-  kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context";
+  kueue-lab up --cluster kind                  on a kind cluster, made if need be
+  kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
+  kueue-lab up --cluster context:prod --observe    only watch the Kueue that runs there";
 
 /// Start a lab: a cluster with fake GPU nodes, Kueue's admission controller and queue presets that
 /// follow every save.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Where to run: `embedded`, a Kubernetes API in this process, or `context:NAME`, any cluster of
-    /// your kubeconfig.
+    /// Where to run: `embedded`, a Kubernetes API in this process; `kind` or `k3d`, a cluster of
+    /// containers, made if need be; or `context:NAME`, any cluster of your kubeconfig.
     #[arg(long, value_name = "WHERE", default_value = "embedded", value_parser = ClusterChoice::parse)]
     cluster: ClusterChoice,
     #[command(flatten)]
@@ -73,7 +74,26 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         false => logging::to_stderr(),
     }
     args.asked.check(&args.cluster, args.speed)?;
+    if args.asked.observe {
+        return runtime()?.block_on(observe(args));
+    }
     runtime()?.block_on(serve(args, with_window))
+}
+
+/// A window on a cluster where somebody else's Kueue decides. Nothing is started, nothing written.
+async fn observe(args: Args) -> Result<(), Failure> {
+    if !window::is_possible() {
+        let message = "--observe needs a terminal on stdin and stdout; without one, `kueue-lab explain` says why a workload waits";
+        return Err(Failure::Usage(message.into()));
+    }
+    let here = std::env::current_dir().map_err(Failure::failed)?;
+    let files = Places::find(args.presets_dir, &here)
+        .map_err(Failure::Usage)?
+        .lab;
+    match args.asked.reach(&args.cluster, &files).await? {
+        Some(remote) => args.window.observe(&remote).await,
+        None => Ok(()),
+    }
 }
 
 async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
@@ -87,11 +107,21 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
     };
     let (nodes, nodes_file) = nodes(args.nodes.as_deref(), &places)?;
     // Asked for before anything runs, so that no signal is lost.
-    let stop = match with_window {
+    let mut stop = match with_window {
         true => None,
         false => Some(tokio::spawn(signals::stop())),
     };
-    let remote = args.asked.reach(&args.cluster).await?;
+    let reach = args.asked.reach(&args.cluster, &places.lab);
+    let remote = match &mut stop {
+        None => reach.await?,
+        Some(stop) => tokio::select! {
+            remote = reach => remote?,
+            _ = stop => {
+                let message = "interrupted before anything ran; `up` can be run again";
+                return Err(Failure::Failed(message.into()));
+            }
+        },
+    };
     let config = LabConfig {
         remote,
         clock: Clock::scaled(args.speed),

@@ -17,10 +17,11 @@ pub(super) use actions::Desk;
 pub(super) use asked::Asked;
 
 use super::Failure;
+use crate::admission::EngineConfig;
 use crate::clock::Clock;
-use crate::lab::{Cluster, Files, Lab};
+use crate::lab::{Cluster, Files, Lab, Remote};
 use crate::tui::actions::Actions;
-use crate::tui::{Colours, TuiConfig, TuiError};
+use crate::tui::{ClusterActions, Colours, Exit, TuiConfig, TuiError};
 
 /// Flags of the terminal UI.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -47,6 +48,20 @@ impl Window {
             colours: Colours::Auto,
             ..TuiConfig::new(client, clock, actions)
         }
+    }
+
+    /// Shows a cluster that somebody else's Kueue runs on, read-only, until the person leaves.
+    pub(super) async fn observe(self, remote: &Remote) -> Result<(), Failure> {
+        let (client, clock) = (remote.client(), Clock::real());
+        let actions = Arc::new(ClusterActions::new(client.clone()));
+        let asked = Asked::new(client.clone(), clock.clone(), EngineConfig::default());
+        let config = TuiConfig {
+            cluster: remote.name().to_owned(),
+            read_only: true,
+            explain: Some(Arc::new(asked)),
+            ..self.config(client, clock, actions)
+        };
+        told(crate::tui::run(config).await)
     }
 
     /// Shows a lab until the person leaves or a signal comes; tells a story meanwhile if one is
@@ -78,11 +93,16 @@ impl Window {
         };
         let exit = crate::tui::run(config).await;
         desk.close().await;
-        match exit {
-            Ok(_) => Ok(()),
-            Err(error @ TuiError::Terminal(_)) => Err(Failure::usage(error)),
-            Err(error) => Err(Failure::failed(error)),
-        }
+        told(exit)
+    }
+}
+
+/// What the end of the UI means for the command.
+fn told(exit: Result<Exit, TuiError>) -> Result<(), Failure> {
+    match exit {
+        Ok(_) => Ok(()),
+        Err(error @ TuiError::Terminal(_)) => Err(Failure::usage(error)),
+        Err(error) => Err(Failure::failed(error)),
     }
 }
 

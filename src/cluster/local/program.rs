@@ -1,0 +1,194 @@
+//! Running other people's programs: found on PATH, called with argument vectors, never through a
+//! shell, heard while they speak and stopped when they take too long.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::Command;
+
+use super::LocalError;
+
+/// The most that is kept of what a program says.
+const MOST: usize = 1 << 20;
+
+/// A program that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    name: &'static str,
+    path: PathBuf,
+    env: Vec<(&'static str, &'static str)>,
+}
+
+/// What a program said in the end.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// Whether it ended well.
+    pub(super) good: bool,
+    /// What it wrote to stdout.
+    pub(super) out: String,
+    /// What it wrote to stderr.
+    pub(super) err: String,
+}
+
+impl Said {
+    /// The line that says what went wrong: the last one that is an error, or the last of all.
+    pub(super) fn complaint(&self) -> String {
+        let all = || self.err.lines().chain(self.out.lines()).map(str::trim);
+        let said = |line: &&str| {
+            let words = ["error", "failed", "fata", "cannot", "denied"];
+            let lower = line.to_ascii_lowercase();
+            words.iter().any(|w| lower.contains(w))
+        };
+        let line = all().rfind(said);
+        let line = line.or_else(|| all().rfind(|l| !l.is_empty()));
+        line.unwrap_or("it said nothing").to_owned()
+    }
+}
+
+impl Program {
+    /// Looks for a program on PATH.
+    pub(super) fn find(name: &'static str) -> Option<Self> {
+        let path = std::env::var_os("PATH")?;
+        let found = std::env::split_paths(&path)
+            .map(|folder| folder.join(name))
+            .find(|file| is_executable(file))?;
+        Some(Self {
+            name,
+            path: found,
+            env: Vec::new(),
+        })
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Sets a variable of its environment.
+    pub(super) fn with_env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.env.push((name, value));
+        self
+    }
+
+    /// Runs it and waits for its end; `heard` gets each line of stderr as it comes. A program that
+    /// takes longer than `limit` is killed.
+    ///
+    /// # Errors
+    /// It cannot be started, or was killed.
+    pub(super) async fn run(
+        &self,
+        args: &[&str],
+        limit: Duration,
+        heard: &(dyn Fn(&str) + Sync),
+    ) -> Result<Said, LocalError> {
+        let call = || format!("{} {}", self.name, args.join(" "));
+        let broken = |e: std::io::Error| LocalError::Failed {
+            call: call(),
+            reason: e.to_string(),
+        };
+        tracing::debug!(program = %self.path.display(), ?args, "running");
+        let mut child = Command::new(&self.path)
+            .args(args)
+            .envs(self.env.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(broken)?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let quiet = |_: &str| {};
+        let all = async {
+            let (out, err) = tokio::join!(listen(stdout, &quiet), listen(stderr, heard));
+            let status = child.wait().await.map_err(broken)?;
+            Ok(Said {
+                good: status.success(),
+                out,
+                err,
+            })
+        };
+        match tokio::time::timeout(limit, all).await {
+            Ok(said) => said,
+            Err(_) => {
+                // Its end is waited for, so that nothing of it goes on while others clean up.
+                let _ = child.kill().await;
+                Err(LocalError::TimedOut {
+                    call: call(),
+                    seconds: limit.as_secs(),
+                })
+            }
+        }
+    }
+
+    /// Runs it and takes what it wrote to stdout.
+    ///
+    /// # Errors
+    /// It did not end well.
+    pub(super) async fn ask(&self, args: &[&str], limit: Duration) -> Result<String, LocalError> {
+        let said = self.run(args, limit, &|_| {}).await?;
+        match said.good {
+            true => Ok(said.out),
+            false => Err(LocalError::Failed {
+                call: format!("{} {}", self.name, args.join(" ")),
+                reason: said.complaint(),
+            }),
+        }
+    }
+}
+
+fn is_executable(file: &std::path::Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = std::fs::metadata(file);
+    metadata.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+async fn listen(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) + Sync)) -> String {
+    let mut all = String::new();
+    let Some(pipe) = pipe else {
+        return all;
+    };
+    let mut reader = BufReader::new(pipe);
+    let mut line = Vec::new();
+    // Lines need not be UTF-8; a pipe that breaks has ended.
+    while let Ok(1..) = reader.read_until(b'\n', &mut line).await {
+        let text = String::from_utf8_lossy(&line);
+        heard(text.trim_end());
+        if all.len() + text.len() <= MOST {
+            all.push_str(&text);
+        }
+        line.clear();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_takes_too_long_is_stopped() {
+        let sleep = Program::find("sleep").unwrap();
+        let limit = Duration::from_millis(50);
+        let ended = sleep.run(&["600"], limit, &|_| {}).await;
+        assert!(
+            matches!(ended, Err(LocalError::TimedOut { .. })),
+            "{ended:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_line_that_matters_is_found() {
+        let shell = Program::find("sh").unwrap();
+        let script = "echo one >&2; echo 'ERROR: two' >&2; echo three >&2; exit 3";
+        let heard = parking_lot::Mutex::new(Vec::new());
+        let tell = |line: &str| heard.lock().push(line.to_owned());
+        let limit = Duration::from_secs(60);
+        let said = shell.run(&["-c", script], limit, &tell).await.unwrap();
+        assert!(!said.good);
+        assert_eq!(said.complaint(), "ERROR: two");
+        assert_eq!(*heard.lock(), ["one", "ERROR: two", "three"]);
+        assert!(Program::find("no such program").is_none());
+    }
+}

@@ -1,0 +1,56 @@
+//! What has to be true of somebody else's cluster before anything is written to it: nobody else
+//! admits there, and this lab has the rights to. Only reads.
+
+mod rights;
+mod upstream;
+
+use kube::Client;
+
+pub use upstream::{Upstream, find as find_upstream};
+
+/// Why the lab does not start on a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    /// Kueue runs there.
+    #[error(
+        "{upstream} already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or scale it to 0 first"
+    )]
+    Upstream {
+        /// What was found.
+        upstream: Upstream,
+    },
+    /// Rights are missing.
+    #[error(
+        "the user of this context may not {missing}; ask for these rights, or use a context that has them"
+    )]
+    Rights {
+        /// Verbs and resources.
+        missing: String,
+    },
+    /// The cluster did not answer a question.
+    #[error("cannot find out {what}: {reason}")]
+    Unanswered {
+        /// The question.
+        what: &'static str,
+        /// What the cluster said.
+        reason: String,
+    },
+}
+
+impl PreflightError {
+    /// Whether what was asked for is wrong, rather than what happened.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Self::Unanswered { .. })
+    }
+}
+
+/// Makes sure that the lab may run on a cluster.
+///
+/// # Errors
+/// [`PreflightError`]; nothing was written.
+pub async fn preflight(client: &Client) -> Result<(), PreflightError> {
+    if let Some(upstream) = find_upstream(client).await? {
+        return Err(PreflightError::Upstream { upstream });
+    }
+    rights::check(client).await
+}

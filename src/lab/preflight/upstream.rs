@@ -1,0 +1,186 @@
+//! Finding upstream's controller manager: by its Deployment, or by the Lease of its leader.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+
+use super::PreflightError;
+
+/// What upstream's leader election is called, unless its configuration says otherwise.
+const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
+/// The label of whatever a lab has put into a cluster.
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kueue-lab");
+
+/// Upstream's controller manager, as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upstream {
+    /// A Deployment that wants at least one pod.
+    Deployment {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// The image of its manager.
+        image: String,
+    },
+    /// Somebody holds upstream's Lease.
+    Leader {
+        /// Namespace of the Lease.
+        namespace: String,
+        /// Who holds it.
+        holder: String,
+    },
+}
+
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deployment {
+                namespace,
+                name,
+                image,
+            } => write!(f, "Kueue (Deployment {namespace}/{name}, {image})"),
+            Self::Leader { namespace, holder } => {
+                write!(f, "Kueue ({holder}, holding the Lease {namespace}/{LEASE})")
+            }
+        }
+    }
+}
+
+/// Upstream's controller manager, if it runs in the cluster. Who may not look finds nothing that
+/// way: the Deployment and the Lease are looked for each.
+///
+/// # Errors
+/// The cluster does not answer.
+pub async fn find(client: &Client) -> Result<Option<Upstream>, PreflightError> {
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let found = visible(deployments.list(&ListParams::default()).await)?;
+    if let Some(found) = found.iter().find_map(manager) {
+        return Ok(Some(found));
+    }
+    let leases: Api<Lease> = Api::all(client.clone());
+    let named = ListParams::default().fields(&format!("metadata.name={LEASE}"));
+    let found = visible(leases.list(&named).await)?;
+    Ok(found.iter().find_map(|l| leader(l, Timestamp::now())))
+}
+
+fn visible<K: Clone>(
+    list: kube::Result<kube::api::ObjectList<K>>,
+) -> Result<Vec<K>, PreflightError> {
+    match list {
+        Ok(list) => Ok(list.items),
+        // Missing rights are complained of with all the others.
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(Vec::new()),
+        Err(e) => Err(PreflightError::Unanswered {
+            what: "whether Kueue runs there already",
+            reason: e.to_string(),
+        }),
+    }
+}
+
+fn is_ours(labels: &std::collections::BTreeMap<String, String>) -> bool {
+    labels.get(MANAGED_BY.0).is_some_and(|v| v == MANAGED_BY.1)
+}
+
+/// The Deployment as upstream's manager, if that is what it is: by its labels, or by its image
+/// however it was installed.
+fn manager(deployment: &Deployment) -> Option<Upstream> {
+    let spec = deployment.spec.as_ref()?;
+    if spec.replicas == Some(0) || is_ours(deployment.labels()) {
+        return None;
+    }
+    let pod = spec.template.spec.as_ref()?;
+    let is_kueue = |image: &str| {
+        let path = image.split(['@']).next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let name = name.split(':').next().unwrap_or_default();
+        name == "kueue" || name == "kueue-controller"
+    };
+    let images = || pod.containers.iter().filter_map(|c| c.image.as_deref());
+    let label = |key: &str, value: &str| deployment.labels().get(key).is_some_and(|v| v == value);
+    let labelled =
+        label("app.kubernetes.io/name", "kueue") && label("control-plane", "controller-manager");
+    let image = images().find(|i| is_kueue(i)).or_else(|| match labelled {
+        true => images().next(),
+        false => None,
+    })?;
+    Some(Upstream::Deployment {
+        namespace: deployment.namespace().unwrap_or_default(),
+        name: deployment.name_any(),
+        image: image.to_owned(),
+    })
+}
+
+/// Who leads by this Lease, if it is still held and not by a lab.
+fn leader(lease: &Lease, now: Timestamp) -> Option<Upstream> {
+    if is_ours(lease.labels()) {
+        return None;
+    }
+    let spec = lease.spec.as_ref()?;
+    let holder = spec.holder_identity.as_deref().filter(|h| !h.is_empty())?;
+    let lasts = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(0).into());
+    let ends = spec.renew_time.as_ref()?.0.checked_add(lasts).ok()?;
+    (ends > now).then(|| Upstream::Leader {
+        namespace: lease.namespace().unwrap_or_default(),
+        holder: holder.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn deployment(labels: Value, image: &str, replicas: i32) -> Deployment {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "ns", "name": "d", "labels": labels},
+            "spec": {
+                "replicas": replicas, "selector": {},
+                "template": {"spec": {"containers": [{"name": "manager", "image": image}]}},
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_manager_is_known_by_its_labels_or_its_image() {
+        let upstream =
+            json!({"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"});
+        let found = |labels: &Value, image, replicas| {
+            manager(&deployment(labels.clone(), image, replicas)).is_some()
+        };
+        assert!(found(&upstream, "registry.example.com/mirror:v1", 1));
+        assert!(found(&json!({}), "registry.k8s.io/kueue/kueue:v0.14.1", 1));
+        assert!(found(&json!({}), "quay.io/x/kueue@sha256:0123", 2));
+        assert!(!found(&upstream, "registry.k8s.io/kueue/kueue:v0.14.1", 0));
+        assert!(!found(
+            &json!({}),
+            "registry.k8s.io/kueue/kueue-viz-backend:v1",
+            1
+        ));
+        assert!(!found(&json!({MANAGED_BY.0: MANAGED_BY.1}), "kueue:v1", 1));
+    }
+
+    #[test]
+    fn a_lease_counts_as_long_as_it_is_held() {
+        let lease = |holder: &str| -> Lease {
+            serde_json::from_value(json!({
+                "metadata": {"namespace": "ns", "name": LEASE},
+                "spec": {
+                    "holderIdentity": holder, "leaseDurationSeconds": 15,
+                    "renewTime": "2026-03-02T12:00:00.000000Z",
+                },
+            }))
+            .unwrap()
+        };
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        assert!(leader(&lease("pod_1"), at("2026-03-02T12:00:14Z")).is_some());
+        assert!(leader(&lease("pod_1"), at("2026-03-02T12:00:16Z")).is_none());
+        assert!(leader(&lease(""), at("2026-03-02T12:00:01Z")).is_none());
+    }
+}
