@@ -80,6 +80,7 @@ impl Stage {
         std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
         let clock = Clock::starting_at("2026-08-23T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
+            remote: None,
             clock: clock.clone(),
             entropy: Entropy::seeded(scenario["seed"].as_u64().unwrap_or_default()),
             presets: presets.path().to_owned(),
