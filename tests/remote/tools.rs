@@ -126,7 +126,7 @@ fn up(tool: &str) -> [&str; 9] {
 /// A PATH without docker and podman cannot be had where they are in /usr/bin.
 fn has_engine() -> bool {
     let there = |name: &&str| std::path::Path::new("/usr/bin").join(name).exists();
-    let found = ["docker", "podman", "kind", "k3d"].iter().any(|n| there(n));
+    let found = ["docker", "podman", "kind", "k3d"].iter().any(there);
     if found {
         println!("skipped: this machine has container tools in /usr/bin");
     }
