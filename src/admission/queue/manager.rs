@@ -57,7 +57,7 @@ pub struct LocalQueueState {
     pub cluster_queue: Arc<str>,
     /// Its weight in admission fair sharing.
     pub weight: f64,
-    items: BTreeMap<WorkloadKey, Arc<Info>>,
+    items: HashMap<WorkloadKey, Arc<Info>>,
 }
 
 impl LocalQueueState {
@@ -68,7 +68,9 @@ impl LocalQueueState {
 
     /// The pending workloads, by name.
     pub fn keys(&self) -> impl Iterator<Item = &WorkloadKey> {
-        self.items.keys()
+        let mut keys: Vec<&WorkloadKey> = self.items.keys().collect();
+        keys.sort_unstable();
+        keys.into_iter()
     }
 }
 
@@ -174,7 +176,7 @@ fn add_from_local_queue(
     ctx: OrderContext<'_>,
 ) -> bool {
     let mut added = false;
-    for info in queue.items.values() {
+    for info in queue.keys().filter_map(|key| queue.items.get(key)) {
         if ctx.config.gates.concurrent_admission && concurrent::is_parent(&info.obj) {
             continue;
         }
@@ -208,7 +210,7 @@ impl Queues {
         let mut queue = LocalQueueState {
             cluster_queue: cluster_queue.into(),
             weight,
-            items: BTreeMap::new(),
+            items: HashMap::new(),
         };
         for wl in workloads {
             let wl_key = predicates::key(wl);

@@ -1,17 +1,18 @@
 //! [`Pending`]: the workloads waiting in front of one ClusterQueue.
 //!
-//! A workload is in exactly one of three places: the heap, from which the next one to try is
+//! A workload is in exactly one of three places: active, from which the next one to try is
 //! taken; parked, until something changes that may let it in; or inflight, in the hands of the
 //! scheduler. Must not know of quota.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::heap::Heap;
+use super::alike::Before;
 use super::reason::{QuotaReservedReason, RequeueReason};
+use super::waiting::Waiting;
 use crate::admission::afs::UsageLedger;
 use crate::admission::concurrent;
 use crate::admission::config::EngineConfig;
@@ -41,9 +42,7 @@ pub struct Pending {
     serves_by_usage: bool,
     /// The weights of its LocalQueues.
     weights: BTreeMap<LocalQueueKey, f64>,
-    heap: Heap,
-    hashes: HashMap<EquivalenceHash, HashSet<WorkloadKey>>,
-    parked: BTreeMap<WorkloadKey, Arc<Info>>,
+    waiting: Waiting,
     inflight: Option<Arc<Info>>,
     /// Why workloads of a shape were parked together, since the last flush.
     parked_shapes: BTreeMap<EquivalenceHash, QuotaReservedReason>,
@@ -70,9 +69,7 @@ impl Pending {
             has_concurrent_admission: false,
             serves_by_usage: false,
             weights: BTreeMap::new(),
-            heap: Heap::default(),
-            hashes: HashMap::new(),
-            parked: BTreeMap::new(),
+            waiting: Waiting::default(),
             inflight: None,
             parked_shapes: BTreeMap::new(),
             pop_cycle: 0,
@@ -127,18 +124,20 @@ impl Pending {
             .then_with(|| a.uid().cmp(b.uid()))
     }
 
-    fn with_heap<T>(
+    fn with_waiting<T>(
         &mut self,
         ctx: OrderContext<'_>,
-        f: impl FnOnce(&mut Heap, &dyn Fn(&Info, &Info) -> bool) -> T,
+        f: impl FnOnce(&mut Waiting, Before<'_>) -> T,
     ) -> T {
-        let mut heap = std::mem::take(&mut self.heap);
-        let result = f(&mut heap, &|a, b| self.compare(a, b, ctx) == Ordering::Less);
-        self.heap = heap;
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let result = f(&mut waiting, &|a, b| {
+            self.compare(a, b, ctx) == Ordering::Less
+        });
+        self.waiting = waiting;
         result
     }
 
-    /// Counts for a LocalQueue; a changed weight reorders the heap.
+    /// Counts for a LocalQueue; a changed weight reorders them all.
     pub fn set_weight(&mut self, key: &LocalQueueKey, weight: f64, ctx: OrderContext<'_>) {
         if self.weights.insert(key.clone(), weight) != Some(weight) {
             self.rebuild(ctx);
@@ -150,69 +149,35 @@ impl Pending {
         self.weights.remove(key);
     }
 
-    /// Restores the heap after usage of LocalQueues changed.
+    /// Restores the order after usage of LocalQueues changed.
     pub fn rebuild(&mut self, ctx: OrderContext<'_>) {
-        self.with_heap(ctx, |heap, before| heap.rebuild(before));
+        self.with_waiting(ctx, Waiting::rebuild);
     }
 
-    fn add_hash(&mut self, info: &Info) {
-        if info.scheduling_hash.is_known() {
-            self.hashes
-                .entry(info.scheduling_hash)
-                .or_default()
-                .insert(info.key.clone());
-        }
-    }
-
-    fn drop_hash(&mut self, info: &Info) {
-        if let Some(keys) = self.hashes.get_mut(&info.scheduling_hash) {
-            keys.remove(&info.key);
-            if keys.is_empty() {
-                self.hashes.remove(&info.scheduling_hash);
-            }
-        }
-    }
-
-    /// Adds to the heap unless the workload is somewhere here; true when added.
+    /// Makes a workload active unless it is somewhere here; true when it was not.
     pub fn push_active_if_not_present(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) -> bool {
-        if self.is_inflight(&info.key) || self.parked.contains_key(&info.key) {
+        if self.get(&info.key).is_some() {
             return false;
         }
-        let added = self.with_heap(ctx, |heap, before| {
-            heap.push_if_not_present(info.clone(), before)
-        });
-        if added {
-            self.add_hash(&info);
-        }
-        added
+        self.activate(info, ctx);
+        true
     }
 
-    fn push_or_update_active(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
-        if let Some(old) = self.heap.get(&info.key).cloned() {
-            self.drop_hash(&old);
-        }
-        self.add_hash(&info);
-        self.with_heap(ctx, |heap, before| heap.push_or_update(info, before));
+    fn activate(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
+        self.with_waiting(ctx, |waiting, before| waiting.activate(info, before));
     }
 
-    fn remove_active(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) -> Option<Arc<Info>> {
-        let removed = self.with_heap(ctx, |heap, before| heap.remove(key, before))?;
-        self.drop_hash(&removed);
-        Some(removed)
+    fn park(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
+        self.with_waiting(ctx, |waiting, before| waiting.park(info, before));
     }
 
-    fn unpark(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) -> bool {
-        let Some(info) = self.parked.get(key).cloned() else {
-            return false;
-        };
-        let added = self.with_heap(ctx, |heap, before| {
-            heap.push_if_not_present(info.clone(), before)
-        });
-        if added {
-            self.add_hash(&info);
-            self.parked.remove(key);
+    fn set_preemptor(&mut self, preemptor: Option<Preemptor>, ctx: OrderContext<'_>) {
+        let before = std::mem::replace(&mut self.preemptor, preemptor);
+        let now = self.preemptor.as_ref();
+        let changed = [before.map(|p| p.key), now.map(|p| p.key.clone())];
+        for key in changed.into_iter().flatten() {
+            self.with_waiting(ctx, |waiting, before| waiting.reorder(&key, before));
         }
-        added
     }
 
     /// Whether the scheduler has the workload in hand.
@@ -229,19 +194,17 @@ impl Pending {
     /// The workload, wherever it is.
     pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         let inflight = self.inflight.as_ref().filter(|i| i.key == *key);
-        inflight
-            .or_else(|| self.heap.get(key))
-            .or_else(|| self.parked.get(key))
+        inflight.or_else(|| self.waiting.get(key))
     }
 
-    /// The workload, if it is in the heap.
+    /// The workload, if it is active.
     pub fn active(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
-        self.heap.get(key)
+        self.waiting.active(key)
     }
 
     /// The workload, if it is parked.
     pub fn parked(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
-        self.parked.get(key)
+        self.waiting.parked(key)
     }
 
     /// Takes in a workload in its newest version. One the scheduler has in hand is left to it; a
@@ -250,32 +213,27 @@ impl Pending {
         if ctx.config.gates.concurrent_admission && concurrent::is_parent(&info.obj) {
             return;
         }
-        let key = info.key.clone();
-        if self.is_inflight(&key) {
+        if self.is_inflight(&info.key) {
             return;
         }
-        if let Some(old) = self.parked.get(&key) {
-            if !may_have_become_admissible(old, &info, ctx.config) {
-                self.parked.insert(key, info);
-                return;
-            }
-            self.parked.remove(&key);
+        if let Some(old) = self.parked(&info.key)
+            && !may_have_become_admissible(old, &info, ctx.config)
+        {
+            return self.park(info, ctx);
         }
-        let in_heap = self.heap.get(&key).is_some();
+        let is_active = self.active(&info.key).is_some();
         let shape_is_parked = self.strategy == Some(QueueingStrategy::BestEffortFIFO)
             && info.scheduling_hash.is_known()
             && self.parked_shapes.contains_key(&info.scheduling_hash);
-        if !in_heap && (!backoff_expired(&info.obj, now) || shape_is_parked) {
-            self.parked.insert(key, info);
-            return;
+        if !is_active && (!backoff_expired(&info.obj, now) || shape_is_parked) {
+            return self.park(info, ctx);
         }
-        self.push_or_update_active(info, ctx);
+        self.activate(info, ctx);
     }
 
     /// Takes a workload out, wherever it is.
     pub fn delete(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
-        self.parked.remove(key);
-        self.remove_active(key, ctx);
+        self.with_waiting(ctx, |waiting, before| waiting.remove(key, before));
         self.forget_inflight(key);
         if self.preemptor.as_ref().is_some_and(|p| p.key == *key) {
             self.preemptor = None;
@@ -294,11 +252,12 @@ impl Pending {
         }
         self.pop_cycle += 1;
         self.inflight = None;
-        let popped = self.with_heap(ctx, |heap, before| heap.pop(before))?;
-        self.drop_hash(&popped);
-        let mut info = Info::clone(&popped);
-        info.last_evaluated_generation = info.generation();
-        self.inflight = Some(Arc::new(info));
+        let mut popped = self.with_waiting(ctx, Waiting::pop)?;
+        if popped.last_evaluated_generation != popped.generation() {
+            let info = Arc::make_mut(&mut popped);
+            info.last_evaluated_generation = info.generation();
+        }
+        self.inflight = Some(popped);
         self.inflight.clone()
     }
 
@@ -308,8 +267,8 @@ impl Pending {
         p.is_some_and(|p| p.key == info.key && p.generation == info.generation())
     }
 
-    /// Puts a workload back that was not admitted: into the heap when it is worth trying again at
-    /// once, else parked. True when it was put somewhere it was not.
+    /// Puts a workload back that was not admitted: to be tried again when that is worth while
+    /// at once, else parked. True when it was put somewhere it was not.
     pub fn requeue_if_not_present(
         &mut self,
         info: Arc<Info>,
@@ -333,11 +292,12 @@ impl Pending {
         };
         let key = info.key.clone();
         if matches!(reason, R::PendingPreemption | R::PendingMigration) {
-            self.preemptor = Some(Preemptor {
+            let preemptor = Preemptor {
                 key: key.clone(),
                 generation: info.last_evaluated_generation,
                 sticky: best_effort,
-            });
+            };
+            self.set_preemptor(Some(preemptor), ctx);
         }
         self.forget_inflight(&key);
 
@@ -347,16 +307,16 @@ impl Pending {
             .is_some_and(AssignmentState::pending_flavors);
         let flushed = self.flush_cycle >= self.pop_cycle;
         if backoff_expired(&info.obj, now) && (immediate || flushed || flavors_left) {
-            if self.parked.contains_key(&key) {
-                return self.unpark(&key, ctx);
+            if self.parked(&key).is_some() {
+                return self.with_waiting(ctx, |w, before| w.unpark(&key, before));
             }
             return self.push_active_if_not_present(info, ctx);
         }
-        if self.parked.contains_key(&key) || self.heap.get(&key).is_some() {
+        if self.waiting.get(&key).is_some() {
             return false;
         }
         let hash = info.scheduling_hash;
-        self.parked.insert(key, info);
+        self.park(info, ctx);
         if hash.is_known() && matches!(reason, R::NoFit | R::PreemptionNoCandidates) {
             self.park_shape(hash, quota_reserved_reason, ctx);
         }
@@ -364,7 +324,7 @@ impl Pending {
     }
 
     /// Parks all workloads of a shape that was found not to fit, and those that come later. Gives
-    /// how many were in the heap. A strict queue does not pass over its head.
+    /// how many were active. A strict queue does not pass over its head.
     pub fn park_shape(
         &mut self,
         hash: EquivalenceHash,
@@ -378,102 +338,82 @@ impl Pending {
             hash,
             reason.unwrap_or(QuotaReservedReason::PendingEvaluation),
         );
-        let keys = self.hashes.get(&hash).cloned().unwrap_or_default();
-        for key in &keys {
-            if let Some(info) = self.remove_active(key, ctx) {
-                self.parked.insert(key.clone(), info);
-            }
-        }
-        keys.len()
+        self.with_waiting(ctx, |waiting, before| waiting.park_shape(hash, before))
     }
 
     /// Why a parked workload was passed over without being looked at, if it was.
     pub fn no_fit_reason(&self, key: &WorkloadKey) -> Option<QuotaReservedReason> {
         self.parked_shapes
-            .get(&self.parked.get(key)?.scheduling_hash)
+            .get(&self.parked(key)?.scheduling_hash)
             .copied()
     }
 
-    /// Moves parked workloads back to the heap, save those whose namespace is not taken or whose
-    /// backoff is not over. Gives how many moved.
+    /// Makes parked workloads active, save those whose namespace is not taken or whose backoff is
+    /// not over. Gives how many.
     pub fn flush(&mut self, world: &World, ctx: OrderContext<'_>, now: Timestamp) -> usize {
         self.flush_cycle = self.pop_cycle;
         self.parked_shapes.clear();
-        let keys: Vec<WorkloadKey> = self
-            .parked
-            .values()
-            .filter(|info| {
-                let labels = world.namespace(predicates::namespace(&info.obj));
-                labels.is_some_and(|l| self.selector.matches(l)) && backoff_expired(&info.obj, now)
-            })
-            .map(|info| info.key.clone())
-            .collect();
-        keys.iter().filter(|key| self.unpark(key, ctx)).count()
+        let selector = self.selector.clone();
+        let takes = |namespace: &str| {
+            let labels = world.namespace(namespace);
+            labels.is_some_and(|l| selector.matches(l))
+        };
+        let may_go = |info: &Info| {
+            takes(predicates::namespace(&info.obj)) && backoff_expired(&info.obj, now)
+        };
+        let reordered = self.serves_by_usage;
+        self.with_waiting(ctx, |waiting, before| {
+            waiting.unpark_all(takes, may_go, reordered, before)
+        })
     }
 
-    /// Workloads in the heap or inflight, and parked ones.
+    /// Workloads active or inflight, and parked ones.
     pub fn counts(&self) -> (usize, usize) {
         (
-            self.heap.len() + usize::from(self.inflight.is_some()),
-            self.parked.len(),
+            self.waiting.active_count() + usize::from(self.inflight.is_some()),
+            self.waiting.parked_count(),
         )
     }
 
-    /// Whether the heap is empty.
+    /// Whether none is active.
     pub fn is_idle(&self) -> bool {
-        self.heap.is_empty()
+        self.waiting.active_count() == 0
     }
 
-    /// The keys in the heap, sorted.
+    /// The keys of the active ones, sorted.
     pub fn active_keys(&self) -> Vec<WorkloadKey> {
-        let mut keys: Vec<WorkloadKey> = self.heap.iter().map(|i| i.key.clone()).collect();
-        keys.sort();
-        keys
+        sorted_keys(self.waiting.iter_active())
     }
 
-    /// The keys parked, sorted.
+    /// The keys of the parked ones, sorted.
     pub fn parked_keys(&self) -> Vec<WorkloadKey> {
-        self.parked.keys().cloned().collect()
+        sorted_keys(self.waiting.iter_parked())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
+        let waiting = self.waiting.iter_active().chain(self.waiting.iter_parked());
+        waiting.chain(&self.inflight)
     }
 
     /// All workloads here in the order they would be tried.
     pub fn in_order(&self, ctx: OrderContext<'_>) -> Vec<Arc<Info>> {
-        let mut all: Vec<Arc<Info>> = self
-            .heap
-            .iter()
-            .chain(self.parked.values())
-            .chain(&self.inflight)
-            .cloned()
-            .collect();
+        let mut all: Vec<Arc<Info>> = self.iter().cloned().collect();
         all.sort_by(|a, b| self.compare(a, b, ctx).then_with(|| a.key.cmp(&b.key)));
         all
     }
 
-    /// How many shapes the workloads in the heap and the parked ones have.
+    /// How many shapes the active workloads, with the one inflight, and the parked ones have.
     pub fn shapes(&self) -> (usize, usize) {
-        let known = |i: &&Arc<Info>| i.scheduling_hash.is_known();
-        let parked: HashSet<EquivalenceHash> = self
-            .parked
-            .values()
-            .filter(known)
-            .map(|i| i.scheduling_hash)
-            .collect();
-        let new = self.inflight.iter().filter(known);
-        let new = new
-            .filter(|i| !self.hashes.contains_key(&i.scheduling_hash))
-            .count();
-        (self.hashes.len() + new, parked.len())
+        let (active, parked) = self.waiting.shape_counts();
+        let shape = self.inflight.as_ref().map(|i| i.scheduling_hash);
+        let new = shape.filter(|s| s.is_known() && !self.waiting.has_active_shape(*s));
+        (active + usize::from(new.is_some()), parked)
     }
 
     /// What all workloads here request together.
     pub fn requested(&self) -> Requests {
         let mut total = Requests::new();
-        for info in self
-            .heap
-            .iter()
-            .chain(self.parked.values())
-            .chain(&self.inflight)
-        {
+        for info in self.iter() {
             total.add(&info.sum_total_requests());
         }
         total
@@ -484,6 +424,12 @@ impl Default for Pending {
     fn default() -> Self {
         Pending::new()
     }
+}
+
+fn sorted_keys<'a>(infos: impl Iterator<Item = &'a Arc<Info>>) -> Vec<WorkloadKey> {
+    let mut keys: Vec<WorkloadKey> = infos.map(|i| i.key.clone()).collect();
+    keys.sort();
+    keys
 }
 
 /// Whether the time a workload has to wait before it is tried again is over.
