@@ -67,7 +67,7 @@ impl Cache {
         }
         let name = self.forest[node].name.clone();
         self.assigned.insert(key, name);
-        self.add_member(node, Info::new(wl.clone(), config), config);
+        self.add_member(node, Info::counted(wl.clone(), config), config);
         Ok(true)
     }
 

@@ -15,7 +15,7 @@ mod store;
 mod timers;
 mod workloads;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::afs::UsageLedger;
@@ -49,7 +49,7 @@ pub struct Engine {
     /// Workloads taken to be admitted, until it is known whether they could be written.
     assumed: HashMap<WorkloadKey, Assumed>,
     /// The last decision on each workload that exists.
-    decisions: BTreeMap<WorkloadKey, Arc<Decision>>,
+    decisions: HashMap<WorkloadKey, Arc<Decision>>,
 }
 
 /// A workload taken to be admitted.

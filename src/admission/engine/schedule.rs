@@ -171,10 +171,20 @@ impl Engine {
     /// which actions did not go well; of those of kind Admit it may be told later.
     pub fn finish_cycle(
         &mut self,
-        mut open: OpenCycle,
+        open: OpenCycle,
         outcomes: &BTreeMap<usize, Outcome>,
         now: Timestamp,
     ) -> Cycle {
+        self.finish(open, outcomes, now).0
+    }
+
+    /// Finishes a cycle; gives the actions it had as well.
+    fn finish(
+        &mut self,
+        mut open: OpenCycle,
+        outcomes: &BTreeMap<usize, Outcome>,
+        now: Timestamp,
+    ) -> (Cycle, Vec<Action>) {
         for (key, uid) in open.settle(outcomes) {
             self.expectations.observed(&key, &uid);
         }
@@ -200,17 +210,16 @@ impl Engine {
         for (key, outcome) in admissions {
             self.settle_admission(&key, outcome, now);
         }
-        cycle
+        (cycle, open.actions)
     }
 
     /// A whole cycle, when everything it writes is sure to go well.
     pub fn cycle(&mut self, now: Timestamp) -> Option<Cycle> {
         let open = self.begin_cycle(now)?;
-        let actions = open.actions.clone();
-        let outcomes = actions.iter().map(|a| (a.id, Outcome::Done)).collect();
-        let mut cycle = self.finish_cycle(open, &outcomes, now);
-        let back = std::mem::replace(&mut cycle.actions, actions);
-        cycle.actions.extend(back);
+        let outcomes = open.actions.iter().map(|a| (a.id, Outcome::Done)).collect();
+        let (mut cycle, mut actions) = self.finish(open, &outcomes, now);
+        actions.append(&mut cycle.actions);
+        cycle.actions = actions;
         Some(cycle)
     }
 

@@ -1,6 +1,6 @@
 //! [`Store`]: the newest version of every object, with the indexes the engine looks them up by.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::admission::afs::local_queue_weight;
@@ -10,7 +10,7 @@ use crate::api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Topology, Workload};
 /// The newest version of every object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
-    workloads: BTreeMap<WorkloadKey, Arc<Workload>>,
+    workloads: HashMap<WorkloadKey, Arc<Workload>>,
     by_queue: BTreeMap<LocalQueueKey, BTreeSet<WorkloadKey>>,
     by_admission: BTreeMap<String, BTreeSet<WorkloadKey>>,
     pub cluster_queues: BTreeMap<String, Arc<ClusterQueue>>,
@@ -71,9 +71,11 @@ impl Store {
         self.workloads.get(key)
     }
 
-    /// All Workloads.
+    /// All Workloads, by name.
     pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
-        self.workloads.values()
+        let mut all: Vec<_> = self.workloads.iter().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all.into_iter().map(|(_, wl)| wl)
     }
 
     /// The Workloads submitted to a LocalQueue, by name.

@@ -49,8 +49,24 @@ impl Info {
         Self::with_dra(obj, config, None)
     }
 
+    /// Works out a Workload that is only counted, never looked for flavors for: without its class.
+    pub fn counted(obj: Arc<Workload>, config: &EngineConfig) -> Self {
+        Self::work_out(obj, config, None, |_, _| EquivalenceHash::Unknown)
+    }
+
     /// Works out a Workload with requests of dynamic resource allocation.
     pub fn with_dra(obj: Arc<Workload>, config: &EngineConfig, dra: Option<&DraRequests>) -> Self {
+        Self::work_out(obj, config, dra, |obj, totals| {
+            EquivalenceHash::of(obj, totals, &config.gates)
+        })
+    }
+
+    fn work_out(
+        obj: Arc<Workload>,
+        config: &EngineConfig,
+        dra: Option<&DraRequests>,
+        hash: impl FnOnce(&Workload, &[PodSetResources]) -> EquivalenceHash,
+    ) -> Self {
         let (total_requests, cluster_queue) = match &obj.status.admission {
             Some(a) => (
                 from_admission(&obj, config),
@@ -58,18 +74,17 @@ impl Info {
             ),
             None => (from_pod_sets(&obj, config, dra), Arc::from("")),
         };
-        let hash = EquivalenceHash::of(&obj, &total_requests, &config.gates);
         Info {
             key: key(&obj),
             local_queue: local_queue_key(&obj),
-            total_requests,
             cluster_queue,
             last_assignment: None,
             second_pass_iteration: 0,
             last_evaluated_generation: 0,
-            scheduling_hash: hash,
+            scheduling_hash: hash(&obj, &total_requests),
             priority: effective_priority(&obj, &config.gates),
             queue_timestamp: queue_order_timestamp(&obj, config),
+            total_requests,
             obj,
         }
     }
@@ -77,6 +92,13 @@ impl Info {
     /// The same Workload in a newer version, keeping what was learned about it.
     #[must_use]
     pub fn updated(&self, obj: Arc<Workload>, config: &EngineConfig) -> Self {
+        let same = Arc::ptr_eq(&obj, &self.obj) && !config.gates.kueue_dra_integration;
+        if same && obj.status.admission.is_none() {
+            return Info {
+                cluster_queue: Arc::default(),
+                ..self.clone()
+            };
+        }
         Info {
             last_assignment: self.last_assignment.clone(),
             second_pass_iteration: self.second_pass_iteration,
