@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::gates::Gates;
 use super::resources::{Decimal, Formatter, ResourceName};
 
@@ -59,7 +61,7 @@ pub struct FairSharing {
 }
 
 /// A rule by which fair sharing allows a preemption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum PreemptionStrategy {
     /// The preemptor's share, with the workload, is at most the target's share without its own.
     LessThanOrEqualToFinalShare,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::mode::{Mode, Possibility, PreemptionMode};
+use super::told::{Mismatch, ResourceAttempt};
 use crate::admission::cache::ResourceGroup;
 use crate::admission::queue::QuotaReservedReason;
 use crate::admission::resources::{FlavorName, ResourceName};
@@ -26,6 +27,12 @@ pub struct FlavorAttempt {
     pub preemption_possibility: Option<Possibility>,
     /// What stands in the way, sorted.
     pub reasons: Vec<String>,
+    /// Why the flavor does not suit the pods, if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<Mismatch>,
+    /// What came of its quota, for each resource that was looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceAttempt>,
     /// The kind of obstacle, when there is no way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_fit_reason: Option<QuotaReservedReason>,
@@ -36,6 +43,7 @@ impl FlavorAttempt {
     pub fn unsuitable(
         flavor: FlavorName,
         reasons: Vec<String>,
+        mismatch: Option<Mismatch>,
         reason: Option<QuotaReservedReason>,
     ) -> Self {
         FlavorAttempt {
@@ -44,6 +52,8 @@ impl FlavorAttempt {
             borrow: 0,
             preemption_possibility: None,
             reasons,
+            mismatch,
+            resources: Vec::new(),
             no_fit_reason: reason,
         }
     }
@@ -54,6 +64,7 @@ impl FlavorAttempt {
         mode: PreemptionMode,
         borrow: usize,
         mut reasons: Vec<String>,
+        resources: Vec<ResourceAttempt>,
         reason: Option<QuotaReservedReason>,
     ) -> Self {
         reasons.sort();
@@ -63,6 +74,8 @@ impl FlavorAttempt {
             borrow,
             preemption_possibility: mode.possibility(),
             reasons,
+            mismatch: None,
+            resources,
             no_fit_reason: reason,
         }
     }
@@ -115,6 +128,9 @@ impl Attempts {
                 attempt.mode = Mode::NoFit;
                 let missing = format!("flavor {flavor} does not provide resource {resource}");
                 add_unique(&mut attempt.reasons, [missing]);
+                attempt
+                    .mismatch
+                    .get_or_insert(Mismatch::MissingResource { resource });
                 if with_reasons {
                     attempt.no_fit_reason = Some(QuotaReservedReason::NoMatchingFlavor);
                 }
@@ -137,6 +153,8 @@ impl Attempts {
                 (a, b) => a.or(b),
             };
         add_unique(&mut known.reasons, attempt.reasons);
+        known.mismatch = known.mismatch.take().or(attempt.mismatch);
+        known.resources.extend(attempt.resources);
         known.no_fit_reason = with_reasons
             .then(|| QuotaReservedReason::most_severe(known.no_fit_reason, attempt.no_fit_reason))
             .flatten();

@@ -6,6 +6,7 @@
 use k8s_openapi::api::core::v1::PodSpec;
 
 use super::assignment::Status;
+use super::told::Mismatch;
 use super::topology::{is_tas_implied, is_tas_requested};
 use crate::admission::cache::{NodeId, ResourceGroup};
 use crate::admission::kube::affinity::RequiredNodeAffinity;
@@ -14,14 +15,29 @@ use crate::admission::kube::taints::{describe, find_untolerated};
 use crate::admission::snapshot::Snapshot;
 use crate::api::v1beta2::{PodSet, ResourceFlavor};
 
-/// Checks a flavor against pod sets that are to share it.
+/// Why a flavor does not suit pod sets: as messages word it, and as data.
+pub(super) struct Unsuitable {
+    pub status: Status,
+    pub mismatch: Mismatch,
+}
+
+impl Unsuitable {
+    pub(super) fn new(reason: String, mismatch: Mismatch) -> Self {
+        Unsuitable {
+            status: refuse(reason),
+            mismatch,
+        }
+    }
+}
+
+/// Why a flavor does not suit pod sets that are to share it; none when it does.
 pub(super) fn check<'p>(
     snapshot: &Snapshot<'_>,
     node: NodeId,
     flavor: &ResourceFlavor,
     pod_sets: impl Iterator<Item = &'p PodSet>,
     group: &ResourceGroup,
-) -> Status {
+) -> Option<Unsuitable> {
     let name = flavor.metadata.name.as_deref().unwrap_or_default();
     let labels = &flavor.spec.node_labels;
     let no_spec = PodSpec::default();
@@ -29,7 +45,8 @@ pub(super) fn check<'p>(
         if snapshot.config.gates.topology_aware_scheduling
             && let Some(mismatch) = topology_mismatch(snapshot, node, ps, flavor, group)
         {
-            return refuse(mismatch);
+            let pod_set = ps.name.clone();
+            return Some(Unsuitable::new(mismatch, Mismatch::Topology { pod_set }));
         }
         let spec = ps.template.spec.as_ref().unwrap_or(&no_spec);
         let tolerations = spec
@@ -38,23 +55,38 @@ pub(super) fn check<'p>(
             .flatten()
             .chain(&flavor.spec.tolerations);
         if let Some(taint) = find_untolerated(&flavor.spec.node_taints, tolerations) {
-            return refuse(format!(
-                "untolerated taint {} in flavor {name}",
-                describe(taint)
-            ));
+            let reason = format!("untolerated taint {} in flavor {name}", describe(taint));
+            let mismatch = Mismatch::UntoleratedTaint {
+                pod_set: ps.name.clone(),
+                key: taint.key.clone(),
+                value: taint.value.clone().unwrap_or_default(),
+                effect: taint.effect.clone(),
+            };
+            return Some(Unsuitable::new(reason, mismatch));
         }
         match RequiredNodeAffinity::restricted_to(spec, labels).matches(labels) {
             Ok(true) => {}
-            Ok(false) => return refuse(format!("flavor {name} doesn't match node affinity")),
+            Ok(false) => {
+                let reason = format!("flavor {name} doesn't match node affinity");
+                let pod_set = ps.name.clone();
+                return Some(Unsuitable::new(reason, Mismatch::NodeAffinity { pod_set }));
+            }
             Err(e) => {
-                return Status {
-                    reasons: Vec::new(),
-                    error: Some(e.to_string()),
-                };
+                let error = e.to_string();
+                return Some(Unsuitable {
+                    status: Status {
+                        reasons: Vec::new(),
+                        error: Some(error.clone()),
+                    },
+                    mismatch: Mismatch::InvalidAffinity {
+                        pod_set: ps.name.clone(),
+                        error,
+                    },
+                });
             }
         }
     }
-    Status::default()
+    None
 }
 
 pub(super) fn refuse(reason: String) -> Status {

@@ -10,6 +10,7 @@ mod eligibility;
 mod mode;
 mod reducer;
 mod search;
+mod told;
 mod topology;
 
 pub use assigner::{Assigner, PreemptionOracle};
@@ -17,4 +18,5 @@ pub use assignment::{Assignment, FlavorAssignment, NominationMapping, PodSetAssi
 pub use attempts::FlavorAttempt;
 pub use mode::{GranularMode, Mode, Possibility, PreemptionMode};
 pub use reducer::search as search_counts;
+pub use told::{Mismatch, ResourceAttempt};
 pub use topology::{TopologyRequestError, is_tas_implied, is_tas_requested};

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::assigner::{Assigner, PreemptionOracle};
 use super::assignment::{FlavorAssignment, Status};
 use super::attempts::FlavorAttempt;
-use super::eligibility::{check, refuse};
+use super::eligibility::{Unsuitable, check, refuse};
 use super::mode::{GranularMode, PreemptionMode};
+use super::told::{Mismatch, ResourceAttempt};
 use crate::admission::cache::{Policy, ResourceGroup};
 use crate::admission::concurrent::is_flavor_allowed;
 use crate::admission::queue::QuotaReservedReason;
@@ -32,6 +33,8 @@ struct Judgement {
     flavors: BTreeMap<ResourceName, FlavorAssignment>,
     reasons: Vec<String>,
     no_fit_reason: Option<QuotaReservedReason>,
+    mismatch: Option<Mismatch>,
+    resources: Vec<ResourceAttempt>,
 }
 
 impl Assigner<'_> {
@@ -71,14 +74,22 @@ impl Assigner<'_> {
                 status.reasons.push(reason);
                 continue;
             }
-            let suits = self.suits(snapshot, flavor, pod_sets, group);
-            if !suits.is_fit() {
+            if let Some(unsuitable) = self.suits(snapshot, flavor, pod_sets, group) {
                 let reason = with_reasons.then_some(QuotaReservedReason::NoMatchingFlavor);
-                let reasons = suits.reasons.clone();
-                attempts.push(FlavorAttempt::unsuitable(flavor.clone(), reasons, reason));
-                status.reasons.extend(suits.reasons);
-                if suits.error.is_some() {
-                    status.error = suits.error;
+                let Unsuitable {
+                    status: why,
+                    mismatch,
+                } = unsuitable;
+                let reasons = why.reasons.clone();
+                attempts.push(FlavorAttempt::unsuitable(
+                    flavor.clone(),
+                    reasons,
+                    Some(mismatch),
+                    reason,
+                ));
+                status.reasons.extend(why.reasons);
+                if why.error.is_some() {
+                    status.error = why.error;
                     return Found {
                         status: Some(status),
                         attempts,
@@ -89,13 +100,18 @@ impl Assigner<'_> {
             }
             let judged = self.judge(snapshot, oracle, flavor, pod_sets, &requests, charged);
             status.reasons.extend(judged.reasons.iter().cloned());
-            attempts.push(FlavorAttempt::judged(
+            let attempt = FlavorAttempt::judged(
                 flavor.clone(),
                 judged.mode.preemption,
                 judged.max_borrow,
                 judged.reasons,
+                judged.resources,
                 judged.no_fit_reason.filter(|_| with_reasons),
-            ));
+            );
+            attempts.push(FlavorAttempt {
+                mismatch: judged.mismatch,
+                ..attempt
+            });
             if !fungible {
                 if judged.mode.preemption > best_mode.preemption {
                     best = judged.flavors;
@@ -179,9 +195,10 @@ impl Assigner<'_> {
         flavor: &FlavorName,
         pod_sets: &[usize],
         group: &ResourceGroup,
-    ) -> Status {
+    ) -> Option<Unsuitable> {
         let Some(object) = self.flavors.get(flavor) else {
-            return refuse(format!("flavor {flavor} not found"));
+            let reason = format!("flavor {flavor} not found");
+            return Some(Unsuitable::new(reason, Mismatch::NotFound));
         };
         let pod_sets = pod_sets
             .iter()
@@ -205,6 +222,8 @@ impl Assigner<'_> {
             flavors: BTreeMap::new(),
             reasons: Vec::new(),
             no_fit_reason: None,
+            mismatch: None,
+            resources: Vec::with_capacity(requests.len()),
         };
         for (resource, mut amount) in requests.iter() {
             if snapshot.config.gates.elastic_jobs_via_workload_slices {
@@ -212,6 +231,7 @@ impl Assigner<'_> {
             }
             let fr = snapshot.cache.forest.frs.intern(flavor, resource);
             let quota = self.fits_quota(snapshot, oracle, fr, charged.get(fr), amount);
+            judged.resources.push(quota.told);
             if let Some((reason, kind)) = quota.obstacle {
                 judged.reasons.push(reason);
                 judged.no_fit_reason = QuotaReservedReason::most_severe(judged.no_fit_reason, kind);
@@ -252,6 +272,7 @@ impl Assigner<'_> {
             let original = total.flavors.get(&resource).map_or("", |f| &**f);
             if original != &**flavor {
                 judged.mode = GranularMode::WORST;
+                judged.mismatch = Some(Mismatch::OtherThanReplaced);
                 judged.reasons.push(format!(
                     "could not assign {flavor} flavor since the original workload is assigned: {original}"
                 ));
@@ -282,9 +303,22 @@ impl Assigner<'_> {
         let pair = forest.frs.pair(fr);
         let (resource, flavor) = (pair.resource, &pair.flavor);
         let formatter = &snapshot.config.formatter;
-        let judge = |preemption, borrow, obstacle| QuotaJudgement {
+        let nominal = forest[self.node].resources.quota(fr).nominal;
+        let judge = |preemption: PreemptionMode, borrow, obstacle| QuotaJudgement {
             mode: GranularMode { preemption, borrow },
             obstacle,
+            told: ResourceAttempt {
+                resource,
+                mode: preemption.mode(),
+                borrow,
+                preemption_possibility: preemption.possibility(),
+                requested: Amount::new(requested),
+                taken_before: charged,
+                available,
+                capacity: most,
+                nominal,
+                lacking: amount.minus(available).or_zero(),
+            },
         };
         if amount > most {
             let reason = format!(
@@ -305,7 +339,6 @@ impl Assigner<'_> {
             "insufficient unused quota for {resource} in flavor {flavor}, {} more needed",
             formatter.amount_text(resource, amount.minus(available)),
         );
-        let nominal = forest[self.node].resources.quota(fr).nominal;
         if nominal >= amount || may_reclaim || self.can_preempt_while_borrowing(snapshot) {
             let (possibility, borrow) = oracle.simulate(snapshot, self.node, self.wl, fr, amount);
             return judge(possibility.into(), borrow, Some((reason, None)));
@@ -326,4 +359,5 @@ struct QuotaJudgement {
     mode: GranularMode,
     /// What stands in the way, and of which kind it is when preemption does not help.
     obstacle: Option<(String, Option<QuotaReservedReason>)>,
+    told: ResourceAttempt,
 }

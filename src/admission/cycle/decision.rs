@@ -2,21 +2,23 @@
 //!
 //! Conditions, Events, `explain` and tests all read this. Must not know how it came about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::entry::{Entry, EntryStatus};
 use crate::admission::assign::{Assignment, FlavorAttempt, Mode};
-use crate::admission::preempt::{Considered, Fate, Ground, PreemptionReason};
+use crate::admission::cache::WlIdx;
+use crate::admission::preempt::{Considered, Fate, Ground, PreemptionReason, SharesCompared};
 use crate::admission::queue::{QuotaReservedReason, RequeueReason};
 use crate::admission::resources::{FlavorName, Requests, ResourceName};
 use crate::admission::snapshot::Snapshot;
 use crate::admission::topology::TopologyAssignment;
 use crate::admission::workload::{LocalQueueKey, WorkloadKey};
 
-/// So many candidates for preemption are told of one decision.
+/// So many candidates for preemption are kept of a decision that nobody asked for.
 const MOST_CONSIDERED: usize = 50;
 
 /// A flavor of one resource.
@@ -64,6 +66,17 @@ pub struct VictimDecision {
     pub cluster_queue: Arc<str>,
     /// Why it; none for a slice that is replaced.
     pub reason: Option<PreemptionReason>,
+    /// Its priority.
+    pub priority: i64,
+    /// On what ground it was a candidate; none for a slice that is replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ground: Option<Ground>,
+    /// Its place among the candidates in the order they are taken in, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
+    /// The shares that were compared for it, where fair sharing decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shares: Option<SharesCompared>,
 }
 
 /// A workload that was looked at as a victim.
@@ -80,6 +93,14 @@ pub struct CandidateDecision {
     pub ground: Ground,
     /// What became of it.
     pub fate: Fate,
+    /// Whether it is going already, which puts it before all others.
+    pub evicted: bool,
+    /// When it got its quota; among equals the youngest go first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved_at: Option<Timestamp>,
+    /// The shares that were compared for it, where fair sharing decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shares: Option<SharesCompared>,
 }
 
 /// What a cycle made of one workload.
@@ -112,7 +133,8 @@ pub struct Decision {
     pub pod_sets: Vec<PodSetDecision>,
     /// The workloads that have to go.
     pub victims: Vec<VictimDecision>,
-    /// The first of those that were looked at as victims.
+    /// The first of those that were looked at as victims, in the order they are taken in; all of
+    /// them when the decision was asked for and not met along the way.
     pub candidates: Vec<CandidateDecision>,
     /// How many were looked at.
     pub candidate_count: usize,
@@ -120,7 +142,17 @@ pub struct Decision {
 
 impl Decision {
     /// The decision on an entry. What the entry needs no longer is taken out of it.
-    pub(super) fn of(entry: &mut Entry, cycle: i64, snapshot: &Snapshot<'_>) -> Self {
+    pub(super) fn of(
+        entry: &mut Entry,
+        cycle: i64,
+        all_candidates: bool,
+        snapshot: &Snapshot<'_>,
+    ) -> Self {
+        let most = if all_candidates {
+            usize::MAX
+        } else {
+            MOST_CONSIDERED
+        };
         let assignment = std::mem::take(&mut entry.assignment);
         let considered = std::mem::take(&mut entry.considered);
         let info = &entry.info;
@@ -137,8 +169,8 @@ impl Decision {
             reason: entry.quota_reserved_reason,
             requeue_reason: entry.requeue_reason,
             pod_sets: pod_sets(assignment),
-            victims: victims(entry, snapshot),
-            candidates: candidates(&considered, snapshot),
+            victims: victims(entry, &considered, snapshot),
+            candidates: candidates(&considered, most, snapshot),
             candidate_count: considered.len(),
         }
     }
@@ -171,20 +203,42 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
     assignment.pod_sets.iter().map(decision).collect()
 }
 
-fn victims(entry: &Entry, snapshot: &Snapshot<'_>) -> Vec<VictimDecision> {
+fn victims(
+    entry: &Entry,
+    considered: &[Considered],
+    snapshot: &Snapshot<'_>,
+) -> Vec<VictimDecision> {
+    if entry.targets.is_empty() {
+        return Vec::new();
+    }
+    let places: HashMap<WlIdx, usize> = considered
+        .iter()
+        .enumerate()
+        .map(|(place, c)| (c.idx, place))
+        .collect();
     let victim = |t: &crate::admission::preempt::Target| {
         let workload = snapshot.workload(t.idx)?;
+        let place = places.get(&t.idx).copied();
+        let candidate = place.map(|i| &considered[i]);
         Some(VictimDecision {
             workload: workload.info.key.clone(),
             uid: workload.info.uid().to_owned(),
             cluster_queue: snapshot.cache.forest[workload.queue].name.clone(),
             reason: t.reason,
+            priority: workload.info.priority,
+            ground: candidate.map(|c| c.ground),
+            place,
+            shares: candidate.and_then(|c| c.shares),
         })
     };
     entry.targets.iter().filter_map(victim).collect()
 }
 
-fn candidates(considered: &[Considered], snapshot: &Snapshot<'_>) -> Vec<CandidateDecision> {
+fn candidates(
+    considered: &[Considered],
+    most: usize,
+    snapshot: &Snapshot<'_>,
+) -> Vec<CandidateDecision> {
     let candidate = |c: &Considered| {
         let workload = snapshot.workload(c.idx)?;
         Some(CandidateDecision {
@@ -193,11 +247,10 @@ fn candidates(considered: &[Considered], snapshot: &Snapshot<'_>) -> Vec<Candida
             priority: workload.info.priority,
             ground: c.ground,
             fate: c.fate,
+            evicted: workload.evicted,
+            reserved_at: workload.reserved_at,
+            shares: c.shares,
         })
     };
-    considered
-        .iter()
-        .take(MOST_CONSIDERED)
-        .filter_map(candidate)
-        .collect()
+    considered.iter().take(most).filter_map(candidate).collect()
 }

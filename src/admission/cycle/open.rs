@@ -40,7 +40,7 @@ impl Run<'_> {
         let snapshot = &self.snapshot;
         for (i, entry) in self.entries.iter_mut().enumerate() {
             if waits.is_none() || (entry.processed && waits != Some(i)) {
-                entry.decide(self.number, snapshot);
+                entry.decide(self.number, self.tells_all, snapshot);
             } else {
                 let keys = entry.targets.iter();
                 let keys = keys.filter_map(|t| Some(snapshot.workload(t.idx)?.info.key.clone()));
@@ -48,7 +48,7 @@ impl Run<'_> {
             }
         }
         for entry in &mut self.rejected {
-            entry.decide(self.number, snapshot);
+            entry.decide(self.number, self.tells_all, snapshot);
         }
         let victims = self.preempted.iter();
         let victims = victims.filter_map(|idx| Some(snapshot.workload(idx)?.info.key.clone()));
@@ -131,9 +131,14 @@ impl Run<'_> {
 }
 
 impl Entry {
-    fn decide(&mut self, cycle: i64, snapshot: &crate::admission::snapshot::Snapshot<'_>) {
+    fn decide(
+        &mut self,
+        cycle: i64,
+        all_candidates: bool,
+        snapshot: &crate::admission::snapshot::Snapshot<'_>,
+    ) {
         if self.decision.is_none() {
-            self.decision = Some(Decision::of(self, cycle, snapshot));
+            self.decision = Some(Decision::of(self, cycle, all_candidates, snapshot));
         }
     }
 }

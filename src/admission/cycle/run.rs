@@ -65,6 +65,8 @@ pub struct Run<'a> {
     pub actions: Vec<(usize, Action)>,
     /// Counts.
     pub counts: Counts,
+    /// Whether decisions tell of every candidate, however many there are.
+    pub tells_all: bool,
     pub(super) preempted: Preempted,
     pub(super) unready_assumed: bool,
 }
@@ -95,6 +97,7 @@ impl<'a> Run<'a> {
             rejected: Vec::new(),
             actions: Vec::new(),
             counts: Counts::default(),
+            tells_all: false,
             preempted: Preempted::default(),
             unready_assumed: false,
         }

@@ -79,6 +79,7 @@ impl Engine {
             is_preemptor: false,
         };
         let mut open = self.run(now, |run| {
+            run.tells_all = true;
             run.nominate(vec![head]);
             run.process_rest();
             Progress::Done
@@ -90,5 +91,148 @@ impl Engine {
         decision.message = entry.message;
         decision.requeue_reason = entry.requeue_reason;
         Some(decision)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use crate::admission::assign::{Mismatch, Mode};
+    use crate::admission::config::{EngineConfig, FairSharing};
+    use crate::admission::engine::{Engine, Explanation};
+    use crate::admission::preempt::{Fate, Ground};
+    use crate::admission::workload::WorkloadKey;
+    use crate::api::v1beta2::Workload;
+
+    fn typed<T: DeserializeOwned>(object: Value) -> T {
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_785_585_600 + second).unwrap()
+    }
+
+    /// Two flavors, the first with a taint nobody tolerates, and three ClusterQueues of a cohort.
+    fn lab(config: EngineConfig) -> Engine {
+        let mut engine = Engine::new(config);
+        engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), at(0));
+        let taint = json!([{"key": "spot", "value": "yes", "effect": "NoSchedule"}]);
+        for (name, taints) in [("spot", taint), ("on-demand", json!([]))] {
+            let spec = json!({"nodeTaints": taints});
+            engine.upsert_flavor(
+                typed(json!({"metadata": {"name": name}, "spec": spec})),
+                at(0),
+            );
+        }
+        for name in ["a", "b", "c"] {
+            let flavor = |name: &str| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": "10"}]});
+            let spec = json!({
+                "cohortName": "all", "namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO",
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor("spot"), flavor("on-demand")]}],
+                "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            });
+            let queue = json!({"metadata": {"name": name}, "spec": spec});
+            engine.upsert_cluster_queue(typed(queue), at(0));
+            let local = json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
+            engine.upsert_local_queue(typed(local));
+        }
+        engine
+    }
+
+    fn workload(name: &str, queue: &str, cpu: i64, admitted: bool) -> Arc<Workload> {
+        let created = at(-1_000).to_string();
+        let mut wl = json!({
+            "metadata": {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": created},
+            "spec": {"queueName": queue, "active": true, "podSets": [{"name": "main", "count": 1, "template": {"spec": {
+                "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}}}]}}}]},
+        });
+        if admitted {
+            let condition = |type_: &str| json!({"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": created});
+            wl["status"] = json!({
+                "conditions": [condition("QuotaReserved"), condition("Admitted")],
+                "admission": {"clusterQueue": queue, "podSetAssignments": [{"name": "main", "count": 1,
+                    "flavors": {"cpu": "on-demand"}, "resourceUsage": {"cpu": cpu.to_string()}}]},
+            });
+        }
+        Arc::new(typed(wl))
+    }
+
+    fn explained(engine: &mut Engine, name: &str) -> Explanation {
+        let key = WorkloadKey::new("ns", name);
+        engine.explain(&key, at(1)).unwrap()
+    }
+
+    #[test]
+    fn every_flavor_says_what_it_has_and_what_it_lacks() {
+        let mut engine = lab(EngineConfig::default());
+        engine.upsert_workload(workload("running", "a", 25, true), at(0));
+        engine.upsert_workload(workload("waiting", "a", 8, false), at(0));
+        let decision = explained(&mut engine, "waiting").now.unwrap();
+        let attempts = &decision.pod_sets[0].attempts;
+        assert_eq!(attempts.len(), 2);
+        let (here, spot) = (&attempts[0], &attempts[1]);
+        assert_eq!((&*here.flavor, here.mode), ("on-demand", Mode::Preempt));
+        let cpu = &here.resources[0];
+        assert_eq!(cpu.requested, 8_000.into());
+        assert_eq!(cpu.available, 5_000.into());
+        assert_eq!(cpu.capacity, 30_000.into());
+        assert_eq!(cpu.nominal, 10_000.into());
+        assert_eq!(cpu.lacking, 3_000.into());
+        assert_eq!((cpu.mode, here.mismatch.as_ref()), (here.mode, None));
+        let taint = Mismatch::UntoleratedTaint {
+            pod_set: "main".into(),
+            key: "spot".into(),
+            value: "yes".into(),
+            effect: "NoSchedule".into(),
+        };
+        assert_eq!((&*spot.flavor, &spot.mismatch), ("spot", &Some(taint)));
+        assert!(spot.resources.is_empty());
+    }
+
+    #[test]
+    fn every_candidate_is_told_and_why_the_victims_were_chosen() {
+        let config = EngineConfig {
+            fair_sharing: Some(FairSharing::default()),
+            ..Default::default()
+        };
+        for fair in [false, true] {
+            let config = if fair {
+                config.clone()
+            } else {
+                EngineConfig::default()
+            };
+            let mut engine = lab(config);
+            for i in 0..300 {
+                let mut wl = Workload::clone(&workload(&format!("running-{i:03}"), "b", 1, true));
+                let admission = wl.status.admission.as_mut().unwrap();
+                let usage = &mut admission.pod_set_assignments[0].resource_usage;
+                *usage.get_mut("cpu").unwrap() = typed(json!("100m"));
+                engine.upsert_workload(Arc::new(wl), at(0));
+            }
+            // Shares are compared only where the workload borrows.
+            let wanted = if fair { 12 } else { 10 };
+            engine.upsert_workload(workload("waiting", "a", wanted, false), at(0));
+            let decision = explained(&mut engine, "waiting").now.unwrap();
+            assert_eq!(
+                (decision.candidate_count, decision.candidates.len()),
+                (300, 300)
+            );
+            assert_eq!(decision.victims.len() as i64, wanted * 10);
+            for victim in &decision.victims {
+                let candidate = &decision.candidates[victim.place.unwrap()];
+                assert_eq!(
+                    (&candidate.workload, candidate.fate),
+                    (&victim.workload, Fate::Victim)
+                );
+                assert_eq!(Some(candidate.ground), victim.ground);
+                assert_eq!(candidate.ground == Ground::FairSharing, fair);
+                assert_eq!(victim.shares.is_some(), fair);
+            }
+        }
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn search(search: &Search<'_>, snapshot: &mut Snapshot<'_>) -> Victim
                 idx: c.idx,
                 ground: c.ground,
                 fate: Fate::NotReached,
+                shares: None,
             })
             .collect();
         let mut targets = Vec::new();

@@ -4,7 +4,7 @@ use super::candidates::{Candidate, sort};
 use super::fair_order::Ordering as TargetOrdering;
 use super::policy::allows;
 use super::search::{Search, mark, restore};
-use super::target::{Considered, Fate, Ground, PreemptionReason, Target, Victims};
+use super::target::{Considered, Fate, Ground, PreemptionReason, SharesCompared, Target, Victims};
 use crate::admission::cache::{Drs, NodeId, Policy, WlIdx};
 use crate::admission::config::PreemptionStrategy;
 use crate::admission::snapshot::Snapshot;
@@ -23,6 +23,21 @@ fn allowed(strategy: PreemptionStrategy, preemptor: &Drs, before: &Drs, after: &
     }
 }
 
+fn shares(
+    strategy: PreemptionStrategy,
+    preemptor: &Drs,
+    before: &Drs,
+    after: Option<&Drs>,
+) -> SharesCompared {
+    let finite = |drs: &Drs| Some(drs.precise_weighted_share()).filter(|s| s.is_finite());
+    SharesCompared {
+        strategy,
+        preemptor: finite(preemptor),
+        before: finite(before),
+        after: after.and_then(finite),
+    }
+}
+
 /// What is found so far.
 #[derive(Default)]
 struct Progress {
@@ -32,6 +47,19 @@ struct Progress {
 }
 
 impl Progress {
+    /// Notes the shares that were compared for a candidate.
+    fn compared(&mut self, idx: WlIdx, shares: SharesCompared) {
+        if let Some(c) = self.considered.iter_mut().find(|c| c.idx == idx) {
+            c.shares = Some(shares);
+        }
+    }
+
+    /// Keeps a candidate for the second strategy.
+    fn put_off(&mut self, candidate: Candidate) {
+        mark(&mut self.considered, candidate.idx, Fate::ShareTooLow);
+        self.retry.push(candidate);
+    }
+
     fn take(&mut self, snapshot: &mut Snapshot<'_>, idx: WlIdx, reason: PreemptionReason) {
         snapshot.remove_workload(idx);
         mark(&mut self.considered, idx, Fate::Victim);
@@ -61,6 +89,7 @@ pub(super) fn search(search: &Search<'_>, snapshot: &mut Snapshot<'_>) -> Victim
                 idx: c.idx,
                 ground: c.ground,
                 fate: Fate::NotReached,
+                shares: None,
             })
             .collect(),
         ..Default::default()
@@ -201,16 +230,17 @@ fn first_strategy(
         let (mine, theirs) = ordering.shares(queue, snapshot);
         if is_hopeless(&mine, &theirs) {
             while let Some(candidate) = ordering.pop(queue) {
-                mark(&mut progress.considered, candidate.idx, Fate::ShareTooLow);
-                progress.retry.push(candidate);
+                progress.compared(candidate.idx, shares(strategy, &mine, &theirs, None));
+                progress.put_off(candidate);
             }
             continue;
         }
         while let Some(candidate) = ordering.pop(queue) {
             let after = ordering.share_after_removal(queue, candidate.idx, snapshot);
+            let told = shares(strategy, &mine, &theirs, Some(&after));
+            progress.compared(candidate.idx, told);
             if !allowed(strategy, &mine, &theirs, &after) {
-                mark(&mut progress.considered, candidate.idx, Fate::ShareTooLow);
-                progress.retry.push(candidate);
+                progress.put_off(candidate);
                 continue;
             }
             progress.take(
@@ -243,6 +273,7 @@ fn second_strategy(
             continue;
         };
         let initial = PreemptionStrategy::LessThanInitialShare;
+        progress.compared(candidate.idx, shares(initial, &mine, &theirs, None));
         if allowed(initial, &mine, &theirs, &theirs) {
             progress.take(
                 snapshot,

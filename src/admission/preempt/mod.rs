@@ -15,4 +15,4 @@ pub use candidates::{Candidate, sort as sort_candidates};
 pub use oracle::Oracle;
 pub use policy::allows;
 pub use search::Search;
-pub use target::{Considered, Fate, Ground, PreemptionReason, Target, Victims};
+pub use target::{Considered, Fate, Ground, PreemptionReason, SharesCompared, Target, Victims};

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::admission::cache::WlIdx;
+use crate::admission::config::PreemptionStrategy;
 use crate::api::constants::preempted as p;
 
 /// Why a workload is preempted.
@@ -85,7 +86,7 @@ pub enum Fate {
 }
 
 /// A workload that was looked at as a victim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Considered {
     /// The workload.
     pub idx: WlIdx,
@@ -93,6 +94,24 @@ pub struct Considered {
     pub ground: Ground,
     /// What became of it.
     pub fate: Fate,
+    /// The shares that were compared for it, if any.
+    pub shares: Option<SharesCompared>,
+}
+
+/// The shares fair sharing compared to decide on a candidate, by weight and in thousandths; none
+/// stands for an infinite one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SharesCompared {
+    /// The rule they were compared by.
+    pub strategy: PreemptionStrategy,
+    /// The preemptor's side, with the workload.
+    pub preemptor: Option<f64>,
+    /// The candidate's side as it stood.
+    pub before: Option<f64>,
+    /// The candidate's side without the candidate, where the rule looks at that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<f64>,
 }
 
 /// What a search for victims found.

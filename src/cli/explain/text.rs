@@ -3,12 +3,16 @@
 
 use std::fmt::Write;
 
-use crate::admission::cycle::{Decision, PodSetDecision};
+use crate::admission::assign::ResourceAttempt;
+use crate::admission::cycle::{Decision, PodSetDecision, VictimDecision};
 use crate::admission::engine::{Explanation, Place};
-use crate::admission::preempt::{Fate, Ground};
+use crate::admission::preempt::{Fate, Ground, SharesCompared};
 use crate::admission::resources::{Formatter, Requests};
 use crate::admission::workload::predicates;
 use crate::api::v1beta2::Workload;
+
+/// So many candidates for preemption are listed; JSON has them all.
+const MOST_CANDIDATES: usize = 50;
 
 /// The explanation for people, several lines.
 pub(super) fn render(explanation: &Explanation, workload: &Workload) -> String {
@@ -121,41 +125,77 @@ fn verdict(out: &mut String, decision: &Decision) {
         self::pod_set(out, pod_set);
     }
     for victim in &decision.victims {
-        let why = victim.reason.map_or("replaced", |r| r.in_words());
+        self::victim(out, victim, decision.candidate_count);
+    }
+    candidates(out, decision);
+}
+
+fn victim(out: &mut String, victim: &VictimDecision, candidates: usize) {
+    let why = victim.reason.map_or("replaced", |r| r.in_words());
+    let mut text = format!(
+        "would evict {} of {}, priority {}: {why}",
+        victim.workload, victim.cluster_queue, victim.priority
+    );
+    if let Some(ground) = victim.ground {
+        let _ = write!(text, "; {}", self::ground(ground));
+    }
+    if let Some(place) = victim.place {
+        let _ = write!(text, "; number {} of {candidates} candidates", place + 1);
+    }
+    line(out, 1, &text);
+    shares(out, 2, victim.shares.as_ref());
+}
+
+fn candidates(out: &mut String, decision: &Decision) {
+    let (told, all) = (&decision.candidates, decision.candidate_count);
+    if all == 0 {
+        return;
+    }
+    line(
+        out,
+        1,
+        &format!("{all} looked at as victims, in the order they are taken in:"),
+    );
+    for c in told.iter().take(MOST_CANDIDATES) {
+        let going = if c.evicted { ", going already" } else { "" };
         line(
             out,
-            1,
+            2,
             &format!(
-                "would evict {} of {}: {why}",
-                victim.workload, victim.cluster_queue
+                "{} of {}, priority {}{going}: {}; {}",
+                c.workload,
+                c.cluster_queue,
+                c.priority,
+                ground(c.ground),
+                fate(c.fate)
             ),
         );
+        shares(out, 3, c.shares.as_ref());
     }
-    if decision.candidate_count > 0 {
+    if all > MOST_CANDIDATES {
+        let more = all - MOST_CANDIDATES;
         line(
             out,
-            1,
-            &format!(
-                "{} looked at as victims; the first {}:",
-                decision.candidate_count,
-                decision.candidates.len()
-            ),
+            2,
+            &format!("and {more} more; all of them with -o json"),
         );
-        for c in &decision.candidates {
-            line(
-                out,
-                2,
-                &format!(
-                    "{} of {}, priority {}: {}; {}",
-                    c.workload,
-                    c.cluster_queue,
-                    c.priority,
-                    ground(c.ground),
-                    fate(c.fate)
-                ),
-            );
-        }
     }
+}
+
+fn shares(out: &mut String, depth: usize, shares: Option<&SharesCompared>) {
+    let Some(shares) = shares else {
+        return;
+    };
+    let told = |share: Option<f64>| share.map_or("infinite".to_owned(), |s| format!("{s:.0}"));
+    let mut text = format!(
+        "shares: {} with the workload against {}",
+        told(shares.preemptor),
+        told(shares.before)
+    );
+    if shares.after.is_some() {
+        let _ = write!(text, ", {} without the victim", told(shares.after));
+    }
+    line(out, depth, &text);
 }
 
 fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
@@ -186,6 +226,9 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
                 attempt.mode.as_str()
             ),
         );
+        for resource in &attempt.resources {
+            line(out, 3, &quota(resource));
+        }
         for reason in &attempt.reasons {
             line(out, 3, reason);
         }
@@ -206,6 +249,28 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
             line(out, 2, obstacle);
         }
     }
+}
+
+/// What there is of a resource in a flavor, and what lacks.
+fn quota(told: &ResourceAttempt) -> String {
+    let formatter = Formatter::default();
+    let amount = |amount| formatter.amount_text(told.resource, amount);
+    let mut text = format!("{}: asks for {}", told.resource, amount(told.requested));
+    if told.taken_before.is_positive() {
+        let before = amount(told.taken_before);
+        let _ = write!(text, " after {before} for pod sets before it");
+    }
+    let _ = write!(
+        text,
+        "; {} left of {} to be had, {} its own",
+        amount(told.available),
+        amount(told.capacity),
+        amount(told.nominal)
+    );
+    if told.lacking.is_positive() {
+        let _ = write!(text, "; {} lacking", amount(told.lacking));
+    }
+    text
 }
 
 fn amounts(requests: &Requests) -> String {
