@@ -1,9 +1,11 @@
 //! Cycles of a big lab: `cargo bench --bench admission`.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use divan::Bencher;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use kueue_lab::admission::config::FairSharing;
 use kueue_lab::admission::engine::Cycle;
 use kueue_lab::admission::{Engine, EngineConfig};
 use kueue_lab::api::v1beta2::Workload;
@@ -31,7 +33,33 @@ fn engine(config: EngineConfig) -> Engine {
     engine
 }
 
-fn queue(engine: &mut Engine, i: usize, cohort: Option<usize>, quota: usize) {
+fn never() -> Value {
+    json!({"policy": "Never"})
+}
+
+/// A ClusterQueue with a LocalQueue.
+struct Queue {
+    number: usize,
+    cohort: Option<usize>,
+    /// Of each resource in each flavor.
+    quota: usize,
+    /// Its rule on preempting while it borrows.
+    borrow: Value,
+}
+
+impl Queue {
+    fn of(number: usize, cohort: Option<usize>, quota: usize) -> Self {
+        Queue {
+            number,
+            cohort,
+            quota,
+            borrow: never(),
+        }
+    }
+}
+
+fn queue(engine: &mut Engine, queue: &Queue) {
+    let (i, quota) = (queue.number, queue.quota);
     let flavor = |name: &str| {
         json!({"name": name, "resources": [
             {"name": "cpu", "nominalQuota": quota.to_string()},
@@ -43,10 +71,10 @@ fn queue(engine: &mut Engine, i: usize, cohort: Option<usize>, quota: usize) {
         "resourceGroups": [{"coveredResources": ["cpu", "nvidia.com/gpu"],
             "flavors": [flavor("on-demand"), flavor("spot")]}],
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any",
-            "borrowWithinCohort": {"policy": "Never"}},
+            "borrowWithinCohort": queue.borrow},
         "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
     });
-    if let Some(cohort) = cohort {
+    if let Some(cohort) = queue.cohort {
         spec["cohortName"] = json!(format!("cohort-{cohort}"));
     }
     let queue = json!({"metadata": {"name": format!("queue-{i}")}, "spec": spec});
@@ -89,14 +117,20 @@ fn workload(
     Arc::new(typed(wl))
 }
 
-/// A cycle on a copy of the engine; the copies are made and dropped outside the time measured.
-fn cycles(bencher: Bencher<'_, '_>, engine: &Engine, check: impl Fn(&Cycle) + Sync) {
+/// Cycles one after another on the same engine, each after some preparation that is not measured.
+fn consecutive(
+    bencher: Bencher<'_, '_>,
+    engine: Engine,
+    prepare: impl Fn(&mut Engine),
+    check: impl Fn(&Cycle) + Sync,
+) {
+    let engine = RefCell::new(engine);
     bencher
-        .with_inputs(|| engine.clone())
-        .bench_local_values(|mut engine| {
-            let cycle = engine.cycle(now()).expect("heads");
+        .with_inputs(|| prepare(&mut engine.borrow_mut()))
+        .bench_local_values(|()| {
+            let cycle = engine.borrow_mut().cycle(now()).expect("heads");
             check(&cycle);
-            (engine, cycle)
+            cycle
         });
 }
 
@@ -105,7 +139,10 @@ fn cycles(bencher: Bencher<'_, '_>, engine: &Engine, check: impl Fn(&Cycle) + Sy
 fn big(room: bool) -> Engine {
     let mut engine = engine(EngineConfig::default());
     for i in 0..1_000 {
-        queue(&mut engine, i, Some(i / 20), if room { 60 } else { 25 });
+        queue(
+            &mut engine,
+            &Queue::of(i, Some(i / 20), if room { 60 } else { 25 }),
+        );
     }
     for i in 0..50_000 {
         let flavor = if i < 25_000 { "on-demand" } else { "spot" };
@@ -117,25 +154,72 @@ fn big(room: bool) -> Engine {
     engine
 }
 
-#[divan::bench(sample_count = 10, sample_size = 1)]
-fn cycle_of_1000_heads_that_fit(bencher: Bencher<'_, '_>) {
-    cycles(bencher, &big(true), |cycle| {
-        assert!(cycle.progress && cycle.decisions.len() == 1_000);
-    });
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn cycle_that_admits_1000_of_50000(bencher: Bencher<'_, '_>) {
+    consecutive(
+        bencher,
+        big(true),
+        |_| {},
+        |cycle| {
+            assert!(cycle.progress && cycle.decisions.len() == 1_000);
+        },
+    );
 }
 
-#[divan::bench(sample_count = 10, sample_size = 1)]
-fn cycle_of_1000_heads_without_room(bencher: Bencher<'_, '_>) {
-    cycles(bencher, &big(false), |cycle| {
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn cycle_in_which_none_of_1000_fits(bencher: Bencher<'_, '_>) {
+    // What was parked in the last cycle waits again in the next.
+    consecutive(bencher, big(false), retry_all, |cycle| {
         assert!(!cycle.progress && cycle.decisions.len() == 1_000);
     });
 }
 
+fn retry_all(engine: &mut Engine) {
+    for cohort in 0..50 {
+        engine.retry_cohort(&format!("cohort-{cohort}"), now());
+    }
+    engine.advance(now() + SignedDuration::from_secs(1));
+}
+
+/// Everything parked is made to wait again.
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn retry_of_50000_parked(bencher: Bencher<'_, '_>) {
+    let engine = RefCell::new(big(false));
+    bencher
+        .with_inputs(|| {
+            let cycle = engine.borrow_mut().cycle(now());
+            assert!(cycle.is_some_and(|c| !c.progress));
+        })
+        .bench_local_values(|()| retry_all(&mut engine.borrow_mut()));
+}
+
+/// What it costs to admit one workload while this many others are pending.
+#[divan::bench(args = [1_000, 10_000, 50_000], sample_count = 500, sample_size = 1)]
+fn one_admission_while_pending(bencher: Bencher<'_, '_>, pending: usize) {
+    let mut engine = engine(EngineConfig::default());
+    queue(&mut engine, &Queue::of(0, None, 100_000));
+    for i in 0..pending {
+        engine.upsert_workload(workload(i, 0, 100, 1, None), now());
+    }
+    consecutive(bencher, engine, |_| {}, |cycle| assert!(cycle.progress));
+}
+
+/// A cycle on a copy of the engine; the copies are made and dropped outside the time measured.
+fn cycles(bencher: Bencher<'_, '_>, engine: &Engine, check: impl Fn(&Cycle) + Sync) {
+    bencher
+        .with_inputs(|| engine.clone())
+        .bench_local_values(|mut engine| {
+            let cycle = engine.cycle(now()).expect("heads");
+            check(&cycle);
+            (engine, cycle)
+        });
+}
+
 /// One ClusterQueue full of 1,000 workloads of lower priority, of which `victims` have to go.
 #[divan::bench(args = [1, 500], sample_count = 20, sample_size = 1)]
-fn preemption_among_1000(bencher: Bencher<'_, '_>, victims: usize) {
+fn preemption_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
     let mut engine = engine(EngineConfig::default());
-    queue(&mut engine, 0, None, 1_000);
+    queue(&mut engine, &Queue::of(0, None, 1_000));
     for i in 0..1_000 {
         engine.upsert_workload(workload(i, 0, 0, 1, Some("on-demand")), now());
         engine.upsert_workload(workload(10_000 + i, 0, 200, 1, Some("spot")), now());
@@ -146,13 +230,56 @@ fn preemption_among_1000(bencher: Bencher<'_, '_>, victims: usize) {
     });
 }
 
-/// What it costs to admit one workload while this many others are pending.
-#[divan::bench(args = [1_000, 50_000], sample_count = 10, sample_size = 1)]
-fn admission_while_pending(bencher: Bencher<'_, '_>, pending: usize) {
-    let mut engine = engine(EngineConfig::default());
-    queue(&mut engine, 0, None, 100_000);
-    for i in 0..pending {
-        engine.upsert_workload(workload(i, 0, 100, 1, None), now());
+/// Ten ClusterQueues of a cohort: 1,000 workloads of one of them borrow, of which another takes
+/// back what is its own.
+fn borrowed(config: EngineConfig, borrow: Value, own: usize, wanted: usize) -> Engine {
+    let mut engine = engine(config);
+    for i in 0..10 {
+        let of_cohort = Queue::of(i, Some(0), 110);
+        queue(
+            &mut engine,
+            &Queue {
+                borrow: borrow.clone(),
+                ..of_cohort
+            },
+        );
     }
-    cycles(bencher, &engine, |cycle| assert!(cycle.progress));
+    for i in 0..1_100 {
+        let (queue, priority) = if i < own { (0, 200) } else { (1, 0) };
+        for (offset, flavor) in [(0, "on-demand"), (10_000, "spot")] {
+            let wl = workload(offset + i, queue, priority, 1, Some(flavor));
+            engine.upsert_workload(wl, now());
+        }
+    }
+    engine.upsert_workload(workload(100_000, 0, 100, wanted, None), now());
+    engine
+}
+
+#[divan::bench(args = [1, 100], sample_count = 20, sample_size = 1)]
+fn reclaim_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
+    let engine = borrowed(EngineConfig::default(), never(), 0, victims);
+    cycles(bencher, &engine, |cycle| {
+        assert_eq!(cycle.decisions[0].victims.len(), victims);
+    });
+}
+
+#[divan::bench(args = [1, 100], sample_count = 20, sample_size = 1)]
+fn borrow_within_cohort_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
+    let rule = json!({"policy": "LowerPriority", "maxPriorityThreshold": 50});
+    let engine = borrowed(EngineConfig::default(), rule, 100, victims);
+    cycles(bencher, &engine, |cycle| {
+        assert_eq!(cycle.decisions[0].victims.len(), victims);
+    });
+}
+
+#[divan::bench(args = [1, 100], sample_count = 20, sample_size = 1)]
+fn fair_sharing_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
+    let config = EngineConfig {
+        fair_sharing: Some(FairSharing::default()),
+        ..Default::default()
+    };
+    let engine = borrowed(config, never(), 0, victims);
+    cycles(bencher, &engine, |cycle| {
+        assert_eq!(cycle.decisions[0].victims.len(), victims);
+    });
 }
