@@ -3,7 +3,7 @@
 use proptest::option;
 use proptest::prelude::*;
 
-/// Quota for one flavor, in whole CPUs.
+/// Quota for one flavor, in whole CPUs or units of memory.
 #[derive(Clone, Debug, Default)]
 pub struct Quota {
     pub nominal: i64,
@@ -16,7 +16,7 @@ pub struct Quota {
 pub struct Queue {
     /// The cohort, by number.
     pub cohort: Option<usize>,
-    /// The quota of each flavor.
+    /// The quota of each flavor: those of CPU first, then those of memory.
     pub quotas: Vec<Quota>,
     pub strict: bool,
     pub within: &'static str,
@@ -40,6 +40,23 @@ pub struct Setup {
     pub queues: Vec<Queue>,
     pub cohorts: Vec<Group>,
     pub fair: bool,
+    /// How many flavors are of memory, a resource group of its own.
+    pub of_memory: usize,
+    /// How many hosts each flavor has, where all have a topology.
+    pub hosts: Option<usize>,
+}
+
+/// Where the pods of a workload are to be, where flavors have a topology.
+#[derive(Clone, Copy, Debug)]
+pub enum Placement {
+    /// Wherever there is room.
+    Anywhere,
+    /// All in one rack.
+    InRack,
+    /// All on one host.
+    OnHost,
+    /// In one rack if possible.
+    PreferRack,
 }
 
 impl Setup {
@@ -71,6 +88,9 @@ pub enum Op {
         priority: i32,
         count: i32,
         cpu: i64,
+        /// Requested where there are flavors of memory.
+        memory: i64,
+        placement: Option<Placement>,
         /// The least count it makes do with.
         least: Option<i32>,
     },
@@ -177,14 +197,27 @@ fn groups() -> impl Strategy<Value = Vec<Group>> {
 }
 
 pub fn setup() -> impl Strategy<Value = Setup> {
-    (1..3usize, any::<bool>()).prop_flat_map(|(flavors, fair)| {
-        let queues = proptest::collection::vec(queue(flavors, fair), 1..5);
+    // Some have a second resource group, some a topology, most neither.
+    let kind = prop_oneof![
+        3 => Just((0usize, None)),
+        2 => (1..3usize).prop_map(|of_memory| (of_memory, None)),
+        2 => (1..5usize).prop_map(|hosts| (0, Some(hosts))),
+    ];
+    (1..3usize, any::<bool>(), kind).prop_flat_map(|(flavors, fair, (of_memory, hosts))| {
+        let queues = proptest::collection::vec(queue(flavors + of_memory, fair), 1..5);
         (queues, groups()).prop_map(move |(queues, cohorts)| Setup {
             queues,
             cohorts,
             fair,
+            of_memory,
+            hosts,
         })
     })
+}
+
+fn placement() -> impl Strategy<Value = Placement> {
+    use Placement::{Anywhere, InRack, OnHost, PreferRack};
+    prop::sample::select(vec![Anywhere, InRack, OnHost, PreferRack])
 }
 
 pub fn op() -> impl Strategy<Value = Op> {
@@ -193,11 +226,13 @@ pub fn op() -> impl Strategy<Value = Op> {
         0..4i32,
         1..4i32,
         1..4i64,
+        0..3i64,
+        option::of(placement()),
         option::weighted(0.2, 1..3i32),
     );
     prop_oneof![
-        6 => submit.prop_map(|(queue, priority, count, cpu, least)| Op::Submit {
-            queue, priority, count, cpu,
+        6 => submit.prop_map(|(queue, priority, count, cpu, memory, placement, least)| Op::Submit {
+            queue, priority, count, cpu, memory, placement,
             least: least.filter(|l| *l < count),
         }),
         1 => (0..20usize).prop_map(Op::Finish),

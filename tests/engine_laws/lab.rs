@@ -14,7 +14,7 @@ use kueue_lab::api::v1beta2::Workload;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::history::{Op, Queue, Quota, Setup};
+use super::history::{Op, Placement, Queue, Quota, Setup};
 
 pub struct Lab {
     pub engine: Engine,
@@ -30,8 +30,9 @@ pub fn typed<T: DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).unwrap()
 }
 
-fn resource(quota: &Quota) -> Value {
-    let mut resource = json!({"name": "cpu", "nominalQuota": quota.nominal.to_string()});
+/// The resource of a flavor, by its number among the flavors of a ClusterQueue.
+fn resource(name: &str, quota: &Quota) -> Value {
+    let mut resource = json!({"name": name, "nominalQuota": quota.nominal.to_string()});
     for (field, limit) in [
         ("borrowingLimit", quota.borrow),
         ("lendingLimit", quota.lend),
@@ -43,15 +44,58 @@ fn resource(quota: &Quota) -> Value {
     resource
 }
 
-fn groups<'a>(quotas: impl Iterator<Item = &'a Quota>) -> Value {
-    let flavors: Vec<Value> = quotas
-        .enumerate()
-        .map(|(i, q)| json!({"name": format!("flavor-{i}"), "resources": [resource(q)]}))
-        .collect();
-    json!([{"coveredResources": ["cpu"], "flavors": flavors}])
+/// The resource groups of a ClusterQueue or cohort; the last flavors are of memory.
+fn groups(quotas: &[Quota], of_memory: usize) -> Value {
+    let of_cpu = quotas.len() - of_memory;
+    let group = |name: &str, flavors: std::ops::Range<usize>| {
+        let flavors = flavors.map(
+            |i| json!({"name": format!("flavor-{i}"), "resources": [resource(name, &quotas[i])]}),
+        );
+        json!({"coveredResources": [name], "flavors": flavors.collect::<Vec<_>>()})
+    };
+    let mut groups = vec![group("cpu", 0..of_cpu)];
+    if of_memory > 0 {
+        groups.push(group("memory", of_cpu..quotas.len()));
+    }
+    json!(groups)
 }
 
-fn cluster_queue(i: usize, queue: &Queue) -> Value {
+/// How many CPUs a host has.
+pub const HOST_CPUS: i64 = 3;
+pub const HOST: &str = "kubernetes.io/hostname";
+
+/// The topology of all flavors, and their hosts, two to a rack.
+fn build(engine: &mut Engine, flavors: usize, hosts: usize, now: Timestamp) {
+    let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": HOST}]);
+    let topology = json!({"metadata": {"name": "halls"}, "spec": {"levels": levels}});
+    engine.upsert_topology(typed(topology), now);
+    for flavor in 0..flavors {
+        for host in 0..hosts {
+            let name = format!("host-{flavor}-{host}");
+            let node: k8s_openapi::api::core::v1::Node = typed(json!({
+                "metadata": {"name": name, "labels": {
+                    "pool": format!("flavor-{flavor}"), "rack": format!("rack-{flavor}-{}", host / 2), HOST: name,
+                }},
+                "status": {
+                    "allocatable": {"cpu": HOST_CPUS.to_string(), "pods": "100"},
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                },
+            }));
+            engine.upsert_node(&node, now);
+        }
+    }
+}
+
+fn placed(placement: Placement) -> Value {
+    match placement {
+        Placement::Anywhere => json!({"unconstrained": true}),
+        Placement::InRack => json!({"required": "rack"}),
+        Placement::OnHost => json!({"required": HOST}),
+        Placement::PreferRack => json!({"preferred": "rack"}),
+    }
+}
+
+fn cluster_queue(i: usize, queue: &Queue, of_memory: usize) -> Value {
     let next = |yes| {
         if yes {
             "TryNextFlavor"
@@ -73,7 +117,7 @@ fn cluster_queue(i: usize, queue: &Queue) -> Value {
     let mut spec = json!({
         "namespaceSelector": {},
         "queueingStrategy": if queue.strict { "StrictFIFO" } else { "BestEffortFIFO" },
-        "resourceGroups": groups(queue.quotas.iter()),
+        "resourceGroups": groups(&queue.quotas, of_memory),
         "preemption": preemption,
         "flavorFungibility": {
             "whenCanBorrow": next(queue.try_next.0), "whenCanPreempt": next(queue.try_next.1),
@@ -103,9 +147,18 @@ impl Lab {
         let now = lab.now;
         let engine = &mut lab.engine;
         engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), now);
-        for i in 0..2 {
-            let flavor = json!({"metadata": {"name": format!("flavor-{i}")}, "spec": {}});
+        for i in 0..4 {
+            let mut spec = json!({});
+            if setup.hosts.is_some() {
+                spec = json!({
+                    "topologyName": "halls", "nodeLabels": {"pool": format!("flavor-{i}")},
+                });
+            }
+            let flavor = json!({"metadata": {"name": format!("flavor-{i}")}, "spec": spec});
             engine.upsert_flavor(typed(flavor), now);
+        }
+        if let Some(hosts) = setup.hosts {
+            build(engine, 4, hosts, now);
         }
         for (i, cohort) in setup.cohorts.iter().enumerate() {
             let mut spec = json!({});
@@ -113,13 +166,13 @@ impl Lab {
                 spec["parentName"] = json!(format!("cohort-{parent}"));
             }
             if let Some(quota) = &cohort.quota {
-                spec["resourceGroups"] = groups(std::iter::once(quota));
+                spec["resourceGroups"] = groups(std::slice::from_ref(quota), 0);
             }
             let cohort = json!({"metadata": {"name": format!("cohort-{i}")}, "spec": spec});
             engine.upsert_cohort(typed(cohort), now).unwrap();
         }
         for (i, queue) in setup.queues.iter().enumerate() {
-            engine.upsert_cluster_queue(typed(cluster_queue(i, queue)), now);
+            engine.upsert_cluster_queue(typed(cluster_queue(i, queue, setup.of_memory)), now);
             let local = json!({
                 "metadata": {"name": format!("local-{i}"), "namespace": "ns"},
                 "spec": {"clusterQueue": format!("queue-{i}"), "stopPolicy": "None"},
@@ -157,13 +210,7 @@ impl Lab {
         let now = self.now;
         let gates = self.engine.config().gates.clone();
         match *op {
-            Op::Submit {
-                queue,
-                priority,
-                count,
-                cpu,
-                least,
-            } => self.submit(queue, priority, count, cpu, least),
+            Op::Submit { .. } => self.submit(op),
             Op::Finish(i) => {
                 let Some(key) = self.key(i) else { return };
                 self.write(&key, |wl| {
@@ -207,7 +254,7 @@ impl Lab {
                     return;
                 };
                 queue.quotas[0].nominal += by;
-                let queue = typed(cluster_queue(i, queue));
+                let queue = typed(cluster_queue(i, queue, self.setup.of_memory));
                 self.engine.upsert_cluster_queue(queue, now);
             }
             Op::Later(seconds) => {
@@ -218,14 +265,33 @@ impl Lab {
         }
     }
 
-    fn submit(&mut self, queue: usize, priority: i32, count: i32, cpu: i64, least: Option<i32>) {
+    fn submit(&mut self, op: &Op) {
+        let &Op::Submit {
+            queue,
+            priority,
+            count,
+            cpu,
+            memory,
+            placement,
+            least,
+        } = op
+        else {
+            return;
+        };
+        let mut requests = json!({"cpu": cpu.to_string()});
+        if self.setup.of_memory > 0 && memory > 0 {
+            requests["memory"] = json!(memory.to_string());
+        }
         let name = format!("wl-{:03}", self.keys.len());
         let mut pods = json!({
             "name": "main", "count": count,
             "template": {"spec": {"containers": [
-                {"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}}},
+                {"name": "c", "resources": {"requests": requests}},
             ]}},
         });
+        if let Some(placement) = placement.filter(|_| self.setup.hosts.is_some()) {
+            pods["topologyRequest"] = placed(placement);
+        }
         if let Some(least) = least {
             pods["minCount"] = json!(least);
         }

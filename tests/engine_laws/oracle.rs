@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use kueue_lab::admission::assign::Mode;
 use kueue_lab::admission::cycle::Decision;
 use kueue_lab::admission::engine::Place;
-use kueue_lab::admission::preempt::PreemptionReason;
+use kueue_lab::admission::preempt::{Fate, PreemptionReason};
+use kueue_lab::admission::topology::decode;
 use kueue_lab::admission::workload::predicates;
-use kueue_lab::api::v1beta2::Workload;
+use kueue_lab::api::v1beta2::{Admission, Workload};
 use proptest::test_runner::TestCaseError;
 
 use super::history::{Quota, Setup};
-use super::lab::Lab;
+use super::lab::{HOST_CPUS, Lab};
 
 type Checked = Result<(), TestCaseError>;
 
@@ -30,10 +32,14 @@ pub fn check(lab: &Lab, after_cycle: bool) -> Checked {
         }
         .check()?;
     }
+    if lab.setup.hosts.is_some() {
+        hosts(lab)?;
+    }
     queued(lab)?;
     if let Some(cycle) = lab.cycles.last().filter(|_| after_cycle) {
         for decision in &cycle.decisions {
             victims(lab, decision)?;
+            reasons(decision)?;
         }
     }
     Ok(())
@@ -43,17 +49,77 @@ fn number(name: &str) -> usize {
     name.rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// What admissions say is used, by ClusterQueue and flavor.
-fn usage(lab: &Lab) -> BTreeMap<(usize, usize), i64> {
-    let mut used = BTreeMap::new();
-    for wl in lab.engine.workloads() {
+/// The workloads that hold quota, with their admissions.
+fn admitted(lab: &Lab) -> impl Iterator<Item = (&Workload, &Admission)> {
+    lab.engine.workloads().filter_map(|wl| {
         // One that was deactivated counts no longer, though it may still hold its admission.
         let holds = predicates::has_quota_reservation(wl)
             && !predicates::is_finished(wl)
             && wl.spec.is_active();
-        let Some(admission) = wl.status.admission.as_ref().filter(|_| holds) else {
-            continue;
+        Some((&**wl, wl.status.admission.as_ref().filter(|_| holds)?))
+    })
+}
+
+/// No host has more pods than it has room for, and every pod has a host.
+fn hosts(lab: &Lab) -> Checked {
+    let mut used: BTreeMap<String, i64> = BTreeMap::new();
+    for (wl, admission) in admitted(lab) {
+        let key = predicates::key(wl);
+        for (pods, set) in admission.pod_set_assignments.iter().zip(&wl.spec.pod_sets) {
+            let Some(placed) = &pods.topology_assignment else {
+                return fail(format!("{key} has no place"));
+            };
+            let container = &set.template.spec.as_ref().unwrap().containers[0];
+            let requests = container.resources.as_ref().unwrap().requests.as_ref();
+            let cpu: i64 = requests.unwrap()["cpu"].0.parse().unwrap();
+            let domains = decode(placed).domains;
+            let count: i32 = domains.iter().map(|d| d.count).sum();
+            if pods.count != Some(count) {
+                return fail(format!(
+                    "{key}: {count} pods have places of {:?}",
+                    pods.count
+                ));
+            }
+            for domain in domains {
+                let host = domain.values.last().unwrap().clone();
+                *used.entry(host).or_default() += cpu * i64::from(domain.count);
+            }
+        }
+    }
+    match used.iter().find(|(_, used)| **used > HOST_CPUS) {
+        Some((host, used)) => fail(format!("{host} has pods of {used} CPUs")),
+        None => Ok(()),
+    }
+}
+
+/// What a decision says of flavors, candidates and victims goes together.
+fn reasons(decision: &Decision) -> Checked {
+    let attempts = decision.pod_sets.iter().flat_map(|ps| ps.attempts.iter());
+    for attempt in attempts.filter(|a| a.mode == Mode::Fit) {
+        let lacks = attempt.resources.iter().any(|r| r.lacking.is_positive());
+        if lacks || attempt.mismatch.is_some() {
+            return fail(format!("it fits, and yet: {attempt:?}"));
+        }
+    }
+    let told = &decision.candidates;
+    for victim in &decision.victims {
+        let Some(place) = victim.place.filter(|_| victim.ground.is_some()) else {
+            return fail(format!("nothing is told of {victim:?}"));
         };
+        // Of many candidates only the first are told.
+        if let Some(candidate) = told.get(place)
+            && (candidate.workload != victim.workload || candidate.fate != Fate::Victim)
+        {
+            return fail(format!("{candidate:?} is not {victim:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// What admissions say is used, by ClusterQueue and flavor.
+fn usage(lab: &Lab) -> BTreeMap<(usize, usize), i64> {
+    let mut used = BTreeMap::new();
+    for (_, admission) in admitted(lab) {
         for pods in &admission.pod_set_assignments {
             for (resource, flavor) in &pods.flavors {
                 let amount: i64 = pods.resource_usage[resource].0.parse().unwrap();

@@ -37,6 +37,8 @@ fn lab(changes: Value) -> Lab {
         priority: 0,
         count: 1,
         cpu: 1,
+        memory: 0,
+        placement: None,
         least: None,
     });
     lab
@@ -196,6 +198,8 @@ fn a_deleted_cluster_queue_leaves_its_workloads_waiting_for_a_new_one() {
         priority: 0,
         count: 1,
         cpu: 4,
+        memory: 0,
+        placement: None,
         least: None,
     });
     settle(&mut lab);
