@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::bootstrap::bootstrap;
-use super::dynamic::Callers;
+use super::dynamic::{Callers, Conversions};
 use super::hooks::{Admission, Converter, Kubelet};
 use super::http::identity::Identity;
 use super::http::service::InProcess;
@@ -35,6 +35,8 @@ pub(super) struct Core {
     pub(super) openapi: Documents,
     /// Connections to admission webhooks.
     pub(super) webhooks: Callers,
+    /// The way to conversion webhooks.
+    pub(super) conversions: Conversions,
     /// Held while what quotas count is checked and stored.
     pub(super) counting: Mutex<()>,
 }
@@ -107,6 +109,7 @@ impl Builder {
             metrics: Metrics::default(),
             openapi: Documents::default(),
             webhooks: Callers::default(),
+            conversions: Conversions::default(),
             counting: Mutex::default(),
             clock: self.clock,
             entropy: self.entropy,

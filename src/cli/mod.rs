@@ -5,6 +5,7 @@
 
 mod completions;
 mod config;
+mod controller;
 mod crds;
 mod demo;
 mod down;
@@ -15,6 +16,7 @@ mod signals;
 mod speed;
 mod target;
 mod tui;
+mod uninstall;
 mod up;
 mod window;
 
@@ -52,6 +54,8 @@ enum Command {
     Tui(tui::Args),
     Explain(explain::Args),
     Crds(crds::Args),
+    Controller(controller::Args),
+    Uninstall(uninstall::Args),
     Completions(completions::Args),
 }
 
@@ -90,6 +94,8 @@ pub fn main() -> ExitCode {
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Crds(args) => crds::run(args),
+        Command::Controller(args) => controller::run(args),
+        Command::Uninstall(args) => uninstall::run(args),
         Command::Completions(args) => completions::run(args),
     };
     match outcome {

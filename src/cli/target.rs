@@ -20,8 +20,19 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// Whether the cluster was named rather than found.
+    pub(super) fn is_named(&self) -> bool {
+        self.context.is_some() || self.kubeconfig.is_some()
+    }
+
     /// A client of the cluster, and what its context is called.
     pub(super) async fn connect(&self) -> Result<(Client, String), Failure> {
+        let (config, name) = self.config().await?;
+        Ok((client(config, &name)?, name))
+    }
+
+    /// How to get to the cluster, and what its context is called.
+    pub(super) async fn config(&self) -> Result<(Config, String), Failure> {
         let (source, config) = self.choose()?;
         let context = self.context.clone().or(config.current_context.clone());
         let name = context.clone().unwrap_or_else(|| "cluster".into());
@@ -33,9 +44,7 @@ impl Target {
         let config = config.map_err(|e| {
             Failure::Usage(format!("{source}: {e}; choose a context with --context"))
         })?;
-        let client = Client::try_from(config)
-            .map_err(|e| Failure::Usage(format!("{source}: cannot use context {name}: {e}")))?;
-        Ok((client, name))
+        Ok((config, name))
     }
 
     /// The kubeconfig to use and what it is called.
@@ -95,6 +104,11 @@ impl Target {
             ))
         })
     }
+}
+
+/// A client of the cluster of that name.
+pub(super) fn client(config: Config, name: &str) -> Result<Client, Failure> {
+    Client::try_from(config).map_err(|e| Failure::Usage(format!("cannot use {name}: {e}")))
 }
 
 /// What a failed call to the cluster means to a person.

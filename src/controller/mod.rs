@@ -25,7 +25,47 @@ pub use settings::{ControllerConfig, Settings};
 pub use shared::Shared;
 pub use webhook::Webhooks;
 
+use self::jobs::ancestors::Owners;
 use crate::runtime::Context;
+
+/// A controller that knows the cluster and answers webhooks, but decides and writes nothing: what an
+/// instance is while another one leads.
+pub struct Standby {
+    shared: Shared,
+    webhooks: Webhooks,
+}
+
+impl Standby {
+    /// Starts to watch and waits until it knows what is in the cluster.
+    pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
+        let shared = Shared::new(ctx, config);
+        shared.informers.synced().await;
+        // Owners of jobs are asked for one by one until they are watched.
+        let webhooks = Webhooks::new(&shared, &Owners::new(ctx.client.clone()));
+        Self { shared, webhooks }
+    }
+
+    /// What the parts of the controller share.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Defaulting and validation of jobs.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
+    }
+
+    /// Begins to admit.
+    pub fn lead(self) -> Controller {
+        let shared = self.shared;
+        core::start(&shared);
+        checks::start(&shared);
+        let owners = jobs::start(&shared);
+        scheduler::start(&shared);
+        let webhooks = Webhooks::new(&shared, &owners);
+        Controller { shared, webhooks }
+    }
+}
 
 /// A running controller. Its tasks end with those of the [`Context`] it was started with.
 #[derive(Clone)]
@@ -37,14 +77,7 @@ pub struct Controller {
 impl Controller {
     /// Starts the controller and waits until it knows what is in the cluster.
     pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
-        let shared = Shared::new(ctx, config);
-        shared.informers.synced().await;
-        core::start(&shared);
-        checks::start(&shared);
-        let owners = jobs::start(&shared);
-        scheduler::start(&shared);
-        let webhooks = Webhooks::new(&shared, &owners);
-        Self { shared, webhooks }
+        Standby::start(ctx, config).await.lead()
     }
 
     /// What the parts of the controller share; for reading the engine and the informers.

@@ -88,6 +88,12 @@ impl Settings {
             .is_some_and(api::WaitForPodsReady::blocks_admission)
     }
 
+    /// Whether there are metrics of LocalQueues.
+    pub fn local_queue_metrics(&self) -> bool {
+        let asked = self.configuration.metrics.local_queue_metrics.as_ref();
+        self.enabled(Feature::LocalQueueMetrics) && asked.is_none_or(|m| m.enable)
+    }
+
     /// What of the settings the engine looks at.
     pub fn engine(&self) -> EngineConfig {
         let c = &self.configuration;

@@ -2,8 +2,9 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::watch;
 
 use super::events::Recorder;
@@ -15,6 +16,9 @@ use crate::runtime::Context;
 /// What all parts of the controller have in common. Clones are handles to the same thing.
 #[derive(Clone)]
 pub struct Shared(Arc<Inner>);
+
+/// Told of an attempt to admit: whether anything was admitted, and how long it took.
+type Attempt = Box<dyn Fn(bool, Duration) + Send + Sync>;
 
 /// The parts of [`Shared`].
 pub struct Inner {
@@ -29,6 +33,8 @@ pub struct Inner {
     engine: Mutex<Engine>,
     /// Told whenever the engine may have more to do.
     wake: watch::Sender<()>,
+    /// Told after each attempt to admit.
+    attempts: RwLock<Vec<Attempt>>,
 }
 
 impl Deref for Shared {
@@ -48,6 +54,7 @@ impl Shared {
             recorder: Recorder::start(ctx, &settings.instance),
             engine: Mutex::new(Engine::new(settings.engine())),
             wake: watch::Sender::new(()),
+            attempts: RwLock::default(),
             settings,
             ctx: ctx.clone(),
         }));
@@ -76,6 +83,19 @@ impl Shared {
     /// To be told whenever the engine may have more to do.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.0.wake.subscribe()
+    }
+
+    /// Calls `told` after each attempt to admit, with whether anything was admitted and how long it
+    /// took in lab time.
+    pub fn on_attempt(&self, told: impl Fn(bool, Duration) + Send + Sync + 'static) {
+        self.0.attempts.write().push(Box::new(told));
+    }
+
+    /// Tells of an attempt to admit.
+    pub(super) fn attempted(&self, admitted: bool, took: Duration) {
+        for told in self.0.attempts.read().iter() {
+            told(admitted, took);
+        }
     }
 
     /// The present moment.

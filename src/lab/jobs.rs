@@ -18,16 +18,21 @@ impl JobPolicy {
     }
 }
 
+/// What happens, in the words of the webhooks.
+pub(super) fn operation(operation: Operation) -> webhook::Operation {
+    match operation {
+        Operation::Create => webhook::Operation::Create,
+        Operation::Update => webhook::Operation::Update,
+        Operation::Delete => webhook::Operation::Delete,
+    }
+}
+
 fn translate<'a>(request: &AdmissionRequest<'a>) -> webhook::Request<'a> {
     webhook::Request {
         kind: request.kind,
         group: request.group,
         namespace: request.namespace,
-        operation: match request.operation {
-            Operation::Create => webhook::Operation::Create,
-            Operation::Update => webhook::Operation::Update,
-            Operation::Delete => webhook::Operation::Delete,
-        },
+        operation: operation(request.operation),
         old: request.old,
     }
 }

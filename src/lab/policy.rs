@@ -4,14 +4,13 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
+use super::jobs::operation;
 use crate::api::config::FeatureGates;
 use crate::api::convert::convert;
-use crate::api::field::FieldError;
-use crate::api::v1beta2::{GROUP, VERSION};
-use crate::api::{crds, defaults, validation};
-use crate::cluster::plugs::{
-    Admission, AdmissionRequest, Admitted, ApiError, Converter, Operation,
-};
+use crate::api::v1beta2::GROUP;
+use crate::api::{crds, validation};
+use crate::cluster::plugs::{Admission, AdmissionRequest, Admitted, ApiError, Converter};
+use crate::webhooks::{Fault, kinds};
 
 /// Conversion between the versions of Kueue's kinds.
 pub(super) struct KueueVersions;
@@ -40,27 +39,14 @@ impl KueueKinds {
     }
 }
 
-/// An object in the version the rules are written for.
-fn in_hub(object: &Value) -> Result<Value, ApiError> {
-    let mut hub = object.clone();
-    convert(&mut hub, VERSION).map_err(|e| ApiError::bad_request(e.to_string()))?;
-    Ok(hub)
-}
-
-fn refused(kind: &str, reason: &str) -> ApiError {
-    let webhook = validation::webhook_name(kind).unwrap_or("kueue");
-    let message = format!("admission webhook {webhook:?} denied the request: {reason}");
-    ApiError::new(403, "Forbidden", message)
-}
-
-/// Several errors as Go's aggregate of them reads.
-fn all(errors: &[FieldError]) -> String {
-    match errors {
-        [one] => one.to_string(),
-        errors => {
-            let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            format!("[{}]", texts.join(", "))
+fn refused(kind: &str, fault: &Fault) -> ApiError {
+    match fault {
+        Fault::Refused(reason) => {
+            let webhook = validation::webhook_name(kind).unwrap_or("kueue");
+            let message = format!("admission webhook {webhook:?} denied the request: {reason}");
+            ApiError::new(403, "Forbidden", message)
         }
+        fault => ApiError::bad_request(fault.to_string()),
     }
 }
 
@@ -77,15 +63,9 @@ impl Admission for KueueKinds {
         request: &AdmissionRequest<'_>,
         object: &mut Value,
     ) -> Result<Admitted, ApiError> {
-        if request.operation == Operation::Create && request.subresource.is_empty() {
-            let mut hub = in_hub(object)?;
-            let before = hub.clone();
-            defaults::create(&mut hub, &self.gates);
-            if hub != before {
-                convert(&mut hub, request.version)
-                    .map_err(|e| ApiError::bad_request(e.to_string()))?;
-                *object = hub;
-            }
+        if request.subresource.is_empty() {
+            kinds::mutate(object, operation(request.operation), &self.gates)
+                .map_err(|fault| refused(request.kind, &fault))?;
         }
         Ok(Admitted::default())
     }
@@ -95,18 +75,9 @@ impl Admission for KueueKinds {
         request: &AdmissionRequest<'_>,
         object: &Value,
     ) -> Result<Admitted, ApiError> {
-        let shape = |e: serde_json::Error| refused(request.kind, &e.to_string());
-        let errors = match (request.operation, request.old) {
-            (Operation::Delete, _) => return Ok(Admitted::default()),
-            (Operation::Update, Some(old)) => {
-                let (new, old) = (in_hub(object)?, in_hub(old)?);
-                validation::update(&new, &old, &self.gates).map_err(shape)?
-            }
-            _ => validation::create(&in_hub(object)?, &self.gates).map_err(shape)?,
-        };
-        match errors.is_empty() {
-            true => Ok(Admitted::default()),
-            false => Err(refused(request.kind, &all(&errors))),
-        }
+        let operation = operation(request.operation);
+        kinds::validate(object, request.old, operation, &self.gates)
+            .map_err(|fault| refused(request.kind, &fault))?;
+        Ok(Admitted::default())
     }
 }

@@ -324,7 +324,7 @@ async fn a_webhook_that_cannot_be_asked_stops_the_write_or_does_not() {
     send(&client, "POST", MAPS, map("a", json!({})))
         .await
         .unwrap();
-    // What stands in for a service is nobody; the client is told, and goes on.
+    // Nothing runs behind Services here, so it is as when nobody answers.
     let service = json!([
         {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
         {"op": "replace", "path": "/webhooks/0/clientConfig",
@@ -339,7 +339,10 @@ async fn a_webhook_that_cannot_be_asked_stops_the_write_or_does_not() {
     )
     .await
     .unwrap();
-    send(&client, "POST", MAPS, map("b", json!({})))
-        .await
-        .unwrap();
+    let refused = refusal(send(&client, "POST", MAPS, map("b", json!({}))).await);
+    assert_eq!(
+        refused.message,
+        "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
+         webhook: Post \"https://hook.test.svc:443?timeout=5s\": service \"hook\" not found"
+    );
 }

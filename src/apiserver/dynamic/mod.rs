@@ -4,10 +4,12 @@
 //! clients speak it. The handlers bring writes here after what is built in and what is plugged in.
 
 mod client;
+mod conversion;
 mod matching;
 pub mod policy;
 mod review;
 pub mod webhook;
 
 pub use client::Callers;
+pub use conversion::Conversions;
 pub use matching::Subject;

@@ -87,18 +87,6 @@ impl Case<'_> {
             let why = format!("admission webhook {name:?} does not support dry run");
             return Err(ApiError::bad_request(why));
         }
-        let config = hook.at("/clientConfig");
-        if config.has("/service") {
-            let service = config.at("/service");
-            let (namespace, service) = (service.text("/namespace"), service.text("/name"));
-            return Ok(Consent {
-                warnings: vec![format!(
-                    "admission webhook {name:?} was not asked: this cluster has no network to the \
-                     service {namespace}/{service}"
-                )],
-                patch: Vec::new(),
-            });
-        }
         match self.call(callers, hook, mutating).await {
             Ok(Answer {
                 refusal: Some(refusal),
@@ -127,9 +115,30 @@ impl Case<'_> {
         let question = self.question().review(version);
         let timeout = u64::try_from(hook.int("/timeoutSeconds")).unwrap_or_default();
         let timeout = if timeout == 0 { 10 } else { timeout.min(30) };
+        if hook.has("/clientConfig/service") {
+            return Err(self.no_service(hook.at("/clientConfig/service"), timeout));
+        }
         let answer = callers
             .ask(hook.at("/clientConfig"), &question, timeout)
             .await?;
         review::read(&answer, version, self.uid, hook.text("/name"), mutating)
+    }
+
+    /// Why a webhook behind a Service cannot be called: nothing runs behind Services here.
+    fn no_service(&self, service: &Value, timeout: u64) -> String {
+        let (namespace, name) = (service.text("/namespace"), service.text("/name"));
+        let port = match service.int("/port") {
+            0 => 443,
+            port => port,
+        };
+        let path = service.text("/path");
+        let reader = self.subject.reader;
+        let why = match reader.get("", "services", namespace, name) {
+            Some(_) => "this cluster has no network to Services".to_owned(),
+            None => format!("service {name:?} not found"),
+        };
+        format!(
+            "failed to call webhook: Post \"https://{name}.{namespace}.svc:{port}{path}?timeout={timeout}s\": {why}"
+        )
     }
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::reader::Stored;
 use crate::apiserver::convert as builtin;
+use crate::apiserver::kinds::value::Look;
+use crate::apiserver::policy::Reader;
 use crate::apiserver::registry::Served;
 use crate::apiserver::schema::Schema;
 use crate::apiserver::schema::custom::default;
@@ -84,9 +87,26 @@ fn into_version(
                 kind.kind
             ))
         }),
-        None => {
-            builtin::builtin(object, api_version);
-            Ok(())
-        }
+        None => match webhook(core, served) {
+            Some(config) if object["apiVersion"] != api_version => {
+                let uid = core.entropy.uid();
+                let converted = core.conversions.convert(&config, object, api_version, &uid);
+                converted.map_err(ApiError::internal)
+            }
+            _ => {
+                builtin::builtin(object, api_version);
+                Ok(())
+            }
+        },
     }
+}
+
+/// The webhook that converts objects of a custom kind, if its definition names one.
+fn webhook(core: &Core, served: &Served) -> Option<Value> {
+    let name = &served.custom.as_ref()?.definition.name;
+    let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
+    let definition = Stored(core).get(group, plural, "", name)?;
+    let conversion = definition.at("/spec/conversion");
+    let asks = conversion.text("/strategy") == "Webhook";
+    asks.then(|| conversion.at("/webhook/clientConfig").clone())
 }

@@ -97,8 +97,8 @@ async fn heads(shared: &Shared, changes: &mut tokio::sync::watch::Receiver<()>) 
 
 /// Runs one cycle; tells whether anybody got quota or was evicted by it.
 async fn cycle(shared: &Shared) -> bool {
-    let now = shared.now();
-    let begun = shared.engine().begin_cycle(now);
+    let started = shared.now();
+    let begun = shared.engine().begin_cycle(started);
     let Some(mut open) = begun else {
         return true;
     };
@@ -114,7 +114,9 @@ async fn cycle(shared: &Shared) -> bool {
         let now = shared.now();
         open = shared.engine().resume_cycle(open, now);
     }
+    let admitted = open.actions.iter().any(|a| a.kind == ActionKind::Admit);
     let now = shared.now();
+    shared.attempted(admitted, now.duration_since(started).unsigned_abs());
     let cycle = shared.changing(|engine| engine.finish_cycle(open, &outcomes, now));
     for action in &cycle.actions {
         act::carry_out(shared, action).await;

@@ -69,51 +69,66 @@ impl From<FieldErrors> for Refusal {
 }
 
 /// A kind with webhooks.
-struct Kind {
-    group: &'static str,
-    kind: &'static str,
-    resource: &'static str,
-    framework: &'static str,
+#[derive(Debug)]
+pub struct Kind {
+    /// API group, empty for core.
+    pub group: &'static str,
+    /// The version objects are judged in.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Plural resource name.
+    pub resource: &'static str,
+    /// The integration it belongs to.
+    pub framework: &'static str,
     /// Part of the webhooks' names.
-    name: &'static str,
+    pub name: &'static str,
+    /// Whether it serves rather than ends, so that its pods are what is queued.
+    pub serves: bool,
 }
 
 const fn kind(
-    group: &'static str,
-    kind: &'static str,
+    (group, version, kind): (&'static str, &'static str, &'static str),
     resource: &'static str,
     framework: &'static str,
     name: &'static str,
 ) -> Kind {
     Kind {
         group,
+        version,
         kind,
         resource,
         framework,
         name,
+        serves: false,
     }
 }
 
-const KINDS: [Kind; 5] = [
-    kind("batch", "Job", "jobs", "batch/job", "job"),
-    kind("", "Pod", "pods", "pod", "pod"),
-    kind(
-        "apps",
-        "Deployment",
+const fn serving(kind: Kind) -> Kind {
+    Kind {
+        serves: true,
+        ..kind
+    }
+}
+
+/// The kinds with webhooks.
+pub const KINDS: [Kind; 5] = [
+    kind(("batch", "v1", "Job"), "jobs", "batch/job", "job"),
+    kind(("", "v1", "Pod"), "pods", "pod", "pod"),
+    serving(kind(
+        ("apps", "v1", "Deployment"),
         "deployments",
         "deployment",
         "deployment",
-    ),
-    kind(
-        "apps",
-        "StatefulSet",
+    )),
+    serving(kind(
+        ("apps", "v1", "StatefulSet"),
         "statefulsets",
         "statefulset",
         "statefulset",
-    ),
+    )),
     kind(
-        "jobset.x-k8s.io",
-        "JobSet",
+        ("jobset.x-k8s.io", "v1alpha2", "JobSet"),
         "jobsets",
         "jobset.x-k8s.io/jobset",
         "jobset",
@@ -141,6 +156,11 @@ impl Webhooks {
                 (kind.group, kind.resource) == (group, resource)
                     && self.env.frameworks.is_enabled(kind.framework)
             })
+    }
+
+    /// Whether an integration is turned on, by its name in the configuration.
+    pub fn manages(&self, framework: &str) -> bool {
+        self.env.frameworks.is_enabled(framework)
     }
 
     /// The name by which a kind's webhook refuses, such as `vjob.kb.io`.

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Builds kueue-lab and puts it where the shell finds it. Linux and macOS, amd64 and arm64.
+#
+#   scripts/install.sh                 into ~/.local/bin
+#   PREFIX=/usr/local scripts/install.sh
+#
+# On Linux with musl's target of rustup, the binary is static and runs on any distribution.
+set -eu
+
+cd "$(dirname "$0")/.."
+prefix=${PREFIX:-"$HOME/.local"}
+
+fail() {
+    echo "install.sh: $1" >&2
+    exit 2
+}
+
+case $(uname -s) in
+Linux) os=linux ;;
+Darwin) os=macos ;;
+*) fail "$(uname -s) is neither Linux nor macOS" ;;
+esac
+case $(uname -m) in
+x86_64 | amd64) arch=x86_64 ;;
+aarch64 | arm64) arch=aarch64 ;;
+*) fail "$(uname -m) is neither amd64 nor arm64" ;;
+esac
+command -v cargo >/dev/null || fail "there is no cargo; get it from https://rustup.rs"
+command -v cc >/dev/null || fail "there is no C compiler, which one dependency needs; install gcc or clang"
+
+target=
+if [ "$os" = linux ] && command -v rustup >/dev/null && command -v musl-gcc >/dev/null; then
+    musl=$arch-unknown-linux-musl
+    if rustup target list --installed | grep -qx "$musl"; then
+        target=$musl
+    fi
+fi
+
+if [ -n "$target" ]; then
+    echo "building a static binary ($target)" >&2
+    cargo build --release --locked --target "$target"
+    built=target/$target/release/kueue-lab
+else
+    echo "building for $arch $os" >&2
+    cargo build --release --locked
+    built=target/release/kueue-lab
+fi
+
+mkdir -p "$prefix/bin"
+# Renamed into place, so that a running one is not disturbed.
+cp "$built" "$prefix/bin/.kueue-lab.new"
+mv "$prefix/bin/.kueue-lab.new" "$prefix/bin/kueue-lab"
+echo "installed $prefix/bin/kueue-lab"
+case :$PATH: in
+*":$prefix/bin:"*) ;;
+*) echo "add $prefix/bin to PATH" >&2 ;;
+esac

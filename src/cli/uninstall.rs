@@ -1,0 +1,80 @@
+//! `kueue-lab uninstall`
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use super::target::Target;
+use super::{Failure, logging, runtime};
+use crate::clock::Clock;
+use crate::install::{Installer, NAMESPACE};
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab uninstall --context kind-kueue-lab         asks first
+  kueue-lab uninstall --context kind-kueue-lab --yes   for scripts";
+
+/// Remove from a cluster what kueue-lab installed there, and let jobs and pods run that Kueue held
+/// back. Queues and Workloads go with their kinds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// The namespace it was installed in.
+    #[arg(long, value_name = "NAME", default_value = NAMESPACE)]
+    namespace: String,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    logging::to_stderr();
+    runtime()?.block_on(uninstall(args))
+}
+
+async fn uninstall(args: Args) -> Result<(), Failure> {
+    if args.yes && !args.target.is_named() {
+        let why = "--yes takes everything away without asking, so name the cluster: --context NAME or --kubeconfig FILE";
+        return Err(Failure::Usage(why.into()));
+    }
+    let (client, name) = args.target.connect().await?;
+    if !args.yes && !agreed(&name)? {
+        return Err(Failure::Failed("nothing was changed".into()));
+    }
+    let installer = Installer::new(client, Clock::real(), args.namespace);
+    let report = installer
+        .uninstall()
+        .await
+        .map_err(|e| match e.is_usage() {
+            true => Failure::usage(e),
+            false => Failure::failed(e),
+        })?;
+    let mut text: String = report
+        .lines()
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    if report.is_empty() {
+        text = format!("there is nothing of kueue-lab on {name}\n");
+    }
+    super::crds::print(text.as_bytes())
+}
+
+/// Asks the person at the terminal.
+fn agreed(name: &str) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
+        let why = format!(
+            "this takes Kueue's kinds and all queues away from {name}; say --yes, there is no terminal to ask at"
+        );
+        return Err(Failure::Usage(why));
+    }
+    eprint!("Take Kueue's kinds, all queues and Workloads away from {name}? [y/N] ");
+    // If the question cannot be seen there will be no yes.
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(Failure::failed)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,152 @@
+//! Elections in virtual time, on an API server that can be cut off.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::Request;
+use kube::client::Body;
+use tower::service_fn;
+
+use super::*;
+use crate::apiserver::ApiServer;
+use crate::clock::virtual_runtime;
+
+/// A cluster, and the way there of one candidate, which can be cut.
+struct World {
+    clock: Clock,
+    server: ApiServer,
+}
+
+#[derive(Clone)]
+struct Wire(Arc<AtomicBool>);
+
+impl Wire {
+    fn cut(&self, cut: bool) {
+        self.0.store(cut, Ordering::SeqCst);
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+        let server = ApiServer::builder(clock.clone(), Entropy::seeded(1)).build();
+        Self { clock, server }
+    }
+
+    /// A candidate whose clock is `behind` seconds behind everybody else's.
+    fn candidate(&self, identity: &str, behind: i64) -> (Candidate, Wire) {
+        let wire = Wire(Arc::default());
+        let (client, cut) = (self.server.client(), wire.0.clone());
+        let service = service_fn(move |request: Request<Body>| {
+            let (client, cut) = (client.clone(), cut.clone());
+            async move {
+                if cut.load(Ordering::SeqCst) {
+                    // As a black hole does: no answer, ever.
+                    std::future::pending::<()>().await;
+                }
+                client.send(request).await.map_err(tower::BoxError::from)
+            }
+        });
+        let client = Client::new(service, "default");
+        let skew = jiff::SignedDuration::from_secs(behind);
+        let clock = Clock::starting_at(self.clock.now() - skew);
+        let rules = Rules::new("kube-system", "lab", identity);
+        let entropy = Entropy::seeded(identity.len() as u64);
+        (Candidate::new(client, clock, entropy, rules), wire)
+    }
+
+    async fn lease(&self) -> Record {
+        let api: Api<Lease> = Api::namespaced(self.server.client(), "kube-system");
+        Record::of(&api.get("lab").await.unwrap())
+    }
+
+    async fn sleep(&self, seconds: u64) {
+        self.clock.sleep(Duration::from_secs(seconds)).await;
+    }
+}
+
+fn run<F: Future<Output = ()>>(test: impl FnOnce(World) -> F) {
+    virtual_runtime()
+        .unwrap()
+        .block_on(async { test(World::new()).await });
+}
+
+#[test]
+fn one_leads_and_the_next_takes_over_at_once_when_it_stops() {
+    run(|world| async move {
+        let (mut a, _) = world.candidate("a", 0);
+        a.lead(|_| panic!("nobody else is there")).await;
+        assert_eq!(world.lease().await.holder.as_deref(), Some("a"));
+        let (mut b, _) = world.candidate("b", 0);
+        let waiting = tokio::spawn(async move {
+            let mut seen = Vec::new();
+            b.lead(|leader| seen.push(leader.to_owned())).await;
+            seen
+        });
+        let holding = tokio::spawn(async move {
+            let stayed = tokio::time::timeout(Duration::from_secs(60), a.stay()).await;
+            assert!(stayed.is_err(), "it was taken over while it renewed");
+            a.release().await;
+        });
+        holding.await.unwrap();
+        let released = Instant::now();
+        assert_eq!(waiting.await.unwrap(), ["a"]);
+        assert!(released.elapsed() < Duration::from_secs(5));
+        let lease = world.lease().await;
+        assert_eq!((lease.holder.as_deref(), lease.transitions), (Some("b"), 1));
+    });
+}
+
+#[test]
+fn of_two_at_once_one_leads() {
+    run(|world| async move {
+        let (mut a, _) = world.candidate("a", 0);
+        let (mut b, _) = world.candidate("bb", 0);
+        let first = tokio::select! {
+            () = a.lead(|_| ()) => "a",
+            () = b.lead(|_| ()) => "bb",
+        };
+        assert_eq!(world.lease().await.holder.as_deref(), Some(first));
+    });
+}
+
+#[test]
+fn who_is_cut_off_stops_before_anybody_else_starts() {
+    // Whatever the clocks say: it is what was seen that counts.
+    for behind in [0, 300, -300] {
+        run(|world| async move {
+            let (mut a, wire) = world.candidate("a", behind);
+            a.lead(|_| ()).await;
+            let (mut b, _) = world.candidate("b", 0);
+            let leading = tokio::spawn(async move {
+                a.stay().await;
+                Instant::now()
+            });
+            let taking = tokio::spawn(async move {
+                b.lead(|_| ()).await;
+                Instant::now()
+            });
+            world.sleep(30).await;
+            assert!(!leading.is_finished() && !taking.is_finished());
+            wire.cut(true);
+            let (lost, taken) = (leading.await.unwrap(), taking.await.unwrap());
+            assert!(lost < taken, "two led at the same time");
+            assert!(taken - lost < Duration::from_secs(15));
+        });
+    }
+}
+
+#[test]
+fn a_short_break_changes_nothing() {
+    run(|world| async move {
+        let (mut a, wire) = world.candidate("a", 0);
+        a.lead(|_| ()).await;
+        let leading = tokio::spawn(async move { a.stay().await });
+        world.sleep(5).await;
+        wire.cut(true);
+        world.sleep(6).await;
+        wire.cut(false);
+        world.sleep(60).await;
+        assert!(!leading.is_finished());
+    });
+}

@@ -1,0 +1,216 @@
+//! The webhook configurations, registered so that nobody is stuck when the lab stops.
+//!
+//! * Namespaces a cluster lives by, and our own, are never asked about.
+//! * Pods that belong to a node (static ones, those of DaemonSets) are not asked about either,
+//!   unless they name a queue: they are what heals a cluster.
+//! * Jobs and pods get through when nobody answers. A Job that does is suspended by the controller
+//!   once it is back.
+//! * Kueue's own kinds do not, since no rule would check them; but what is being deleted does, so
+//!   that finalizers can always be taken off.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use kube::Client;
+use kube::api::ApiResource;
+use serde_json::{Value, json};
+
+use super::{Endpoint, InstallError, access};
+use crate::api::constants::QUEUE_LABEL;
+use crate::webhooks::table::{Hook, Of, Phase, hooks};
+use crate::webhooks::{MUTATE, VALIDATE};
+
+/// Namespaces that are never asked about, besides our own.
+const SYSTEM: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
+/// How long an API server waits for an answer. It is a matter of milliseconds; where packets
+/// vanish, every pod of the cluster would wait this long.
+const TIMEOUT: u8 = 5;
+
+/// What happens to jobs and pods when nobody answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// They get through.
+    #[default]
+    Ignore,
+    /// They are refused, as upstream does it: nothing runs that was not admitted.
+    Fail,
+}
+
+impl FailurePolicy {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ignore => "Ignore",
+            Self::Fail => "Fail",
+        }
+    }
+}
+
+fn kind(phase: Phase) -> (ApiResource, &'static str) {
+    match phase {
+        Phase::Mutate => (
+            access::kind::<MutatingWebhookConfiguration>(),
+            "kueue-lab-mutating",
+        ),
+        Phase::Validate => (
+            access::kind::<ValidatingWebhookConfiguration>(),
+            "kueue-lab-validating",
+        ),
+    }
+}
+
+/// Validation first: until the other half is there, jobs are judged as they are.
+const ORDER: [Phase; 2] = [Phase::Validate, Phase::Mutate];
+
+pub(super) async fn install(
+    client: &Client,
+    namespace: &str,
+    endpoint: &Endpoint,
+    managed: impl Fn(&str) -> bool,
+) -> Result<(), InstallError> {
+    let hooks = hooks(managed);
+    for phase in ORDER {
+        let object = configuration(phase, &hooks, namespace, endpoint);
+        access::apply(client, &kind(phase).0, None, object).await?;
+    }
+    Ok(())
+}
+
+/// Unregisters the webhooks. Gives how many configurations there were.
+pub(super) async fn remove(client: &Client) -> Result<usize, InstallError> {
+    let mut removed = 0;
+    for phase in ORDER {
+        let (kind, name) = kind(phase);
+        removed += usize::from(access::delete(client, &kind, None, name).await?);
+    }
+    Ok(removed)
+}
+
+fn configuration(phase: Phase, all: &[Hook], namespace: &str, endpoint: &Endpoint) -> Value {
+    let (resource, name) = kind(phase);
+    let path = match phase {
+        Phase::Mutate => MUTATE,
+        Phase::Validate => VALIDATE,
+    };
+    let mut client = endpoint.reach.client_config(endpoint.address, path);
+    client["caBundle"] = STANDARD.encode(&endpoint.authority).into();
+    let hooks = all.iter().filter(|hook| hook.phase == phase);
+    let hooks: Vec<Value> = hooks
+        .map(|hook| webhook(hook, &client, namespace, endpoint.failure_policy))
+        .collect();
+    json!({
+        "apiVersion": resource.api_version, "kind": resource.kind,
+        "metadata": {"name": name},
+        "webhooks": hooks,
+    })
+}
+
+fn webhook(hook: &Hook, client: &Value, namespace: &str, policy: FailurePolicy) -> Value {
+    let mut webhook = json!({
+        "name": hook.name,
+        "clientConfig": client,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "matchPolicy": "Equivalent",
+        "timeoutSeconds": TIMEOUT,
+        "failurePolicy": policy.word(),
+        "rules": [{
+            "operations": hook.operations,
+            "apiGroups": [hook.group],
+            "apiVersions": [hook.version],
+            "resources": hook.resources,
+            "scope": "*",
+        }],
+    });
+    let condition =
+        |name: &str, expression: String| json!([{"name": name, "expression": expression}]);
+    match hook.of {
+        Of::Kueue => {
+            webhook["failurePolicy"] = "Fail".into();
+            webhook["matchConditions"] = condition(
+                "not-going",
+                "!has(object.metadata.deletionTimestamp)".to_owned(),
+            );
+        }
+        Of::Jobs => {}
+        Of::Pods => {
+            webhook["matchConditions"] = condition(
+                "not-of-a-node",
+                format!(
+                    "(has(object.metadata.labels) && '{QUEUE_LABEL}' in object.metadata.labels) || \
+                     !has(object.metadata.ownerReferences) || \
+                     !object.metadata.ownerReferences.exists(o, o.kind in ['Node', 'DaemonSet'])"
+                ),
+            );
+        }
+    }
+    if hook.of != Of::Kueue {
+        let mut spared = SYSTEM.map(str::to_owned).to_vec();
+        spared.push(namespace.to_owned());
+        webhook["namespaceSelector"] = json!({"matchExpressions": [{
+            "key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": spared,
+        }]});
+    }
+    webhook
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::install::Reach;
+
+    fn all(phase: Phase) -> Vec<Value> {
+        let endpoint = Endpoint {
+            reach: Reach::Loopback,
+            address: "127.0.0.1:9443".parse().unwrap(),
+            authority: "PEM".into(),
+            failure_policy: FailurePolicy::Ignore,
+        };
+        let mut object = configuration(phase, &hooks(|_| true), "ours", &endpoint);
+        object["webhooks"]
+            .as_array_mut()
+            .map(std::mem::take)
+            .unwrap()
+    }
+
+    #[test]
+    fn nobody_is_stuck_when_nobody_answers() {
+        for hook in [all(Phase::Mutate), all(Phase::Validate)].concat() {
+            let of_kueue = hook["rules"][0]["apiGroups"][0] == "kueue.x-k8s.io";
+            let name = &hook["name"];
+            match of_kueue {
+                true => assert_eq!(hook["matchConditions"][0]["name"], "not-going", "{name}"),
+                false => {
+                    assert_eq!(hook["failurePolicy"], "Ignore", "{name}");
+                    let spared = &hook["namespaceSelector"]["matchExpressions"][0];
+                    assert_eq!(spared["operator"], "NotIn");
+                    for namespace in ["kube-system", "ours"] {
+                        assert!(
+                            spared["values"]
+                                .as_array()
+                                .unwrap()
+                                .contains(&namespace.into())
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_webhook_has_a_name_of_its_own_and_a_path() {
+        let mutating = all(Phase::Mutate);
+        let mut names: Vec<_> = mutating
+            .iter()
+            .map(|h| h["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names.len(), 8);
+        names.dedup();
+        assert_eq!(names.len(), 8);
+        let urls: Vec<_> = mutating.iter().map(|h| &h["clientConfig"]["url"]).collect();
+        assert!(urls.iter().all(|u| **u == "https://127.0.0.1:9443/mutate"));
+        let url = &all(Phase::Validate)[0]["clientConfig"]["url"];
+        assert_eq!(url, "https://127.0.0.1:9443/validate");
+    }
+}

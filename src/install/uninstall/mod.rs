@@ -1,0 +1,169 @@
+//! The way back: everything that was installed goes, and what Kueue held back can run.
+//!
+//! The order matters. Webhooks go first, since nobody may answer them any more; then whoever runs
+//! the controller, since it would hold everything back again; then jobs and pods are let go, while
+//! their Workloads still tell which ones somebody stopped on purpose; then finalizers, which only
+//! the controller would take off; then the kinds, and all objects of them.
+
+mod held;
+mod remains;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::ListParams;
+use tokio::time::Instant;
+
+use super::{InstallError, Installer, hooks};
+
+/// Somebody who leads is waited for this long to stop: longer than a lease lasts.
+const STOPPED_AFTER: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(250);
+/// Clocks are not further apart than this.
+const LONG_OVER: SignedDuration = SignedDuration::from_mins(15);
+
+/// What was done, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Webhook configurations removed.
+    pub webhooks: usize,
+    /// Jobs that can run again, as `kind namespace/name`.
+    pub jobs: Vec<String>,
+    /// Pods that can be scheduled again, as `namespace/name`.
+    pub pods: Vec<String>,
+    /// Objects whose finalizer was taken off.
+    pub finalizers: usize,
+    /// Definitions removed, with all objects of the kind.
+    pub definitions: Vec<String>,
+    /// Further objects removed, as `kind name`.
+    pub objects: Vec<String>,
+    /// What stays as it is, and why.
+    pub left: Vec<String>,
+}
+
+impl Report {
+    /// Whether there was nothing to do.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The report for people, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut count = |n: usize, what: &str| {
+            if n > 0 {
+                lines.push(format!("{what}: {n}"));
+            }
+        };
+        count(self.webhooks, "webhook configurations removed");
+        count(self.finalizers, "finalizers taken off");
+        lines.extend(self.jobs.iter().map(|job| format!("can run: {job}")));
+        lines.extend(
+            self.pods
+                .iter()
+                .map(|pod| format!("can be scheduled: pod {pod}")),
+        );
+        lines.extend(
+            self.definitions
+                .iter()
+                .map(|d| format!("removed: kind {d}")),
+        );
+        lines.extend(self.objects.iter().map(|o| format!("removed: {o}")));
+        lines.extend(self.left.iter().map(|left| format!("left: {left}")));
+        lines
+    }
+}
+
+impl Installer {
+    /// Removes everything that was installed and lets go of what was held back. Can be repeated
+    /// after it failed half-way.
+    ///
+    /// # Errors
+    /// Somebody runs the controller, rights are missing, or the cluster does not answer.
+    pub async fn uninstall(&self) -> Result<Report, InstallError> {
+        let (client, clock) = (&self.client, &self.clock);
+        let mut report = Report::default();
+        // Whoever runs outside the cluster has to be asked before anything is taken from under it.
+        remains::controller(client, &self.namespace, &mut report).await?;
+        self.nobody_leads().await?;
+        report.webhooks = hooks::remove(client).await?;
+        held::let_go(client, &mut report).await?;
+        remains::kinds(client, clock, &mut report).await?;
+        remains::objects(client, &self.namespace, &mut report).await?;
+        Ok(report)
+    }
+
+    /// Waits until nobody leads. Somebody whose lease was not seen to be renewed for as long as it
+    /// lasts does not, whatever the clocks say.
+    async fn nobody_leads(&self) -> Result<(), InstallError> {
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
+        let mut seen: Vec<Leading> = Vec::new();
+        let begun = Instant::now();
+        loop {
+            let leases = match api.list(&ListParams::default()).await {
+                Ok(leases) => leases.items,
+                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+                Err(error) => {
+                    let what = "leases.coordination.k8s.io".to_owned();
+                    return Err(InstallError::of("list", what, error));
+                }
+            };
+            let now = self.clock.now();
+            let led = leases.iter().filter_map(|lease| Leading::of(lease, now));
+            let led: Vec<Leading> = led
+                .map(|leading| match seen.iter().find(|s| s.is_same(&leading)) {
+                    Some(before) => before.clone(),
+                    None => leading,
+                })
+                .filter(|leading| leading.since.elapsed() <= self.clock.to_wall(leading.lasts))
+                .collect();
+            let Some(leader) = led.first() else {
+                return Ok(());
+            };
+            if begun.elapsed() > self.clock.to_wall(STOPPED_AFTER.max(leader.lasts * 2)) {
+                return Err(InstallError::Running(leader.holder.clone()));
+            }
+            seen = led;
+            self.clock.sleep(LOOK).await;
+        }
+    }
+}
+
+/// A lease that somebody holds, as it was seen.
+#[derive(Clone, Debug)]
+struct Leading {
+    name: Option<String>,
+    holder: String,
+    renewed: Timestamp,
+    lasts: Duration,
+    /// Since when it looks like this.
+    since: Instant,
+}
+
+impl Leading {
+    /// Nothing where nobody holds it, or nobody can have renewed it for a long time.
+    fn of(lease: &Lease, now: Timestamp) -> Option<Self> {
+        let spec = lease.spec.as_ref()?;
+        let holder = spec.holder_identity.clone().filter(|h| !h.is_empty())?;
+        let renewed = spec.renew_time.as_ref()?.0;
+        let seconds = spec.lease_duration_seconds.unwrap_or(15);
+        let lasts = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        if now.duration_since(renewed) > LONG_OVER {
+            return None;
+        }
+        Some(Self {
+            name: lease.metadata.name.clone(),
+            holder,
+            renewed,
+            lasts,
+            since: Instant::now(),
+        })
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let key = |l: &Self| (l.name.clone(), l.holder.clone(), l.renewed);
+        key(self) == key(other)
+    }
+}

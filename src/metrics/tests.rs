@@ -1,0 +1,117 @@
+//! What is counted, and under which labels.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::v1beta2::Workload;
+use crate::runtime::Change;
+
+fn workload(status: Value) -> Arc<Workload> {
+    let object = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": {
+            "name": "w", "namespace": "team", "creationTimestamp": "2026-03-02T12:00:00Z",
+        },
+        "spec": {"queueName": "lq", "podSets": []},
+        "status": status,
+    });
+    Arc::new(serde_json::from_value(object).unwrap())
+}
+
+fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": type_, "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": "2026-03-02T12:00:10Z",
+    })
+}
+
+fn see(metrics: &Metrics, old: Value, new: Value) {
+    let change = Change::Updated {
+        old: workload(old),
+        new: workload(new),
+    };
+    let now = "2026-03-02T12:00:30Z".parse().unwrap();
+    metrics
+        .inner
+        .counted
+        .see(&change, now, ReplicaRole::Standalone, true);
+}
+
+#[test]
+fn an_admission_is_counted_once_for_its_queues() {
+    let metrics = Metrics::new(ReplicaRole::Standalone);
+    let admitted = json!({
+        "admission": {"clusterQueue": "cq", "podSetAssignments": []},
+        "conditions": [
+            condition("QuotaReserved", "True", "QuotaReserved", ""),
+            condition("Admitted", "True", "Admitted", ""),
+        ],
+    });
+    see(&metrics, json!({}), admitted.clone());
+    see(&metrics, admitted.clone(), admitted);
+    let text = metrics.text(None);
+    for line in [
+        "kueue_admitted_workloads_total{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 1",
+        "kueue_local_queue_admitted_workloads_total{name=\"lq\",namespace=\"team\",priority_class=\"\",replica_role=\"standalone\"} 1",
+        "kueue_quota_reserved_wait_time_seconds_sum{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 30.0",
+        "kueue_admission_wait_time_seconds_bucket{le=\"40.0\",cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 1",
+        "kueue_admission_checks_wait_time_seconds_sum{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 0.0",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_preemption_is_counted_for_who_preempted() {
+    let metrics = Metrics::new(ReplicaRole::Leader);
+    let message = "Preempted to accommodate a workload (UID: u, JobUID: j) due to prioritization \
+                   in the ClusterQueue; preemptor path: /all/team-a; preemptee path: /all/team-b";
+    let evictions = |count: i32| json!({"evictions": [{"reason": "Preempted", "underlyingCause": "", "count": count}]});
+    let admission = json!({"clusterQueue": "team-b", "podSetAssignments": []});
+    let before = json!({
+        "admission": admission, "schedulingStats": evictions(1),
+        "conditions": [condition("QuotaReserved", "True", "QuotaReserved", "")],
+    });
+    let evicted = json!({
+        "admission": admission, "schedulingStats": evictions(2),
+        "conditions": [
+            condition("QuotaReserved", "True", "QuotaReserved", ""),
+            condition("Evicted", "True", "Preempted", message),
+            condition("Preempted", "True", "InClusterQueue", message),
+        ],
+    });
+    let released = json!({
+        "schedulingStats": evictions(2),
+        "conditions": [
+            condition("QuotaReserved", "False", "Pending", ""),
+            condition("Evicted", "True", "Preempted", message),
+            condition("Preempted", "True", "InClusterQueue", message),
+        ],
+    });
+    see(&metrics, before, evicted.clone());
+    see(&metrics, evicted, released);
+    let text = metrics.text(None);
+    for line in [
+        "kueue_preempted_workloads_total{preempting_cluster_queue=\"team-a\",reason=\"InClusterQueue\",replica_role=\"leader\"} 1",
+        "kueue_evicted_workloads_total{cluster_queue=\"team-b\",reason=\"Preempted\",underlying_cause=\"\",priority_class=\"\",replica_role=\"standalone\"} 1",
+        "kueue_workload_eviction_latency_seconds_sum{cluster_queue=\"team-b\",reason=\"Preempted\",replica_role=\"standalone\"} 20.0",
+    ] {
+        let line = line.replace("leader", "standalone");
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+    assert!(
+        !text.contains("kueue_evicted_workloads_once_total{"),
+        "not the first time"
+    );
+}
+
+#[test]
+fn a_counter_and_a_gauge_may_share_a_name() {
+    let open = "# HELP kueue_x A.\n# TYPE kueue_x counter\nkueue_x_total 1\n\
+                # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x inf\n# EOF\n";
+    let classic = "# HELP kueue_x_total A.\n# TYPE kueue_x_total counter\nkueue_x_total 1\n\
+                   # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x +Inf\n";
+    assert_eq!(super::classic(open), classic);
+}

@@ -1,0 +1,113 @@
+//! Health and metrics over plain HTTP, for kubelets and Prometheus.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::runtime::Tasks;
+
+/// Connections open at the same time.
+const CONNECTIONS: usize = 64;
+/// How long a client may take for a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What is told.
+pub trait Vitals: Send + Sync + 'static {
+    /// Whether it is of use to start it anew: `Err` says what hangs.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn live(&self) -> Result<(), String>;
+
+    /// Whether it can answer webhooks.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn ready(&self) -> Result<(), String>;
+
+    /// Metrics and their content type.
+    fn metrics(&self) -> (&'static str, String);
+}
+
+/// Serves `/healthz`, `/readyz` and `/metrics` in `tasks`. Gives the address, with the port that was
+/// taken.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub async fn serve(
+    tasks: &Tasks,
+    listen: SocketAddr,
+    vitals: Arc<dyn Vitals>,
+) -> std::io::Result<SocketAddr> {
+    let listener = TcpListener::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let all = tasks.clone();
+    tasks.spawn("health", async move {
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else {
+                return;
+            };
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let vitals = vitals.clone();
+            all.spawn("health-connection", async move {
+                let service = service_fn(move |request| {
+                    let answer = answer(&*vitals, &request);
+                    async move { Ok::<_, Infallible>(answer) }
+                });
+                let mut builder = http1::Builder::new();
+                builder
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_TIMEOUT);
+                // Who hangs up early knows why.
+                let _ = builder
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+                drop(place);
+            });
+        }
+    });
+    Ok(address)
+}
+
+fn answer(vitals: &dyn Vitals, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let said = |outcome: Result<(), String>| match outcome {
+        Ok(()) => (StatusCode::OK, "ok".to_owned()),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+    };
+    let plain = "text/plain; charset=utf-8";
+    let readable = matches!(*request.method(), Method::GET | Method::HEAD);
+    let ((status, text), kind) = match request.uri().path() {
+        _ if !readable => ((StatusCode::METHOD_NOT_ALLOWED, String::new()), plain),
+        "/healthz" => (said(vitals.live()), plain),
+        "/readyz" => (said(vitals.ready()), plain),
+        "/metrics" => {
+            let (kind, text) = vitals.metrics();
+            ((StatusCode::OK, text), kind)
+        }
+        _ => (
+            (StatusCode::NOT_FOUND, "there is nothing here".to_owned()),
+            plain,
+        ),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}

@@ -1,0 +1,163 @@
+//! One term after the other: stand by, lead, and stop leading before anybody else may start.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Instance, OperatorError, Role};
+use crate::controller::{Controller, Standby};
+use crate::election::Candidate;
+use crate::install::InstallError;
+use crate::runtime::Context;
+
+/// Unregistering webhooks at the end may take this long.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// After a term that could not begin, the next try.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Runs terms until told to stop.
+///
+/// # Errors
+/// Something that does not mend itself keeps the instance from leading.
+pub(super) async fn run(
+    instance: &Instance,
+    stop: &CancellationToken,
+) -> Result<(), OperatorError> {
+    let mut candidate = instance.candidate();
+    let outcome = loop {
+        let context = instance.context();
+        let ended = {
+            let term = pin!(term(instance, &context, candidate.as_mut()));
+            tokio::select! {
+                ended = term => Some(ended),
+                () = stop.cancelled() => None,
+            }
+        };
+        instance.role.send_replace(Role::Starting);
+        // From here on nothing of the term is written any more.
+        context.tasks.shutdown().await;
+        match ended {
+            None => break Ok(()),
+            Some(Ok(())) => tracing::warn!("this instance does not lead any more"),
+            Some(Err(error)) if passes(&error) => {
+                tracing::warn!("cannot lead yet: {error}");
+                tokio::select! {
+                    () = instance.clock.sleep(PAUSE) => {}
+                    () = stop.cancelled() => break Ok(()),
+                }
+            }
+            Some(Err(error)) => break Err(error),
+        }
+    };
+    farewell(instance, candidate.as_mut()).await;
+    outcome
+}
+
+/// Whether it may go better the next time.
+fn passes(error: &OperatorError) -> bool {
+    matches!(error, OperatorError::Install(InstallError::Silent { .. }))
+}
+
+/// One term; ends when somebody else may lead.
+async fn term(
+    instance: &Instance,
+    context: &Context,
+    mut candidate: Option<&mut Candidate>,
+) -> Result<(), OperatorError> {
+    let standby = match instance.is_inside() {
+        true => Some(prepare(instance, context).await?),
+        false => None,
+    };
+    if let Some(candidate) = candidate.as_deref_mut() {
+        let others = |leader: &str| {
+            tracing::info!("{leader} leads; waiting");
+            instance.role.send_replace(Role::Waiting(leader.to_owned()));
+        };
+        candidate.lead(others).await;
+    }
+    // The lease has to be renewed while the rest of it starts.
+    let stay = async {
+        match candidate {
+            Some(candidate) => candidate.stay().await,
+            None => std::future::pending().await,
+        }
+    };
+    let lead = async {
+        let standby = match standby {
+            Some(standby) => standby,
+            None => prepare(instance, context).await?,
+        };
+        if let Some(metrics) = &instance.metrics {
+            metrics.follow(standby.shared());
+        }
+        let controller = standby.lead();
+        instance.policy.set_jobs(controller.webhooks());
+        register(instance, &controller).await?;
+        tracing::info!("this instance leads");
+        instance
+            .role
+            .send_replace(Role::Leading(controller.clone()));
+        keep(instance, &controller).await;
+        Ok(())
+    };
+    tokio::select! {
+        () = stay => Ok(()),
+        ended = lead => ended,
+    }
+}
+
+/// Installs the kinds and gets to know the cluster; writes nothing of what is decided.
+async fn prepare(instance: &Instance, context: &Context) -> Result<Standby, OperatorError> {
+    let endpoint = instance.endpoint.as_ref().map(|(endpoint, _)| endpoint);
+    instance.installer.kinds(endpoint).await?;
+    let standby = Standby::start(context, instance.kueue.clone()).await;
+    instance.policy.set_jobs(standby.webhooks());
+    Ok(standby)
+}
+
+async fn register(instance: &Instance, controller: &Controller) -> Result<(), OperatorError> {
+    let Some((endpoint, keeper)) = &instance.endpoint else {
+        return Ok(());
+    };
+    let mut endpoint = endpoint.clone();
+    endpoint.authority = keeper.authority();
+    let managed = |framework: &str| controller.webhooks().manages(framework);
+    instance.installer.webhooks(&endpoint, managed).await?;
+    Ok(())
+}
+
+/// Keeps the certificate good, and the cluster's trust in it.
+async fn keep(instance: &Instance, controller: &Controller) {
+    let Some((endpoint, keeper)) = &instance.endpoint else {
+        return std::future::pending().await;
+    };
+    loop {
+        keeper.other_authority().await;
+        let mut endpoint = endpoint.clone();
+        endpoint.authority = keeper.authority();
+        if let Err(error) = instance.installer.kinds(Some(&endpoint)).await {
+            tracing::warn!("the new certificate is not trusted yet: {error}");
+        }
+        if let Err(error) = register(instance, controller).await {
+            tracing::warn!("the new certificate is not trusted yet: {error}");
+        }
+    }
+}
+
+/// Hands over.
+async fn farewell(instance: &Instance, candidate: Option<&mut Candidate>) {
+    let leads = candidate.as_ref().is_none_or(|c| c.leads());
+    if leads && !instance.is_inside() && instance.endpoint.is_some() {
+        let patience = instance.clock.to_wall(FAREWELL);
+        let removed = tokio::time::timeout(patience, instance.installer.without_webhooks()).await;
+        match removed {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!("the webhooks stay registered: {error}"),
+            Err(_) => tracing::warn!("the webhooks stay registered: the cluster does not answer"),
+        }
+    }
+    if let Some(candidate) = candidate {
+        candidate.release().await;
+    }
+}

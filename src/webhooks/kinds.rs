@@ -1,0 +1,69 @@
+//! Defaulting, validation and conversion of Kueue's own kinds, of objects in whichever version.
+
+use serde_json::Value;
+
+use super::Fault;
+use crate::api::config::FeatureGates;
+use crate::api::convert::convert;
+use crate::api::v1beta2::VERSION;
+use crate::api::{defaults, validation};
+use crate::controller::webhook::{Operation, Refusal};
+
+/// An object in the version the rules are written for.
+fn in_hub(object: &Value) -> Result<Value, Fault> {
+    let mut hub = object.clone();
+    convert(&mut hub, VERSION).map_err(|e| Fault::Unreadable(e.to_string()))?;
+    Ok(hub)
+}
+
+fn malformed(error: serde_json::Error) -> Fault {
+    Fault::Refused(Refusal::Other(error.to_string()))
+}
+
+/// Sets what upstream's webhooks set on new objects. The object keeps its version.
+///
+/// # Errors
+/// It cannot be read.
+pub fn mutate(object: &mut Value, operation: Operation, gates: &FeatureGates) -> Result<(), Fault> {
+    if operation != Operation::Create {
+        return Ok(());
+    }
+    let mut hub = in_hub(object)?;
+    let before = hub.clone();
+    defaults::create(&mut hub, gates);
+    if hub == before {
+        return Ok(());
+    }
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let version = api_version
+        .rsplit_once('/')
+        .map_or("", |(_, v)| v)
+        .to_owned();
+    convert(&mut hub, &version).map_err(|e| Fault::Unreadable(e.to_string()))?;
+    *object = hub;
+    Ok(())
+}
+
+/// Looks at an object that is to be stored, and at what it was.
+///
+/// # Errors
+/// It is refused, or cannot be read.
+pub fn validate(
+    object: &Value,
+    old: Option<&Value>,
+    operation: Operation,
+    gates: &FeatureGates,
+) -> Result<(), Fault> {
+    let errors = match (operation, old) {
+        (Operation::Delete, _) => return Ok(()),
+        (Operation::Update, Some(old)) => {
+            let (new, old) = (in_hub(object)?, in_hub(old)?);
+            validation::update(&new, &old, gates).map_err(malformed)?
+        }
+        _ => validation::create(&in_hub(object)?, gates).map_err(malformed)?,
+    };
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Fault::Refused(errors.into())),
+    }
+}

@@ -1,0 +1,76 @@
+//! [`Policy`]: what is answered to a write, whoever asks.
+
+use arc_swap::ArcSwapOption;
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::kinds;
+use crate::api::config::FeatureGates;
+use crate::api::v1beta2::GROUP;
+use crate::controller::Webhooks;
+use crate::controller::webhook::{Refusal, Request, Warnings};
+
+/// Why a write does not go through.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It is refused.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// The object cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// Jobs cannot be judged yet: the controller does not know the cluster so far.
+    #[error("the controller is not ready yet")]
+    NotReady,
+}
+
+/// What is answered to a write of Kueue's own kinds and of jobs.
+pub struct Policy {
+    gates: FeatureGates,
+    jobs: ArcSwapOption<Webhooks>,
+}
+
+impl Policy {
+    /// A policy that judges Kueue's own kinds; jobs from [`Policy::set_jobs`] on.
+    pub fn new(gates: FeatureGates) -> Self {
+        Self {
+            gates,
+            jobs: ArcSwapOption::empty(),
+        }
+    }
+
+    /// Lets a controller judge jobs from now on.
+    pub fn set_jobs(&self, webhooks: &Webhooks) {
+        self.jobs.store(Some(Arc::new(webhooks.clone())));
+    }
+
+    /// Whether jobs can be judged.
+    pub fn is_ready(&self) -> bool {
+        self.jobs.load().is_some()
+    }
+
+    /// Changes an object on its way in.
+    ///
+    /// # Errors
+    /// It is refused, or cannot be judged.
+    pub async fn mutate(&self, request: &Request<'_>, object: &mut Value) -> Result<(), Fault> {
+        if request.group == GROUP {
+            return kinds::mutate(object, request.operation, &self.gates);
+        }
+        let jobs = self.jobs.load_full().ok_or(Fault::NotReady)?;
+        Ok(jobs.mutate(request, object).await?)
+    }
+
+    /// Looks at an object that is to be stored.
+    ///
+    /// # Errors
+    /// It is refused, or cannot be judged.
+    pub async fn validate(&self, request: &Request<'_>, object: &Value) -> Result<Warnings, Fault> {
+        if request.group == GROUP {
+            kinds::validate(object, request.old, request.operation, &self.gates)?;
+            return Ok(Warnings::new());
+        }
+        let jobs = self.jobs.load_full().ok_or(Fault::NotReady)?;
+        Ok(jobs.validate(request, object).await?)
+    }
+}

@@ -1,0 +1,321 @@
+//! Several instances on one cluster, and instances that die at the worst moment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, StreamBody};
+use kube::Client;
+use kube::client::Body;
+use kueue_lab::api::v1beta2::Workload;
+use kueue_lab::clock::Clock;
+use kueue_lab::controller::ControllerConfig;
+use kueue_lab::entropy::Entropy;
+use kueue_lab::install::{FailurePolicy, NAMESPACE, Reach};
+use kueue_lab::metrics::{Metrics, ReplicaRole};
+use kueue_lab::operator::{Operator, OperatorConfig, Role};
+use serde_json::Value;
+use tokio::sync::watch;
+use tower::service_fn;
+
+use crate::support::{Cluster, until};
+
+/// The way of one instance to the cluster, and what happens to it there.
+#[derive(Clone, Default)]
+struct Wire {
+    /// Nothing goes through, and what is under way breaks off.
+    cut: Arc<watch::Sender<bool>>,
+    /// Jobs are not started.
+    no_starts: Arc<AtomicBool>,
+    /// So many of the next writes meet a conflict.
+    conflicts: Arc<AtomicUsize>,
+}
+
+type Answer = UnsyncBoxBody<Bytes, kube::Error>;
+
+fn refusal(code: u16, reason: &str) -> Response<Answer> {
+    let status = serde_json::json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "reason": reason, "message": "the wire says no", "code": code,
+    });
+    let body = Body::from(status.to_string().into_bytes());
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = StatusCode::from_u16(code).unwrap();
+    response
+}
+
+impl Wire {
+    fn client(&self, cluster: &Cluster) -> Client {
+        let (wire, client) = (self.clone(), cluster.client.clone());
+        let service = service_fn(move |request: Request<Body>| {
+            let (wire, client) = (wire.clone(), client.clone());
+            async move {
+                if *wire.cut.borrow() {
+                    return Err(tower::BoxError::from("connection refused"));
+                }
+                let path = request.uri().path();
+                let writes = *request.method() != Method::GET;
+                let conflicts = &wire.conflicts;
+                let some_left = |n: usize| n.checked_sub(1);
+                let lease = path.contains("/leases");
+                if writes
+                    && !lease
+                    && conflicts
+                        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, some_left)
+                        .is_ok()
+                {
+                    return Ok(refusal(409, "Conflict"));
+                }
+                if writes && path.contains("/jobs/") && wire.no_starts.load(Ordering::SeqCst) {
+                    return Ok(refusal(500, "InternalError"));
+                }
+                let answer = client.send(request).await.map_err(tower::BoxError::from)?;
+                let mut cut = wire.cut.subscribe();
+                let broken = async move {
+                    // The wire is there as long as somebody uses it.
+                    let _ = cut.wait_for(|cut| *cut).await;
+                };
+                Ok(answer.map(|body| {
+                    let frames = body.into_data_stream().map_ok(Frame::data);
+                    StreamBody::new(frames.take_until(Box::pin(broken))).boxed_unsync()
+                }))
+            }
+        });
+        Client::new(service, "default")
+    }
+}
+
+async fn operator(client: Client, name: &str, clock: Clock) -> Operator {
+    let config = OperatorConfig {
+        client,
+        clock,
+        entropy: Entropy::seeded(name.len() as u64),
+        kueue: ControllerConfig::default(),
+        namespace: NAMESPACE.to_owned(),
+        reach: Some(Reach::Loopback),
+        port: 0,
+        failure_policy: FailurePolicy::Ignore,
+        identity: Some(name.to_owned()),
+        metrics: Some(Metrics::new(ReplicaRole::Leader)),
+    };
+    Operator::start(config).await.unwrap()
+}
+
+async fn workloads(cluster: &Cluster) -> Vec<Workload> {
+    let api: kube::Api<Workload> = kube::Api::namespaced(cluster.client.clone(), "team");
+    api.list(&Default::default()).await.unwrap().items
+}
+
+fn holds(wl: &Workload, type_: &str) -> bool {
+    wl.condition(type_).is_some_and(|c| c.status == "True")
+}
+
+async fn running(cluster: &Cluster) -> Vec<String> {
+    let jobs = cluster.jobs().list(&Default::default()).await.unwrap();
+    let running = jobs.items.into_iter().filter(|job| {
+        let spec = job.spec.as_ref();
+        spec.is_some_and(|s| s.suspend != Some(true))
+    });
+    running.filter_map(|job| job.metadata.name).collect()
+}
+
+/// Nothing lost, nothing admitted twice: as many Workloads as Jobs, exactly `admitted` of them
+/// admitted, and the queue's usage what those hold.
+async fn sound(cluster: &Cluster, jobs: usize, admitted: usize) {
+    until("everything is settled", || async {
+        let all = workloads(cluster).await;
+        let holding: Vec<_> = all.iter().filter(|wl| holds(wl, "Admitted")).collect();
+        let gpus: i64 = holding
+            .iter()
+            .flat_map(|wl| wl.status.admission.iter())
+            .flat_map(|a| &a.pod_set_assignments)
+            .filter_map(|p| p.resource_usage.get("nvidia.com/gpu"))
+            .filter_map(|q| q.0.parse::<i64>().ok())
+            .sum();
+        let queue = cluster
+            .get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "", "cq")
+            .await?;
+        let usage = queue["status"]["flavorsUsage"][0]["resources"].as_array()?;
+        let gpu = usage.iter().find(|r| r["name"] == "nvidia.com/gpu")?;
+        let total: i64 = gpu["total"].as_str()?.parse().ok()?;
+        let settled = all.len() == jobs
+            && holding.len() == admitted
+            && total == gpus
+            && running(cluster).await.len() == admitted;
+        settled.then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_two_started_at_once_one_admits_and_the_other_takes_over() {
+    let cluster = Cluster::start().await;
+    let (first, second) = (Wire::default(), Wire::default());
+    let skewed = Clock::starting_at(Clock::real().now() - jiff::SignedDuration::from_mins(5));
+    let a = operator(first.client(&cluster), "a", Clock::real()).await;
+    let b = operator(second.client(&cluster), "bb", skewed).await;
+    let a_leads = tokio::select! {
+        led = a.leading(|_| ()) => { led.unwrap(); true }
+        led = b.leading(|_| ()) => { led.unwrap(); false }
+    };
+    let (leader, follower) = if a_leads { (a, b) } else { (b, a) };
+    until("the other waits", || async {
+        matches!(&*follower.role().borrow(), Role::Waiting(_)).then_some(())
+    })
+    .await;
+    cluster.queues(8).await;
+    for name in ["j1", "j2", "j3"] {
+        cluster.job(name, 4).await;
+    }
+    sound(&cluster, 3, 2).await;
+    assert!(follower.controller().is_none());
+    // A graceful stop hands over at once, and there are webhooks again.
+    leader.stop().await;
+    follower.leading(|_| ()).await.unwrap();
+    let made = cluster.job("j4", 4).await;
+    assert_eq!(made["spec"]["suspend"], true);
+    sound(&cluster, 4, 2).await;
+    let health = follower
+        .serve_health("127.0.0.1:0".parse().unwrap())
+        .await
+        .unwrap();
+    let metrics = fetch(health, "/metrics").await;
+    let line = "kueue_admitted_active_workloads{cluster_queue=\"cq\",replica_role=\"leader\"} 2";
+    assert!(metrics.contains(line), "{metrics}");
+    assert!(fetch(health, "/readyz").await.ends_with("ok"));
+    follower.stop().await;
+    let hooks = cluster
+        .get(
+            "admissionregistration.k8s.io/v1",
+            "MutatingWebhookConfiguration",
+            "",
+            "kueue-lab-mutating",
+        )
+        .await;
+    assert_eq!(hooks, None, "nobody answers any more, so nobody is asked");
+}
+
+/// A page over plain HTTP, head included.
+async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn killed_between_quota_and_start_nothing_is_lost() {
+    let cluster = Cluster::start().await;
+    let wire = Wire::default();
+    let doomed = operator(wire.client(&cluster), "doomed", Clock::real()).await;
+    doomed.leading(|_| ()).await.unwrap();
+    cluster.queues(8).await;
+    wire.no_starts.store(true, Ordering::SeqCst);
+    for name in ["j1", "j2", "j3"] {
+        cluster.job(name, 4).await;
+    }
+    until("two have quota and do not run", || async {
+        let all = workloads(&cluster).await;
+        let admitted = all.iter().filter(|wl| holds(wl, "Admitted")).count();
+        (admitted == 2).then_some(())
+    })
+    .await;
+    assert_eq!(running(&cluster).await, Vec::<String>::new());
+    wire.cut.send_replace(true);
+    doomed.vanish().await;
+    let next = operator(cluster.client.clone(), "next", Clock::real()).await;
+    next.leading(|_| ()).await.unwrap();
+    sound(&cluster, 3, 2).await;
+    next.stop().await;
+}
+
+#[tokio::test]
+async fn a_restart_of_the_api_server_in_the_middle_of_admissions_loses_nothing() {
+    let cluster = Cluster::start().await;
+    let wire = Wire::default();
+    let operator = operator(wire.client(&cluster), "only", Clock::real()).await;
+    operator.leading(|_| ()).await.unwrap();
+    cluster.queues(16).await;
+    for n in 0..12 {
+        cluster.job(&format!("j{n}"), 2).await;
+        if n % 3 == 0 {
+            wire.cut.send_replace(true);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            wire.cut.send_replace(false);
+        }
+    }
+    sound(&cluster, 12, 8).await;
+    assert!(
+        operator.controller().is_some(),
+        "a short break costs nobody the lead"
+    );
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn conflicts_and_a_cut_connection_only_cost_time() {
+    let cluster = Cluster::start().await;
+    let wire = Wire::default();
+    let operator = operator(wire.client(&cluster), "only", Clock::real()).await;
+    operator.leading(|_| ()).await.unwrap();
+    cluster.queues(8).await;
+    wire.conflicts.store(60, Ordering::SeqCst);
+    for name in ["j1", "j2", "j3"] {
+        cluster.job(name, 4).await;
+    }
+    sound(&cluster, 3, 2).await;
+    // Longer than a lease lasts: it stops leading, and leads again afterwards.
+    wire.cut.send_replace(true);
+    let mut role = operator.role();
+    let lost = role.wait_for(|role| !matches!(role, Role::Leading(_)));
+    tokio::time::timeout(Duration::from_secs(60), lost)
+        .await
+        .unwrap()
+        .unwrap();
+    let jobs = cluster.jobs();
+    jobs.delete("j1", &kube::api::DeleteParams::background())
+        .await
+        .unwrap();
+    wire.cut.send_replace(false);
+    operator.leading(|_| ()).await.unwrap();
+    cluster.job("j4", 4).await;
+    sound(&cluster, 3, 2).await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_versions_are_converted_over_the_network() {
+    let cluster = Cluster::start().await;
+    let operator = operator(cluster.client.clone(), "only", Clock::real()).await;
+    operator.leading(|_| ()).await.unwrap();
+    let old: Value = serde_json::json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue",
+        "metadata": {"name": "old"}, "spec": {"cohort": "all", "namespaceSelector": {}},
+    });
+    cluster.create(old).await.unwrap();
+    let new = cluster
+        .get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "", "old")
+        .await
+        .unwrap();
+    assert_eq!(new["spec"]["cohortName"], "all");
+    let old = cluster
+        .get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "", "old")
+        .await
+        .unwrap();
+    assert_eq!(old["spec"]["cohort"], "all");
+    assert_eq!(old["metadata"]["uid"], new["metadata"]["uid"]);
+    operator.stop().await;
+    let kind = kueue_lab::api::crds::CRDS
+        .iter()
+        .find(|c| c.kind == "ClusterQueue")
+        .unwrap();
+    assert!(kind.converts);
+}

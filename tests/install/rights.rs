@@ -1,0 +1,172 @@
+//! The roles of lab/deploy allow what the controller asks for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+use kueue_lab::clock::Clock;
+use kueue_lab::controller::ControllerConfig;
+use kueue_lab::entropy::Entropy;
+use kueue_lab::install::{FailurePolicy, NAMESPACE, Reach};
+use kueue_lab::operator::{Operator, OperatorConfig};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::Value;
+use tower::service_fn;
+
+use crate::support::{Cluster, until};
+
+/// One thing that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    verb: String,
+    group: String,
+    resource: String,
+    name: String,
+    namespace: String,
+}
+
+/// What a request asks for; nothing for what needs no rights.
+fn asked(request: &Request<Body>) -> Vec<Asked> {
+    let path = request.uri().path();
+    let query = request.uri().query().unwrap_or_default();
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let (group, rest) = match parts.as_slice() {
+        ["api", _, rest @ ..] => ("", rest),
+        ["apis", group, _, rest @ ..] => (*group, rest),
+        _ => return Vec::new(),
+    };
+    let (namespace, rest) = match rest {
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+        rest => ("", rest),
+    };
+    let (resource, name, sub) = match rest {
+        [resource] => (*resource, "", ""),
+        [resource, name] => (*resource, *name, ""),
+        [resource, name, sub] => (*resource, *name, *sub),
+        _ => return Vec::new(),
+    };
+    let content = request.headers().get("content-type");
+    let applies = content.is_some_and(|c| c.as_bytes().starts_with(b"application/apply-patch"));
+    let verbs: &[&str] = match (request.method(), name) {
+        (&Method::GET, _) if query.contains("watch=") => &["watch"],
+        (&Method::GET, "") => &["list"],
+        (&Method::GET, _) => &["get"],
+        (&Method::POST, _) => &["create"],
+        (&Method::PUT, _) => &["update"],
+        // What is applied may have to be made, unless it is a part of what is there.
+        (&Method::PATCH, _) if applies && sub.is_empty() => &["patch", "create"],
+        (&Method::PATCH, _) => &["patch"],
+        (&Method::DELETE, "") => &["deletecollection"],
+        (&Method::DELETE, _) => &["delete"],
+        _ => &[],
+    };
+    let resource = match sub {
+        "" => resource.to_owned(),
+        sub => format!("{resource}/{sub}"),
+    };
+    let one = |verb: &&str| Asked {
+        verb: (*verb).to_owned(),
+        group: group.to_owned(),
+        resource: resource.clone(),
+        // A creation is judged without a name.
+        name: if *verb == "create" {
+            String::new()
+        } else {
+            name.to_owned()
+        },
+        namespace: namespace.to_owned(),
+    };
+    verbs.iter().map(one).collect()
+}
+
+fn allows(rule: &Value, asked: &Asked) -> bool {
+    let has = |field: &str, wanted: &str| {
+        let all = rule[field].as_array().into_iter().flatten();
+        all.into_iter().any(|v| v == wanted)
+    };
+    let names = rule["resourceNames"].as_array().is_none_or(Vec::is_empty);
+    has("apiGroups", &asked.group)
+        && has("resources", &asked.resource)
+        && has("verbs", &asked.verb)
+        && (names || has("resourceNames", &asked.name))
+}
+
+/// The rules of the roles in lab/deploy: of the cluster, and of our namespace.
+fn roles() -> (Vec<Value>, Vec<Value>) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/lab/deploy/kueue-lab.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let objects = serde_yaml::Deserializer::from_str(&text);
+    let objects: Vec<Value> = objects.map(|d| Value::deserialize(d).unwrap()).collect();
+    let rules = |kind: &str| {
+        let role = objects.iter().find(|o| o["kind"] == kind).unwrap();
+        role["rules"].as_array().unwrap().clone()
+    };
+    (rules("ClusterRole"), rules("Role"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_controller_asks_for_nothing_it_may_not() {
+    let cluster = Cluster::start().await;
+    let seen: Arc<Mutex<BTreeSet<Asked>>> = Arc::default();
+    let (client, record) = (cluster.client.clone(), seen.clone());
+    let service = service_fn(move |request: Request<Body>| {
+        record.lock().extend(asked(&request));
+        let client = client.clone();
+        async move { client.send(request).await.map_err(tower::BoxError::from) }
+    });
+    // Inside a cluster the namespace is there before the controller is.
+    let namespace = serde_json::json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE},
+    });
+    cluster.create(namespace).await.unwrap();
+    let operator = Operator::start(OperatorConfig {
+        client: Client::new(service, "default"),
+        clock: Clock::real(),
+        entropy: Entropy::seeded(9),
+        kueue: ControllerConfig::default(),
+        namespace: NAMESPACE.to_owned(),
+        reach: Some(Reach::Loopback),
+        port: 0,
+        failure_policy: FailurePolicy::Ignore,
+        identity: Some("me".to_owned()),
+        metrics: None,
+    });
+    let operator = operator.await.unwrap();
+    operator.leading(|_| ()).await.unwrap();
+    cluster.queues(8).await;
+    cluster.job("j1", 8).await;
+    cluster.job("j2", 8).await;
+    until("the first runs", || async {
+        let job = cluster.jobs().get("j1").await.unwrap();
+        (job.spec.unwrap().suspend == Some(false)).then_some(())
+    })
+    .await;
+    let jobs = cluster.jobs();
+    jobs.delete("j1", &kube::api::DeleteParams::background())
+        .await
+        .unwrap();
+    until("the second runs", || async {
+        let job = cluster.jobs().get("j2").await.unwrap();
+        (job.spec.unwrap().suspend == Some(false)).then_some(())
+    })
+    .await;
+    operator.stop().await;
+    let (of_cluster, of_namespace) = roles();
+    let seen = seen.lock();
+    let refused: Vec<&Asked> = seen
+        .iter()
+        .filter(|asked| {
+            let own = asked.namespace == NAMESPACE && of_namespace.iter().any(|r| allows(r, asked));
+            !own && !of_cluster.iter().any(|rule| allows(rule, asked))
+        })
+        .collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(
+        seen.len() > 40,
+        "only {} kinds of requests were seen",
+        seen.len()
+    );
+}
