@@ -37,13 +37,12 @@ async fn a_controller_comes_admits_goes_and_leaves_nothing() {
     assert_eq!(line.unwrap().unwrap().as_deref(), Some("leading"));
     cluster.queues(8).await;
     assert_eq!(cluster.job("first", 8).await["spec"]["suspend"], true);
-    cluster.job("second", 8).await;
     until("the first runs", || async {
         let job = cluster.jobs().get("first").await.unwrap();
         (job.spec.unwrap().suspend == Some(false)).then_some(())
     })
     .await;
-    // While it runs, nobody pulls the ground from under it.
+    cluster.job("second", 8).await;
     let pid = controller.id().unwrap().to_string();
     let killed = Command::new("kill")
         .args(["-TERM", &pid])

@@ -127,7 +127,9 @@ async fn running(cluster: &Cluster) -> Vec<String> {
 /// Nothing lost, nothing admitted twice: as many Workloads as Jobs, exactly `admitted` of them
 /// admitted, and the queue's usage what those hold.
 async fn sound(cluster: &Cluster, jobs: usize, admitted: usize) {
+    let looked = AtomicUsize::new(0);
     until("everything is settled", || async {
+        let last = looked.fetch_add(1, Ordering::SeqCst) == 1000;
         let all = workloads(cluster).await;
         let holding: Vec<_> = all.iter().filter(|wl| holds(wl, "Admitted")).collect();
         let gpus: i64 = holding
@@ -147,6 +149,15 @@ async fn sound(cluster: &Cluster, jobs: usize, admitted: usize) {
             && holding.len() == admitted
             && total == gpus
             && running(cluster).await.len() == admitted;
+        if last {
+            // What keeps it from being so, for whoever reads the failure.
+            let running = running(cluster).await;
+            let conditions = all
+                .iter()
+                .map(|wl| (&wl.metadata.name, &wl.status.conditions));
+            let conditions: Vec<_> = conditions.collect();
+            eprintln!("{total} of {gpus} used, running {running:?}, {conditions:#?}");
+        }
         settled.then_some(())
     })
     .await;

@@ -138,12 +138,12 @@ async fn the_controller_asks_for_nothing_it_may_not() {
     operator.leading(|_| ()).await.unwrap();
     cluster.queues(8).await;
     cluster.job("j1", 8).await;
-    cluster.job("j2", 8).await;
     until("the first runs", || async {
         let job = cluster.jobs().get("j1").await.unwrap();
         (job.spec.unwrap().suspend == Some(false)).then_some(())
     })
     .await;
+    cluster.job("j2", 8).await;
     let jobs = cluster.jobs();
     jobs.delete("j1", &kube::api::DeleteParams::background())
         .await

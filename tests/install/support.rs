@@ -165,7 +165,6 @@ pub struct Visitor {
     pub installer: Installer,
     pub keeper: Keeper,
     pub endpoint: Endpoint,
-    pub controller: Controller,
     pub context: Context,
 }
 
@@ -201,7 +200,6 @@ impl Visitor {
             installer,
             keeper,
             endpoint,
-            controller,
             context,
         }
     }

@@ -85,6 +85,9 @@ where
     queue.run(&env.shared.ctx, K::FRAMEWORK, workers, move |key| {
         let (env, informer) = (env_.clone(), informer.clone());
         async move {
+            // Until all are known, a job that was not seen yet looks like one that is gone, and its
+            // Workload would be finished.
+            informer.synced().await;
             let mut job = Single::<K>::load(&informer, &key);
             reconcile(&env, &mut job).await
         }
