@@ -99,6 +99,8 @@ pub fn start(env: &Env, sets: &Informer<StatefulSet>) {
     pods.run(&env.shared.ctx, "statefulset_pod", 5, move |key| {
         let (env, sets) = (env_.clone(), sets_.clone());
         async move {
+            // A set that was not seen yet looks like one that is gone.
+            sets.synced().await;
             let joined = match env.shared.informers.pods.get(&key) {
                 Some(pod) => join(&env, &sets, &pod).await,
                 None => Ok(()),
