@@ -6,7 +6,6 @@
 //! clients outside are let in last.
 
 mod files;
-mod install;
 mod jobs;
 mod kinds;
 mod logs;
@@ -14,6 +13,7 @@ mod paths;
 mod policy;
 mod pools;
 mod preflight;
+mod remote;
 mod shipped;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +22,6 @@ use std::sync::Arc;
 use kube::Client;
 
 pub use files::Files;
-pub use install::InstallError;
 pub use jobs::JobPolicy;
 pub use paths::{Place, Places, state_dir};
 pub use preflight::{PreflightError, Upstream, find_upstream, preflight};
@@ -38,6 +37,7 @@ use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;
 pub use crate::machines::nodes::{NodePools, Removed, remove_all as remove_nodes};
 use crate::machines::{Machines, MachinesConfig};
+use crate::operator::{Operator, OperatorError};
 use crate::presets::{self, Finding, Presets, PresetsConfig, StartError};
 use crate::runtime::Context;
 use crate::skypilot::SkyEnv;
@@ -85,7 +85,7 @@ pub enum LabError {
     Preflight(#[from] PreflightError),
     /// What the controller needs cannot be put into the cluster.
     #[error(transparent)]
-    Install(#[from] InstallError),
+    Operator(#[from] Arc<OperatorError>),
 }
 
 impl LabError {
@@ -96,7 +96,7 @@ impl LabError {
             Self::Presets(_) => true,
             Self::Cluster(error) => error.is_usage(),
             Self::Preflight(error) => error.is_usage(),
-            Self::Install(error) => error.is_usage(),
+            Self::Operator(error) => error.is_usage(),
         }
     }
 }
@@ -107,6 +107,8 @@ pub struct Lab {
     context: Context,
     machines: Arc<Machines>,
     controller: Controller,
+    /// Who runs the controller on a cluster that is not ours.
+    operator: Option<Operator>,
     presets: Arc<Presets>,
     jobs: ManagedJobs,
 }
@@ -123,6 +125,7 @@ impl Lab {
             // A mistake in the files must not leave half an installation behind.
             check_preset(&config.presets, &config.preset, &gates)?;
         }
+        let mut led = None;
         let mut cluster = match config.remote {
             None => Cluster::Embedded(Embedded::new(EmbeddedConfig {
                 clock: config.clock.clone(),
@@ -133,7 +136,7 @@ impl Lab {
                 kinds: kinds::definitions(),
             })),
             Some(remote) => {
-                install::kinds(&remote.client()).await?;
+                led = Some(remote::lead(&remote, &config.clock, &config.entropy, &kueue).await?);
                 Cluster::Remote(Box::new(remote))
             }
         };
@@ -157,7 +160,10 @@ impl Lab {
         if let Some(file) = config.nodes_file {
             pools::follow(&context, &machines, file);
         }
-        let controller = Controller::start(&context, kueue).await;
+        let (operator, controller) = match led {
+            Some((operator, controller)) => (Some(operator), controller),
+            None => (None, Controller::start(&context, kueue).await),
+        };
         if let Cluster::Embedded(embedded) = &cluster {
             embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
         }
@@ -182,6 +188,9 @@ impl Lab {
             Ok(presets) => presets,
             Err(error) => {
                 context.tasks.shutdown().await;
+                if let Some(operator) = operator {
+                    operator.stop().await;
+                }
                 machines.shutdown().await;
                 cluster.close().await;
                 return Err(error);
@@ -194,6 +203,7 @@ impl Lab {
             context,
             machines,
             controller,
+            operator,
             cluster,
         })
     }
@@ -239,6 +249,9 @@ impl Lab {
         self.jobs.shutdown().await;
         self.presets.shutdown().await;
         self.context.tasks.shutdown().await;
+        if let Some(operator) = self.operator {
+            operator.stop().await;
+        }
         self.machines.shutdown().await;
     }
 }

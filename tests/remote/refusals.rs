@@ -88,7 +88,7 @@ async fn kinds_of_another_version_stay() {
         "spec": {
             "group": "kueue.x-k8s.io", "scope": "Namespaced",
             "names": {"kind": "Workload", "plural": "workloads", "singular": "workload", "listKind": "WorkloadList"},
-            "versions": [{"name": "v1beta1", "served": true, "storage": true,
+            "versions": [{"name": "v9", "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
         },
     }))
@@ -105,7 +105,7 @@ async fn kinds_of_another_version_stay() {
     ];
     let said = desk.refused(&args).await;
     assert!(
-        said.contains("workloads.kueue.x-k8s.io is there already and stores v1beta1 where this lab stores v1beta2"),
+        said.contains("the CustomResourceDefinition workloads.kueue.x-k8s.io of this cluster stores objects as v9"),
         "{said}"
     );
     assert!(is_untouched(&cluster).await);

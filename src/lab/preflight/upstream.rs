@@ -9,11 +9,10 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
 use super::PreflightError;
+use crate::install::{MANAGED_BY, NAMESPACE};
 
 /// What upstream's leader election is called, unless its configuration says otherwise.
 const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
-/// The label of whatever a lab has put into a cluster.
-const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kueue-lab");
 
 /// Upstream's controller manager, as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +116,8 @@ fn manager(deployment: &Deployment) -> Option<Upstream> {
 
 /// Who leads by this Lease, if it is still held and not by a lab.
 fn leader(lease: &Lease, now: Timestamp) -> Option<Upstream> {
-    if is_ours(lease.labels()) {
+    // Labs elect their leader by a Lease of the same name.
+    if is_ours(lease.labels()) || lease.namespace().as_deref() == Some(NAMESPACE) {
         return None;
     }
     let spec = lease.spec.as_ref()?;
