@@ -23,14 +23,14 @@ version) echo "kind v0.30.0 go1.24.6 linux/amd64" ;;
 esac
 "#;
 
-/// What docker's script does, on Linux with its daemon up.
+/// What docker's script does, on Linux with its daemon up. The cluster behind it is on loopback.
 const DOCKER: &str = r#"
 case "$*" in
 "info --format "*) echo "Debian GNU/Linux 12 (bookworm)" ;;
 "ps --all --no-trunc --filter label=io.x-k8s.kind.cluster=kueue-lab "*)
   if [ -e clusters ]; then cat containers; fi ;;
 "start "*) sed -i 's/exited/running/' containers ;;
-"network inspect kind "*) echo "fc00:f853:ccd:e793::1 172.18.0.1 " ;;
+"network inspect kind "*) echo "fc00:f853:ccd:e793::1 127.0.0.1 " ;;
 *) exit 1 ;;
 esac
 "#;
@@ -273,19 +273,22 @@ esac
 "#,
     );
     machine.cluster(&cluster, "k3d-kueue-lab");
-    let lab = machine.start("k3d").await;
+    // The cluster that plays k3d's does not know k3d's name for this machine.
+    let output = machine.run(&up("k3d")).await;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains(
+            "does not reach the webhooks of this kueue-lab at https://host.k3d.internal:"
+        ),
+        "{said}"
+    );
     let calls = machine.calls();
     let config = machine.state().join("k3d.yaml").display().to_string();
     let create = format!(
         "k3d cluster create kueue-lab --config {config} --kubeconfig-update-default=false --kubeconfig-switch-context=false --wait --timeout 300s"
     );
     assert!(calls.contains(&create), "{calls:?}");
-    assert!(
-        lab.log().contains("Creating node 'k3d-kueue-lab-server-0'"),
-        "{}",
-        lab.log()
-    );
-    assert_eq!(lab.stop().await, Some(0));
+    assert!(said.contains("Creating node 'k3d-kueue-lab-server-0'"));
     let gone = machine.run(&["down", "--cluster", "k3d"]).await;
     assert_eq!(
         String::from_utf8_lossy(&gone.stdout),
