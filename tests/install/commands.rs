@@ -33,7 +33,7 @@ async fn a_controller_comes_admits_goes_and_leaves_nothing() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(controller.stdout.take().unwrap()).lines();
-    let line = tokio::time::timeout(Duration::from_secs(60), lines.next_line()).await;
+    let line = tokio::time::timeout(Duration::from_secs(180), lines.next_line()).await;
     assert_eq!(line.unwrap().unwrap().as_deref(), Some("leading"));
     cluster.queues(8).await;
     assert_eq!(cluster.job("first", 8).await["spec"]["suspend"], true);
@@ -50,7 +50,7 @@ async fn a_controller_comes_admits_goes_and_leaves_nothing() {
         .await
         .unwrap();
     assert!(killed.success());
-    let ended = tokio::time::timeout(Duration::from_secs(60), controller.wait()).await;
+    let ended = tokio::time::timeout(Duration::from_secs(180), controller.wait()).await;
     assert!(ended.unwrap().unwrap().success());
     let uninstall = lab()
         .args(["uninstall", "--yes", "--kubeconfig"])

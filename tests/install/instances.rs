@@ -1,5 +1,6 @@
 //! Several instances on one cluster, and instances that die at the worst moment.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,11 +20,15 @@ use kueue_lab::entropy::Entropy;
 use kueue_lab::install::{FailurePolicy, NAMESPACE, Reach};
 use kueue_lab::metrics::{Metrics, ReplicaRole};
 use kueue_lab::operator::{Operator, OperatorConfig, Role};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 use tower::service_fn;
 
 use crate::support::{Cluster, until};
+
+/// How often each write meets a conflict in a storm. Whoever fails waits twice as long each time.
+const CONFLICTS: usize = 5;
 
 /// The way of one instance to the cluster, and what happens to it there.
 #[derive(Clone, Default)]
@@ -32,8 +37,8 @@ struct Wire {
     cut: Arc<watch::Sender<bool>>,
     /// Jobs are not started.
     no_starts: Arc<AtomicBool>,
-    /// So many of the next writes meet a conflict.
-    conflicts: Arc<AtomicUsize>,
+    /// Once there is something here: how often each kind of write met a conflict.
+    conflicts: Arc<Mutex<Option<BTreeMap<String, usize>>>>,
 }
 
 type Answer = UnsyncBoxBody<Bytes, kube::Error>;
@@ -50,6 +55,17 @@ fn refusal(code: u16, reason: &str) -> Response<Answer> {
 }
 
 impl Wire {
+    /// Whether a write meets a conflict: in a storm, each does so often.
+    fn conflicts(&self, method: &Method, path: &str) -> bool {
+        let mut storm = self.conflicts.lock();
+        let Some(met) = storm.as_mut() else {
+            return false;
+        };
+        let met = met.entry(format!("{method} {path}")).or_default();
+        *met += 1;
+        *met <= CONFLICTS
+    }
+
     fn client(&self, cluster: &Cluster) -> Client {
         let (wire, client) = (self.clone(), cluster.client.clone());
         let service = service_fn(move |request: Request<Body>| {
@@ -60,15 +76,7 @@ impl Wire {
                 }
                 let path = request.uri().path();
                 let writes = *request.method() != Method::GET;
-                let conflicts = &wire.conflicts;
-                let some_left = |n: usize| n.checked_sub(1);
-                let lease = path.contains("/leases");
-                if writes
-                    && !lease
-                    && conflicts
-                        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, some_left)
-                        .is_ok()
-                {
+                if writes && !path.contains("/leases") && wire.conflicts(request.method(), path) {
                     return Ok(refusal(409, "Conflict"));
                 }
                 if writes && path.contains("/jobs/") && wire.no_starts.load(Ordering::SeqCst) {
@@ -278,16 +286,21 @@ async fn conflicts_and_a_cut_connection_only_cost_time() {
     let operator = operator(wire.client(&cluster), "only", Clock::real()).await;
     operator.leading(|_| ()).await.unwrap();
     cluster.queues(8).await;
-    wire.conflicts.store(60, Ordering::SeqCst);
+    *wire.conflicts.lock() = Some(BTreeMap::new());
     for name in ["j1", "j2", "j3"] {
         cluster.job(name, 4).await;
     }
     sound(&cluster, 3, 2).await;
+    let storm = wire.conflicts.lock().take().unwrap_or_default();
+    assert!(
+        storm.values().filter(|met| **met > CONFLICTS).count() > 5,
+        "{storm:?}"
+    );
     // Longer than a lease lasts: it stops leading, and leads again afterwards.
     wire.cut.send_replace(true);
     let mut role = operator.role();
     let lost = role.wait_for(|role| !matches!(role, Role::Leading(_)));
-    tokio::time::timeout(Duration::from_secs(60), lost)
+    tokio::time::timeout(Duration::from_secs(180), lost)
         .await
         .unwrap()
         .unwrap();

@@ -19,9 +19,9 @@ use kueue_lab::runtime::Context;
 use kueue_lab::webhooks::{Policy, Server};
 use serde_json::{Value, json};
 
-/// Waits until `look` finds something; a minute is for ever.
+/// Waits until `look` finds something; three minutes are for ever, on a busy machine too.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, look: impl Fn() -> F) -> T {
-    for _ in 0..1200 {
+    for _ in 0..3600 {
         if let Some(found) = look().await {
             return found;
         }
