@@ -224,6 +224,7 @@ where
             match next {
                 None => rescheduled.await,
                 Some(at) => tokio::select! {
+                    biased;
                     () = rescheduled => {}
                     () = self.shared.clock.sleep_until(at) => {}
                 },

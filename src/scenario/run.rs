@@ -67,6 +67,7 @@ pub async fn run(stage: &Stage, scenario: &Scenario, observer: &dyn Observer) ->
         stage.clock.sleep(scenario.limit).await;
     };
     let result = tokio::select! {
+        biased;
         result = story => result,
         () = limit => {
             let limit = super::duration::words(scenario.limit);

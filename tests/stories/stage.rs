@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
 use kueue_lab::api::crds::{CRDS, Conversion};
@@ -39,6 +39,18 @@ const POOLS: &str =
 /// Plays a story in virtual time and compares what is told with what upstream told.
 pub fn play(story: &str, acts: impl AsyncFnOnce(&Stage)) {
     let Some(upstream) = read(story) else { return };
+    let told = perform(acts, async |stage| std::mem::take(&mut *stage.told.lock()));
+    let found = told.differences(&upstream);
+    assert!(
+        found.is_empty(),
+        "{} differences in {story}:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+/// Plays a story in virtual time; what `remember` makes of the stage at its end.
+pub fn perform<T>(acts: impl AsyncFnOnce(&Stage), remember: impl AsyncFnOnce(&Stage) -> T) -> T {
     virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let entropy = Entropy::seeded(1);
@@ -57,17 +69,11 @@ pub fn play(story: &str, acts: impl AsyncFnOnce(&Stage)) {
         let stage = Stage::new(&context);
         clock.sleep(Duration::from_secs(1)).await;
         acts(&stage).await;
-        let told = std::mem::take(&mut *stage.told.lock());
+        let remembered = remember(&stage).await;
         context.tasks.shutdown().await;
         machines.shutdown().await;
-        let found = told.differences(&upstream);
-        assert!(
-            found.is_empty(),
-            "{} differences in {story}:\n{}",
-            found.len(),
-            found.join("\n")
-        );
-    });
+        remembered
+    })
 }
 
 async fn create(client: &Client, object: Value) {
@@ -227,6 +233,18 @@ impl Stage {
                 json!(count.to_string());
         }
         create(&self.client, pod).await;
+    }
+
+    /// Every object of some kinds, each with the version it has.
+    pub async fn objects(&self, kinds: &[(&str, &str, &str)]) -> Vec<Value> {
+        let mut all = Vec::new();
+        for (group, version, kind) in kinds {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            let listed = api.list(&ListParams::default()).await.unwrap();
+            all.extend(listed.into_iter().map(|object| json!(object)));
+        }
+        all
     }
 
     /// Deletes a Job.

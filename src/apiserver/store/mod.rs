@@ -191,7 +191,7 @@ impl Store {
         self.shared.revision.store(revision, Ordering::Release);
         drop(state);
         drop(order);
-        space.announce(revision);
+        space.announce();
         if object.size() > 0 {
             self.shared.hot.keep(&object);
         }

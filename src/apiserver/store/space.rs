@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tokio::sync::watch;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use super::{Event, EventKind, Limits, Object};
 
@@ -13,8 +14,9 @@ use super::{Event, EventKind, Limits, Object};
 #[derive(Debug)]
 pub struct Space {
     state: RwLock<State>,
-    /// The revision of the latest event; watchers wait on it.
-    latest: watch::Sender<u64>,
+    /// Watchers wait here for news. One `Notify` wakes them in the order they came; a `watch`
+    /// channel would wake them in a random one, and a run in virtual time has to repeat exactly.
+    news: Notify,
 }
 
 #[derive(Debug)]
@@ -37,7 +39,7 @@ impl Space {
                 floor: born,
                 closed: false,
             }),
-            latest: watch::Sender::new(born),
+            news: Notify::new(),
         }
     }
 
@@ -59,7 +61,7 @@ impl Space {
     /// Ends all watches and refuses commits from now on: the kind is no longer served.
     pub fn close(&self) {
         self.write().closed = true;
-        self.latest.send_modify(|_| ());
+        self.announce();
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -70,16 +72,14 @@ impl Space {
         self.state.write()
     }
 
-    pub(super) fn announce(&self, revision: u64) {
-        self.latest.send_if_modified(|latest| {
-            let newer = revision > *latest;
-            *latest = revision.max(*latest);
-            newer
-        });
+    /// Wakes whoever waits for news.
+    pub(super) fn announce(&self) {
+        self.news.notify_waiters();
     }
 
-    pub(super) fn listen(&self) -> watch::Receiver<u64> {
-        self.latest.subscribe()
+    /// Waits for the next news from the moment of the call on.
+    pub(super) fn news(&self) -> Notified<'_> {
+        self.news.notified()
     }
 }
 

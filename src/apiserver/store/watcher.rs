@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::{Event, Space, Store};
 
 /// How many events a watcher takes at a time.
@@ -23,7 +21,6 @@ pub struct Expired {
 pub struct Watcher {
     store: Store,
     space: Arc<Space>,
-    latest: watch::Receiver<u64>,
     cursor: u64,
 }
 
@@ -36,7 +33,6 @@ impl Store {
         let watcher = Watcher {
             store: self.clone(),
             space: space.clone(),
-            latest: space.listen(),
             cursor: revision,
         };
         watcher.check(space.read().floor)?;
@@ -51,15 +47,18 @@ impl Watcher {
     /// # Errors
     /// [`Expired`] when this watcher was so slow that its place was forgotten. Nothing follows.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<Event>>>, Expired> {
+        let space = self.space.clone();
         loop {
-            self.latest.borrow_and_update();
+            // Before the look, so that nothing slips in between.
+            let news = space.news();
             let (batch, closed) = self.take()?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }
-            if closed || self.latest.changed().await.is_err() {
+            if closed {
                 return Ok(None);
             }
+            news.await;
         }
     }
 

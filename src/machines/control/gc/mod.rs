@@ -85,6 +85,7 @@ impl Collector {
         let collector = self.clone();
         self.context.tasks.spawn("garbage-collector", async move {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
                 () = collector.follow_objects(key, &kind) => {}
             }
