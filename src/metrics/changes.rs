@@ -1,7 +1,7 @@
 //! What is counted when a Workload changes.
 
 use jiff::Timestamp;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 use super::{Counters, Histograms, Labels, ReplicaRole, waits};
 use crate::admission::workload::predicates;
@@ -31,23 +31,24 @@ pub(super) struct Counted {
     eviction_latency: Histograms,
 }
 
+impl<T: Metric + Clone> ByQueue<T> {
+    /// Registers both under `name`, the LocalQueue's with upstream's prefix.
+    fn register(self, registry: &mut Registry, name: &str, what: &str) -> Self {
+        let (by_cluster_queue, by_local_queue) =
+            (self.cluster_queue.clone(), self.local_queue.clone());
+        registry.register(name, format!("{what}, by ClusterQueue"), by_cluster_queue);
+        let local = format!("local_queue_{name}");
+        registry.register(local, format!("{what}, by LocalQueue"), by_local_queue);
+        self
+    }
+}
+
 fn counters(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Counters> {
     let pair = ByQueue {
         cluster_queue: Counters::default(),
         local_queue: Counters::default(),
     };
-    registry.register(
-        name,
-        format!("{what}, by ClusterQueue"),
-        pair.cluster_queue.clone(),
-    );
-    let local = format!("local_queue_{name}");
-    registry.register(
-        local,
-        format!("{what}, by LocalQueue"),
-        pair.local_queue.clone(),
-    );
-    pair
+    pair.register(registry, name, what)
 }
 
 fn histograms(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Histograms> {
@@ -60,18 +61,7 @@ fn histograms(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Histog
         cluster_queue: make(if long { waits::<16> } else { waits::<14> }),
         local_queue: make(waits::<14>),
     };
-    registry.register(
-        name,
-        format!("{what}, by ClusterQueue"),
-        pair.cluster_queue.clone(),
-    );
-    let local = format!("local_queue_{name}");
-    registry.register(
-        local,
-        format!("{what}, by LocalQueue"),
-        pair.local_queue.clone(),
-    );
-    pair
+    pair.register(registry, name, what)
 }
 
 impl Counted {
