@@ -71,14 +71,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
 
 async fn serve(args: Args) -> Result<(), Failure> {
     let kueue = match &args.config {
-        Some(path) => {
-            let read = config::read(path)?;
-            ControllerConfig {
-                configuration: read.configuration,
-                gates: read.gates,
-                ..ControllerConfig::default()
-            }
-        }
+        Some(path) => config::read(path)?.into(),
         None => ControllerConfig::default(),
     };
     let inside = !args.target.is_named() && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();

@@ -6,7 +6,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::Failure;
-use crate::lab::state_dir;
+use crate::lab::{causes, names, state_dir};
 
 /// Where to find the cluster.
 #[derive(Debug, Default, clap::Args)]
@@ -91,14 +91,7 @@ impl Target {
         };
         let has = |config: &Kubeconfig| config.contexts.iter().any(|c| c.name == *context);
         found.iter().position(|(_, c)| has(c)).ok_or_else(|| {
-            let names: Vec<_> = found
-                .iter()
-                .flat_map(|(_, c)| c.contexts.iter().map(|c| c.name.as_str()))
-                .collect();
-            let names = match names.is_empty() {
-                true => "none".to_owned(),
-                false => names.join(", "),
-            };
+            let names = names(found.iter().flat_map(|(_, c)| &c.contexts));
             Failure::Usage(format!(
                 "there is no context {context:?}; there are: {names}"
             ))
@@ -118,19 +111,7 @@ pub(super) fn said(error: &kube::Error) -> String {
             format!("the cluster refuses: {}", status.message)
         }
         kube::Error::Api(status) => status.message.clone(),
-        other => {
-            let mut text = format!("the cluster does not answer: {other}");
-            let mut cause = std::error::Error::source(other);
-            while let Some(error) = cause {
-                let more = error.to_string();
-                if !text.contains(&more) {
-                    text.push_str(": ");
-                    text.push_str(&more);
-                }
-                cause = error.source();
-            }
-            text
-        }
+        other => format!("the cluster does not answer: {}", causes(other)),
     }
 }
 

@@ -139,18 +139,17 @@ fn usual() -> PathBuf {
     PathBuf::from("~/.kube/config")
 }
 
-fn names(contexts: &[NamedContext]) -> String {
-    match contexts {
-        [] => "none".to_owned(),
-        contexts => {
-            let names: Vec<_> = contexts.iter().map(|c| c.name.as_str()).collect();
-            names.join(", ")
-        }
+/// The names of contexts, for a person who has to choose one.
+pub fn names<'a>(contexts: impl IntoIterator<Item = &'a NamedContext>) -> String {
+    let names: Vec<_> = contexts.into_iter().map(|c| c.name.as_str()).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
     }
 }
 
 /// An error with what caused it, each said once.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
+pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use kube::Client;
 
-pub use context::OneContext;
+pub use context::{OneContext, causes, names};
 pub use embedded::{Embedded, EmbeddedConfig};
 pub use remote::Remote;
 

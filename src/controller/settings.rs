@@ -45,6 +45,17 @@ impl Default for ControllerConfig {
     }
 }
 
+impl From<api::Loaded> for ControllerConfig {
+    /// The set-up that a file of Kueue's Configuration asks for.
+    fn from(loaded: api::Loaded) -> Self {
+        Self {
+            configuration: loaded.configuration,
+            gates: loaded.gates,
+            ..Self::default()
+        }
+    }
+}
+
 /// Kueue's Configuration as the controller uses it.
 #[derive(Clone, Debug)]
 pub struct Settings {

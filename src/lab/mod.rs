@@ -31,7 +31,7 @@ use crate::api::config::FeatureGates;
 pub use crate::api::config::Loaded as KueueConfig;
 use crate::clock::Clock;
 pub use crate::cluster::local::{self, Down, Local, LocalError, Tool, WayBack};
-pub use crate::cluster::{Cluster, ClusterError, OneContext, Remote};
+pub use crate::cluster::{Cluster, ClusterError, OneContext, Remote, causes, names};
 use crate::cluster::{Embedded, EmbeddedConfig};
 use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;
@@ -119,7 +119,7 @@ impl Lab {
     /// # Errors
     /// Something that was asked for cannot be had; nothing is left running then.
     pub async fn start(config: LabConfig) -> Result<Self, LabError> {
-        let kueue = controller_config(config.kueue);
+        let kueue = config.kueue.map(ControllerConfig::from).unwrap_or_default();
         let gates = kueue.gates;
         if config.remote.is_some() {
             // A mistake in the files must not leave half an installation behind.
@@ -264,18 +264,5 @@ fn check_preset(folder: &Path, name: &str, gates: &FeatureGates) -> Result<(), S
     match errors.is_empty() {
         true => Ok(()),
         false => Err(StartError::Broken(errors)),
-    }
-}
-
-/// How the controller is set up: as a configuration says, or as a lab is.
-fn controller_config(kueue: Option<KueueConfig>) -> ControllerConfig {
-    let usual = ControllerConfig::default();
-    match kueue {
-        None => usual,
-        Some(kueue) => ControllerConfig {
-            configuration: kueue.configuration,
-            gates: kueue.gates,
-            ..usual
-        },
     }
 }

@@ -95,12 +95,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
 
 /// What of Kueue's configuration the engine looks at.
 fn engine_config(kueue: &KueueConfig) -> EngineConfig {
-    let config = ControllerConfig {
-        configuration: kueue.configuration.clone(),
-        gates: kueue.gates,
-        ..ControllerConfig::default()
-    };
-    Settings::new(config).engine()
+    Settings::new(ControllerConfig::from(kueue.clone())).engine()
 }
 
 /// The Workload of that name, or that of a job of that name.
