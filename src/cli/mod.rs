@@ -12,6 +12,7 @@ mod down;
 mod explain;
 mod logging;
 mod place;
+mod question;
 mod signals;
 mod speed;
 mod target;

@@ -1,11 +1,10 @@
 //! Which cluster a command works on, and whether it may.
 
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
-use super::Failure;
 use super::down::local_failure;
 use super::up::failure;
+use super::{Failure, question};
 use crate::lab::{Files, Local, OneContext, Remote, Tool, local, preflight, state_dir};
 
 /// Where to run.
@@ -123,22 +122,15 @@ pub(super) fn agree(remote: &Remote, what: &str) -> Result<(), Failure> {
         remote.server(),
         remote.version()
     );
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if !question::is_anybody_there() {
         let message = format!(
             "nothing was written to {cluster}: there is no terminal to ask on; say --yes to go ahead"
         );
         return Err(Failure::Usage(message));
     }
-    let mut out = std::io::stderr().lock();
-    let asked = write!(out, "{what}\n{cluster}. Go ahead? [y/N] ");
-    let mut answer = String::new();
-    asked
-        .and_then(|()| out.flush())
-        .and_then(|()| std::io::stdin().lock().read_line(&mut answer))
-        .map_err(Failure::failed)?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Failure::Usage(format!("nothing was written to {cluster}"))),
+    match question::agrees(&format!("{what}\n{cluster}. Go ahead?"))? {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!("nothing was written to {cluster}"))),
     }
 }
 

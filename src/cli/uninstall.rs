@@ -1,9 +1,7 @@
 //! `kueue-lab uninstall`
 
-use std::io::{BufRead, IsTerminal, Write};
-
 use super::target::Target;
-use super::{Failure, logging, runtime};
+use super::{Failure, logging, question, runtime};
 use crate::clock::Clock;
 use crate::install::{Installer, NAMESPACE};
 
@@ -62,19 +60,13 @@ async fn uninstall(args: Args) -> Result<(), Failure> {
 
 /// Asks the person at the terminal.
 fn agreed(name: &str) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() {
+    if !question::is_anybody_there() {
         let why = format!(
             "this takes Kueue's kinds and all queues away from {name}; say --yes, there is no terminal to ask at"
         );
         return Err(Failure::Usage(why));
     }
-    eprint!("Take Kueue's kinds, all queues and Workloads away from {name}? [y/N] ");
-    // If the question cannot be seen there will be no yes.
-    let _ = std::io::stderr().flush();
-    let mut answer = String::new();
-    std::io::stdin()
-        .lock()
-        .read_line(&mut answer)
-        .map_err(Failure::failed)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    question::agrees(&format!(
+        "Take Kueue's kinds, all queues and Workloads away from {name}?"
+    ))
 }
