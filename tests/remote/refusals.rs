@@ -1,5 +1,7 @@
 //! What `up` says of clusters it cannot or may not use, and that it leaves them as they are.
 
+use std::path::Path;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
 use serde_json::json;
@@ -16,6 +18,14 @@ async fn is_untouched(cluster: &OtherCluster) -> bool {
         labels.filter(|(_, v)| *v == "kueue-lab").count() > 0
     };
     !kinds.items.iter().any(ours)
+}
+
+/// What `up` says, with one more option, when it refuses that cluster.
+async fn refused(kubeconfig: &Path, option: &str) -> String {
+    let file = kubeconfig.display().to_string();
+    let context = format!("context:{CONTEXT}");
+    let args = ["up", option, "--cluster", &context, "--kubeconfig", &file];
+    Desk::new().refused(&args).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,18 +51,7 @@ async fn a_context_is_never_guessed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_written_without_being_asked() {
     let cluster = OtherCluster::start().await;
-    let desk = Desk::new();
-    let file = cluster.kubeconfig().display().to_string();
-    let where_ = format!("context:{CONTEXT}");
-    let args = [
-        "up",
-        "--headless",
-        "--cluster",
-        &where_,
-        "--kubeconfig",
-        &file,
-    ];
-    let said = desk.refused(&args).await;
+    let said = refused(&cluster.kubeconfig(), "--headless").await;
     assert!(said.contains("say --yes to go ahead"), "{said}");
     assert!(is_untouched(&cluster).await);
 }
@@ -60,18 +59,8 @@ async fn nothing_is_written_without_being_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_does_not_answer_is_named() {
     let cluster = OtherCluster::start().await;
-    let desk = Desk::new();
-    let file = cluster.kubeconfig().display().to_string();
     cluster.wire.cut();
-    let args = [
-        "up",
-        "--yes",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        &file,
-    ];
-    let said = desk.refused(&args).await;
+    let said = refused(&cluster.kubeconfig(), "--yes").await;
     let server = format!("https://{}", cluster.wire.address());
     assert!(
         said.contains(&server) && said.contains("is it running?"),
@@ -93,17 +82,7 @@ async fn kinds_of_another_version_stay() {
         },
     }))
     .await;
-    let desk = Desk::new();
-    let file = cluster.kubeconfig().display().to_string();
-    let args = [
-        "up",
-        "--yes",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        &file,
-    ];
-    let said = desk.refused(&args).await;
+    let said = refused(&cluster.kubeconfig(), "--yes").await;
     assert!(
         said.contains("the CustomResourceDefinition workloads.kueue.x-k8s.io of this cluster stores objects as v9"),
         "{said}"
@@ -130,30 +109,12 @@ async fn beside_upstream_nothing_is_started() {
         }},
     }))
     .await;
-    let desk = Desk::new();
-    let file = cluster.kubeconfig().display().to_string();
-    let args = [
-        "up",
-        "--yes",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        &file,
-    ];
     assert_eq!(
-        desk.refused(&args).await,
+        refused(&cluster.kubeconfig(), "--yes").await,
         "Kueue (Deployment kueue-system/kueue-controller-manager, registry.k8s.io/kueue/kueue:v0.14.1) already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or scale it to 0 first"
     );
     assert!(is_untouched(&cluster).await);
-    let args = [
-        "up",
-        "--observe",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        &file,
-    ];
-    let said = desk.refused(&args).await;
+    let said = refused(&cluster.kubeconfig(), "--observe").await;
     assert!(said.starts_with("--observe needs a terminal"), "{said}");
 }
 
@@ -165,17 +126,7 @@ async fn missing_rights_are_named() {
         {"apiGroups": ["apiextensions.k8s.io"], "resources": ["*"], "verbs": ["*"]},
     ]);
     let file = cluster.kubeconfig_of("reader", rules).await;
-    let file = file.display().to_string();
-    let desk = Desk::new();
-    let args = [
-        "up",
-        "--yes",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        &file,
-    ];
-    let said = desk.refused(&args).await;
+    let said = refused(&file, "--yes").await;
     assert!(
         said.starts_with("the user of this context may not create mutatingwebhookconfigurations.admissionregistration.k8s.io, "),
         "{said}"
