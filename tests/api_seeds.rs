@@ -73,7 +73,7 @@ fn manifests_without_indentation_are_refused() {
     assert!(!all.is_empty());
     for problems in all.iter().filter_map(|m| read(m).err()) {
         assert!(
-            problems[0].message.contains("is there already"),
+            problems[0].message.contains("is given twice"),
             "{}",
             problems[0]
         );
@@ -100,7 +100,7 @@ fn notes_are_read_as_far_as_they_are_yaml() {
         .unwrap()
         + 1;
     assert!(
-        (wrong..=wrong + 1).contains(&problems[0].at.line),
+        (wrong..=wrong + 1).contains(&(problems[0].at.line as usize)),
         "{}",
         problems[0]
     );

@@ -20,4 +20,3 @@ mod schema;
 pub mod v1beta2;
 pub mod validation;
 pub mod visibility;
-pub mod yaml;

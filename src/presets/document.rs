@@ -10,8 +10,7 @@ use super::{Finding, ObjectKey};
 use crate::api::config::FeatureGates;
 use crate::api::load::{self, Problem};
 use crate::api::v1beta2::{GROUP, VERSION};
-use crate::api::yaml;
-use crate::yaml::Position;
+use crate::yaml::{self, Limits, Position};
 
 /// Most objects of one preset.
 const MAX_OBJECTS: usize = 2000;
@@ -35,12 +34,12 @@ pub struct Manifest {
 impl Manifest {
     /// Where a field stands, or what is nearest to it.
     pub fn locate(&self, path: &str) -> Position {
-        position(self.source.locate(path))
+        self.source.locate(path)
     }
 
     /// Where the object begins.
     pub fn at(&self) -> Position {
-        position(self.source.at())
+        self.source.at()
     }
 
     /// An error about a field of this object.
@@ -51,14 +50,6 @@ impl Manifest {
     /// A warning about a field of this object.
     pub(super) fn warning(&self, path: &str, message: impl Into<String>) -> Finding {
         Finding::warning(&self.file, self.locate(path), message).about(&self.key)
-    }
-}
-
-fn position(at: yaml::Position) -> Position {
-    let cut = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Position {
-        line: cut(at.line),
-        column: cut(at.column),
     }
 }
 
@@ -82,14 +73,14 @@ impl Parsed {
 pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> Parsed {
     let mut parsed = Parsed::default();
     for file in files {
-        let text = match text(file) {
+        let text = match yaml::utf8(&file.bytes) {
             Ok(text) => text,
-            Err(finding) => {
-                parsed.findings.push(finding);
+            Err(error) => {
+                parsed.findings.push(finding(file, error.into()));
                 continue;
             }
         };
-        match yaml::documents(text) {
+        match yaml::documents(text, Limits::default()) {
             Ok(documents) => {
                 for node in documents.into_iter().flat_map(items) {
                     document(file, text, node, gates, &mut parsed);
@@ -144,19 +135,6 @@ fn document(
     }
 }
 
-/// The file as text, or where it is none.
-fn text(file: &SourceFile) -> Result<&str, Finding> {
-    std::str::from_utf8(&file.bytes).map_err(|e| {
-        let good = String::from_utf8_lossy(&file.bytes[..e.valid_up_to()]);
-        let last = good.rsplit('\n').next().unwrap_or_default();
-        let at = position(yaml::Position {
-            line: good.matches('\n').count() + 1,
-            column: last.chars().count() + 1,
-        });
-        Finding::error(&file.name, at, "the file is not UTF-8 text")
-    })
-}
-
 fn finding(file: &SourceFile, problem: Problem) -> Finding {
     let message = match problem.path.is_empty() {
         true => problem.message,
@@ -164,13 +142,13 @@ fn finding(file: &SourceFile, problem: Problem) -> Finding {
     };
     Finding {
         remedy: problem.remedy,
-        ..Finding::error(&file.name, position(problem.at), message)
+        ..Finding::error(&file.name, problem.at, message)
     }
 }
 
 /// Takes in one object, if a preset can hold it.
 fn take(file: &SourceFile, text: &str, object: load::Object, parsed: &mut Parsed) {
-    let at = |path: &str| position(object.locate(path));
+    let at = |path: &str| object.locate(path);
     let error = |path: &str, message: &str| {
         Finding::error(&file.name, at(path), message).about(object.kind())
     };
@@ -204,7 +182,7 @@ fn take(file: &SourceFile, text: &str, object: load::Object, parsed: &mut Parsed
     // Fields that are not there are refused by the server, so they are here.
     for unknown in object.unknown.iter().cloned() {
         let remedy = unknown.remedy.clone();
-        let found = Finding::error(&file.name, position(unknown.at), unknown.message).about(&key);
+        let found = Finding::error(&file.name, unknown.at, unknown.message).about(&key);
         let remedy = remedy.unwrap_or_else(|| "correct or remove it".into());
         parsed.findings.push(found.remedy(remedy));
     }

@@ -1,23 +1,43 @@
-//! Trees to typed values through serde, with the place of whatever does not fit.
+//! Trees to typed values through serde, with field and place of whatever does not fit.
+
+use std::cell::RefCell;
 
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess,
-    SeqAccess, VariantAccess, Visitor,
+    SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::located::{LOCATED, Parts};
 use super::read_error::ReadError;
-use super::{Entry, Kind, Limits, Node, Problem, parse_one};
+use super::{Entry, Kind, Limits, Misfit, Node, Position, Problem, Unknown, closest, parse_one};
+
+/// Reads a typed value from a tree, and which fields of the tree the type does not have. Types that
+/// `deny_unknown_fields` get them refused instead, at the key's place.
+///
+/// # Errors
+/// The first value that does not fit the type.
+pub fn read<T: DeserializeOwned>(node: &Node) -> Result<(T, Vec<Unknown>), Misfit> {
+    let track = Track::default();
+    let reader = Reader {
+        node,
+        key_at: node.at,
+        siblings: &[],
+        track: &track,
+    };
+    let value = T::deserialize(reader).map_err(|e| e.misfit(node.at))?;
+    Ok((value, track.unknown.into_inner()))
+}
 
 /// Reads a typed value from a tree. Types that `deny_unknown_fields` get unknown fields refused at
-/// the key's place.
+/// the key's place; others ignore them.
 ///
 /// # Errors
 /// The first value that does not fit the type.
 pub fn from_node<T: DeserializeOwned>(node: &Node) -> Result<T, Problem> {
-    T::deserialize(node).map_err(|e| e.problem(node.at))
+    let (value, _) = read(node)?;
+    Ok(value)
 }
 
 /// Reads a typed value from a text of one document.
@@ -28,18 +48,59 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     from_node(&parse_one(text, Limits::default())?)
 }
 
-impl<'de> IntoDeserializer<'de, ReadError> for &'de Node {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
+/// Where the reader is, and what it came across.
+#[derive(Default)]
+struct Track {
+    path: RefCell<String>,
+    unknown: RefCell<Vec<Unknown>>,
 }
 
-impl<'de> Deserializer<'de> for &'de Node {
-    type Error = ReadError;
+/// A value that is being read.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'de, 't> {
+    node: &'de Node,
+    /// Where its key stands, or itself in a list.
+    key_at: Position,
+    /// The fields that the type has beside it.
+    siblings: &'static [&'static str],
+    track: &'t Track,
+}
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.kind {
+impl<'de, 't> Reader<'de, 't> {
+    /// Where the value stands.
+    pub(super) fn at(self) -> Position {
+        self.node.at
+    }
+
+    /// Puts this place on an error that has none yet: the innermost one counts.
+    fn placed<T>(self, result: Result<T, ReadError>) -> Result<T, ReadError> {
+        result.map_err(|e| e.within(&self.track.path.borrow(), self.node.at))
+    }
+
+    /// Reads one step further in.
+    fn descend<T: DeserializeSeed<'de>>(self, step: &str, seed: T) -> Result<T::Value, ReadError> {
+        let length = self.track.path.borrow().len();
+        self.track.path.borrow_mut().push_str(step);
+        let result = self.placed(seed.deserialize(self));
+        self.track.path.borrow_mut().truncate(length);
+        result
+    }
+
+    fn entries(self, entries: &'de [Entry], fields: &'static [&'static str]) -> Entries<'de, 't> {
+        Entries {
+            rest: entries.iter(),
+            value: None,
+            fields,
+            track: self.track,
+        }
+    }
+
+    fn visit<V: Visitor<'de>>(
+        self,
+        visitor: V,
+        fields: &'static [&'static str],
+    ) -> Result<V::Value, ReadError> {
+        match &self.node.kind {
             Kind::Null => visitor.visit_unit(),
             Kind::Bool(b) => visitor.visit_bool(*b),
             Kind::Number(n) => match (n.as_u64(), n.as_i64()) {
@@ -48,22 +109,31 @@ impl<'de> Deserializer<'de> for &'de Node {
                 (None, None) => visitor.visit_f64(n.as_f64().unwrap_or(f64::MAX)),
             },
             Kind::Text(s) => visitor.visit_borrowed_str(s),
-            Kind::List(items) => visitor.visit_seq(Items(items.iter())),
-            Kind::Map(entries) => visitor.visit_map(Entries::new(entries)),
+            Kind::List(items) => visitor.visit_seq(Items {
+                rest: items.iter().enumerate(),
+                track: self.track,
+            }),
+            Kind::Map(entries) => visitor.visit_map(self.entries(entries, fields)),
         }
-        .map_err(|e: ReadError| e.within(self.at))
+    }
+}
+
+impl<'de> Deserializer<'de> for Reader<'de, '_> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.placed(self.visit(visitor, &[]))
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.kind {
+        self.placed(match &self.node.kind {
             // The commonest slip: `yes` or `6` unquoted where a string belongs.
             Kind::Bool(_) | Kind::Number(_) => Err(de::Error::custom(format_args!(
                 "expected a string, found {}; put quotes around it",
-                self.describe()
+                self.node.describe()
             ))),
-            _ => self.deserialize_any(visitor),
-        }
-        .map_err(|e: ReadError| e.within(self.at))
+            _ => self.visit(visitor, &[]),
+        })
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -71,10 +141,9 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        if self.is_null() {
-            visitor.visit_none()
-        } else {
-            visitor.visit_some(self)
+        match self.node.kind {
+            Kind::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
         }
     }
 
@@ -83,26 +152,23 @@ impl<'de> Deserializer<'de> for &'de Node {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        if name == LOCATED {
-            visitor.visit_seq(Parts::of(self))
-        } else {
-            visitor.visit_newtype_struct(self)
-        }
-        .map_err(|e: ReadError| e.within(self.at))
+        self.placed(match name {
+            LOCATED => visitor.visit_seq(Parts::of(self)),
+            _ => visitor.visit_newtype_struct(self),
+        })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        match &self.kind {
+        self.placed(match &self.node.kind {
             // Serde would fill a struct from a list by position; nobody writes that.
-            Kind::List(_) => Err(de::Error::invalid_type(de::Unexpected::Seq, &visitor)),
-            _ => self.deserialize_any(visitor),
-        }
-        .map_err(|e: ReadError| e.within(self.at))
+            Kind::List(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
+            _ => self.visit(visitor, fields),
+        })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -111,16 +177,30 @@ impl<'de> Deserializer<'de> for &'de Node {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        match &self.kind {
+        self.placed(match &self.node.kind {
             Kind::Text(s) => visitor.visit_enum(s.as_str().into_deserializer()),
-            Kind::Map(entries) if entries.len() == 1 => visitor.visit_enum(Variant(&entries[0])),
+            Kind::Map(entries) if entries.len() == 1 => visitor.visit_enum(Variant {
+                entry: &entries[0],
+                track: self.track,
+            }),
             Kind::Map(_) => Err(de::Error::custom("exactly one key may stand here")),
             _ => Err(de::Error::custom(format_args!(
                 "expected a name, found {}",
-                self.describe()
+                self.node.describe()
             ))),
-        }
-        .map_err(|e: ReadError| e.within(self.at))
+        })
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let path = self.track.path.borrow().clone();
+        let name = path.rsplit('.').next().unwrap_or_default();
+        let meant = closest(name, self.siblings.iter().copied());
+        self.track.unknown.borrow_mut().push(Unknown {
+            meant,
+            path,
+            at: self.key_at,
+        });
+        visitor.visit_unit()
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(
@@ -133,42 +213,45 @@ impl<'de> Deserializer<'de> for &'de Node {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit seq tuple
-        tuple_struct map identifier ignored_any
+        tuple_struct map identifier
     }
 }
 
-struct Items<'de>(std::slice::Iter<'de, Node>);
+struct Items<'de, 't> {
+    rest: std::iter::Enumerate<std::slice::Iter<'de, Node>>,
+    track: &'t Track,
+}
 
-impl<'de> SeqAccess<'de> for Items<'de> {
+impl<'de> SeqAccess<'de> for Items<'de, '_> {
     type Error = ReadError;
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, ReadError> {
-        let item = self.0.next();
-        item.map(|n| seed.deserialize(n).map_err(|e| e.within(n.at)))
-            .transpose()
+        let Some((i, node)) = self.rest.next() else {
+            return Ok(None);
+        };
+        let reader = Reader {
+            node,
+            key_at: node.at,
+            siblings: &[],
+            track: self.track,
+        };
+        reader.descend(&format!("[{i}]"), seed).map(Some)
     }
     fn size_hint(&self) -> Option<usize> {
-        Some(self.0.len())
+        Some(self.rest.len())
     }
 }
 
-struct Entries<'de> {
+struct Entries<'de, 't> {
     rest: std::slice::Iter<'de, Entry>,
-    value: Option<&'de Node>,
+    value: Option<&'de Entry>,
+    fields: &'static [&'static str],
+    track: &'t Track,
 }
 
-impl<'de> Entries<'de> {
-    fn new(entries: &'de [Entry]) -> Self {
-        Self {
-            rest: entries.iter(),
-            value: None,
-        }
-    }
-}
-
-impl<'de> MapAccess<'de> for Entries<'de> {
+impl<'de> MapAccess<'de> for Entries<'de, '_> {
     type Error = ReadError;
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
@@ -177,56 +260,77 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         let Some(entry) = self.rest.next() else {
             return Ok(None);
         };
-        self.value = Some(&entry.value);
+        self.value = Some(entry);
         let key = StrDeserializer::<ReadError>::new(&entry.key);
         seed.deserialize(key)
             .map(Some)
-            .map_err(|e| e.within(entry.at))
+            .map_err(|e| e.within(&self.track.path.borrow(), entry.at))
     }
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let node = self.value.take().ok_or_else(|| {
+        let entry = self.value.take().ok_or_else(|| {
             <ReadError as de::Error>::custom("a value was asked for before its key")
         })?;
-        seed.deserialize(node).map_err(|e| e.within(node.at))
+        let reader = Reader {
+            node: &entry.value,
+            key_at: entry.at,
+            siblings: self.fields,
+            track: self.track,
+        };
+        let dot = match self.track.path.borrow().is_empty() {
+            true => "",
+            false => ".",
+        };
+        reader.descend(&format!("{dot}{}", entry.key), seed)
     }
 }
 
 /// An enum variant written as a mapping of one key.
-struct Variant<'de>(&'de Entry);
+struct Variant<'de, 't> {
+    entry: &'de Entry,
+    track: &'t Track,
+}
 
-impl<'de> EnumAccess<'de> for Variant<'de> {
+impl<'de, 't> EnumAccess<'de> for Variant<'de, 't> {
     type Error = ReadError;
-    type Variant = &'de Node;
+    type Variant = Reader<'de, 't>;
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
     ) -> Result<(V::Value, Self::Variant), ReadError> {
-        let key = StrDeserializer::<ReadError>::new(&self.0.key);
-        let variant = seed.deserialize(key).map_err(|e| e.within(self.0.at))?;
-        Ok((variant, &self.0.value))
+        let key = StrDeserializer::<ReadError>::new(&self.entry.key);
+        let variant = seed
+            .deserialize(key)
+            .map_err(|e| e.within(&self.track.path.borrow(), self.entry.at))?;
+        let reader = Reader {
+            node: &self.entry.value,
+            key_at: self.entry.at,
+            siblings: &[],
+            track: self.track,
+        };
+        Ok((variant, reader))
     }
 }
 
-impl<'de> VariantAccess<'de> for &'de Node {
+impl<'de> VariantAccess<'de> for Reader<'de, '_> {
     type Error = ReadError;
     fn unit_variant(self) -> Result<(), ReadError> {
         <()>::deserialize(self)
     }
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
-        seed.deserialize(self).map_err(|e| e.within(self.at))
+        self.placed(seed.deserialize(self))
     }
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_any(visitor)
     }
     fn struct_variant<V: Visitor<'de>>(
         self,
-        _: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        match &self.kind {
-            Kind::Map(entries) => MapAccessDeserializer::new(Entries::new(entries))
-                .deserialize_any(visitor)
-                .map_err(|e| e.within(self.at)),
+        match &self.node.kind {
+            Kind::Map(entries) => self.placed(
+                MapAccessDeserializer::new(self.entries(entries, fields)).deserialize_any(visitor),
+            ),
             _ => self.deserialize_any(visitor),
         }
     }

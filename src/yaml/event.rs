@@ -66,18 +66,14 @@ fn read_scalar(
     place: Position,
 ) -> Result<Node, Problem> {
     let plain = style == ScalarStyle::Plain;
+    let wrong = |message: String| Problem::new(place, message);
     let kind = match tag.map(ToString::to_string) {
-        None if plain => scalar::plain(text),
+        None if plain => scalar::plain(text).map_err(wrong)?,
         None => Kind::Text(text.to_owned()),
         Some(tag) => match tag.rsplit([':', '!']).next().unwrap_or_default() {
             "str" | "" => Kind::Text(text.to_owned()),
-            "int" | "float" | "bool" | "null" => scalar::plain(text),
-            _ => {
-                return Err(Problem::new(
-                    place,
-                    format!("the tag {tag} means nothing here"),
-                ));
-            }
+            "int" | "float" | "bool" | "null" => scalar::plain(text).map_err(wrong)?,
+            _ => return Err(wrong(format!("the tag {tag} means nothing here"))),
         },
     };
     let mut node = Node::new(place, kind);

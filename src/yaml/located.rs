@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 use serde::de::value::U32Deserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
+use super::Position;
+use super::de::Reader;
 use super::read_error::ReadError;
-use super::{Node, Position};
 
 /// A value together with the place it stands at; only [`super::from_node`] can make one.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,28 +44,29 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
 }
 
 /// `[line, column, value]`, what [`Located`] is read from.
-pub(super) struct Parts<'de> {
-    node: &'de Node,
+pub(super) struct Parts<'de, 't> {
+    reader: Reader<'de, 't>,
     next: u8,
 }
 
-impl<'de> Parts<'de> {
-    pub(super) fn of(node: &'de Node) -> Self {
-        Self { node, next: 0 }
+impl<'de, 't> Parts<'de, 't> {
+    pub(super) fn of(reader: Reader<'de, 't>) -> Self {
+        Self { reader, next: 0 }
     }
 }
 
-impl<'de> SeqAccess<'de> for Parts<'de> {
+impl<'de> SeqAccess<'de> for Parts<'de, '_> {
     type Error = ReadError;
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, ReadError> {
         self.next += 1;
+        let at = self.reader.at();
         match self.next {
-            1 => seed.deserialize(U32Deserializer::new(self.node.at.line)),
-            2 => seed.deserialize(U32Deserializer::new(self.node.at.column)),
-            3 => seed.deserialize(self.node),
+            1 => seed.deserialize(U32Deserializer::new(at.line)),
+            2 => seed.deserialize(U32Deserializer::new(at.column)),
+            3 => seed.deserialize(self.reader),
             _ => return Ok(None),
         }
         .map(Some)

@@ -14,9 +14,11 @@ mod problem;
 mod read_error;
 mod scalar;
 
-pub use de::{from_node, from_str};
+pub use de::{from_node, from_str, read};
 pub use located::Located;
 pub use node::{Entry, Kind, Node};
-pub use parse::{Limits, leading_comment, parse, parse_bytes, parse_one};
-pub use problem::{Position, Problem, closest};
-pub use read_error::ReadError;
+pub use parse::{Limits, documents, leading_comment, parse, parse_one, utf8};
+pub use problem::{Misfit, Position, Problem, Unknown, closest};
+
+#[cfg(test)]
+mod tests;

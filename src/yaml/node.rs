@@ -44,7 +44,8 @@ pub struct Entry {
 }
 
 impl Node {
-    pub(super) fn new(at: Position, kind: Kind) -> Self {
+    /// A value that stands at a place.
+    pub fn new(at: Position, kind: Kind) -> Self {
         Self {
             at,
             kind,
@@ -65,22 +66,41 @@ impl Node {
         }
     }
 
-    /// The entries, if it is a mapping.
-    pub fn entries(&self) -> Option<&[Entry]> {
+    /// The entries; none where it is not a mapping.
+    pub fn entries(&self) -> &[Entry] {
         match &self.kind {
-            Kind::Map(entries) => Some(entries),
-            _ => None,
+            Kind::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items; none where it is not a list.
+    pub fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
         }
     }
 
     /// The entry of a key, if this is a mapping that has it.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries()?.iter().find(|e| e.key == key)
+        self.entries().iter().find(|e| e.key == key)
     }
 
     /// The value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|e| &e.value)
+    }
+
+    /// The value of a key, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        match &mut self.kind {
+            Kind::Map(entries) => {
+                let mut entries = entries.iter_mut();
+                entries.find(|e| e.key == key).map(|e| &mut e.value)
+            }
+            _ => None,
+        }
     }
 
     /// The value as JSON.

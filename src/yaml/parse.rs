@@ -12,16 +12,16 @@ use super::{Entry, Kind, Node, Position, Problem};
 pub struct Limits {
     /// Largest text in bytes.
     pub bytes: usize,
-    /// Most nodes in all documents together, counting what aliases repeat.
+    /// Most nodes in all documents together, counting what aliases repeat and what anchors keep.
     pub nodes: usize,
 }
 
 impl Default for Limits {
-    /// 4 MiB and 400,000 nodes, far above any manifest a person edits.
+    /// 8 MiB and 500,000 nodes, far above any manifest a person edits.
     fn default() -> Self {
         Self {
-            bytes: 4 << 20,
-            nodes: 400_000,
+            bytes: 8 << 20,
+            nodes: 500_000,
         }
     }
 }
@@ -55,21 +55,28 @@ pub fn parse(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     builder.documents()
 }
 
-/// Parses bytes, refusing what is not UTF-8 with the place of the first bad byte.
+/// Parses the documents of a text; those without content, which only separators or comments make, are
+/// left out.
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_bytes(bytes: &[u8], limits: Limits) -> Result<Vec<Node>, Problem> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => parse(text, limits),
-        Err(e) => {
-            let good = String::from_utf8_lossy(&bytes[..e.valid_up_to()]);
-            let line = good.matches('\n').count() + 1;
-            let column = good.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
-            let message = "the file is not UTF-8 text";
-            Err(Problem::new(position(line, column), message))
-        }
-    }
+pub fn documents(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
+    let mut documents = parse(text, limits)?;
+    documents.retain(|d| !d.is_null());
+    Ok(documents)
+}
+
+/// Bytes as text, or where they are none.
+///
+/// # Errors
+/// The place of the first byte that is not UTF-8.
+pub fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let good = String::from_utf8_lossy(&bytes[..e.valid_up_to()]);
+        let line = good.matches('\n').count() + 1;
+        let column = good.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+        Problem::new(position(line, column), "the file is not UTF-8 text")
+    })
 }
 
 /// Parses a text that holds exactly one document.
@@ -77,8 +84,7 @@ pub fn parse_bytes(bytes: &[u8], limits: Limits) -> Result<Vec<Node>, Problem> {
 /// # Errors
 /// As [`parse`]; also when there is no document or more than one.
 pub fn parse_one(text: &str, limits: Limits) -> Result<Node, Problem> {
-    let mut documents = parse(text, limits)?;
-    documents.retain(|d| !d.is_null());
+    let mut documents = documents(text, limits)?;
     if let Some(second) = documents.get(1) {
         return Err(Problem::new(second.at, "only one document may stand here"));
     }
@@ -188,6 +194,8 @@ impl Builder<'_> {
             What::End => return Err(Problem::new(place, "a value is missing")),
         };
         if anchor != 0 {
+            // Nested anchors keep their parts several times.
+            self.spend(size(&node), place)?;
             self.anchors.insert(anchor, Some(node.clone()));
         }
         Ok(node)
@@ -345,7 +353,7 @@ mod tests {
             let refs = vec![format!("*a{}", i - 1); 10].join(",");
             text.push_str(&format!("a{i}: &a{i} [{refs}]\n"));
         }
-        assert!(problem(&text).contains("more than 400000 values"));
+        assert!(problem(&text).contains("more than 500000 values"));
         assert!(
             problem(&"[".repeat(5000)).contains("imit") || !problem(&"[".repeat(5000)).is_empty()
         );
@@ -353,7 +361,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_placed() {
-        let e = parse_bytes(b"a: 1\nb: \xff\n", Limits::default()).unwrap_err();
+        let e = utf8(b"a: 1\nb: \xff\n").unwrap_err();
         assert_eq!(e.to_string(), "2:4: the file is not UTF-8 text");
     }
 

@@ -43,6 +43,42 @@ impl Problem {
     }
 }
 
+/// A value that does not fit the type it is read as.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {}{message}", prefix(path))]
+pub struct Misfit {
+    /// Where it stands.
+    pub at: Position,
+    /// The field, such as `spec.levels[0]`; empty for the document as a whole.
+    pub path: String,
+    /// One sentence without a final period.
+    pub message: String,
+}
+
+fn prefix(path: &str) -> String {
+    match path {
+        "" => String::new(),
+        path => format!("{path}: "),
+    }
+}
+
+impl From<Misfit> for Problem {
+    fn from(misfit: Misfit) -> Self {
+        Self::new(misfit.at, misfit.message)
+    }
+}
+
+/// A field that the type does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The field, such as `spec.levls`.
+    pub path: String,
+    /// Where its key stands.
+    pub at: Position,
+    /// The field that was probably meant.
+    pub meant: Option<&'static str>,
+}
+
 /// The candidate that `word` most likely meant: at most two typing slips away, and nearer than any
 /// other.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -4,23 +4,29 @@ use std::fmt;
 
 use serde::de::{self, Unexpected};
 
-use super::{Position, Problem, closest};
+use super::{Misfit, Position, closest};
 
-/// What went wrong, and where once some node on the way up has said so.
+/// What went wrong, and at which field once some value on the way up has said so.
 #[derive(Clone, Debug)]
-pub struct ReadError {
-    at: Option<Position>,
+pub(super) struct ReadError {
+    place: Option<(String, Position)>,
     message: String,
 }
 
 impl ReadError {
-    pub(super) fn within(mut self, at: Position) -> Self {
-        self.at.get_or_insert(at);
+    /// At this field, unless a value further in was named already.
+    pub(super) fn within(mut self, path: &str, at: Position) -> Self {
+        self.place.get_or_insert_with(|| (path.to_owned(), at));
         self
     }
 
-    pub(super) fn problem(self, fallback: Position) -> Problem {
-        Problem::new(self.at.unwrap_or(fallback), self.message)
+    pub(super) fn misfit(self, fallback: Position) -> Misfit {
+        let (path, at) = self.place.unwrap_or((String::new(), fallback));
+        Misfit {
+            at,
+            path,
+            message: self.message,
+        }
     }
 }
 
@@ -35,7 +41,7 @@ impl std::error::Error for ReadError {}
 impl de::Error for ReadError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self {
-            at: None,
+            place: None,
             message: message.to_string(),
         }
     }

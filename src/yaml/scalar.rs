@@ -6,22 +6,41 @@ use serde_json::Number;
 use super::Kind;
 
 /// The value of a plain scalar. Dates stay strings, as they do on their way to JSON.
-pub(super) fn plain(text: &str) -> Kind {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Kind::Null,
+///
+/// # Errors
+/// A number that JSON cannot hold.
+pub(super) fn plain(text: &str) -> Result<Kind, String> {
+    Ok(match text {
+        "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            return Kind::Bool(true);
+            Kind::Bool(true)
         }
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            return Kind::Bool(false);
+            Kind::Bool(false)
         }
-        _ => {}
-    }
-    number(text).map_or_else(|| Kind::Text(text.to_owned()), Kind::Number)
+        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF"
+        | "-.inf" | "-.Inf" | "-.INF" => {
+            return Err(format!(
+                "{text} is not a number JSON can hold; quote it if it is text"
+            ));
+        }
+        _ => match number(text) {
+            Some(Ok(number)) => Kind::Number(number),
+            Some(Err(TooLarge)) => {
+                return Err(format!(
+                    "{text} is too large a number; quote it if it is text"
+                ));
+            }
+            None => Kind::Text(text.to_owned()),
+        },
+    })
 }
 
-/// The number a plain scalar spells, if it spells one that JSON can hold.
-pub(super) fn number(text: &str) -> Option<Number> {
+/// A number beyond what a double holds.
+struct TooLarge;
+
+/// The number a plain scalar spells, if it spells one.
+fn number(text: &str) -> Option<Result<Number, TooLarge>> {
     let first = *text.as_bytes().first()?;
     if first == b'.' {
         return float(text);
@@ -30,7 +49,7 @@ pub(super) fn number(text: &str) -> Option<Number> {
         return None;
     }
     let digits: String = text.chars().filter(|c| *c != '_').collect();
-    integer(&digits).or_else(|| float(&digits))
+    integer(&digits).map(Ok).or_else(|| float(&digits))
 }
 
 /// An integer with Go's base prefixes; a leading zero means octal.
@@ -64,8 +83,8 @@ fn integer(text: &str) -> Option<Number> {
     }
 }
 
-/// A decimal float such as `1.5`, `.5`, `6.` or `1e3`; infinities and NaN have no JSON.
-fn float(text: &str) -> Option<Number> {
+/// A decimal float such as `1.5`, `.5`, `6.` or `1e3`.
+fn float(text: &str) -> Option<Result<Number, TooLarge>> {
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match body.find(['e', 'E']) {
         Some(i) => (&body[..i], Some(&body[i + 1..])),
@@ -82,7 +101,18 @@ fn float(text: &str) -> Option<Number> {
             return None;
         }
     }
-    Number::from_f64(text.strip_prefix('+').unwrap_or(text).parse().ok()?)
+    let float: f64 = text.strip_prefix('+').unwrap_or(text).parse().ok()?;
+    Some(
+        whole_number(float)
+            .or_else(|| Number::from_f64(float))
+            .ok_or(TooLarge),
+    )
+}
+
+/// A float without a fraction as JSON writes it, without a point: `1e3` is 1000.
+fn whole_number(float: f64) -> Option<Number> {
+    let exact = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
+    exact.then(|| Number::from(float as i64))
 }
 
 /// Whether Go would take the text for a date: four digits and a dash.
@@ -96,7 +126,7 @@ mod tests {
     use super::*;
 
     fn num(text: &str) -> String {
-        match plain(text) {
+        match plain(text).unwrap() {
             Kind::Number(n) => n.to_string(),
             other => format!("{other:?}"),
         }
@@ -106,13 +136,14 @@ mod tests {
     fn numbers_read_as_go_reads_them() {
         for (text, expected) in [
             ("6", "6"),
-            ("6.0", "6.0"),
+            ("6.0", "6"),
             ("1_000", "1000"),
             ("010", "8"),
             ("0x1F", "31"),
             ("-0b11", "-3"),
             (".5", "0.5"),
-            ("1e3", "1000.0"),
+            ("1e3", "1000"),
+            ("1e30", "1e+30"),
             ("18446744073709551615", "18446744073709551615"),
             ("-9223372036854775808", "-9223372036854775808"),
         ] {
@@ -136,11 +167,10 @@ mod tests {
             "09",
             "6+",
             "1.2.3",
-            ".inf",
         ] {
             let expected = if text == "09" { "Number" } else { "Text" };
             assert!(
-                format!("{:?}", plain(text)).starts_with(expected),
+                format!("{:?}", plain(text).unwrap()).starts_with(expected),
                 "{text}: {:?}",
                 plain(text)
             );
@@ -149,9 +179,15 @@ mod tests {
 
     #[test]
     fn yaml_1_1_booleans() {
-        assert_eq!(plain("yes"), Kind::Bool(true));
-        assert_eq!(plain("Off"), Kind::Bool(false));
-        assert_eq!(plain("yEs"), Kind::Text("yEs".into()));
-        assert_eq!(plain("~"), Kind::Null);
+        assert_eq!(plain("yes"), Ok(Kind::Bool(true)));
+        assert_eq!(plain("Off"), Ok(Kind::Bool(false)));
+        assert_eq!(plain("yEs"), Ok(Kind::Text("yEs".into())));
+        assert_eq!(plain("~"), Ok(Kind::Null));
+    }
+
+    #[test]
+    fn what_json_cannot_hold_is_refused() {
+        assert!(plain(".inf").unwrap_err().contains("not a number JSON"));
+        assert!(plain("1e999").unwrap_err().contains("too large a number"));
     }
 }

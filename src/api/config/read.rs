@@ -5,7 +5,7 @@ use super::frameworks::Framework;
 use super::{Configuration, GROUP, defaults, v1beta1, validate};
 use crate::api::field::{FieldError, Path};
 use crate::api::load::Problem;
-use crate::api::yaml::{self, Content, Node, Position, Unknown, YamlError};
+use crate::yaml::{self, Kind, Limits, Misfit, Node, Position, Unknown};
 
 /// The key of the configuration in Kueue's ConfigMap.
 pub const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";
@@ -28,11 +28,9 @@ pub struct Loaded {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
-    let roots = yaml::documents(text).map_err(|e| vec![e.into()])?;
+    let roots = yaml::documents(text, Limits::default()).map_err(|e| vec![e.into()])?;
     let [root] = roots.as_slice() else {
-        let at = roots
-            .get(1)
-            .map_or(Position { line: 1, column: 1 }, |r| r.at);
+        let at = roots.get(1).map_or(Position::START, |r| r.at);
         let count = roots.len();
         return Err(vec![problem(
             at,
@@ -65,11 +63,11 @@ pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
 }
 
 fn load_bare(text: &str) -> Result<Loaded, Vec<Problem>> {
-    let mut roots = yaml::documents(text).map_err(|e| vec![e.into()])?;
+    let mut roots = yaml::documents(text, Limits::default()).map_err(|e| vec![e.into()])?;
     match (roots.pop(), roots.is_empty()) {
         (Some(root), true) => load_root(root),
         _ => {
-            let at = Position { line: 1, column: 1 };
+            let at = Position::START;
             Err(vec![problem(
                 at,
                 "",
@@ -92,13 +90,19 @@ fn problem(at: Position, path: &str, message: String) -> Problem {
 struct Shift {
     start: Position,
     /// How far the inner text is indented; nothing where it is not a block.
-    indent: Option<usize>,
+    indent: Option<u32>,
 }
 
 impl Shift {
     fn of(text: &str, at: Position) -> Self {
-        let line = |n: usize| text.lines().nth(n.saturating_sub(1)).unwrap_or_default();
-        let marker = line(at.line).chars().nth(at.column.saturating_sub(1));
+        let line = |n: u32| {
+            text.lines()
+                .nth(n.saturating_sub(1) as usize)
+                .unwrap_or_default()
+        };
+        let marker = line(at.line)
+            .chars()
+            .nth(at.column.saturating_sub(1) as usize);
         // A block begins on the line after its marker.
         let first = if matches!(marker, Some('|' | '>')) {
             at.line + 1
@@ -108,6 +112,7 @@ impl Shift {
         let above = line(first.saturating_sub(1)).trim_end();
         let block = above.ends_with(['|', '>', '-', '+']) && above.contains(['|', '>']);
         let indent = line(first).chars().take_while(|c| *c == ' ').count();
+        let indent = u32::try_from(indent).unwrap_or(u32::MAX);
         Self {
             start: Position {
                 line: first,
@@ -121,7 +126,7 @@ impl Shift {
         let shifted = |at: Position| match self.indent {
             Some(indent) => Position {
                 line: self.start.line + at.line - 1,
-                column: at.column + indent,
+                column: at.column.saturating_add(indent),
             },
             None => self.start,
         };
@@ -137,11 +142,11 @@ impl Shift {
 
 fn load_root(mut root: Node) -> Result<Loaded, Vec<Problem>> {
     let old = version(&root)?;
-    if let Content::Map(entries) = &mut root.content {
+    if let Kind::Map(entries) = &mut root.kind {
         entries.retain(|e| e.key != "apiVersion" && e.key != "kind");
     }
     let whole = root.clone();
-    let fail = |e: YamlError| vec![Problem::from(e)];
+    let fail = |e: Misfit| vec![Problem::from(e)];
     let mut of_old = if old {
         Some(v1beta1::take(&mut root).map_err(fail)?)
     } else {
@@ -208,7 +213,7 @@ fn unknown_field(unknown: Unknown) -> Problem {
         at: unknown.at,
         path: unknown.path,
         message,
-        remedy: None,
+        remedy: unknown.meant.map(|meant| format!("did you mean {meant}?")),
     }
 }
 

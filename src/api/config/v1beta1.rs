@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Configuration, Duration, defaults};
 use crate::api::load::Problem;
-use crate::api::yaml::{self, Content, Entry, Node, Position, Unknown, YamlError};
+use crate::yaml::{self, Entry, Kind, Misfit, Node, Position, Unknown};
 
 /// Settings that only v1beta1 has, taken out of the document.
 #[derive(Default)]
@@ -40,7 +40,7 @@ const NOT_YET: [&[&str]; 7] = [
 ///
 /// # Errors
 /// A setting has the wrong type.
-pub(super) fn take(root: &mut Node) -> Result<Old, YamlError> {
+pub(super) fn take(root: &mut Node) -> Result<Old, Misfit> {
     let mut old = Old {
         waits: flag(root, "waitForPodsReady")?,
         shares: flag(root, "fairSharing")?,
@@ -52,11 +52,11 @@ pub(super) fn take(root: &mut Node) -> Result<Old, YamlError> {
     {
         let (options, unknown) = nested::<PodOptions>(&entry, "integrations.podOptions")?;
         old.unknown.extend(unknown);
-        old.pod_options = Some((options, entry.key_at));
+        old.pod_options = Some((options, entry.at));
     }
     if let Some(entry) = remove(root, "queueVisibility") {
         old.warnings.push(Problem {
-            at: entry.key_at,
+            at: entry.at,
             path: "queueVisibility".to_owned(),
             message: "has no effect any more".to_owned(),
             remedy: Some("pending workloads are told by the visibility API".to_owned()),
@@ -70,8 +70,8 @@ pub(super) fn take(root: &mut Node) -> Result<Old, YamlError> {
 
 /// Takes out the member of a map.
 fn remove(node: &mut Node, key: &str) -> Option<Entry> {
-    match &mut node.content {
-        Content::Map(entries) => entries
+    match &mut node.kind {
+        Kind::Map(entries) => entries
             .iter()
             .position(|e| e.key == key)
             .map(|i| entries.remove(i)),
@@ -80,7 +80,7 @@ fn remove(node: &mut Node, key: &str) -> Option<Entry> {
 }
 
 /// The `enable` of a block; without it the block does nothing.
-fn flag(root: &mut Node, block: &str) -> Result<bool, YamlError> {
+fn flag(root: &mut Node, block: &str) -> Result<bool, Misfit> {
     let Some(entry) = root.get_mut(block).and_then(|n| remove(n, "enable")) else {
         return Ok(false);
     };
@@ -91,7 +91,7 @@ fn flag(root: &mut Node, block: &str) -> Result<bool, YamlError> {
 fn nested<T: serde::de::DeserializeOwned>(
     entry: &Entry,
     path: &str,
-) -> Result<(T, Vec<Unknown>), YamlError> {
+) -> Result<(T, Vec<Unknown>), Misfit> {
     let below = |inner: String| {
         if inner.is_empty() {
             path.to_owned()
@@ -110,7 +110,7 @@ fn nested<T: serde::de::DeserializeOwned>(
                 })
                 .collect(),
         )),
-        Err(error) => Err(YamlError {
+        Err(error) => Err(Misfit {
             path: below(error.path),
             ..error
         }),
@@ -136,7 +136,8 @@ fn not_yet(node: &Node, path: &[&str], at: String, unknown: &mut Vec<Unknown>) {
     if rest.is_empty() {
         unknown.push(Unknown {
             path,
-            at: entry.key_at,
+            at: entry.at,
+            meant: None,
         });
     } else {
         not_yet(&entry.value, rest, path, unknown);

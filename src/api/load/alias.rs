@@ -1,7 +1,7 @@
 //! Fields under the name another version has for them, as notes and half-converted files have them.
 
 use super::Problem;
-use crate::api::yaml::{Content, Entry, Node, Position};
+use crate::yaml::{Entry, Kind, Node, Position};
 
 /// Names of the same field: kind, owner, name in v1beta1, name in v1beta2.
 const RENAMED: &[(&str, &str, &str, &str)] = &[
@@ -74,8 +74,8 @@ fn warning(at: Position, path: String, name: &str) -> Problem {
 }
 
 fn members<'a>(node: &'a mut Node, owner: &str) -> Option<&'a mut Vec<Entry>> {
-    match node.get_mut(owner).map(|n| &mut n.content) {
-        Some(Content::Map(entries)) => Some(entries),
+    match node.get_mut(owner).map(|n| &mut n.kind) {
+        Some(Kind::Map(entries)) => Some(entries),
         _ => None,
     }
 }
@@ -89,15 +89,12 @@ fn rename(node: &mut Node, owner: &str, from: &str, to: &str, warnings: &mut Vec
     }
     if let Some(entry) = entries.iter_mut().find(|e| e.key == from) {
         entry.key = to.to_owned();
-        warnings.push(warning(entry.key_at, format!("{owner}.{from}"), to));
+        warnings.push(warning(entry.at, format!("{owner}.{from}"), to));
     }
 }
 
 fn map(at: Position, entries: Vec<Entry>) -> Node {
-    Node {
-        content: Content::Map(entries),
-        at,
-    }
+    Node::new(at, Kind::Map(entries))
 }
 
 /// `spec.admissionChecks` of v1beta1, a list of names.
@@ -111,34 +108,27 @@ fn flat_checks(node: &mut Node, warnings: &mut Vec<Problem>) {
     let Some(entry) = entries.iter_mut().find(|e| e.key == "admissionChecks") else {
         return;
     };
-    let Content::List(names) = &entry.value.content else {
+    let Kind::List(names) = &entry.value.kind else {
         return;
     };
     let rules = names.iter().map(|name| {
         let name_of = Entry {
             key: "name".to_owned(),
-            key_at: name.at,
+            at: name.at,
             value: name.clone(),
         };
         map(name.at, vec![name_of])
     });
-    let list = Node {
-        content: Content::List(rules.collect()),
-        at: entry.value.at,
-    };
+    let list = Node::new(entry.value.at, Kind::List(rules.collect()));
     let checks = Entry {
         key: "admissionChecks".to_owned(),
-        key_at: entry.key_at,
+        at: entry.at,
         value: list,
     };
     entry.key = "admissionChecksStrategy".to_owned();
-    entry.value = map(entry.key_at, vec![checks]);
+    entry.value = map(entry.at, vec![checks]);
     let name = "admissionChecksStrategy";
-    warnings.push(warning(
-        entry.key_at,
-        "spec.admissionChecks".to_owned(),
-        name,
-    ));
+    warnings.push(warning(entry.at, "spec.admissionChecks".to_owned(), name));
 }
 
 /// `spec.kubeConfig` of v1beta1, without a clusterSource around it.
@@ -152,10 +142,10 @@ fn wrap_source(node: &mut Node, warnings: &mut Vec<Problem>) {
     let bare = |e: &Entry| e.key == "kubeConfig" || e.key == "clusterProfileRef";
     let inner: Vec<Entry> = entries.extract_if(.., |e| bare(e)).collect();
     if let Some(first) = inner.first() {
-        let (key_at, path) = (first.key_at, format!("spec.{}", first.key));
+        let (key_at, path) = (first.at, format!("spec.{}", first.key));
         entries.push(Entry {
             key: "clusterSource".to_owned(),
-            key_at,
+            at: key_at,
             value: map(key_at, inner),
         });
         warnings.push(warning(key_at, path, "clusterSource"));
@@ -170,9 +160,9 @@ fn lift_source(node: &mut Node, warnings: &mut Vec<Problem>) {
     let Some(index) = entries.iter().position(|e| e.key == "clusterSource") else {
         return;
     };
-    if let Content::Map(inner) = &entries[index].value.content {
+    if let Kind::Map(inner) = &entries[index].value.kind {
         let inner = inner.clone();
-        let at = entries.remove(index).key_at;
+        let at = entries.remove(index).at;
         entries.extend(inner);
         warnings.push(warning(at, "spec.clusterSource".to_owned(), "kubeConfig"));
     }

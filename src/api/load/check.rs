@@ -7,9 +7,9 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::suggest;
 use crate::api::crds::{Schema, Type};
 use crate::api::field::{FieldError, FieldErrors, Path};
+use crate::yaml::closest;
 
 /// A field that the schema does not have.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ fn of_member(name: &str, member: &Value, owner: Schema, path: &Path, found: &mut
         Some(schema) => of_value(member, schema, &path, found),
         None => found.unknown.push(UnknownField {
             path: path.to_string(),
-            suggestion: suggest::nearest(name, owner.members()),
+            suggestion: closest(name, owner.members()),
         }),
     }
 }

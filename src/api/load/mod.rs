@@ -7,7 +7,6 @@
 mod alias;
 mod check;
 mod defaulting;
-mod suggest;
 
 use std::fmt;
 
@@ -17,8 +16,8 @@ use serde_json::Value;
 use super::config::FeatureGates;
 use super::crds::{self, Crd};
 use super::field::FieldError;
-use super::yaml::{Node, Position, YamlError, documents};
 use super::{convert, v1beta2, validation};
+use crate::yaml::{self, Limits, Misfit, Node, Position, closest, documents};
 
 pub use defaulting::structural_defaults;
 
@@ -48,12 +47,23 @@ impl fmt::Display for Problem {
     }
 }
 
-impl From<YamlError> for Problem {
-    fn from(error: YamlError) -> Self {
+impl From<yaml::Problem> for Problem {
+    fn from(problem: yaml::Problem) -> Self {
         Self {
-            at: error.at,
-            path: error.path,
-            message: error.message,
+            at: problem.at,
+            path: String::new(),
+            message: problem.message,
+            remedy: None,
+        }
+    }
+}
+
+impl From<Misfit> for Problem {
+    fn from(misfit: Misfit) -> Self {
+        Self {
+            at: misfit.at,
+            path: misfit.path,
+            message: misfit.message,
             remedy: None,
         }
     }
@@ -132,7 +142,7 @@ impl Object {
 /// # Errors
 /// Everything that is wrong with the text; then nothing of it should be used.
 pub fn objects(text: &str, gates: &FeatureGates) -> Result<Vec<Object>, Vec<Problem>> {
-    let roots = documents(text).map_err(|e| vec![e.into()])?;
+    let roots = documents(text, Limits::default()).map_err(|e| vec![e.into()])?;
     let (mut objects, mut problems) = (Vec::new(), Vec::new());
     for root in roots {
         for node in items_of(root) {
@@ -168,7 +178,7 @@ fn items_of(node: Node) -> Vec<Node> {
 pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Problem>> {
     let crd = identify(&node).map_err(|p| vec![p])?;
     let Some(crd) = crd else {
-        let value = node.to_value();
+        let value = node.to_json();
         return Ok(Object {
             value,
             crd,
@@ -178,7 +188,7 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Proble
         });
     };
     let mut warnings = alias::apply(&mut node, crd.kind);
-    let mut value = node.to_value();
+    let mut value = node.to_json();
     let place = |path: &str| alias::locate(&node, path);
     let problem = |path: String, message: String| Problem {
         at: place(&path),
@@ -284,7 +294,7 @@ fn identify(node: &Node) -> Result<Option<&'static Crd>, Problem> {
             at: node.locate("kind"),
             path: "kind".to_owned(),
             message: format!("no matches for kind {kind:?} in version {api_version:?}"),
-            remedy: suggest::nearest(kind, kinds).map(|k| format!("did you mean {k}?")),
+            remedy: closest(kind, kinds).map(|k| format!("did you mean {k}?")),
         });
     }
     Ok(None)

@@ -278,7 +278,7 @@ fn every_problem_of_every_document_is_told() {
             "line 1, column 1: apiVersion: no matches for kind \"Cohort\" in version \"kueue.x-k8s.io/v2\" (versions are v1beta1, v1beta2)"
         ]
     );
-    assert!(problems("a: b\na: c\n")[0].starts_with("line 2, column 1: key \"a\""));
+    assert!(problems("a: b\na: c\n")[0].starts_with("line 2, column 1: the key \"a\""));
 }
 
 #[test]

@@ -162,15 +162,17 @@ impl RawTask {
             let first = letters
                 .next()
                 .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-            let place = document.locate(&format!("envs[{name}]"));
+            let entry = document.get("envs").and_then(|envs| envs.entry(name));
+            let (key_at, value_at) =
+                entry.map_or((document.at, document.at), |e| (e.at, e.value.at));
             if !first || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 let message = format!("{name:?} is not a name for an environment variable");
-                return Err(Problem::new(place, message));
+                return Err(Problem::new(key_at, message));
             }
             if value.as_ref().is_some_and(|v| !v.is_string()) {
                 let message =
                     format!("the value of {name} has to be a string; put quotes around it");
-                return Err(Problem::new(place, message));
+                return Err(Problem::new(value_at, message));
             }
         }
         Ok(())

@@ -149,7 +149,7 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             "envs: {1A: x}\n",
-            "1:12: \"1A\" is not a name for an environment variable",
+            "1:8: \"1A\" is not a name for an environment variable",
         ),
         ("envs: {A: 1}\n", "1:11: the value of A has to be a string"),
         (

@@ -145,7 +145,9 @@ fn a_config_map_is_opened() {
     );
     assert_eq!(
         refused(&CONFIG_MAP.replace("burst: 100", "bursts: 100")),
-        ["line 19, column 7: clientConnection.bursts: unknown field \"clientConnection.bursts\""]
+        [
+            "line 19, column 7: clientConnection.bursts: unknown field \"clientConnection.bursts\" (did you mean burst?)"
+        ]
     );
     assert!(
         refused("kind: ConfigMap\ndata: {other: x}\n")[0]
@@ -219,11 +221,11 @@ fn files_are_read_strictly() {
         ),
         (
             &file("v1beta2", "clientConnection:\n  qps: fast\n"),
-            "line 4, column 8: clientConnection.qps: invalid type: string \"fast\", expected f32",
+            "line 4, column 8: clientConnection.qps: expected a number, found the string \"fast\"",
         ),
         (
             &file("v1beta2", "waitForPodsReady:\n  timeout: 5\n"),
-            "line 4, column 12: waitForPodsReady.timeout: invalid type: integer `5`, expected a string",
+            "line 4, column 12: waitForPodsReady.timeout: expected a string, found the number 5; put quotes around it",
         ),
         (
             &file("v1beta2", "waitForPodsReady:\n  timeout: 5 min\n"),
