@@ -5,9 +5,9 @@
 use divan::{Bencher, black_box};
 use kueue_lab::api::config::{self, FeatureGates};
 use kueue_lab::api::crds::{Conversion, all_yaml, by_kind};
-use kueue_lab::api::quantity::Quantity;
 use kueue_lab::api::v1beta2::Workload;
 use kueue_lab::api::{convert, load, validation};
+use kueue_lab::quantity::Quantity;
 use serde_json::Value;
 
 fn main() {

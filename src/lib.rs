@@ -18,6 +18,7 @@ pub mod machines;
 pub mod metrics;
 pub mod operator;
 pub mod presets;
+pub mod quantity;
 pub mod runtime;
 pub mod scenario;
 pub mod skypilot;

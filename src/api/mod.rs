@@ -15,7 +15,6 @@ pub mod field;
 pub mod load;
 pub mod names;
 pub mod provisioning;
-pub mod quantity;
 mod schema;
 pub mod v1beta2;
 pub mod validation;

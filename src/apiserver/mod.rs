@@ -21,7 +21,6 @@ pub mod openapi;
 pub mod patch;
 pub mod policy;
 pub mod protobuf;
-pub mod quantity;
 pub mod registry;
 pub mod request;
 pub mod schema;

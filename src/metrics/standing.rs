@@ -11,9 +11,9 @@ use prometheus_client::registry::Registry;
 use super::{Labels, ReplicaRole};
 use crate::admission::workload::{LocalQueueKey, predicates};
 use crate::api::constants as c;
-use crate::api::quantity::Quantity;
 use crate::api::v1beta2::{ClusterQueue, LocalQueue};
 use crate::controller::Shared;
+use crate::quantity::Quantity;
 
 type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
 

@@ -7,6 +7,8 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use thiserror::Error;
 
+use crate::quantity::Quantity as Exact;
+
 /// Units of a [`Decimal`] in one whole.
 const ONE: i128 = 1_000_000_000_000_000_000;
 /// Units in the smallest fraction a quantity may carry (a nano).
@@ -23,6 +25,13 @@ pub struct Decimal(i128);
     "{0:?} is not a quantity: want a number with an optional suffix such as m, k, M, G, Ki, Mi, Gi or an exponent such as e3"
 )]
 pub struct NotAQuantity(pub String);
+
+impl From<Exact> for Decimal {
+    /// The same amount, unless it is beyond what a [`Decimal`] holds.
+    fn from(exact: Exact) -> Self {
+        Decimal(exact.nanos().saturating_mul(NANO))
+    }
+}
 
 impl Decimal {
     /// Zero.
@@ -43,13 +52,14 @@ impl Decimal {
     /// # Errors
     /// When the text is not a quantity.
     pub fn parse(text: &str) -> Result<Self, NotAQuantity> {
-        parse(text).ok_or_else(|| NotAQuantity(text.to_owned()))
+        let exact = Exact::parse(text).map_err(|_| NotAQuantity(text.to_owned()))?;
+        Ok(exact.into())
     }
 
     /// The value of a quantity out of an object that was accepted before; zero when it does not
     /// parse, which the API server does not let through.
     pub fn parse_lossy(quantity: &Quantity) -> Self {
-        parse(&quantity.0).unwrap_or_default()
+        Exact::parse(&quantity.0).unwrap_or_default().into()
     }
 
     /// The whole number, rounded away from zero and clamped to 64 bits.
@@ -216,95 +226,6 @@ fn mul_div(a: u128, m: u64, scale: u32) -> u128 {
     (u128::from(limbs[1]) << 64) | u128::from(limbs[2])
 }
 
-/// What the suffix of a quantity multiplies by: a power of two or of ten.
-enum Scale {
-    Two(u32),
-    Ten(i64),
-}
-
-fn suffix(text: &str) -> Option<Scale> {
-    Some(match text {
-        "n" => Scale::Ten(-9),
-        "u" => Scale::Ten(-6),
-        "m" => Scale::Ten(-3),
-        "" => Scale::Ten(0),
-        "k" => Scale::Ten(3),
-        "M" => Scale::Ten(6),
-        "G" => Scale::Ten(9),
-        "T" => Scale::Ten(12),
-        "P" => Scale::Ten(15),
-        "E" => Scale::Ten(18),
-        "Ki" => Scale::Two(10),
-        "Mi" => Scale::Two(20),
-        "Gi" => Scale::Two(30),
-        "Ti" => Scale::Two(40),
-        "Pi" => Scale::Two(50),
-        "Ei" => Scale::Two(60),
-        exponent => {
-            let digits = exponent.strip_prefix(['e', 'E'])?;
-            Scale::Ten(digits.strip_prefix('+').unwrap_or(digits).parse().ok()?)
-        }
-    })
-}
-
-fn parse(text: &str) -> Option<Decimal> {
-    let (negative, rest) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let end = rest
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(rest.len());
-    let (number, tail) = rest.split_at(end);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return None;
-    }
-    let magnitude = magnitude(whole, fraction, suffix(tail)?);
-    Some(Decimal(signed(magnitude, negative)))
-}
-
-/// The value in units of a [`Decimal`], rounded up to nanos and capped where those end.
-fn magnitude(whole: &str, fraction: &str, scale: Scale) -> u128 {
-    const CAP_NANOS: u128 = i128::MAX as u128 / 1_000_000_000;
-    let whole = whole.trim_start_matches('0');
-    let fraction = fraction.trim_end_matches('0');
-    if whole.is_empty() && fraction.is_empty() {
-        return 0;
-    }
-    // Nineteen digits of fraction decide every nano of a product with up to 2^60, but for a last
-    // rounding that the sticky bit takes care of.
-    let (fraction, sticky) = if fraction.len() > 19 {
-        (&fraction[..19], true)
-    } else {
-        (fraction, false)
-    };
-    let digits = fraction.len() as i64;
-    let mut mantissa = 0u128;
-    for b in whole.bytes().chain(fraction.bytes()) {
-        mantissa = mantissa
-            .saturating_mul(10)
-            .saturating_add(u128::from(b - b'0'));
-    }
-    let (factor, exponent) = match scale {
-        Scale::Two(bits) => (1u128 << bits, 9 - digits),
-        Scale::Ten(power) => (1, power.saturating_add(9).saturating_sub(digits)),
-    };
-    let scaled = mantissa.saturating_mul(factor);
-    let nanos = match u32::try_from(exponent.unsigned_abs())
-        .ok()
-        .and_then(|e| 10u128.checked_pow(e))
-    {
-        Some(p) if exponent >= 0 => scaled.saturating_mul(p).saturating_add(u128::from(sticky)),
-        Some(p) => scaled / p + u128::from(scaled % p != 0 || sticky),
-        // Too many zeros to write down: either far above the cap, or below a nano.
-        None if exponent >= 0 => u128::MAX,
-        None => 1,
-    };
-    nanos.min(CAP_NANOS) * NANO.unsigned_abs()
-}
-
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_decimal_si())
@@ -339,12 +260,13 @@ mod tests {
             ("1n", 1),
             ("0", 0),
             ("0Ei", 0),
+            // Odd, but Kubernetes takes them for zero.
+            ("-", 0),
+            (".", 0),
         ] {
             assert_eq!(d(text).milli_value(), milli, "{text}");
         }
-        for text in [
-            "", "-", ".", "1.2.3", "1x", "one", "1 Gi", "0x10", "1e", "1Kib",
-        ] {
+        for text in ["", "1.2.3", "1x", "one", "1 Gi", "0x10", "1e", "1Kib"] {
             assert!(Decimal::parse(text).is_err(), "{text}");
         }
     }

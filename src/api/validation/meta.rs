@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 
 use crate::api::field::{FieldError, FieldErrors, Path};
 use crate::api::names;
-use crate::api::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// What Kubernetes says of a number that must not be negative.
 pub const NOT_NEGATIVE: &str = "must be greater than or equal to 0";

@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use super::meta::{NOT_NEGATIVE, not_negative, quantity};
 use crate::api::field::{FieldError, FieldErrors, Path};
 use crate::api::names;
-use crate::api::quantity::Quantity;
 use crate::api::v1beta2::{Cohort, FairSharing, FlavorQuotas, ResourceGroup};
+use crate::quantity::Quantity;
 
 /// Whose groups are validated.
 #[derive(Clone, Copy)]

@@ -9,10 +9,10 @@ use crate::api::constants::{
     ELASTIC_JOB_ANNOTATION, ELASTIC_JOB_VALUE, PRIORITY_BOOST_ANNOTATION, QUOTA_RESERVED,
 };
 use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::quantity::Quantity;
 use crate::api::v1beta2::{
     AdmissionCheckState, PodSet, PodSetTopologyRequest, ResourceList, Workload,
 };
+use crate::quantity::Quantity;
 
 /// Whether the workload holds quota.
 pub(super) fn reserves(workload: &Workload) -> bool {

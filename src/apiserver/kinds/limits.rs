@@ -10,7 +10,7 @@ use super::pod::resources;
 use super::rules::Rules;
 use super::value::{Fill, Look};
 use crate::apiserver::field::FieldError;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// The rules of limit ranges.
 pub const LIMIT_RANGE: Rules = Rules {
@@ -169,7 +169,7 @@ fn compare(errors: &mut Errors, path: &Path<'_>, limit: &Value, key: &str) {
         );
     }
     if let Some(ratio) = of("maxLimitRequestRatio")
-        && ratio < Quantity::from_units(1)
+        && ratio < Quantity::from_value(1)
     {
         complain(
             "maxLimitRequestRatio",

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Write;
 use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::quantity::Quantity;
 use crate::apiserver::status::ApiError;
+use crate::quantity::Quantity;
 
 /// Gives a new claim that names no class the default one: of several the youngest, then the first by
 /// name.

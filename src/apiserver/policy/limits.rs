@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::Write;
 use crate::apiserver::kinds::pod::total::{self, Amounts};
 use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::quantity::Quantity;
 use crate::apiserver::status::ApiError;
+use crate::quantity::Quantity;
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
@@ -195,7 +195,7 @@ fn ratio(
     limits: &Amounts,
 ) -> Option<String> {
     let what = format!("{name} max limit to request ratio per {kind} is {most}");
-    let millis = |list: &Amounts| list.get(name).map_or(0, |q| q.millis());
+    let millis = |list: &Amounts| list.get(name).map_or(0, |q| q.milli_value());
     let (request, limit) = (millis(requests), millis(limits));
     if request == 0 {
         return Some(format!(
@@ -205,7 +205,7 @@ fn ratio(
     if limit == 0 {
         return Some(format!("{what}, but no limit is specified or limit is 0"));
     }
-    let over = i128::from(limit) * 1000 > i128::from(most.millis()) * i128::from(request);
+    let over = i128::from(limit) * 1000 > i128::from(most.milli_value()) * i128::from(request);
     over.then(|| {
         let ratio = limit as f64 / request as f64;
         format!("{what}, but provided ratio is {ratio:.6}")

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::api::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// How Go writes a value.
 enum Shape {

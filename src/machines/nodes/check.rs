@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Taint;
 
 use super::pools::{Effect, NodePool, Written, WrittenTaint};
-use crate::api::quantity::{Format, Quantity};
 use crate::machines::resources::{CPU, MEMORY, PODS};
+use crate::quantity::{Format, Quantity};
 use crate::yaml::{Located, Position, Problem};
 
 /// The most nodes one pool may have.

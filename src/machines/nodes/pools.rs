@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Taint;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{RealNodes, check, real};
-use crate::api::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
 
 /// Pools of like nodes.

@@ -244,8 +244,8 @@ fn claim(claim: &Value) -> Vec<FieldError> {
         Value::Null => errors.required(&path.key("storage"), ""),
         amount => {
             let requests = path.child("requests");
-            let quantity = crate::apiserver::quantity::Quantity::of(amount);
-            if let Some(quantity) = quantity.filter(|q| q.signum() <= 0) {
+            let quantity = crate::quantity::Quantity::of(amount);
+            if let Some(quantity) = quantity.filter(|q| !q.is_positive()) {
                 let detail = "must be greater than zero";
                 errors.invalid(&requests.key("storage"), quantity.to_string(), detail);
             }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// Defaults of a pod.
 pub fn pod(pod: &mut Value) {
@@ -194,7 +194,9 @@ pub fn round_to_milli(list: &mut Value) {
         // The canonical text of an amount with smaller parts ends in one of these.
         let fine = amount.as_str().is_some_and(|s| s.ends_with(['n', 'u']));
         if fine && let Some(quantity) = Quantity::of(amount) {
-            *amount = Quantity::from_millis(quantity.millis()).to_string().into();
+            *amount = Quantity::from_milli(quantity.milli_value())
+                .to_string()
+                .into();
         }
     }
 }

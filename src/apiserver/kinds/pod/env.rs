@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::apiserver::kinds::check::{Errors, Path};
 use crate::apiserver::kinds::meta::names;
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// Fields of a pod that a variable may show, in order.
 const ENV_FIELDS: [&str; 9] = [

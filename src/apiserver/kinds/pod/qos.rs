@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// `Guaranteed`, `Burstable` or `BestEffort`.
 pub fn class(pod: &Value) -> &'static str {
@@ -44,12 +44,12 @@ fn add<'a>(
 ) -> bool {
     for (name, amount) in counted(resources.at("/requests")) {
         let sum = requests.entry(name).or_insert(Quantity::ZERO);
-        *sum = sum.plus(amount);
+        *sum += amount;
     }
     let mut found = 0;
     for (name, amount) in counted(resources.at("/limits")) {
         let sum = limits.entry(name).or_insert(Quantity::ZERO);
-        *sum = sum.plus(amount);
+        *sum += amount;
         found += 1;
     }
     found == 2
@@ -59,7 +59,7 @@ fn add<'a>(
 fn counted(list: &Value) -> impl Iterator<Item = (&str, Quantity)> {
     ["cpu", "memory"].into_iter().filter_map(|name| {
         let amount = Quantity::of(list.get(name)?)?;
-        (amount.signum() > 0).then_some((name, amount))
+        (amount.is_positive()).then_some((name, amount))
     })
 }
 

@@ -6,7 +6,7 @@ use super::{SPEC, metadata_and_spec, qos};
 use crate::apiserver::field::FieldError;
 use crate::apiserver::kinds::check::{Errors, Path};
 use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// Keeps everything but the containers' resources and resize policies.
 pub fn prepare(new: &mut Value, old: &Value) {

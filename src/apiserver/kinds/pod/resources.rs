@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::apiserver::kinds::check::{Errors, Path};
 use crate::apiserver::kinds::meta::names;
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// Whether a resource is one of Kubernetes itself.
 pub fn is_native(name: &str) -> bool {
@@ -106,12 +106,12 @@ pub fn amount(errors: &mut Errors, path: &Path<'_>, resource: &str, value: &Valu
     let Some(quantity) = Quantity::of(value) else {
         return;
     };
-    if quantity.signum() < 0 {
+    if quantity.is_negative() {
         let detail = "must be greater than or equal to 0";
         errors.invalid(path, quantity.to_string(), detail);
     }
     let whole = COUNTED.contains(&resource) || is_extended(resource);
-    if whole && quantity.millis() % 1000 != 0 {
+    if whole && quantity.milli_value() % 1000 != 0 {
         errors.invalid(path, quantity.to_string(), "must be an integer");
     }
 }
@@ -195,7 +195,7 @@ fn huge_pages(errors: &mut Errors, path: &Path<'_>, name: &str, value: &Value) {
     let Some(quantity) = Quantity::of(value) else {
         return;
     };
-    if size.units() > 0 && quantity.units() % size.units() != 0 {
+    if size.value() > 0 && quantity.value() % size.value() != 0 {
         let detail = format!("{quantity} is not positive integer multiple of {name}");
         errors.invalid(path, quantity.to_string(), detail);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::resources;
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// Amounts by name of resource.
 pub type Amounts = BTreeMap<String, Quantity>;
@@ -23,7 +23,7 @@ pub fn amounts(list: &Value) -> Amounts {
 /// Adds amounts to amounts.
 pub fn add(sum: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
-        let total = sum.get(name).map_or(*amount, |had| had.plus(*amount));
+        let total = sum.get(name).map_or(*amount, |had| *had + *amount);
         sum.insert(name.clone(), total);
     }
 }
@@ -43,7 +43,7 @@ pub fn limits(pod: &Value, overhead: bool) -> Amounts {
     let mut sum = of_containers(pod, "/resources/limits");
     sum.extend(of_pod(pod, "/spec/resources/limits"));
     if overhead {
-        let limited = |name: &String| sum.get(name).is_some_and(|q| q.signum() != 0);
+        let limited = |name: &String| sum.get(name).is_some_and(|q| !q.is_zero());
         let overhead = amounts(pod.at("/spec/overhead")).into_iter();
         let overhead = overhead.filter(|(name, _)| limited(name)).collect();
         add(&mut sum, &overhead);

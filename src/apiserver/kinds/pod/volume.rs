@@ -9,7 +9,7 @@ use super::security::{descending, no_backsteps};
 use crate::apiserver::kinds::check::{Errors, Path};
 use crate::apiserver::kinds::meta::names;
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// Sources of volumes in the order in which Kubernetes looks for them.
 const SOURCES: [&str; 29] = [
@@ -97,7 +97,7 @@ fn one_source(errors: &mut Errors, path: &Path<'_>, sort: &str, source: &Value) 
     match sort {
         "emptyDir" => {
             let limit = Quantity::of(source.at("/sizeLimit"));
-            if limit.is_some_and(|q| q.signum() < 0) {
+            if limit.is_some_and(|q| q.is_negative()) {
                 let detail = "SizeLimit field must be a valid resource quantity";
                 errors.forbidden(&path.child("sizeLimit"), detail);
             }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::parts::{age_cell, or, scalar};
 use super::{AGE, DEFAULT, NAME, Table};
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

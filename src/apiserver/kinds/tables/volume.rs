@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::parts::{age_cell, or};
 use super::{AGE, NAME, Table};
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// Access modes by their short names, without doubles.
 fn access_modes(modes: &[Value]) -> String {

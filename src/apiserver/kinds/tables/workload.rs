@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::parts::{age_cell, containers, labels, or, scalar, selector, selector_text};
 use super::{AGE, DEFAULT, NAME, Table};
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

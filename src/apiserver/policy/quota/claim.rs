@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::one;
 use crate::apiserver::kinds::pod::total::Amounts;
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 const CLASS: &str = ".storageclass.storage.k8s.io/";
 const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
@@ -77,7 +77,7 @@ fn charge(used: &mut Amounts, request: &Value) {
     };
     let name = format!("{}{DEVICES}", request.text("/deviceClassName"));
     let mut more = Amounts::new();
-    more.insert(name, Quantity::from_units(count));
+    more.insert(name, Quantity::from_value(count));
     crate::apiserver::kinds::pod::total::add(used, &more);
 }
 

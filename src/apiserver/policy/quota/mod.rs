@@ -16,8 +16,8 @@ use super::{Reader, Write};
 use crate::apiserver::hooks::Operation;
 use crate::apiserver::kinds::pod::total::{self, Amounts};
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
 use crate::apiserver::status::ApiError;
+use crate::quantity::Quantity;
 
 /// Whether a write may need [`check`] to happen while nothing else is counted.
 pub fn concerns(write: &Write<'_>) -> bool {
@@ -101,7 +101,7 @@ impl Counted {
 }
 
 fn one() -> Quantity {
-    Quantity::from_units(1)
+    Quantity::from_value(1)
 }
 
 fn count_name(group: &str, resource: &str) -> String {
@@ -146,11 +146,11 @@ fn service(service: &Value) -> Amounts {
     }
     used.insert(
         "services.nodeports".into(),
-        Quantity::from_units(node_ports),
+        Quantity::from_value(node_ports),
     );
     used.insert(
         "services.loadbalancers".into(),
-        Quantity::from_units(balancers),
+        Quantity::from_value(balancers),
     );
     used
 }
@@ -241,17 +241,17 @@ fn check_one(
     {
         let before = counted.usage(old, write.now);
         for (name, amount) in &mut wanted {
-            *amount = before.get(name).map_or(*amount, |had| amount.minus(*had));
+            *amount = before.get(name).map_or(*amount, |had| *amount - *had);
         }
     }
-    wanted.retain(|_, amount| amount.signum() > 0);
+    wanted.retain(|_, amount| amount.is_positive());
     if wanted.is_empty() {
         return Ok(());
     }
     let place = (write.request.group, write.request.resource);
     let used = counted_in(counted, quota, place, write.reader, write.now);
     let have = |n: &String| used.get(n).copied().unwrap_or(Quantity::ZERO);
-    let over = |n: &&String| wanted.get(*n).is_some_and(|w| have(n).plus(*w) > hard[*n]);
+    let over = |n: &&String| wanted.get(*n).is_some_and(|w| have(n) + *w > hard[*n]);
     let exceeded: Vec<&String> = wanted.keys().filter(over).collect();
     if exceeded.is_empty() {
         return Ok(());

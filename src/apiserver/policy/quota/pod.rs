@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::apiserver::kinds::pod::resources::{is_extended, is_huge_page, is_native};
 use crate::apiserver::kinds::pod::total::{self, Amounts};
 use crate::apiserver::kinds::value::Look;
-use crate::apiserver::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// What containers must say of themselves where a quota limits it.
 const MUST_SAY: [&str; 6] = [
@@ -37,7 +37,7 @@ pub(super) fn usage(pod: &Value, now: Timestamp) -> Amounts {
     if lives(pod, now) {
         used = compute(&total::requests(pod, true), &total::limits(pod, true));
     }
-    used.insert("count/pods".into(), Quantity::from_units(1));
+    used.insert("count/pods".into(), Quantity::from_value(1));
     used
 }
 
@@ -59,7 +59,7 @@ fn lives(pod: &Value, now: Timestamp) -> bool {
 /// Amounts under the names of quotas.
 fn compute(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut used = Amounts::new();
-    used.insert("pods".into(), Quantity::from_units(1));
+    used.insert("pods".into(), Quantity::from_value(1));
     for (name, amount) in requests {
         let native = matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
         if native || is_huge_page(name) {

@@ -20,9 +20,9 @@ use parking_lot::Mutex;
 
 use self::usage::{Amounts, add, resource_of};
 use super::kinds::{Kind, Kinds};
-use crate::api::quantity::Quantity;
 use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::machines::workloads::{Shared, pods};
+use crate::quantity::Quantity;
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;

@@ -15,7 +15,7 @@ use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use crate::api::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 use mark::{ANNOTATION, Mark};
 

@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use crate::api::quantity::Quantity;
 use crate::machines::nodes::check::{self, problem};
 use crate::machines::nodes::is_managed;
 use crate::machines::nodes::pools::{Amount, WrittenTaint};
+use crate::quantity::Quantity;
 use crate::yaml::{Located, Problem};
 
 /// Keys the lab itself gives; no file may.

@@ -1,8 +1,8 @@
 //! Exact Kubernetes quantities: `500m`, `1.5Gi`, `2e3`, and every other legal form.
 //!
 //! A value is a whole number times a power of ten, so nothing is rounded that Kubernetes does not
-//! round, and absurd amounts (`1e30`, `-1`, `1000000000Gi`) are just numbers. Must not know what a
-//! quantity is of.
+//! round, and absurd amounts (`1e30`, `-1`, `1000000000Gi`) are just numbers. Must not know any other
+//! room, nor what a quantity is of.
 
 mod format;
 mod parse;
@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use serde_json::Value;
 
 pub use parse::QuantityError;
 
@@ -87,6 +88,20 @@ impl Quantity {
         Self::new(i128::from(milli), -3, Format::DecimalSi)
     }
 
+    /// The quantity in a field of an object: text, or a JSON number.
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Self::parse(text).ok(),
+            Value::Number(number) => Self::parse(&number.to_string()).ok(),
+            _ => None,
+        }
+    }
+
+    /// The same of a field that may be absent or malformed, which counts as nothing.
+    pub fn or_zero(value: Option<&Value>) -> Self {
+        value.and_then(Self::of).unwrap_or(Self::ZERO)
+    }
+
     /// The same amount, to be written another way.
     pub fn with_format(self, format: Format) -> Self {
         Self { format, ..self }
@@ -107,6 +122,11 @@ impl Quantity {
         self.mantissa < 0
     }
 
+    /// Whether it is above zero.
+    pub fn is_positive(self) -> bool {
+        self.mantissa > 0
+    }
+
     /// Whether it is a whole number of units.
     pub fn is_integer(self) -> bool {
         self.exponent >= 0
@@ -124,13 +144,21 @@ impl Quantity {
 
     /// Multiples of 10^`scale`, rounded away from zero and clamped to 64 bits.
     pub fn scaled(self, scale: i32) -> i64 {
-        let shift = self.exponent.saturating_sub(scale).max(-MAX_EXPONENT);
-        let scaled = if shift >= 0 {
-            self.mantissa.saturating_mul(pow10(shift))
-        } else {
-            div_away(self.mantissa, pow10(-shift))
-        };
+        let scaled = self.scaled_wide(scale);
         scaled.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+    }
+
+    /// Billionths of a unit, all there can be of it, clamped to 128 bits.
+    pub fn nanos(self) -> i128 {
+        self.scaled_wide(NANO)
+    }
+
+    fn scaled_wide(self, scale: i32) -> i128 {
+        let shift = self.exponent.saturating_sub(scale).max(-MAX_EXPONENT);
+        match shift {
+            0.. => self.mantissa.saturating_mul(pow10(shift)),
+            _ => div_away(self.mantissa, pow10(-shift)),
+        }
     }
 
     /// The nearest floating-point number, for bars and charts only.
