@@ -6,7 +6,6 @@ pub mod autoscaler;
 pub mod config;
 pub mod control;
 pub mod controllers;
-pub mod events;
 pub mod kubelet;
 pub mod nodes;
 pub mod recorder;

@@ -2,10 +2,12 @@
 //! Event counts up, and nobody waits for one to be written. Must not know who tells what.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
@@ -14,10 +16,13 @@ use tokio::sync::mpsc;
 use crate::clock::{Clock, whole_seconds};
 use crate::runtime::Context;
 
-/// How many Events may wait to be written; more are dropped, as they are in a real cluster.
-const WAITING: usize = 20_000;
-/// How many Events are remembered to count repetitions.
-const REMEMBERED: usize = 4_096;
+/// How many Events are written at a time. Those about one object are written one after the other,
+/// so that a repetition finds what it repeats.
+const WRITERS: usize = 8;
+/// How many Events may wait for a writer; more are dropped, as they are in a real cluster.
+const WAITING: usize = 4_096;
+/// How many Events a writer remembers to count repetitions.
+const REMEMBERED: usize = 1_024;
 
 /// Something worth telling about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub struct Note {
     pub reason: String,
     /// A sentence for people.
     pub message: String,
+    /// What was done or tried; only those who use the newer Events API say so.
+    pub action: Option<&'static str>,
 }
 
 impl Note {
@@ -37,6 +44,7 @@ impl Note {
             warning: false,
             reason: reason.into(),
             message: message.into(),
+            action: None,
         }
     }
 
@@ -53,7 +61,7 @@ struct Pending {
     object: ObjectReference,
     note: Note,
     source: EventSource,
-    at: Time,
+    at: Timestamp,
 }
 
 /// Writes Events in the name of one component. Clones share the way they are written.
@@ -61,39 +69,36 @@ struct Pending {
 pub struct Recorder {
     clock: Clock,
     source: EventSource,
-    sender: mpsc::Sender<Pending>,
+    writers: Arc<[mpsc::Sender<Pending>]>,
 }
 
 impl Recorder {
-    /// A recorder whose Events are written by a task of `context`. `component` is their source,
-    /// such as `job-controller`.
+    /// A recorder whose Events are written by tasks of `context`. `component` is their source, such
+    /// as `job-controller`.
     pub fn new(context: &Context, component: &str) -> Self {
-        let (sender, receiver) = mpsc::channel(WAITING);
-        let writer = Writer {
-            client: context.client.clone(),
-            seen: HashMap::new(),
-            number: 0,
+        let writer = |_| {
+            let (sender, receiver) = mpsc::channel(WAITING);
+            let writer = Writer {
+                client: context.client.clone(),
+                seen: HashMap::new(),
+                number: 0,
+            };
+            context
+                .tasks
+                .spawn("events", async move { writer.run(receiver).await });
+            sender
         };
-        context
-            .tasks
-            .spawn("events", async move { writer.run(receiver).await });
         Self {
             clock: context.clock.clone(),
-            source: EventSource {
-                component: Some(component.to_string()),
-                host: None,
-            },
-            sender,
+            source: source(component, None),
+            writers: (0..WRITERS).map(writer).collect(),
         }
     }
 
     /// The same way to write Events in the name of another component, on a node where one is given.
     pub fn of(&self, component: &str, host: Option<&str>) -> Self {
         Self {
-            source: EventSource {
-                component: Some(component.to_string()),
-                host: host.map(str::to_string),
-            },
+            source: source(component, host),
             ..self.clone()
         }
     }
@@ -105,15 +110,26 @@ impl Recorder {
 
     /// Tells about what `object` refers to.
     pub fn note_at(&self, object: ObjectReference, note: Note) {
+        let mut hasher = DefaultHasher::new();
+        (&object.uid, &object.name).hash(&mut hasher);
+        let writer = hasher.finish() % self.writers.len() as u64;
         let pending = Pending {
             object,
             note,
             source: self.source.clone(),
-            at: Time(whole_seconds(self.clock.now())),
+            at: self.clock.now(),
         };
-        if self.sender.try_send(pending).is_err() {
+        let writer = self.writers.get(writer as usize);
+        if writer.is_none_or(|writer| writer.try_send(pending).is_err()) {
             tracing::debug!("an event was dropped: too many wait to be written");
         }
+    }
+}
+
+fn source(component: &str, host: Option<&str>) -> EventSource {
+    EventSource {
+        component: Some(component.to_string()),
+        host: host.map(str::to_string),
     }
 }
 
@@ -135,6 +151,7 @@ pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
 struct Sameness {
     uid: String,
     object: String,
+    field_path: Option<String>,
     component: String,
     reason: String,
     message: String,
@@ -168,6 +185,7 @@ impl Writer {
         let same = Arc::new(Sameness {
             uid: object.uid.clone().unwrap_or_default(),
             object: object.name.clone().unwrap_or_default(),
+            field_path: object.field_path.clone(),
             component: source.component.clone().unwrap_or_default(),
             reason: note.reason.clone(),
             message: note.message.clone(),
@@ -176,7 +194,10 @@ impl Writer {
         if let Some((name, count, last)) = self.seen.get_mut(&same) {
             *count += 1;
             *last = self.number;
-            let patch = json!({"count": *count, "lastTimestamp": at});
+            let patch = match note.action {
+                Some(_) => json!({"series": {"count": *count, "lastObservedTime": MicroTime(at)}}),
+                None => json!({"count": *count, "lastTimestamp": Time(whole_seconds(at))}),
+            };
             let patched = events
                 .patch(name, &PatchParams::default(), &Patch::Merge(patch))
                 .await;
@@ -187,32 +208,16 @@ impl Writer {
                 Err(error) => return Err(error),
             }
         }
-        let name = format!("{}.{:x}", same.object, self.unique(&at));
-        let event = Event {
-            metadata: ObjectMeta {
-                name: Some(name.clone()),
-                namespace: Some(namespace),
-                ..ObjectMeta::default()
-            },
-            reporting_component: source.component.clone(),
-            involved_object: object,
-            reason: Some(note.reason),
-            message: Some(note.message),
-            type_: Some(if note.warning { "Warning" } else { "Normal" }.to_string()),
-            source: Some(source),
-            count: Some(1),
-            first_timestamp: Some(at.clone()),
-            last_timestamp: Some(at),
-            ..Event::default()
-        };
+        let name = format!("{}.{:x}", same.object, self.unique(at));
+        let event = event(name.clone(), namespace, object, note, source, at);
         events.create(&PostParams::default(), &event).await?;
         self.remember(same, name);
         Ok(())
     }
 
     /// A number no other Event of this writer has, that grows with time.
-    fn unique(&self, at: &Time) -> i128 {
-        at.0.as_nanosecond() + i128::from(self.number % 1_000_000_000)
+    fn unique(&self, at: Timestamp) -> i128 {
+        at.as_nanosecond() + i128::from(self.number % 1_000_000_000)
     }
 
     fn remember(&mut self, same: Arc<Sameness>, name: String) {
@@ -221,5 +226,48 @@ impl Writer {
             self.seen.retain(|_, (_, _, last)| *last > recent);
         }
         self.seen.insert(same, (name, 1, self.number));
+    }
+}
+
+/// An Event in the form of the newer API, where the note tells an action, or of the older one.
+fn event(
+    name: String,
+    namespace: String,
+    object: ObjectReference,
+    note: Note,
+    source: EventSource,
+    at: Timestamp,
+) -> Event {
+    let component = source.component.clone().unwrap_or_default();
+    let host = source.host.clone().unwrap_or_default();
+    let event = Event {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: Some(namespace),
+            ..ObjectMeta::default()
+        },
+        involved_object: object,
+        type_: Some(if note.warning { "Warning" } else { "Normal" }.to_string()),
+        reason: Some(note.reason),
+        message: Some(note.message),
+        action: note.action.map(str::to_string),
+        reporting_component: Some(component.clone()),
+        ..Event::default()
+    };
+    if note.action.is_some() {
+        return Event {
+            event_time: Some(MicroTime(at)),
+            reporting_instance: Some(format!("{component}-kueue-lab")),
+            ..event
+        };
+    }
+    let seen = Time(whole_seconds(at));
+    Event {
+        count: Some(1),
+        first_timestamp: Some(seen.clone()),
+        last_timestamp: Some(seen),
+        source: Some(source),
+        reporting_instance: Some(host),
+        ..event
     }
 }

@@ -16,8 +16,8 @@ use super::container::{Phase, Role};
 use super::logs::LogStore;
 use super::render;
 use super::run::{Happening, PodRun};
-use crate::machines::events::{Note, Recorder, Tone, reference};
 use crate::machines::nodes::is_managed;
+use crate::machines::recorder::{Note, Recorder, reference};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// How many pods are written at a time.
@@ -108,7 +108,7 @@ impl Kubelet {
                 runs: Mutex::default(),
                 addresses: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
-                recorder: Recorder::start(context, "kubelet"),
+                recorder: Recorder::new(context, "kubelet"),
             }),
         };
         let queue = kubelet.shared.queue.clone();
@@ -351,15 +351,12 @@ impl Shared {
     ) {
         let mut about = reference(pod);
         about.field_path = path;
-        let warning = matches!(reason, "BackOff");
-        self.recorder.note(Note {
-            about,
-            tone: if warning { Tone::Warning } else { Tone::Normal },
-            reason,
-            message,
-            action: None,
-            host: Some(node.name_any()),
-        });
+        let note = match reason {
+            "BackOff" => Note::warning(reason, message),
+            _ => Note::normal(reason, message),
+        };
+        let recorder = self.recorder.of("kubelet", Some(&node.name_any()));
+        recorder.note_at(about, note);
     }
 
     /// Removes a pod that has ended and is being deleted; others stay for people to look at.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::lease;
 use crate::clock::Clock;
-use crate::machines::events::{Note, Recorder, Tone, reference};
+use crate::machines::recorder::{Note, Recorder};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// The taint of a node that says it is not ready.
@@ -43,7 +43,7 @@ pub fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
         nodes: nodes.clone(),
         pods: pods.clone(),
         leases: Informer::builder(leases).start(context),
-        recorder: Recorder::start(context, "node-controller"),
+        recorder: Recorder::new(context, "node-controller"),
     });
     let queue: WorkQueue<String> = WorkQueue::new(context);
     let wake = queue.clone();
@@ -282,18 +282,11 @@ impl Lifecycle {
         reason: &'static str,
         message: String,
     ) {
-        self.recorder.note(Note {
-            about: reference(object),
-            tone: if reason == "NodeNotReady" && object.namespace().is_some() {
-                Tone::Warning
-            } else {
-                Tone::Normal
-            },
-            reason,
-            message,
-            action: None,
-            host: None,
-        });
+        let note = match reason {
+            "NodeNotReady" if object.namespace().is_some() => Note::warning(reason, message),
+            _ => Note::normal(reason, message),
+        };
+        self.recorder.note(object, note);
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::state::{Decision, State};
 use super::{NAME, PodInfo};
-use crate::machines::events::{Note, Recorder, Tone, reference};
+use crate::machines::recorder::{Note, Recorder};
 use crate::runtime::{Change, Context, Informer, ObjectKey};
 
 /// How many decisions are being written to the cluster at a time.
@@ -37,7 +37,7 @@ pub fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<Node>) {
     let scheduler = Arc::new(Scheduler {
         context: context.clone(),
         pods: pods.clone(),
-        recorder: Recorder::start(context, NAME),
+        recorder: Recorder::new(context, NAME),
         state: Mutex::default(),
         wake: Notify::new(),
         writes: Arc::new(Semaphore::new(WRITES)),
@@ -151,13 +151,10 @@ impl Scheduler {
             Err(error) => Err(kube::Error::HttpError(error)),
         };
         match outcome {
-            Ok(_) => self.report(
-                &pod,
-                Tone::Normal,
-                "Scheduled",
-                "Binding",
-                format!("Successfully assigned {} to {node}", pod.key),
-            ),
+            Ok(_) => {
+                let message = format!("Successfully assigned {} to {node}", pod.key);
+                self.report(&pod, "Binding", Note::normal("Scheduled", message));
+            }
             Err(error) => {
                 tracing::debug!(pod = %pod.key, node, %error, "a binding was refused");
                 if !matches!(&error, kube::Error::Api(status) if status.code == 404) {
@@ -176,13 +173,8 @@ impl Scheduler {
 
     /// Tells a pod that there is no node for it, and which one there will be.
     async fn unschedulable(&self, pod: &PodInfo, message: &str, nominated: Option<&str>) {
-        self.report(
-            pod,
-            Tone::Warning,
-            "FailedScheduling",
-            "Scheduling",
-            message.to_string(),
-        );
+        let note = Note::warning("FailedScheduling", message);
+        self.report(pod, "Scheduling", note);
         let old = condition(&pod.pod, "PodScheduled");
         let same = old.is_some_and(|c| {
             c.status == "False"
@@ -239,13 +231,10 @@ impl Scheduler {
             ..DeleteParams::default()
         };
         match self.api(victim).delete(&victim.key.name, &params).await {
-            Ok(_) => self.report(
-                victim,
-                Tone::Normal,
-                "Preempted",
-                "Preempting",
-                format!("Preempted by pod {} on node {node}", preemptor.uid()),
-            ),
+            Ok(_) => {
+                let message = format!("Preempted by pod {} on node {node}", preemptor.uid());
+                self.report(victim, "Preempting", Note::normal("Preempted", message));
+            }
             Err(error) => {
                 tracing::debug!(pod = %victim.key, %error, "a victim could not be deleted");
             }
@@ -266,22 +255,10 @@ impl Scheduler {
         }
     }
 
-    fn report(
-        &self,
-        pod: &PodInfo,
-        tone: Tone,
-        reason: &'static str,
-        action: &'static str,
-        message: String,
-    ) {
-        self.recorder.note(Note {
-            about: reference(&*pod.pod),
-            tone,
-            reason,
-            message,
-            action: Some(action),
-            host: None,
-        });
+    /// Tells about a pod what was done, as users of the newer Events API do.
+    fn report(&self, pod: &PodInfo, action: &'static str, note: Note) {
+        let action = Some(action);
+        self.recorder.note(&*pod.pod, Note { action, ..note });
     }
 
     fn time(&self) -> Time {
