@@ -11,14 +11,14 @@ use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetStatus};
 use k8s_openapi::api::core::v1::{
     Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration,
 };
-use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 
 use super::history::History;
 use super::statefulset::identity::{REVISION, revision_of};
 use super::suits::{TOLERATED, suits};
+use crate::machines::workloads::apps::upkeep::{self, Keeper};
 use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::{PodControl, is_conflict, is_gone};
+use crate::machines::workloads::pod_control::PodControl;
 use crate::machines::workloads::{Shared, pods, template};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
@@ -35,10 +35,6 @@ pub fn start(context: &Context, shared: &Shared) {
         history: History::new(context, shared),
         control: PodControl::new(context, shared.pods.clone(), recorder),
     });
-    let on_set = queue.clone();
-    controller
-        .sets
-        .subscribe(move |change| on_set.add(ObjectKey::of(change.object().as_ref())));
     let on_pod = queue.clone();
     controller.pods.subscribe(move |change| {
         let pod = change.object();
@@ -56,17 +52,14 @@ pub fn start(context: &Context, shared: &Shared) {
                 .for_each(|set| on_node.add(ObjectKey::of(set.as_ref())));
         }
     });
-    let run = context.clone();
-    context.tasks.spawn("daemonset", async move {
-        controller.sets.synced().await;
-        controller.nodes.synced().await;
-        controller.pods.synced().await;
-        controller.history.synced().await;
-        queue.run(&run, "daemonset", WORKERS, move |key| {
-            let controller = controller.clone();
-            async move { controller.look(&key).await }
-        });
-    });
+    let (nodes, pods) = (controller.nodes.clone(), controller.pods.clone());
+    let history = controller.history.clone();
+    let ready = async move {
+        nodes.synced().await;
+        pods.synced().await;
+        history.synced().await;
+    };
+    upkeep::run(context, "daemonset", WORKERS, queue, controller, ready);
 }
 
 /// Whether a change of a node can change where pods belong: heartbeats do not.
@@ -88,16 +81,11 @@ struct Controller {
     control: PodControl,
 }
 
-impl Controller {
-    async fn look(&self, key: &ObjectKey) -> Result<Outcome, kube::Error> {
-        let Some(set) = self.sets.get(key) else {
-            return Ok(Outcome::Done);
-        };
-        match self.step(&set).await {
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
-            Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
-            done => done,
-        }
+impl Keeper for Controller {
+    type Object = DaemonSet;
+
+    fn objects(&self) -> &Informer<DaemonSet> {
+        &self.sets
     }
 
     async fn step(&self, set: &DaemonSet) -> Result<Outcome, kube::Error> {
@@ -131,10 +119,18 @@ impl Controller {
             &revision,
             now,
         );
-        self.write(set, status).await?;
+        if set.status.as_ref() != Some(&status) {
+            let next = DaemonSet {
+                status: Some(status),
+                ..set.clone()
+            };
+            upkeep::write_status(&self.context.client, &self.sets, &next).await?;
+        }
         failure.map_or(Ok(Outcome::Done), Err)
     }
+}
 
+impl Controller {
     /// The names of the nodes that suit the set.
     fn suited(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
         let nodes = self.nodes.list().into_iter();
@@ -143,24 +139,6 @@ impl Controller {
             .filter(|node| suits(node))
             .map(|node| node.name_any())
             .collect()
-    }
-
-    async fn write(&self, set: &DaemonSet, status: DaemonSetStatus) -> Result<(), kube::Error> {
-        if set.status.as_ref() == Some(&status) {
-            return Ok(());
-        }
-        let namespace = set.namespace().unwrap_or_default();
-        let api: Api<DaemonSet> = Api::namespaced(self.context.client.clone(), &namespace);
-        let next = DaemonSet {
-            status: Some(status),
-            ..set.clone()
-        };
-        let name = set.name_any();
-        let written = api
-            .replace_status(&name, &PostParams::default(), &next)
-            .await?;
-        self.sets.observe(Arc::new(written));
-        Ok(())
     }
 }
 

@@ -7,3 +7,4 @@ pub mod replicaset;
 pub mod revision;
 pub mod statefulset;
 mod suits;
+mod upkeep;

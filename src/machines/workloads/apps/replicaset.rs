@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::PostParams;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 
+use super::upkeep::{self, Keeper};
 use crate::clock::whole_seconds;
 use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::{PodControl, is_conflict, is_gone, message};
+use crate::machines::workloads::pod_control::{PodControl, message};
 use crate::machines::workloads::{Shared, pods, template};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
@@ -31,43 +31,17 @@ pub fn start(context: &Context, shared: &Shared) {
         pods: shared.pods.clone(),
         control: PodControl::new(context, shared.pods.clone(), recorder),
     });
-    let on_set = queue.clone();
-    controller
-        .sets
-        .subscribe(move |change| on_set.add(ObjectKey::of(change.object().as_ref())));
     let (on_pod, sets) = (queue.clone(), controller.sets.clone());
     controller.pods.subscribe(move |change| {
-        for key in keepers(&sets, change.object()) {
+        for key in upkeep::keepers(&sets, change.object().as_ref(), |set| {
+            set.spec.as_ref().map(|s| &s.selector)
+        }) {
             on_pod.add(key);
         }
     });
-    let run = context.clone();
-    context.tasks.spawn("replicaset", async move {
-        controller.sets.synced().await;
-        controller.pods.synced().await;
-        queue.run(&run, "replicaset", WORKERS, move |key| {
-            let controller = controller.clone();
-            async move { controller.look(&key).await }
-        });
-    });
-}
-
-/// The ReplicaSets a pod matters to: the one that controls it, or those that may adopt it.
-fn keepers(sets: &Informer<ReplicaSet>, pod: &Pod) -> Vec<ObjectKey> {
-    let namespace = pod.namespace().unwrap_or_default();
-    if let Some(owner) = pods::controller_of(pod) {
-        let is_set = owner.kind == "ReplicaSet" && owner.api_version == "apps/v1";
-        let key = ObjectKey::new(namespace, owner.name.as_str());
-        return is_set.then_some(key).into_iter().collect();
-    }
-    let sets = sets.namespace(&namespace).into_iter();
-    let selects = |set: &ReplicaSet| {
-        let selector = set.spec.as_ref().and_then(|s| claim::selector(&s.selector));
-        selector.is_some_and(|s| claim::matches(&s, pod))
-    };
-    sets.filter(|set| selects(set))
-        .map(|set| ObjectKey::of(set.as_ref()))
-        .collect()
+    let pods = controller.pods.clone();
+    let ready = async move { pods.synced().await };
+    upkeep::run(context, "replicaset", WORKERS, queue, controller, ready);
 }
 
 struct Controller {
@@ -77,11 +51,14 @@ struct Controller {
     control: PodControl,
 }
 
-impl Controller {
-    async fn look(&self, key: &ObjectKey) -> Result<Outcome, kube::Error> {
-        let Some(set) = self.sets.get(key) else {
-            return Ok(Outcome::Done);
-        };
+impl Keeper for Controller {
+    type Object = ReplicaSet;
+
+    fn objects(&self) -> &Informer<ReplicaSet> {
+        &self.sets
+    }
+
+    async fn step(&self, set: &ReplicaSet) -> Result<Outcome, kube::Error> {
         let Some(spec) = &set.spec else {
             return Ok(Outcome::Done);
         };
@@ -89,22 +66,22 @@ impl Controller {
             return Ok(Outcome::Done);
         };
         let client = &self.context.client;
-        let owned = claim::claim(client, set.as_ref(), &selects, &self.pods).await?;
+        let owned = claim::claim(client, set, &selects, &self.pods).await?;
         let mut failure = None;
         if set.metadata.deletion_timestamp.is_none() {
             let active: Vec<_> = owned.into_iter().filter(|p| pods::is_active(p)).collect();
-            failure = self.manage(&set, active).await;
+            failure = self.manage(set, active).await;
         }
         let now = self.context.clock.now();
         let uid = set.uid().unwrap_or_default();
-        let status = status(&set, &self.pods.by(CONTROLLER, &uid), failure.as_ref(), now);
-        let again = not_yet_available(&set, &self.pods.by(CONTROLLER, &uid), now);
-        if let Err(error) = self.write(&set, status).await {
-            return match error {
-                error if is_gone(&error) => Ok(Outcome::Done),
-                error if is_conflict(&error) => Ok(Outcome::Retry),
-                error => Err(error),
+        let status = status(set, &self.pods.by(CONTROLLER, &uid), failure.as_ref(), now);
+        let again = not_yet_available(set, &self.pods.by(CONTROLLER, &uid), now);
+        if set.status.as_ref() != Some(&status) {
+            let next = ReplicaSet {
+                status: Some(status),
+                ..set.clone()
             };
+            upkeep::write_status(client, &self.sets, &next).await?;
         }
         match (failure, again) {
             (Some((_, error)), _) => Err(error),
@@ -112,7 +89,9 @@ impl Controller {
             (None, None) => Ok(Outcome::Done),
         }
     }
+}
 
+impl Controller {
     /// Creates what lacks, deletes what is too much; what went wrong, with the reason for the
     /// condition.
     async fn manage(
@@ -162,24 +141,6 @@ impl Controller {
             }
         }
         crowd
-    }
-
-    async fn write(&self, set: &ReplicaSet, status: ReplicaSetStatus) -> Result<(), kube::Error> {
-        if set.status.as_ref() == Some(&status) {
-            return Ok(());
-        }
-        let namespace = set.namespace().unwrap_or_default();
-        let api: Api<ReplicaSet> = Api::namespaced(self.context.client.clone(), &namespace);
-        let next = ReplicaSet {
-            status: Some(status),
-            ..set.clone()
-        };
-        let name = set.name_any();
-        let written = api
-            .replace_status(&name, &PostParams::default(), &next)
-            .await?;
-        self.sets.observe(Arc::new(written));
-        Ok(())
     }
 }
 

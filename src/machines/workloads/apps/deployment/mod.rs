@@ -20,8 +20,9 @@ use self::plan::Plan;
 pub(super) use self::sets::resolve;
 use self::sets::{REVISION, newest, size};
 use crate::machines::recorder::{Note, Recorder};
+use crate::machines::workloads::apps::upkeep::{self, Keeper};
 use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::{is_conflict, is_gone, message};
+use crate::machines::workloads::pod_control::{is_gone, message};
 use crate::machines::workloads::{Shared, pods};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
@@ -37,13 +38,11 @@ pub fn start(context: &Context, shared: &Shared) {
         pods: shared.pods.clone(),
         recorder: shared.recorder.of("deployment-controller", None),
     });
-    let on_deployment = queue.clone();
-    controller
-        .deployments
-        .subscribe(move |change| on_deployment.add(ObjectKey::of(change.object().as_ref())));
     let (on_set, deployments) = (queue.clone(), controller.deployments.clone());
     controller.sets.subscribe(move |change| {
-        for key in keepers(&deployments, change.object()) {
+        for key in upkeep::keepers(&deployments, change.object().as_ref(), |d| {
+            d.spec.as_ref().map(|s| &s.selector)
+        }) {
             on_set.add(key);
         }
     });
@@ -56,38 +55,12 @@ pub fn start(context: &Context, shared: &Shared) {
             on_pod.add(key);
         }
     });
-    let run = context.clone();
-    context.tasks.spawn("deployment", async move {
-        controller.deployments.synced().await;
-        controller.sets.synced().await;
-        controller.pods.synced().await;
-        queue.run(&run, "deployment", WORKERS, move |key| {
-            let controller = controller.clone();
-            async move { controller.look(&key).await }
-        });
-    });
-}
-
-/// The Deployments a ReplicaSet matters to.
-fn keepers(deployments: &Informer<Deployment>, set: &ReplicaSet) -> Vec<ObjectKey> {
-    let namespace = set.namespace().unwrap_or_default();
-    if let Some(owner) = pods::controller_of(set) {
-        let key = ObjectKey::new(namespace, owner.name.as_str());
-        return (owner.kind == "Deployment")
-            .then_some(key)
-            .into_iter()
-            .collect();
-    }
-    let selects = |deployment: &Deployment| {
-        let spec = deployment.spec.as_ref();
-        let selector = spec.and_then(|s| claim::selector(&s.selector));
-        selector.is_some_and(|s| claim::matches(&s, set))
+    let (sets, pods) = (controller.sets.clone(), controller.pods.clone());
+    let ready = async move {
+        sets.synced().await;
+        pods.synced().await;
     };
-    let known = deployments.namespace(&namespace).into_iter();
-    known
-        .filter(|d| selects(d))
-        .map(|d| ObjectKey::of(d.as_ref()))
-        .collect()
+    upkeep::run(context, "deployment", WORKERS, queue, controller, ready);
 }
 
 fn grandparent(sets: &Informer<ReplicaSet>, pod: &Pod) -> Option<ObjectKey> {
@@ -106,16 +79,11 @@ struct Controller {
     recorder: Recorder,
 }
 
-impl Controller {
-    async fn look(&self, key: &ObjectKey) -> Result<Outcome, kube::Error> {
-        let Some(deployment) = self.deployments.get(key) else {
-            return Ok(Outcome::Done);
-        };
-        match self.step(&deployment).await {
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
-            Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
-            done => done,
-        }
+impl Keeper for Controller {
+    type Object = Deployment;
+
+    fn objects(&self) -> &Informer<Deployment> {
+        &self.deployments
     }
 
     async fn step(&self, deployment: &Deployment) -> Result<Outcome, kube::Error> {
@@ -137,7 +105,9 @@ impl Controller {
         self.write(deployment, status, plan.revision).await?;
         Ok(again.map_or(Outcome::Done, Outcome::After))
     }
+}
 
+impl Controller {
     /// Whether pods of old ReplicaSets have not come to their end.
     fn has_old_pods(&self, deployment: &Deployment, all: &[ReplicaSet]) -> bool {
         let new = newest(deployment, all);
@@ -246,13 +216,6 @@ impl Controller {
         if next == *deployment {
             return Ok(());
         }
-        let namespace = deployment.namespace().unwrap_or_default();
-        let api: Api<Deployment> = Api::namespaced(self.context.client.clone(), &namespace);
-        let name = deployment.name_any();
-        let written = api
-            .replace_status(&name, &PostParams::default(), &next)
-            .await?;
-        self.deployments.observe(Arc::new(written));
-        Ok(())
+        upkeep::write_status(&self.context.client, &self.deployments, &next).await
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod identity;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetStatus};
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodTemplateSpec};
 use kube::api::PostParams;
 use kube::{Api, ResourceExt};
@@ -15,9 +15,10 @@ use self::decide::{Decision, Revisions, Step, decide};
 use super::history::History;
 use super::replicaset::pods_pending_availability;
 use crate::machines::recorder::{Note, Recorder};
+use crate::machines::workloads::Shared;
+use crate::machines::workloads::apps::upkeep::{self, Keeper};
 use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::{PodControl, is_conflict, is_gone, message};
-use crate::machines::workloads::{Shared, pods};
+use crate::machines::workloads::pod_control::{PodControl, message};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
@@ -34,45 +35,20 @@ pub fn start(context: &Context, shared: &Shared) {
         control: PodControl::new(context, shared.pods.clone(), recorder.clone()),
         recorder,
     });
-    let on_set = queue.clone();
-    controller
-        .sets
-        .subscribe(move |change| on_set.add(ObjectKey::of(change.object().as_ref())));
     let (on_pod, sets) = (queue.clone(), controller.sets.clone());
     controller.pods.subscribe(move |change| {
-        for key in keepers(&sets, change.object()) {
+        for key in upkeep::keepers(&sets, change.object().as_ref(), |set| {
+            set.spec.as_ref().map(|s| &s.selector)
+        }) {
             on_pod.add(key);
         }
     });
-    let run = context.clone();
-    context.tasks.spawn("statefulset", async move {
-        controller.sets.synced().await;
-        controller.pods.synced().await;
-        controller.history.synced().await;
-        queue.run(&run, "statefulset", WORKERS, move |key| {
-            let controller = controller.clone();
-            async move { controller.look(&key).await }
-        });
-    });
-}
-
-fn keepers(sets: &Informer<StatefulSet>, pod: &Pod) -> Vec<ObjectKey> {
-    let namespace = pod.namespace().unwrap_or_default();
-    if let Some(owner) = pods::controller_of(pod) {
-        let key = ObjectKey::new(namespace, owner.name.as_str());
-        return (owner.kind == "StatefulSet")
-            .then_some(key)
-            .into_iter()
-            .collect();
-    }
-    let selects = |set: &StatefulSet| {
-        let selector = set.spec.as_ref().and_then(|s| claim::selector(&s.selector));
-        selector.is_some_and(|s| claim::matches(&s, pod))
+    let (pods, history) = (controller.pods.clone(), controller.history.clone());
+    let ready = async move {
+        pods.synced().await;
+        history.synced().await;
     };
-    let sets = sets.namespace(&namespace).into_iter();
-    sets.filter(|set| selects(set))
-        .map(|set| ObjectKey::of(set.as_ref()))
-        .collect()
+    upkeep::run(context, "statefulset", WORKERS, queue, controller, ready);
 }
 
 struct Controller {
@@ -84,16 +60,11 @@ struct Controller {
     recorder: Recorder,
 }
 
-impl Controller {
-    async fn look(&self, key: &ObjectKey) -> Result<Outcome, kube::Error> {
-        let Some(set) = self.sets.get(key) else {
-            return Ok(Outcome::Done);
-        };
-        match self.step(&set).await {
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
-            Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
-            done => done,
-        }
+impl Keeper for Controller {
+    type Object = StatefulSet;
+
+    fn objects(&self) -> &Informer<StatefulSet> {
+        &self.sets
     }
 
     async fn step(&self, set: &StatefulSet) -> Result<Outcome, kube::Error> {
@@ -127,7 +98,13 @@ impl Controller {
         }
         let uid = set.uid().unwrap_or_default();
         let after = decide(set, spec, &self.pods.by(CONTROLLER, &uid), revisions, now);
-        self.write(set, after.status).await?;
+        if set.status.as_ref() != Some(&after.status) {
+            let next = StatefulSet {
+                status: Some(after.status),
+                ..set.clone()
+            };
+            upkeep::write_status(&self.context.client, &self.sets, &next).await?;
+        }
         let live: Vec<String> = owned
             .iter()
             .map(|p| identity::revision_of(p).to_string())
@@ -140,7 +117,9 @@ impl Controller {
         let wait = wait.and_then(|s| pods_pending_availability(&owned, s, now));
         Ok(wait.map_or(Outcome::Done, Outcome::After))
     }
+}
 
+impl Controller {
     async fn carry_out(
         &self,
         set: &StatefulSet,
@@ -224,24 +203,6 @@ impl Controller {
                 Err(error)
             }
         }
-    }
-
-    async fn write(&self, set: &StatefulSet, status: StatefulSetStatus) -> Result<(), kube::Error> {
-        if set.status.as_ref() == Some(&status) {
-            return Ok(());
-        }
-        let namespace = set.namespace().unwrap_or_default();
-        let api: Api<StatefulSet> = Api::namespaced(self.context.client.clone(), &namespace);
-        let next = StatefulSet {
-            status: Some(status),
-            ..set.clone()
-        };
-        let name = set.name_any();
-        let written = api
-            .replace_status(&name, &PostParams::default(), &next)
-            .await?;
-        self.sets.observe(Arc::new(written));
-        Ok(())
     }
 }
 
