@@ -21,6 +21,9 @@ use crate::skypilot::jobs::ManagedJobs;
 const EVENT: (&str, &str) = ("events.k8s.io/v1", "Event");
 /// Field manager of what scenarios apply.
 const MANAGER: &str = "kueue-lab-scenario";
+/// However fast time passes, what is expected gets this much of the wall clock, or all of its own
+/// limit where that is less.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The lab a scenario runs on.
 #[derive(Clone)]
@@ -64,7 +67,8 @@ pub async fn run(stage: &Stage, scenario: &Scenario, observer: &dyn Observer) ->
     run.observer.progress(&run.progress);
     let story = run.story(scenario);
     let limit = async {
-        stage.clock.sleep(scenario.limit).await;
+        let limit = patient(&stage.clock, scenario.limit);
+        stage.clock.sleep(limit).await;
     };
     let result = tokio::select! {
         biased;
@@ -312,7 +316,7 @@ impl Run<'_> {
             .iter()
             .map(|expectation| Open {
                 expectation,
-                deadline: later(begun, expectation.within),
+                deadline: later(begun, patient(&clock, expectation.within)),
                 met_since: None,
             })
             .collect();
@@ -434,6 +438,12 @@ fn is_cluster_scoped(kind: &str) -> bool {
     )
 }
 
+/// How long to wait, in lab time, for what is to come `within` that. Faster than the wall clock, a
+/// limit of a few real moments would tell of the machine rather than of the queues.
+fn patient(clock: &Clock, within: Duration) -> Duration {
+    within.max(within.min(PATIENCE).mul_f64(clock.speed()))
+}
+
 fn later(from: Timestamp, by: Duration) -> Timestamp {
     jiff::SignedDuration::try_from(by)
         .ok()
@@ -444,4 +454,21 @@ fn later(from: Timestamp, by: Duration) -> Timestamp {
 fn words(what: &str, findings: &[crate::presets::Finding]) -> String {
     let said: Vec<_> = findings.iter().map(ToString::to_string).collect();
     format!("{what} cannot be put in force: {}", said.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_lab_gives_the_machine_its_time() {
+        let seconds = Duration::from_secs;
+        let patience = |speed: f64, within: u64| patient(&Clock::scaled(speed), seconds(within));
+        assert_eq!(patience(1.0, 30), seconds(30));
+        assert_eq!(patience(0.5, 30), seconds(30));
+        // As long as it may take in real time, at the most.
+        assert_eq!(patience(20.0, 5), seconds(100));
+        assert_eq!(patience(20.0, 30), seconds(300));
+        assert_eq!(patience(2.0, 60), seconds(60));
+    }
 }
