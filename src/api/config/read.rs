@@ -208,11 +208,10 @@ fn version(root: &Node) -> Result<bool, Vec<Problem>> {
 }
 
 fn unknown_field(unknown: Unknown) -> Problem {
-    let message = format!("unknown field \"{}\"", unknown.path);
     Problem {
         at: unknown.at,
         path: unknown.path,
-        message,
+        message: "unknown field".to_owned(),
         remedy: unknown.meant.map(|meant| format!("did you mean {meant}?")),
     }
 }

@@ -145,9 +145,7 @@ fn a_config_map_is_opened() {
     );
     assert_eq!(
         refused(&CONFIG_MAP.replace("burst: 100", "bursts: 100")),
-        [
-            "line 19, column 7: clientConnection.bursts: unknown field \"clientConnection.bursts\" (did you mean burst?)"
-        ]
+        ["line 19, column 7: clientConnection.bursts: unknown field (did you mean burst?)"]
     );
     assert!(
         refused("kind: ConfigMap\ndata: {other: x}\n")[0]
@@ -190,8 +188,8 @@ fn files_are_read_strictly() {
             "fairSharing:\n  enable: true\nqueueVisibility: {}\n"
         )),
         [
-            "line 4, column 3: fairSharing.enable: unknown field \"fairSharing.enable\"",
-            "line 5, column 1: queueVisibility: unknown field \"queueVisibility\"",
+            "line 4, column 3: fairSharing.enable: unknown field",
+            "line 5, column 1: queueVisibility: unknown field",
         ]
     );
     assert_eq!(
@@ -200,9 +198,9 @@ fn files_are_read_strictly() {
             "multiKueue: {clusterProfile: {}}\nmetrics:\n  customLabels:\n  - {name: a}\n  - {name: b, sourceKind: Cohort}\nintegrations: {podOptions: {selector: 1}}\n"
         )),
         [
-            "line 3, column 14: multiKueue.clusterProfile: unknown field \"multiKueue.clusterProfile\"",
-            "line 7, column 15: metrics.customLabels[1].sourceKind: unknown field \"metrics.customLabels[1].sourceKind\"",
-            "line 8, column 29: integrations.podOptions.selector: unknown field \"integrations.podOptions.selector\"",
+            "line 3, column 14: multiKueue.clusterProfile: unknown field",
+            "line 7, column 15: metrics.customLabels[1].sourceKind: unknown field",
+            "line 8, column 29: integrations.podOptions.selector: unknown field",
         ]
     );
     for (text, want) in [
