@@ -40,6 +40,10 @@ impl Engine {
             self.queue_workload(&adjusted, None, now);
             return;
         }
+        // Upstream learns of these when it comes to know a LocalQueue. Here LocalQueues may come before
+        // the Workloads, as after a restart.
+        self.queues
+            .assign(&predicates::key(wl), predicates::local_queue_key(wl));
         self.count_workload(&adjusted);
         self.queues
             .second_pass
