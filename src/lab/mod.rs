@@ -164,6 +164,9 @@ impl Lab {
             Some((operator, controller)) => (Some(operator), controller),
             None => (None, Controller::start(&context, kueue).await),
         };
+        if let Some(operator) = &operator {
+            remote::follow(operator, &context, &machines);
+        }
         if let Cluster::Embedded(embedded) = &cluster {
             embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
         }

@@ -9,7 +9,9 @@ use crate::cluster::local::WayBack;
 use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;
 use crate::install::{FailurePolicy, NAMESPACE, Reach};
-use crate::operator::{Operator, OperatorConfig};
+use crate::machines::Machines;
+use crate::operator::{Operator, OperatorConfig, Role};
+use crate::runtime::Context;
 
 /// Installs what the controller needs there and waits until it leads, for as long as another
 /// instance does.
@@ -41,6 +43,20 @@ pub(super) async fn lead(
             Err(error.into())
         }
     }
+}
+
+/// Lets the machines rest while another lab leads: there must not be two kubelets to a node.
+pub(super) fn follow(operator: &Operator, context: &Context, machines: &Arc<Machines>) {
+    let (mut role, machines) = (operator.role(), machines.clone());
+    context.tasks.spawn("machines-role", async move {
+        loop {
+            let leads = matches!(&*role.borrow_and_update(), Role::Leading(_));
+            machines.set_idle(!leads);
+            if role.changed().await.is_err() {
+                return;
+            }
+        }
+    });
 }
 
 /// How the cluster's API server gets to this process: as its maker knows, or as the network has it.

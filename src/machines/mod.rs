@@ -142,6 +142,17 @@ impl Machines {
         known
     }
 
+    /// Leaves nodes and pods to another lab on the same cluster, or takes them up again.
+    pub fn set_idle(&self, idle: bool) {
+        // Nodes first when they are taken up: their pods are to be believed.
+        if let Some(keeper) = &self.keeper {
+            keeper.set_idle(idle);
+        }
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.set_idle(idle);
+        }
+    }
+
     /// Stops all parts and waits until they have. The nodes stay as they are.
     pub async fn shutdown(&self) {
         self.context.tasks.shutdown().await;

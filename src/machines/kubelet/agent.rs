@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -83,6 +84,8 @@ struct Shared {
     has_failed: HasFailed,
     queue: WorkQueue<ObjectKey>,
     runs: Mutex<HashMap<ObjectKey, PodRun>>,
+    /// Whether somebody else runs the pods at the moment.
+    idle: AtomicBool,
     addresses: Mutex<Addresses>,
     logs: LogStore,
     recorder: Recorder,
@@ -106,6 +109,7 @@ impl Kubelet {
                 has_failed,
                 queue: WorkQueue::new(context),
                 runs: Mutex::default(),
+                idle: AtomicBool::new(false),
                 addresses: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
                 recorder: Recorder::new(context, "kubelet"),
@@ -145,6 +149,23 @@ impl Kubelet {
         self.shared.logs.clone()
     }
 
+    /// Leaves all pods to somebody else, or takes them up again as they are then.
+    pub fn set_idle(&self, idle: bool) {
+        if self.shared.idle.swap(idle, Ordering::SeqCst) == idle {
+            return;
+        }
+        if idle {
+            let runs = std::mem::take(&mut *self.shared.runs.lock());
+            runs.values().for_each(|run| self.shared.give_back(run));
+            return;
+        }
+        for pod in self.shared.pods.list() {
+            if node_of(&pod).is_some() {
+                self.shared.queue.add(ObjectKey::of(&*pod));
+            }
+        }
+    }
+
     /// Looks at all pods of a node again, after it failed or came back.
     pub fn wake(&self, node: &str) {
         for pod in self.shared.pods.by("node", node) {
@@ -172,7 +193,7 @@ impl Shared {
         let Some(node) = node_of(&pod).and_then(|n| self.nodes.get(&ObjectKey::cluster(n))) else {
             return Ok(Outcome::Done);
         };
-        let ours = self.options.nodes.has(&node);
+        let ours = self.options.nodes.has(&node) && !self.idle.load(Ordering::SeqCst);
         if !ours || (self.has_failed)(&node.name_any()) {
             return Ok(Outcome::Done);
         }

@@ -42,6 +42,8 @@ struct Wanted {
     grown: BTreeMap<String, u32>,
     /// Whether any pools were applied: before that no node is removed.
     known: bool,
+    /// Whether somebody else keeps the nodes at the moment.
+    idle: bool,
     next_number: u32,
 }
 
@@ -129,6 +131,23 @@ impl Keeper {
         self.apply(pools).await;
     }
 
+    /// Leaves the nodes to somebody else, or keeps them again.
+    pub fn set_idle(&self, idle: bool) {
+        let names: Vec<String> = {
+            let mut wanted = self.shared.wanted.lock();
+            if std::mem::replace(&mut wanted.idle, idle) == idle || idle {
+                return;
+            }
+            wanted.nodes.keys().cloned().collect()
+        };
+        let managed = self.shared.nodes.list();
+        let managed = managed.iter().filter(|n| is_managed(n));
+        for name in names.into_iter().chain(managed.map(|n| n.name_any())) {
+            self.shared.queue.add(name);
+        }
+        self.shared.changed.notify_one();
+    }
+
     /// The pools that are wanted now.
     pub fn pools(&self) -> Arc<NodePools> {
         self.shared.wanted.lock().pools.clone()
@@ -160,6 +179,9 @@ impl Keeper {
     async fn reconcile(&self, name: &str) -> kube::Result<Outcome> {
         let (place, failed, known) = {
             let wanted = self.shared.wanted.lock();
+            if wanted.idle {
+                return Ok(Outcome::Done);
+            }
             let failed = wanted.failed.contains(name);
             (wanted.nodes.get(name).cloned(), failed, wanted.known)
         };
@@ -225,7 +247,7 @@ impl Keeper {
             let changed = shared.changed.notified();
             let alive: Vec<Arc<Node>> = {
                 let wanted = shared.wanted.lock();
-                let names = wanted.nodes.keys();
+                let names = wanted.nodes.keys().filter(|_| !wanted.idle);
                 names
                     .filter(|name| !wanted.failed.contains(*name))
                     .filter_map(|name| shared.nodes.get(&ObjectKey::cluster(name.as_str())))
