@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Body;
 use super::guard::{self, Hosts};
+use super::identity::User;
 use super::kubeconfig::{kubeconfig, write_private};
 use super::service;
 use super::tls::{Authority, NAMES, SERVICE_ADDRESS, TlsError};
@@ -270,6 +271,10 @@ async fn answer(shared: Arc<Shared>, request: http::Request<Incoming>) -> Respon
     let now = shared.core.clock.now().as_second();
     let user = guard::check(&head, &shared.hosts)
         .and_then(|()| guard::authenticate(&head, &shared.core.identity, now))
+        .and_then(|user| match shared.core.is_gone(&user) {
+            true => Err(guard::unauthorized()),
+            false => Ok(user),
+        })
         .and_then(|user| guard::impersonate(&mut head, user));
     let user = match user {
         Ok(user) => user,
@@ -279,6 +284,20 @@ async fn answer(shared: Arc<Shared>, request: http::Request<Incoming>) -> Respon
     let response = service::answer(shared.core.clone(), request, user).await;
     let stop = shared.stop.clone();
     response.map(|body| body.until(stop.cancelled_owned()))
+}
+
+impl Core {
+    /// Whether a user is a service account that is not there any more, or another of the same name.
+    fn is_gone(&self, user: &User) -> bool {
+        let account = user.name.strip_prefix("system:serviceaccount:");
+        let Some((namespace, name)) = account.and_then(|a| a.split_once(':')) else {
+            return false;
+        };
+        let served = self.registry.find("", "v1", "serviceaccounts");
+        let space = served.and_then(|served| served.space.clone());
+        let there = space.and_then(|space| space.get(&format!("{namespace}/{name}")));
+        there.is_none_or(|there| there.value()["metadata"]["uid"] != user.uid.as_str())
+    }
 }
 
 impl Body {
