@@ -16,6 +16,8 @@ pub struct OneContext {
     name: String,
     server: String,
     config: Kubeconfig,
+    /// The file it was asked to be in, if one was named.
+    file: Option<PathBuf>,
 }
 
 impl OneContext {
@@ -26,7 +28,18 @@ impl OneContext {
     /// The file cannot be read, or has no such context: the message lists those there are.
     pub fn find(name: &str, file: Option<&Path>) -> Result<Self, ClusterError> {
         let (source, config) = read(file)?;
-        Self::cut(name, &source, config)
+        let found = Self::cut(name, &source, config)?;
+        Ok(Self {
+            file: file.map(Path::to_owned),
+            ..found
+        })
+    }
+
+    /// The same context with the credentials that are in its file now. None where the file cannot be
+    /// read, or the context means another cluster by now.
+    pub(super) fn again(&self) -> Option<Self> {
+        let found = Self::find(&self.name, self.file.as_deref()).ok()?;
+        (found.server == self.server).then_some(found)
     }
 
     /// Leaves of a kubeconfig what one context needs.
@@ -71,6 +84,7 @@ impl OneContext {
         Ok(Self {
             name: name.to_owned(),
             server,
+            file: None,
             config: Kubeconfig {
                 clusters: vec![cluster],
                 auth_infos: users,

@@ -8,6 +8,7 @@ mod embedded;
 pub mod local;
 pub mod plugs;
 mod remote;
+mod renewing;
 
 use std::path::Path;
 

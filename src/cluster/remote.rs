@@ -10,6 +10,7 @@ use kube::Client;
 use super::ClusterError;
 use super::context::{OneContext, causes};
 use super::local::WayBack;
+use super::renewing;
 
 /// How long the network may take to reach the API server.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -64,8 +65,8 @@ impl Remote {
             });
         }
         Ok(Self {
+            client: renewing::client(context.clone(), client),
             context,
-            client,
             version: version.git_version,
             way_back: None,
         })
