@@ -40,7 +40,10 @@ impl Desk {
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
-            .env("RUST_LOG", "info")
+            .env(
+                "RUST_LOG",
+                std::env::var("KUEUE_LAB_TEST_LOG").unwrap_or("info".into()),
+            )
             .stdin(Stdio::null());
         command
     }
@@ -71,7 +74,12 @@ impl Desk {
     }
 
     /// Starts a lab by a command of this desk and waits until it is ready.
-    pub async fn start_command(&self, mut command: Command) -> Running {
+    pub async fn start_command(&self, command: Command) -> Running {
+        self.spawn(command).ready().await
+    }
+
+    /// Starts a lab by a command of this desk and does not wait for it.
+    pub fn spawn(&self, mut command: Command) -> Starting {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -84,23 +92,77 @@ impl Desk {
                 kept.lock().unwrap().push_str(&(line + "\n"));
             }
         });
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut running = Running { child, log };
-        let line = tokio::task::spawn_blocking(move || {
-            let mut stdout = stdout;
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let (tell, told) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
             let mut line = String::new();
-            stdout.read_line(&mut line).unwrap();
+            let read = stdout.read_line(&mut line);
+            // Nobody may be waiting any more.
+            let _ = tell.send(read.map(|_| line.trim_end().to_owned()));
             // Nobody is to be stopped by a full pipe.
-            std::thread::spawn(move || stdout.read_to_end(&mut Vec::new()));
-            line
+            let _ = stdout.read_to_end(&mut Vec::new());
         });
-        let line = line.await.unwrap();
-        if !line.starts_with("ready ") {
-            let _ = running.child.wait();
-            let _ = reader.join();
-            panic!("{line:?}, and said:\n{}", running.log());
+        Starting {
+            running: Running {
+                child,
+                log,
+                said: String::new(),
+            },
+            answer: None,
+            told: Some(told),
+            reader,
         }
-        running
+    }
+}
+
+/// A lab that may not be ready yet.
+pub struct Starting {
+    running: Running,
+    answer: Option<std::io::Result<String>>,
+    told: Option<tokio::sync::oneshot::Receiver<std::io::Result<String>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl Starting {
+    /// What it has said so far.
+    pub fn log(&self) -> String {
+        self.running.log()
+    }
+
+    /// Waits until it is ready or has ended. May be given up and called again.
+    pub async fn answered(&mut self) {
+        if let Some(told) = &mut self.told {
+            self.answer = told.await.ok();
+            self.told = None;
+        }
+    }
+
+    /// Waits until it is ready, and says all it said when it is not to be.
+    pub async fn ready(mut self) -> Running {
+        self.answered().await;
+        let said = self.answer.take();
+        if let Some(Ok(line)) = &said
+            && let Some(kubeconfig) = line.strip_prefix("ready ")
+        {
+            self.running.said = kubeconfig.to_owned();
+            return self.running;
+        }
+        // It ends by itself, or hangs with its output closed; either way the log is to be whole.
+        let ended = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            let mut child = self.running.child.try_wait();
+            while matches!(child, Ok(None)) && begun.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(50));
+                child = self.running.child.try_wait();
+            }
+            let _ = self.running.child.kill();
+            let _ = self.running.child.wait();
+            let _ = self.reader.join();
+            let log = std::mem::take(&mut *self.running.log.lock().unwrap());
+            (child, log)
+        });
+        let (child, log) = ended.await.unwrap();
+        panic!("not ready but {said:?}, ended with {child:?}, and said:\n{log}");
     }
 }
 
@@ -108,9 +170,15 @@ impl Desk {
 pub struct Running {
     child: Child,
     log: Arc<Mutex<String>>,
+    said: String,
 }
 
 impl Running {
+    /// The kubeconfig it named when it was ready.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
     /// What it has said so far.
     pub fn log(&self) -> String {
         self.log.lock().unwrap().clone()

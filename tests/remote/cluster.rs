@@ -10,6 +10,7 @@ use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kueue_lab::apiserver::ApiServer;
 use kueue_lab::apiserver::http::serve::{ServeOptions, Serving};
+use kueue_lab::apiserver::store::Limits;
 use kueue_lab::clock::Clock;
 use kueue_lab::entropy::Entropy;
 use kueue_lab::machines::kubelet::{KubeletOptions, WhoseNodes};
@@ -42,8 +43,14 @@ impl Drop for OtherCluster {
 impl OtherCluster {
     /// Starts a cluster with two nodes, `worker-0` and `worker-1`, of 8 cpus, 32Gi and no GPU.
     pub async fn start() -> Self {
-        let (clock, entropy) = (Clock::real(), Entropy::from_os());
-        let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
+        Self::start_with(Clock::real(), Limits::default()).await
+    }
+
+    /// Starts such a cluster with a clock of its own, that remembers so much of the past.
+    pub async fn start_with(clock: Clock, limits: Limits) -> Self {
+        let entropy = Entropy::from_os();
+        let server = ApiServer::builder(clock.clone(), entropy.clone());
+        let server = server.limits(limits).build();
         let config = MachinesConfig {
             nodes: false,
             autoscaler: false,
@@ -55,7 +62,7 @@ impl OtherCluster {
             ..MachinesConfig::embedded()
         };
         let client = server.client();
-        let machines = Machines::start(client.clone(), clock, entropy, config).await;
+        let machines = Machines::start(client.clone(), clock.clone(), entropy, config).await;
         let options = ServeOptions {
             name: CONTEXT.into(),
             ..ServeOptions::default()
@@ -67,13 +74,15 @@ impl OtherCluster {
         let (inside, outside) = (serving.addr().to_string(), wire.address().to_string());
         let kubeconfig = serving.kubeconfig().replace(&inside, &outside);
         std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
+        let direct = folder.path().join("kubeconfig-direct");
+        std::fs::write(direct, serving.kubeconfig()).unwrap();
         for name in ["worker-0", "worker-1"] {
-            make_node(&client, name).await;
+            make_node(&client, name, &clock).await;
         }
         let heart = tokio::spawn(async move {
             loop {
                 for name in ["worker-0", "worker-1"] {
-                    beat(&client, name).await;
+                    beat(&client, name, &clock).await;
                 }
                 tokio::time::sleep(Duration::from_secs(10)).await;
             }
@@ -96,6 +105,11 @@ impl OtherCluster {
     /// The kubeconfig for clients outside; its context is [`CONTEXT`].
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
+    }
+
+    /// The kubeconfig for clients outside that no trouble on the wire reaches either.
+    pub fn direct_kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig-direct")
     }
 
     /// A folder that lives as long as the cluster.
@@ -182,9 +196,9 @@ fn dynamic(client: &Client, object: &Value) -> (Api<kube::api::DynamicObject>, S
     (api, name)
 }
 
-fn status() -> Value {
+fn status(clock: &Clock) -> Value {
     let amounts = json!({"cpu": "8", "memory": "32Gi", "pods": "110"});
-    let now = Clock::real().time();
+    let now = clock.time();
     json!({
         "capacity": amounts,
         "allocatable": amounts,
@@ -203,30 +217,30 @@ fn status() -> Value {
     })
 }
 
-async fn make_node(client: &Client, name: &str) {
-    beat(client, name).await;
+async fn make_node(client: &Client, name: &str, clock: &Clock) {
+    beat(client, name, clock).await;
     create(client, json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
-        "spec": {}, "status": status(),
+        "spec": {}, "status": status(clock),
     }))
     .await;
     let api: Api<Node> = Api::all(client.clone());
-    let patch = Patch::Merge(json!({"status": status()}));
+    let patch = Patch::Merge(json!({"status": status(clock)}));
     api.patch_status(name, &PatchParams::default(), &patch)
         .await
         .unwrap();
 }
 
 /// Renews a node's Lease.
-async fn beat(client: &Client, name: &str) {
+async fn beat(client: &Client, name: &str, clock: &Clock) {
     let leases: Api<k8s_openapi::api::coordination::v1::Lease> =
         Api::namespaced(client.clone(), "kube-node-lease");
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
         "spec": {
             "holderIdentity": name, "leaseDurationSeconds": 40,
-            "renewTime": Clock::real().micro_time(),
+            "renewTime": clock.micro_time(),
         },
     });
     let params = PatchParams::apply("kubelet").force();

@@ -9,13 +9,14 @@ use tokio::task::JoinHandle;
 /// Forwards connections as long as it is whole.
 pub struct Wire {
     address: SocketAddr,
+    server: SocketAddr,
     whole: watch::Sender<bool>,
-    listener: JoinHandle<()>,
+    listener: parking_lot::Mutex<JoinHandle<()>>,
 }
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        self.listener.abort();
+        self.listener.get_mut().abort();
     }
 }
 
@@ -25,15 +26,12 @@ impl Wire {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (whole, state) = watch::channel(true);
-        let listener = tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(forward(client, server, state.clone()));
-            }
-        });
+        let listener = tokio::spawn(forward_all(listener, server, state));
         Self {
             address,
+            server,
             whole,
-            listener,
+            listener: parking_lot::Mutex::new(listener),
         }
     }
 
@@ -42,7 +40,7 @@ impl Wire {
         self.address
     }
 
-    /// Tears all connections down and refuses new ones.
+    /// Tears all connections down and accepts new ones only to drop them.
     pub fn cut(&self) {
         self.whole.send_replace(false);
     }
@@ -50,6 +48,33 @@ impl Wire {
     /// Lets connections through again.
     pub fn mend(&self) {
         self.whole.send_replace(true);
+    }
+
+    /// Tears all connections down and stops listening: new ones are refused, as when the server's
+    /// process is gone.
+    pub async fn unplug(&self) {
+        self.cut();
+        let listener = {
+            let mut listener = self.listener.lock();
+            listener.abort();
+            std::mem::replace(&mut *listener, tokio::spawn(async {}))
+        };
+        // The port is closed when the task is gone.
+        let _ = listener.await;
+    }
+
+    /// Listens again at the same address.
+    pub async fn plug(&self) {
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.mend();
+        let forwarding = tokio::spawn(forward_all(listener, self.server, self.whole.subscribe()));
+        *self.listener.lock() = forwarding;
+    }
+}
+
+async fn forward_all(listener: TcpListener, server: SocketAddr, whole: watch::Receiver<bool>) {
+    while let Ok((client, _)) = listener.accept().await {
+        tokio::spawn(forward(client, server, whole.clone()));
     }
 }
 

@@ -84,18 +84,12 @@ async fn run(shared: &Shared) {
     }
 }
 
-/// Waits until a cycle would have heads. Once it waits it looks again only when the queues tell it
-/// to.
+/// Waits until a cycle would have heads.
 async fn heads(shared: &Shared, changes: &mut tokio::sync::watch::Receiver<()>) {
-    let mut heard = None;
     loop {
         changes.mark_unchanged();
-        {
-            let engine = shared.engine();
-            let told = Some(engine.broadcasts());
-            if std::mem::replace(&mut heard, told) != told && engine.has_heads() {
-                return;
-            }
+        if shared.engine().has_heads() {
+            return;
         }
         wait(shared, changes, None).await;
     }

@@ -1,0 +1,139 @@
+//! What queues say of themselves.
+
+use serde_json::json;
+
+use super::Scene;
+use crate::objects::{CLUSTER_QUEUE, FLAVOR, GPU, JOB, LOCAL_QUEUE, amount, condition, is};
+
+pub async fn a_queue_is_active_when_what_it_names_is_there(Scene { stage, .. }: Scene<'_>) {
+    let flavor = stage.global("late");
+    let queue = stage.global("cq");
+    stage.local_queue("lq", &queue).await;
+    let active = |wanted: &'static str| move |o: &_| condition(o, "Active") == wanted;
+    let missing = active("False/ClusterQueueDoesNotExist");
+    stage
+        .reaches(LOCAL_QUEUE, "lq", "its ClusterQueue is missed", missing)
+        .await;
+    let group = json!({"coveredResources": [GPU], "flavors": [
+        {"name": flavor, "resources": [{"name": GPU, "nominalQuota": "4"}]},
+    ]});
+    let spec = json!({"namespaceSelector": {}, "resourceGroups": [group]});
+    let object = json!({"metadata": {"name": queue}, "spec": spec});
+    stage.create(CLUSTER_QUEUE, object).await;
+    let missing = active("False/FlavorNotFound");
+    stage
+        .reaches(CLUSTER_QUEUE, &queue, "its flavor is missed", missing)
+        .await;
+    let inactive = active("False/ClusterQueueIsInactive");
+    stage
+        .reaches(LOCAL_QUEUE, "lq", "its ClusterQueue is inactive", inactive)
+        .await;
+    let job = stage.job("early", "lq", 4, 1).await;
+    stage.workload(&job, "it is there", |_| true).await;
+    stage
+        .create(FLAVOR, json!({"metadata": {"name": flavor}}))
+        .await;
+    let ready = active("True/Ready");
+    stage
+        .reaches(CLUSTER_QUEUE, &queue, "it is active", &ready)
+        .await;
+    stage
+        .reaches(LOCAL_QUEUE, "lq", "it is active", &ready)
+        .await;
+    let complete = |o: &_| is(o, "Complete");
+    stage
+        .reaches(JOB, "early", "it has run to its end", complete)
+        .await;
+}
+
+pub async fn who_waits_and_who_runs_is_counted(Scene { stage, .. }: Scene<'_>) {
+    let queue = stage.queue("lq", 4, json!({})).await;
+    for name in ["first", "second", "third"] {
+        stage.job(name, "lq", 4, 100_000).await;
+    }
+    let counted = |pending: i64| {
+        move |o: &serde_json::Value| {
+            let status = &o["status"];
+            amount(&status["pendingWorkloads"]) == pending
+                && amount(&status["reservingWorkloads"]) == 1
+                && amount(&status["admittedWorkloads"]) == 1
+        }
+    };
+    for pending in [2, 1, 0] {
+        let what = format!("one runs and {pending} wait");
+        for (kind, name) in [(CLUSTER_QUEUE, queue.as_str()), (LOCAL_QUEUE, "lq")] {
+            stage.reaches(kind, name, &what, counted(pending)).await;
+        }
+        stage.sound().await;
+        let jobs = stage.list(JOB).await;
+        let running = jobs.iter().find(|job| job["spec"]["suspend"] == false);
+        let running = crate::objects::name(running.unwrap()).to_owned();
+        stage.delete(JOB, &running).await;
+    }
+    let empty = |o: &serde_json::Value| {
+        let usage = &o["status"]["flavorsUsage"][0]["resources"][0];
+        usage["name"] == GPU && amount(&usage["total"]) == 0
+    };
+    stage
+        .reaches(CLUSTER_QUEUE, &queue, "nothing is used", empty)
+        .await;
+}
+
+pub async fn a_stopped_queue_lets_nobody_in(Scene { stage, .. }: Scene<'_>) {
+    let queue = stage.queue("lq", 8, json!({})).await;
+    stage.job("running", "lq", 4, 100_000).await;
+    stage.runs("running").await;
+    let stop = |policy: &str| json!({"spec": {"stopPolicy": policy}});
+    stage.merge(CLUSTER_QUEUE, &queue, stop("Hold")).await;
+    let stopped = |o: &_| condition(o, "Active") == "False/Stopped";
+    stage
+        .reaches(CLUSTER_QUEUE, &queue, "it is stopped", stopped)
+        .await;
+    let late = stage.job("late", "lq", 4, 100_000).await;
+    let inactive = |o: &_| condition(o, "QuotaReserved") == "False/Suspended";
+    stage.workload(&late, "it is not let in", inactive).await;
+    stage.runs("running").await;
+    stage
+        .merge(CLUSTER_QUEUE, &queue, stop("HoldAndDrain"))
+        .await;
+    stage.is_held("running").await;
+    stage.sound().await;
+    stage.merge(CLUSTER_QUEUE, &queue, stop("None")).await;
+    stage.runs("running").await;
+    stage.runs("late").await;
+    stage.sound().await;
+}
+
+pub async fn what_makes_no_sense_is_refused(Scene { stage, .. }: Scene<'_>) {
+    let refused = async |kind, object: serde_json::Value| {
+        let made = stage.try_create(kind, object).await;
+        match made {
+            Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
+            other => panic!("not refused: {other:?}"),
+        }
+    };
+    let flavors = json!([{"name": "suite", "resources": [{"name": GPU, "nominalQuota": "-1"}]}]);
+    let group = json!({"coveredResources": [GPU], "flavors": flavors});
+    let spec = json!({"resourceGroups": [group]});
+    let object = json!({"metadata": {"name": stage.global("bad")}, "spec": spec});
+    let (code, message) = refused(CLUSTER_QUEUE, object).await;
+    assert_eq!(code, 403, "{message}");
+    let says = "nominalQuota: Invalid value: \"-1\": must be greater than or equal to 0";
+    assert!(message.contains(says), "{message}");
+    let spec = json!({"queueingStrategy": "Fastest"});
+    let object = json!({"metadata": {"name": stage.global("bad")}, "spec": spec});
+    let (code, message) = refused(CLUSTER_QUEUE, object).await;
+    assert_eq!(code, 422, "{message}");
+    assert!(
+        message.contains("Unsupported value: \"Fastest\""),
+        "{message}"
+    );
+    stage.queue("lq", 4, json!({})).await;
+    stage.job("good", "lq", 4, 100_000).await;
+    stage.runs("good").await;
+    let object = json!({"spec": {"clusterQueue": "another"}});
+    let (params, patch) = (Default::default(), kube::api::Patch::Merge(&object));
+    let changed = stage.api(LOCAL_QUEUE).patch("lq", &params, &patch).await;
+    let message = changed.unwrap_err().to_string();
+    assert!(message.contains("field is immutable"), "{message}");
+}
