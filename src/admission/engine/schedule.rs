@@ -43,6 +43,11 @@ impl Engine {
             .has_heads(|name| cache.cluster_queue(name).is_some_and(|q| q.is_active()))
     }
 
+    /// How often a scheduler that found no heads was told to look again.
+    pub fn broadcasts(&self) -> u64 {
+        self.queues.broadcasts()
+    }
+
     /// Takes the next workload of every active ClusterQueue, after those that need another look.
     /// Each is in the scheduler's hands until it is given back.
     pub fn take_heads(&mut self) -> Vec<Head> {

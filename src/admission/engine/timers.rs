@@ -75,7 +75,7 @@ impl Engine {
             let forest = &self.cache.forest;
             moved += self.queues.flush(&target, forest, &self.world, ctx, now);
         }
-        moved += usize::from(self.queues.second_pass.advance(now, &self.config));
+        moved += usize::from(self.queues.advance_second_pass(now, &self.config));
         moved
     }
 }

@@ -12,10 +12,12 @@ use super::second_pass::SecondPass;
 use crate::admission::cache::Forest;
 use crate::admission::cache::NodeId;
 use crate::admission::concurrent;
+use crate::admission::config::EngineConfig;
 use crate::admission::workload::{
     DraRequests, Info, LocalQueueKey, WorkloadKey, adjust_resources, predicates,
 };
 use crate::admission::world::World;
+use crate::api::constants as c;
 use crate::api::v1beta2::{ClusterQueue, Workload};
 
 /// Requests to retry parked workloads are gathered this long.
@@ -93,6 +95,7 @@ pub struct Queues {
     flushes: BTreeMap<FlushTarget, Timestamp>,
     /// Workloads that hold quota and need another look.
     pub second_pass: SecondPass,
+    broadcasts: u64,
 }
 
 /// ClusterQueues.
@@ -112,15 +115,18 @@ impl Queues {
         }
         let mut pending = Pending::new();
         pending.read(&cq.spec, ctx.config, true);
+        pending.set_active(is_active(cq));
+        let mut added = false;
         for (key, queue) in self
             .local_queues
             .iter()
             .filter(|(_, q)| &*q.cluster_queue == name)
         {
             pending.set_weight(key, queue.weight, ctx);
-            add_from_local_queue(&mut pending, queue, ctx);
+            added |= add_from_local_queue(&mut pending, queue, ctx);
         }
         self.pending.insert(name.into(), pending);
+        self.broadcast_if(added);
         Ok(())
     }
 
@@ -139,6 +145,8 @@ impl Queues {
             .get_mut(name)
             .ok_or(QueueError::ClusterQueueDoesNotExist)?;
         pending.read(&cq.spec, ctx.config, false);
+        let started = pending.set_active(is_active(cq));
+        self.broadcast_if(started);
         Ok(())
     }
 
@@ -220,10 +228,10 @@ impl Queues {
                 queue.items.insert(wl_key, Arc::new(info));
             }
         }
-        if let Some(pending) = self.pending.get_mut(cluster_queue) {
-            add_from_local_queue(pending, &queue, ctx);
-        }
+        let pending = self.pending.get_mut(cluster_queue);
+        let added = pending.is_some_and(|pending| add_from_local_queue(pending, &queue, ctx));
         self.local_queues.insert(key.clone(), queue);
+        self.broadcast_if(added);
         Ok(())
     }
 
@@ -243,6 +251,7 @@ impl Queues {
             .get_mut(key)
             .ok_or(QueueError::LocalQueueDoesNotExistOrInactive)?;
         queue.weight = weight;
+        let mut moved = false;
         if &*queue.cluster_queue != cluster_queue {
             if let Some(old) = self.pending.get_mut(&queue.cluster_queue) {
                 queue.items.keys().for_each(|wl| old.delete(wl, ctx));
@@ -252,11 +261,13 @@ impl Queues {
             if let Some(new) = self.pending.get_mut(cluster_queue) {
                 new.set_weight(key, weight, ctx);
                 add_from_local_queue(new, queue, ctx);
+                moved = true;
             }
         }
         if let Some(pending) = self.pending.get_mut(cluster_queue) {
             pending.set_weight(key, weight, ctx);
         }
+        self.broadcast_if(moved);
         Ok(())
     }
 
@@ -339,6 +350,7 @@ impl Queues {
         queue.items.insert(key, info.clone());
         let pending = pending.ok_or(QueueError::ClusterQueueDoesNotExist)?;
         pending.push_or_update(info, ctx, now);
+        self.broadcast_if(true);
         Ok(())
     }
 
@@ -371,7 +383,9 @@ impl Queues {
         let Some(pending) = self.pending.get_mut(&queue.cluster_queue) else {
             return false;
         };
-        pending.requeue_if_not_present(info, reason, quota_reserved_reason, ctx, now)
+        let added = pending.requeue_if_not_present(info, reason, quota_reserved_reason, ctx, now);
+        self.broadcast_if(added);
+        added
     }
 
     /// Takes a workload out of the queues.
@@ -538,6 +552,34 @@ impl Queues {
                 moved += pending.flush(world, ctx, now);
             }
         }
+        self.broadcast_if(moved > 0);
         moved
     }
+}
+
+/// Waking the scheduler.
+impl Queues {
+    /// How often a scheduler that waits for heads was told to look again. Not all that may give a
+    /// queue a head tells it: when a stopped ClusterQueue starts again, its heads stay until its
+    /// status says that it is active, or one of its workloads changes.
+    pub fn broadcasts(&self) -> u64 {
+        self.broadcasts
+    }
+
+    fn broadcast_if(&mut self, news: bool) {
+        self.broadcasts += u64::from(news);
+    }
+
+    /// Lets time pass for the workloads that need another look; true when one became ready.
+    pub fn advance_second_pass(&mut self, now: Timestamp, config: &EngineConfig) -> bool {
+        let ready = self.second_pass.advance(now, config);
+        self.broadcast_if(ready);
+        ready
+    }
+}
+
+/// Whether the status of a ClusterQueue says that it is active.
+fn is_active(cq: &ClusterQueue) -> bool {
+    let mut conditions = cq.status.conditions.iter();
+    conditions.any(|cond| cond.type_ == c::ACTIVE && cond.status == "True")
 }

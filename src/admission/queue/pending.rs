@@ -40,6 +40,8 @@ pub struct Pending {
     selector: Selector,
     has_concurrent_admission: bool,
     serves_by_usage: bool,
+    /// Whether its status says so; the scheduler goes by what the cache knows.
+    active: bool,
     /// The weights of its LocalQueues.
     weights: BTreeMap<LocalQueueKey, f64>,
     waiting: Waiting,
@@ -68,6 +70,7 @@ impl Pending {
             selector: Selector::Nothing,
             has_concurrent_admission: false,
             serves_by_usage: false,
+            active: false,
             weights: BTreeMap::new(),
             waiting: Waiting::default(),
             inflight: None,
@@ -92,6 +95,12 @@ impl Pending {
             let by_usage = AdmissionMode::UsageBasedAdmissionFairSharing;
             self.serves_by_usage = config.afs().is_some() && mode == Some(by_usage);
         }
+    }
+
+    /// Takes note of whether the status says that the queue is active; true when it became so.
+    pub fn set_active(&mut self, active: bool) -> bool {
+        let before = std::mem::replace(&mut self.active, active);
+        active && !before
     }
 
     /// Whether variants of one workload compete here.

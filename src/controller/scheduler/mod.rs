@@ -84,12 +84,18 @@ async fn run(shared: &Shared) {
     }
 }
 
-/// Waits until a cycle would have heads.
+/// Waits until a cycle would have heads. Once it waits it looks again only when the queues tell it
+/// to.
 async fn heads(shared: &Shared, changes: &mut tokio::sync::watch::Receiver<()>) {
+    let mut heard = None;
     loop {
         changes.mark_unchanged();
-        if shared.engine().has_heads() {
-            return;
+        {
+            let engine = shared.engine();
+            let told = Some(engine.broadcasts());
+            if std::mem::replace(&mut heard, told) != told && engine.has_heads() {
+                return;
+            }
         }
         wait(shared, changes, None).await;
     }
