@@ -11,6 +11,7 @@ mod over;
 mod queues;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::admission::messages::EventType;
 use crate::admission::status::{condition, set_condition, sync_admitted};
@@ -26,6 +27,8 @@ use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
 pub use evict::evict;
 
 const WORKERS: usize = 10;
+/// How much later than the others some Workloads of a queue that stopped or runs again are looked at.
+const AFTER_OTHERS: Duration = Duration::from_millis(10);
 
 pub(super) fn start(shared: &Shared) {
     let queue = WorkQueue::new(&shared.ctx);
@@ -79,8 +82,16 @@ fn concerns_workloads(old: &ClusterQueue, new: &ClusterQueue) -> bool {
 fn add_all(shared: &Shared, lq: &LocalQueue, queue: &WorkQueue<ObjectKey>) {
     let key = ObjectKey::of(lq);
     let index = format!("{}/{}", key.namespace, key.name);
-    for wl in shared.informers.workloads.by(BY_QUEUE, &index) {
-        queue.add(ObjectKey::of(wl.as_ref()));
+    let workloads = shared.informers.workloads.by(BY_QUEUE, &index);
+    // Kueue looks at them in no order, and the first one written has quota given out. So those that were
+    // drained come after those that wait, unless they are more.
+    let drained = workloads.iter().filter(|wl| queues::is_drained(wl)).count();
+    for wl in &workloads {
+        let key = ObjectKey::of(wl.as_ref());
+        match queues::is_drained(wl) && drained <= workloads.len() / 2 {
+            true => queue.add_after(key, AFTER_OTHERS),
+            false => queue.add(key),
+        }
     }
 }
 

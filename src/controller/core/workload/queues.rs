@@ -16,6 +16,12 @@ fn stopped_by(wl: &Workload, reason: &str) -> bool {
     predicates::false_condition(wl, c::REQUEUED).is_some_and(|cond| cond.reason == reason)
 }
 
+/// Whether a Workload is out of its queue because that was stopped.
+pub(super) fn is_drained(wl: &Workload) -> bool {
+    stopped_by(wl, c::evicted::LOCAL_QUEUE_STOPPED)
+        || stopped_by(wl, c::evicted::CLUSTER_QUEUE_STOPPED)
+}
+
 /// Says that a Workload is queued again because its queue runs again. True when it was said.
 pub(super) async fn restarted(
     shared: &Shared,
