@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::ancestors::Owners;
 use super::frameworks::{Frameworks, Gvk};
+use super::losses::Losses;
 use super::marks;
 use crate::admission::Gates;
 use crate::admission::kube::selector::{Labels, Selector};
@@ -32,6 +33,8 @@ pub struct Env {
     pub gates: FeatureGates,
     /// Feature gates as the engine's functions want them.
     pub engine_gates: Arc<Gates>,
+    /// Which Workloads lost their quota a moment ago.
+    pub losses: Losses,
     /// In which namespaces jobs are managed.
     namespaces: Option<Arc<Selector>>,
     /// Who tells the Events.
@@ -46,6 +49,7 @@ impl Env {
         Self {
             frameworks: Arc::new(Frameworks::new(configuration)),
             gates: shared.settings.gates,
+            losses: Losses::default(),
             engine_gates: Arc::new(shared.settings.engine().gates),
             // One that cannot be read selects nothing; reading the configuration refuses it.
             namespaces: selector

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::NamespaceResourceScope;
@@ -187,6 +188,11 @@ pub trait GenericJob: Send + Sync {
 
     /// Pods that need their quota no longer, where the kind can tell.
     fn reclaimable_pods(&self, env: &Env) -> Option<Vec<ReclaimablePod>>;
+
+    /// How long the job is left alone after it was written which pods need their quota no longer.
+    fn rest_after_reclaiming(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// The pod sets of its Workload.
     ///

@@ -18,6 +18,7 @@ pub mod frameworks;
 mod infos;
 pub mod job;
 pub mod job_set;
+mod losses;
 pub mod marks;
 pub mod names;
 pub mod pod_set_info;

@@ -248,6 +248,10 @@ async fn update_reclaimable(
         ..Default::default()
     };
     write_status(env, wl, c::RECLAIMABLE_PODS_MANAGER, &status).await?;
+    let rest = job.rest_after_reclaiming();
+    if !rest.is_zero() {
+        env.shared.ctx.clock.sleep(rest).await;
+    }
     Ok(true)
 }
 
@@ -256,7 +260,7 @@ async fn update_pods_ready(
     job: &dyn GenericJob,
     wl: &Workload,
 ) -> Result<bool, JobError> {
-    if env.shared.settings.pods_ready.is_none() {
+    if env.shared.settings.pods_ready.is_none() || env.losses.is_recent(wl, env.shared.now()) {
         return Ok(false);
     }
     let Some(mut wanted) = pods_ready::changed(env, job, wl) else {

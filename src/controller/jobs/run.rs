@@ -8,6 +8,7 @@ use kube::Resource;
 use super::env::Env;
 use super::frameworks::{Gvk, controller_of};
 use super::job::{JobKind, JobObject};
+use super::losses;
 use super::marks;
 use super::reconcile::reconcile;
 use super::single::Single;
@@ -68,10 +69,14 @@ where
     let jobs = queue.clone();
     informer.subscribe(move |change| jobs.add(key_of(subject(change).meta())));
     let (owners, children) = (queue.clone(), informer.clone());
+    let (losses, clock) = (env.losses.clone(), env.shared.ctx.clock.clone());
     env.shared.informers.workloads.subscribe(move |change| {
         let wl = subject(change);
         if let Some(job) = controlling_job(wl, &K::GVK) {
-            owners.add(job);
+            match losses.note(change, clock.now()) {
+                true => owners.add_after(job, losses::RECENT),
+                false => owners.add(job),
+            }
         }
         // Jobs that are part of the job whose Workload this is.
         if let Some(owner) = controller_of(&wl.metadata) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::admission::cycle::{Action, ActionKind, Outcome};
-use crate::admission::messages::Event;
+use crate::admission::messages::{Event, PODS_NOT_READY};
+use crate::admission::status::{condition, set_condition};
 use crate::admission::workload::predicates;
 use crate::api::constants as c;
 use crate::api::v1beta2::Workload;
@@ -48,9 +49,28 @@ async fn write(
     let now = shared.now();
     let gates = shared.engine().config().gates.clone();
     patch::admission_status(shared, before, Insist::Loose, |wl| {
-        change.apply(wl, now, &gates)
+        let mut changed = change.apply(wl, now, &gates);
+        if action.kind == ActionKind::Requeue {
+            changed |= start_anew(wl, now);
+        }
+        changed
     })
     .await
+}
+
+/// Says that the pods of a Workload that was passed over will have to start anew. The job's controller
+/// says so of all that lost their quota, and does it while Kueue's scheduler writes why this one was
+/// passed over.
+fn start_anew(wl: &mut Workload, now: jiff::Timestamp) -> bool {
+    let recovering = wl
+        .condition(c::PODS_READY)
+        .is_some_and(|cond| cond.reason == c::pods_ready::WAIT_FOR_RECOVERY);
+    if !recovering || predicates::has_quota_reservation(wl) {
+        return false;
+    }
+    let reason = c::pods_ready::WAIT_FOR_START;
+    let cond = condition(wl, c::PODS_READY, false, reason, PODS_NOT_READY, now);
+    set_condition(&mut wl.status.conditions, cond)
 }
 
 /// Tells an Event of a cycle. What an eviction or admission says of itself is about the version it

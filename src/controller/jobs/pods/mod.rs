@@ -12,6 +12,7 @@ mod run;
 mod writes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -257,6 +258,13 @@ impl GenericJob for PodJob {
             }
         }
         Some(done)
+    }
+
+    fn rest_after_reclaiming(&self) -> Duration {
+        match self.group {
+            Some(_) => run::WRITE,
+            None => Duration::ZERO,
+        }
     }
 
     fn pod_sets(&self, env: &Env) -> Result<Vec<PodSet>, JobError> {

@@ -15,10 +15,11 @@ use super::expectations::Expectations;
 use super::{GVK, PodJob};
 use k8s_openapi::api::core::v1::Pod;
 
-/// How much later a group is looked at for what its Workload says than for what its pods do. Writing a
-/// Workload takes Kueue about as long: members that end together are counted before anybody asks
-/// whether those that are left are ready.
-const AFTER_WORKLOAD: Duration = Duration::from_millis(25);
+/// How long Kueue takes to write a Workload, about. So much later a group is looked at for what its
+/// Workload says than for what its pods do, and after its finished members were counted: those that
+/// end together with them are seen before anybody counts again, or asks whether those that are left are
+/// ready.
+pub(super) const WRITE: Duration = Duration::from_millis(25);
 
 /// A pod of its own, or a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,7 +80,7 @@ pub fn start(env: &Env) {
             workloads.add(Key::Group(key_of(&wl.metadata)));
         }
         match key {
-            Some(key @ Key::Group(_)) => workloads.add_after(key, AFTER_WORKLOAD),
+            Some(key @ Key::Group(_)) => workloads.add_after(key, WRITE),
             Some(key) => workloads.add(key),
             None => {}
         }

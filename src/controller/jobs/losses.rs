@@ -1,0 +1,87 @@
+//! [`Losses`]: which Workloads lost their quota a moment ago.
+//!
+//! Kueue's scheduler gives quota out again before the job's controller has written that the pods of a
+//! Workload will have to start anew. One that gets quota at its first attempt is recovered, not started.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+
+use crate::admission::workload::predicates;
+use crate::api::v1beta2::Workload;
+use crate::runtime::Change;
+
+/// How long a loss is recent: Kueue takes about as long to write a Workload, and a scheduler that gets
+/// nowhere comes by every 10 ms.
+pub const RECENT: Duration = Duration::from_millis(25);
+
+/// Workloads by UID, with the moment until which their loss is recent. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Losses(Arc<Mutex<BTreeMap<String, Timestamp>>>);
+
+impl Losses {
+    /// Takes note of a change; true when it is a loss of quota.
+    pub fn note(&self, change: &Change<Workload>, now: Timestamp) -> bool {
+        let reserved = predicates::has_quota_reservation;
+        let Change::Updated { old, new } = change else {
+            return false;
+        };
+        if !reserved(old) || reserved(new) {
+            return false;
+        }
+        let recent = SignedDuration::try_from(RECENT).unwrap_or(SignedDuration::ZERO);
+        let mut losses = self.0.lock();
+        losses.retain(|_, until| *until > now);
+        let until = now.saturating_add(recent).unwrap_or(Timestamp::MAX);
+        losses.insert(predicates::uid(new).to_owned(), until);
+        true
+    }
+
+    /// Whether a Workload lost its quota a moment ago and has not got any since.
+    pub fn is_recent(&self, wl: &Workload, now: Timestamp) -> bool {
+        let until = self.0.lock().get(predicates::uid(wl)).copied();
+        until.is_some_and(|until| until > now) && !predicates::has_quota_reservation(wl)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+    use crate::admission::status::condition;
+    use crate::api::constants as c;
+
+    fn workload(reserved: bool) -> Arc<Workload> {
+        let mut wl = Workload::named("wl");
+        wl.metadata.uid = Some("u".to_owned());
+        let now = Timestamp::UNIX_EPOCH;
+        let mut reservation = condition(&wl, c::QUOTA_RESERVED, reserved, "R", "", now);
+        reservation.last_transition_time = Time(now);
+        wl.status.conditions.push(reservation);
+        Arc::new(wl)
+    }
+
+    #[test]
+    fn a_loss_is_recent_for_a_moment() {
+        let losses = Losses::default();
+        let (old, new) = (workload(true), workload(false));
+        let now = Timestamp::UNIX_EPOCH;
+        let kept = Change::Updated {
+            old: old.clone(),
+            new: old.clone(),
+        };
+        assert!(!losses.note(&kept, now));
+        let lost = Change::Updated {
+            old: old.clone(),
+            new: new.clone(),
+        };
+        assert!(losses.note(&lost, now));
+        assert!(losses.is_recent(&new, now));
+        assert!(!losses.is_recent(&old, now), "it has quota again");
+        assert!(!losses.is_recent(&new, now + RECENT));
+    }
+}
