@@ -7,8 +7,9 @@
 //! `KUEUE_LAB_TRACE` prints every version of every object.
 //!
 //! A difference in a decision fails the test unless the scenario stands in
-//! `differential/known-gaps.txt`, with the reason. What is only told differently, or at another
-//! moment, is printed.
+//! `differential/known-gaps.txt`, with the reason; one in what is told of it, unless it stands there
+//! or in `differential/told-otherwise.txt`. A scenario that stands in a list and is equal fails it too:
+//! the lists only shrink.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,6 +22,8 @@ mod book;
 mod compare;
 #[path = "differential/picture.rs"]
 mod picture;
+#[path = "differential/record.rs"]
+mod record;
 #[path = "differential/replay.rs"]
 mod replay;
 #[path = "differential/stage.rs"]
@@ -34,7 +37,7 @@ use kueue_lab::clock::virtual_runtime;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use compare::{Difference, compare};
+use compare::{Findings, Told, compare};
 
 fn directory() -> PathBuf {
     std::env::var_os("KUEUE_LAB_DIFFERENTIAL").map_or_else(
@@ -43,9 +46,13 @@ fn directory() -> PathBuf {
     )
 }
 
-fn known_gaps() -> BTreeSet<String> {
-    include_str!("differential/known-gaps.txt")
-        .lines()
+/// Scenarios in which a decision differs.
+const KNOWN_GAPS: &str = include_str!("differential/known-gaps.txt");
+/// Scenarios that are decided alike, but not told alike.
+const TOLD_OTHERWISE: &str = include_str!("differential/told-otherwise.txt");
+
+fn listed(text: &str) -> BTreeSet<String> {
+    text.lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim())
         .filter(|line| !line.is_empty())
         .map(str::to_owned)
@@ -77,7 +84,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 /// Plays a scenario and compares.
-fn run(directory: &Path, name: &str) -> Vec<Difference> {
+fn run(directory: &Path, name: &str) -> Findings {
     let read = |path: String| std::fs::read_to_string(directory.join(path)).unwrap();
     let scenario: Value = serde_yaml::from_str(&read(format!("scenarios/{name}.yaml"))).unwrap();
     let kueue: Value = serde_json::from_str(&read(format!("outcomes/{name}.json"))).unwrap();
@@ -105,8 +112,8 @@ fn scenarios() {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let differences = run(&directory, name);
-                    found.lock().insert(name.as_str(), differences);
+                    let findings = run(&directory, name);
+                    found.lock().insert(name.as_str(), findings);
                 }
             });
         }
@@ -114,36 +121,53 @@ fn scenarios() {
     judge(&names, &found.into_inner());
 }
 
-/// Prints the differences, and fails for decisions that differ where nobody knows of it.
-fn judge(names: &[String], found: &BTreeMap<&str, Vec<Difference>>) {
-    let gaps = known_gaps();
-    let (mut failed, mut equal, mut decided) = (Vec::new(), 0, 0);
+/// Prints the differences, and fails for those that nobody knows of and for known ones that are gone.
+fn judge(names: &[String], found: &BTreeMap<&str, Findings>) {
+    let (gaps, otherwise) = (listed(KNOWN_GAPS), listed(TOLD_OTHERWISE));
+    let (mut equal, mut decided) = (0, 0);
+    let (mut unknown, mut gone) = (Vec::new(), Vec::new());
+    let mut told = Told::default();
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names {
-        let differences = &found[name.as_str()];
-        let Some(first) = differences.first() else {
+        let findings = &found[name.as_str()];
+        told.all += findings.told.all;
+        told.alike += findings.told.alike;
+        let Some(first) = findings.differences.first() else {
             equal += 1;
             decided += 1;
+            if gaps.contains(name) || otherwise.contains(name) {
+                gone.push(name);
+            }
             continue;
         };
         *kinds.entry(first.kind.as_str()).or_default() += 1;
         println!("{name}: {first}");
         if names.len() < 20 {
-            differences[1..].iter().for_each(|d| println!("    {d}"));
+            let others = findings.differences[1..].iter();
+            others.for_each(|d| println!("    {d}"));
         }
-        if !first.kind.is_decision() {
-            decided += 1;
-        } else if !gaps.contains(name) {
-            failed.push(name);
+        let decision = first.kind.is_decision();
+        decided += usize::from(!decision);
+        if !gaps.contains(name) && (decision || !otherwise.contains(name)) {
+            unknown.push(name);
         }
     }
-    let count = names.len();
     println!(
-        "\n{equal} of {count} scenarios equal, {decided} in every decision; the others by their worst difference: {kinds:?}"
+        "\n{equal} of {} scenarios equal, {decided} in every decision; the others by their worst difference: {kinds:?}",
+        names.len()
+    );
+    println!(
+        "{} of {} messages and Events equal in steps that are decided alike",
+        told.alike, told.all
     );
     assert!(
-        failed.is_empty(),
-        "{} decide otherwise: {failed:?}",
-        failed.len()
+        unknown.is_empty(),
+        "{} go otherwise, and it is not known of them: {unknown:?}",
+        unknown.len()
+    );
+    assert!(
+        gone.is_empty(),
+        "{} stand in a list, but are equal: {gone:?}",
+        gone.len()
     );
 }

@@ -2,7 +2,7 @@
 //! called in outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
@@ -151,8 +151,7 @@ impl Book {
     /// A text without what differs by nature from run to run.
     pub fn plain(&self, said: &str) -> String {
         let pages = self.0.lock();
-        let uid = regex(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}");
-        let mut said = uid
+        let mut said = UID
             .replace_all(said, |c: &Captures<'_>| {
                 format!("<uid:{}>", pages.by_uid.get(&c[0]).map_or("?", |k| k))
             })
@@ -166,10 +165,8 @@ impl Book {
                 }
             }
         }
-        let waited = regex(r"(wait time since [a-z ]+ was )[\d.]+m?s");
-        let said = waited.replace_all(&said, "${1}Ns");
-        let time = regex(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z");
-        time.replace_all(&said, "<time>").into_owned()
+        let said = WAITED.replace_all(&said, "${1}Ns");
+        TIME.replace_all(&said, "<time>").into_owned()
     }
 }
 
@@ -187,9 +184,13 @@ fn whole(said: &str, name: &str, by: &str) -> String {
     out + rest
 }
 
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).unwrap()
-}
+static UID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").unwrap()
+});
+static WAITED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(wait time since [a-z ]+ was )[0-9.]+m?s").unwrap());
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z").unwrap());
 
 impl Pages {
     fn note(&mut self, kind: &'static str, object: Value, gone: bool, now: Timestamp) {

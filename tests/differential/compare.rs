@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use super::record::lost_events;
+
 /// Kinds of differences, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -91,6 +93,32 @@ impl fmt::Display for Difference {
 }
 
 type Flat = BTreeMap<String, (Kind, Value)>;
+
+/// How many messages and Events either side had, and how many both had alike.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    pub all: usize,
+    pub alike: usize,
+}
+
+impl Told {
+    fn count(&mut self, kind: Kind, kueue: Option<&Value>, ours: Option<&Value>) {
+        let said = [kueue, ours].into_iter().flatten().any(|v| !v.is_null());
+        if said && matches!(kind, Kind::Message | Kind::Events) {
+            self.all += 1;
+            self.alike += usize::from(kueue == ours);
+        }
+    }
+}
+
+/// What comparing a scenario found.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The most severe first.
+    pub differences: Vec<Difference>,
+    /// Up to the first step with another decision, that one left out.
+    pub told: Told,
+}
 
 const CONDITIONS: [&str; 9] = [
     "quotaReserved",
@@ -242,22 +270,35 @@ fn workload(flat: &mut Flat, key: &str, w: &Value) {
 }
 
 /// How a step of ours differs from Kueue's, the most severe first. What Kueue itself does
-/// differently from run to run is left out.
-fn differences(index: usize, kueue: &Value, unstable: &[Value], ours: &Value) -> Vec<Difference> {
+/// differently from run to run is left out, and Events where they were lost.
+fn differences(
+    index: usize,
+    kueue: &Value,
+    unstable: &[Value],
+    ours: &Value,
+    lost_events: bool,
+    told: &mut Told,
+) -> Vec<Difference> {
     let unstable = unstable.iter().filter(|u| u["step"] == index);
     let unstable: BTreeSet<&str> = unstable.filter_map(|u| u["path"].as_str()).collect();
     let unstable_events = unstable.iter().any(|p| p.starts_with("events/"));
-    let (a, b) = (flatten(kueue), flatten(ours));
+    let (mut a, mut b) = (flatten(kueue), flatten(ours));
+    if lost_events {
+        for flat in [&mut a, &mut b] {
+            flat.retain(|path, _| !path.starts_with("events/"));
+        }
+    }
     let paths: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let mut found = Vec::new();
     for path in paths {
         let (x, y) = (a.get(path), b.get(path));
         let value = |side: Option<&(Kind, Value)>| side.map(|v| v.1.clone());
-        if x == y || unstable.contains(path.as_str()) {
+        let kind = x.or(y).unwrap().0;
+        if unstable.contains(path.as_str()) || (kind == Kind::Events && unstable_events) {
             continue;
         }
-        let kind = x.or(y).unwrap().0;
-        if kind == Kind::Events && unstable_events {
+        told.count(kind, x.map(|v| &v.1), y.map(|v| &v.1));
+        if x == y {
             continue;
         }
         let absent = || json!("<absent>");
@@ -283,8 +324,9 @@ fn op(step: &Value) -> String {
 
 /// How an outcome of ours differs from Kueue's, the most severe first; what follows a difference in
 /// a decision is left out.
-pub fn compare(kueue: &Value, ours: &Value) -> Vec<Difference> {
+pub fn compare(kueue: &Value, ours: &Value) -> Findings {
     let mut found = Vec::new();
+    let mut told = Told::default();
     if kueue["setupErrors"].is_null() != ours["setupErrors"].is_null() {
         found.push(Difference {
             step: 0,
@@ -294,11 +336,15 @@ pub fn compare(kueue: &Value, ours: &Value) -> Vec<Difference> {
             kueue: kueue["setupErrors"].clone(),
             ours: ours["setupErrors"].clone(),
         });
-        return found;
+        return Findings {
+            differences: found,
+            told,
+        };
     }
     let number = |field: &str| kueue[field].as_u64().map_or(usize::MAX, |n| n as usize);
     let last = number("stableUntil").min(number("livelock"));
     let unstable = kueue["unstable"].as_array().cloned().unwrap_or_default();
+    let mut before = None;
     for (i, step) in kueue["steps"].as_array().unwrap().iter().enumerate() {
         if i >= last {
             break;
@@ -307,7 +353,9 @@ pub fn compare(kueue: &Value, ours: &Value) -> Vec<Difference> {
             found.push(Difference::livelock(i, op(step), "not reached"));
             break;
         };
-        let mut different = differences(i, step, &unstable, other);
+        let lost = lost_events(before.replace(step), step);
+        let mut said = told;
+        let mut different = differences(i, step, &unstable, other, lost, &mut said);
         if other["quiescent"] == false && step["quiescent"] == true {
             different.push(Difference::livelock(i, op(step), "no rest"));
         }
@@ -316,7 +364,11 @@ pub fn compare(kueue: &Value, ours: &Value) -> Vec<Difference> {
         if over {
             break;
         }
+        told = said;
     }
     found.sort_by_key(|d| d.kind);
-    found
+    Findings {
+        differences: found,
+        told,
+    }
 }
