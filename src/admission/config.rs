@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::devices::DeviceMappings;
 use super::gates::Gates;
 use super::resources::{Decimal, Formatter, ResourceName};
 
@@ -29,6 +30,8 @@ pub struct EngineConfig {
     pub excluded_resource_prefixes: Vec<String>,
     /// Resources that count towards quota as other resources, by input resource.
     pub resource_transformations: BTreeMap<ResourceName, ResourceTransformation>,
+    /// What devices count as.
+    pub device_mappings: DeviceMappings,
     /// How amounts are written in messages and status.
     pub formatter: Formatter,
 }

@@ -86,6 +86,15 @@ gates! {
     multi_kueue_orchestrated_preemption, "MultiKueueOrchestratedPreemption", false;
     /// Pods' resource claims count towards quota.
     kueue_dra_integration, "KueueDRAIntegration", true;
+    /// Extended resources that a DeviceClass stands behind count as its devices.
+    kueue_dra_integration_extended_resource, "KueueDRAIntegrationExtendedResource", true;
+    /// Devices may count by the counters they use up.
+    kueue_dra_integration_partitionable_devices, "KueueDRAIntegrationPartitionableDevices", true;
+    /// Devices may count by the capacity they are asked for.
+    kueue_dra_integration_consumable_capacity, "KueueDRAIntegrationConsumableCapacity", false;
+    /// Workloads with resource claims are refused where these do not count.
+    kueue_dra_reject_workloads_when_dra_disabled,
+        "KueueDRARejectWorkloadsWhenDRADisabled", true;
     /// Workloads ask for placement within a topology.
     topology_aware_scheduling, "TopologyAwareScheduling", true;
     /// A topology assignment another entry made impossible is computed anew in the same cycle.

@@ -30,6 +30,7 @@ pub mod cache;
 pub mod concurrent;
 pub mod config;
 pub mod cycle;
+pub mod devices;
 pub mod engine;
 pub mod fair;
 pub mod gates;

@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace};
 use k8s_openapi::api::node::v1::RuntimeClass;
 
+use super::devices::Devices;
 use super::kube::limits::Summary;
 use super::kube::selector::Labels;
 use super::resources::ResourceList;
 
-/// Namespaces, LimitRanges and RuntimeClasses as last seen.
+/// Namespaces, LimitRanges, RuntimeClasses and devices as last seen.
 #[derive(Clone, Debug, Default)]
 pub struct World {
+    /// Devices of dynamic resource allocation.
+    pub devices: Devices,
     namespaces: BTreeMap<String, Labels>,
     limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
     summaries: BTreeMap<String, Summary>,

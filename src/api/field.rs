@@ -67,6 +67,8 @@ pub enum FieldErrorKind {
     TooLong,
     /// A list with more items than allowed.
     TooMany,
+    /// It could not be found out whether the value is right; trying again may help.
+    Internal,
 }
 
 impl FieldErrorKind {
@@ -81,6 +83,7 @@ impl FieldErrorKind {
             Self::NotFound => "FieldValueNotFound",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
+            Self::Internal => "InternalError",
         }
     }
 
@@ -94,6 +97,7 @@ impl FieldErrorKind {
             Self::NotFound => "Not found",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::Internal => "Internal error",
         }
     }
 }
@@ -207,6 +211,11 @@ impl FieldError {
         )
     }
 
+    /// `path: Internal error: detail`.
+    pub fn internal(path: &Path, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Internal, path, None, detail.into())
+    }
+
     /// The message without the path, as a Status cause carries it.
     pub fn message(&self) -> String {
         let mut text = String::from(self.kind.words());
@@ -264,6 +273,7 @@ mod tests {
             FieldError::forbidden(&path, ""),
             FieldError::too_long(&path, 63),
             FieldError::too_many(&path, 17, 16),
+            FieldError::internal(&path, "no answer"),
         ];
         let texts: Vec<String> = all.iter().map(FieldError::message).collect();
         assert_eq!(
@@ -278,6 +288,7 @@ mod tests {
                 "Forbidden",
                 "Too long: may not be more than 63 bytes",
                 "Too many: 17: must have at most 16 items",
+                "Internal error: no answer",
             ]
         );
     }

@@ -12,6 +12,7 @@ pub(super) fn connect(shared: &Shared) {
     resources(shared);
     queues(shared);
     nodes(shared);
+    devices(shared);
     workloads(shared);
 }
 
@@ -37,9 +38,15 @@ fn namespace_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMet
 }
 
 macro_rules! feed {
-    ($shared:ident, $informer:ident, |$engine:ident, $object:ident, $now:ident| $is:expr, $gone:expr) => {
+    ($shared:ident, $of:ident.$informer:ident, $($does:tt)*) => {
+        feed!(@of $shared, $of.$informer, $($does)*);
+    };
+    ($shared:ident, $informer:ident, $($does:tt)*) => {
+        feed!(@of $shared, $shared.informers.$informer, $($does)*);
+    };
+    (@of $shared:ident, $informer:expr, |$engine:ident, $object:ident, $now:ident| $is:expr, $gone:expr) => {
         let s = $shared.clone();
-        $shared.informers.$informer.subscribe(move |change| {
+        $informer.subscribe(move |change| {
             let $now = s.now();
             let _ = $now;
             s.changing(|$engine| match split(change) {
@@ -128,6 +135,31 @@ fn nodes(shared: &Shared) {
         pods,
         |e, o, now| e.upsert_pod(o, now),
         e.delete_pod(namespace_of(&o.metadata), name_of(&o.metadata), now)
+    );
+}
+
+fn devices(shared: &Shared) {
+    let Some(devices) = &shared.informers.devices else {
+        shared.engine().set_without_resource_slices();
+        return;
+    };
+    feed!(
+        shared,
+        devices.classes,
+        |e, o, now| e.upsert_device_class(o.clone(), now),
+        e.delete_device_class(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        devices.templates,
+        |e, o, now| e.upsert_claim_template(o.clone()),
+        e.delete_claim_template(namespace_of(&o.metadata), name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        devices.slices,
+        |e, o, now| e.upsert_resource_slice(o.clone(), now),
+        e.delete_resource_slice(name_of(&o.metadata), now)
     );
 }
 

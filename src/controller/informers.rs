@@ -1,7 +1,10 @@
 //! [`Informers`]: what is in the cluster, kind by kind.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
 use k8s_openapi::api::node::v1::RuntimeClass;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
 
@@ -50,6 +53,54 @@ pub struct Informers {
     /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`],
     /// [`BY_WORKLOAD`], [`BY_NODE`], [`BY_SELECTED_NODE`].
     pub pods: Informer<Pod>,
+    /// Devices of dynamic resource allocation, where they count and the cluster serves them.
+    pub devices: Option<DeviceInformers>,
+}
+
+/// What of dynamic resource allocation bears on admission.
+#[derive(Clone)]
+pub struct DeviceInformers {
+    /// DeviceClasses.
+    pub classes: Informer<DeviceClass>,
+    /// ResourceClaimTemplates.
+    pub templates: Informer<ResourceClaimTemplate>,
+    /// ResourceSlices.
+    pub slices: Informer<ResourceSlice>,
+}
+
+impl DeviceInformers {
+    fn start(ctx: &Context) -> Self {
+        let client = || ctx.client.clone();
+        Self {
+            classes: Informer::builder(Api::all(client())).start(ctx),
+            templates: Informer::builder(Api::all(client())).start(ctx),
+            slices: Informer::builder(Api::all(client())).start(ctx),
+        }
+    }
+
+    /// Whether the cluster serves all of it.
+    pub(super) async fn are_served(ctx: &Context) -> bool {
+        loop {
+            let asked = ctx.client.list_api_group_resources("resource.k8s.io/v1");
+            match asked.await {
+                Ok(list) => {
+                    let there = |name: &str| list.resources.iter().any(|r| r.name == name);
+                    let wanted = ["deviceclasses", "resourceclaimtemplates", "resourceslices"];
+                    return wanted.into_iter().all(there);
+                }
+                Err(kube::Error::Api(status)) => {
+                    if status.code != 404 {
+                        tracing::warn!(%status, "devices do not count: their kinds cannot be listed");
+                    }
+                    return false;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the kinds of devices will be asked for again");
+                    ctx.clock.sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
 }
 
 /// Index of Workloads by `namespace/queue name`.
@@ -128,8 +179,8 @@ fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> 
 }
 
 impl Informers {
-    /// Starts watching everything.
-    pub(super) fn start(ctx: &Context, gates: FeatureGates) -> Self {
+    /// Starts watching everything, devices where there are any.
+    pub(super) fn start(ctx: &Context, gates: FeatureGates, devices: bool) -> Self {
         macro_rules! all {
             ($kind:ty) => {
                 Informer::builder(Api::<$kind>::all(ctx.client.clone()))
@@ -174,6 +225,7 @@ impl Informers {
                 .index(BY_SELECTED_NODE, selected_node)
                 .index(BY_POD_GROUP, move |pod: &Pod| pod_groups(pod, &gates))
                 .start(ctx),
+            devices: devices.then(|| DeviceInformers::start(ctx)),
         }
     }
 
@@ -194,5 +246,10 @@ impl Informers {
         self.workloads.synced().await;
         self.nodes.synced().await;
         self.pods.synced().await;
+        if let Some(devices) = &self.devices {
+            devices.classes.synced().await;
+            devices.templates.synced().await;
+            devices.slices.synced().await;
+        }
     }
 }

@@ -38,7 +38,7 @@ pub struct Standby {
 impl Standby {
     /// Starts to watch and waits until it knows what is in the cluster.
     pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
-        let shared = Shared::new(ctx, config);
+        let shared = Shared::new(ctx, config).await;
         shared.informers.synced().await;
         // Owners of jobs are asked for one by one until they are watched.
         let webhooks = Webhooks::new(&shared, &Owners::new(ctx.client.clone()));

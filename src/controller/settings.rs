@@ -2,6 +2,7 @@
 
 use crate::admission::EngineConfig;
 use crate::admission::config as engine;
+use crate::admission::devices::{DeviceMappings, Measure, Source};
 use crate::admission::gates::Gates;
 use crate::admission::resources::{Decimal, Formatter, ResourceName};
 use crate::api::config::{self as api, Configuration, Feature, FeatureGates};
@@ -115,6 +116,10 @@ impl Settings {
             }
         }
         let resources = c.resources.clone().unwrap_or_default();
+        let device_mappings = match gates.kueue_dra_integration {
+            true => device_mappings(&resources.device_class_mappings),
+            false => DeviceMappings::default(),
+        };
         let timestamp = self
             .pods_ready
             .as_ref()
@@ -146,7 +151,8 @@ impl Settings {
                 .iter()
                 .map(transformation)
                 .collect(),
-            formatter: Formatter::default(),
+            formatter: Formatter::with_binary_resources(device_mappings.binary_resources()),
+            device_mappings,
         }
     }
 }
@@ -174,6 +180,30 @@ fn admission_fair_sharing(sharing: &api::AdmissionFairSharing) -> engine::Admiss
             .map(|(name, w)| (ResourceName::new(name), *w))
             .collect(),
     }
+}
+
+fn device_mappings(configured: &[api::DeviceClassMapping]) -> DeviceMappings {
+    let mut mappings = DeviceMappings::default();
+    for mapping in configured {
+        let measure = |source, measure: &api::DeviceMeasure| {
+            let cel = measure.device_selector.cel.as_ref();
+            let measure = Measure {
+                resource: mapping.name.clone(),
+                driver: measure.driver.clone(),
+                name: measure.name.clone(),
+                selector: cel.map(|cel| cel.expression.clone()),
+            };
+            (source, measure)
+        };
+        let measures = mapping.sources.iter().flat_map(|s| {
+            let counter = s.counter.as_ref().map(|m| measure(Source::Counter, m));
+            let capacity = s.capacity.as_ref().map(|m| measure(Source::Capacity, m));
+            counter.into_iter().chain(capacity)
+        });
+        let measures: Vec<(Source, Measure)> = measures.collect();
+        mappings.map(&mapping.name, &mapping.device_class_names, &measures);
+    }
+    mappings
 }
 
 fn transformation(

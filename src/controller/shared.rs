@@ -8,9 +8,10 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::watch;
 
 use super::events::Recorder;
-use super::informers::Informers;
+use super::informers::{DeviceInformers, Informers};
 use super::settings::{ControllerConfig, Settings};
 use crate::admission::Engine;
+use crate::api::config::Feature;
 use crate::runtime::Context;
 
 /// What all parts of the controller have in common. Clones are handles to the same thing.
@@ -46,11 +47,14 @@ impl Deref for Shared {
 }
 
 impl Shared {
-    /// Starts watching the cluster; the engine is fed from now on.
-    pub fn new(ctx: &Context, config: ControllerConfig) -> Self {
+    /// Starts watching the cluster, once it said whether it has devices; the engine is fed from now
+    /// on.
+    pub async fn new(ctx: &Context, config: ControllerConfig) -> Self {
         let settings = Settings::new(config);
+        let devices = settings.enabled(Feature::KueueDRAIntegration)
+            && DeviceInformers::are_served(ctx).await;
         let shared = Self(Arc::new(Inner {
-            informers: Informers::start(ctx, settings.gates),
+            informers: Informers::start(ctx, settings.gates, devices),
             recorder: Recorder::start(ctx, &settings.instance),
             engine: Mutex::new(Engine::new(settings.engine())),
             wake: watch::Sender::new(()),

@@ -46,7 +46,11 @@ impl Engine {
         let pending = queue.as_ref().and_then(|q| self.queues.pending(q));
         let info = match pending.and_then(|p| p.get(key)) {
             Some(info) => Info::clone(info),
-            None => Info::new(adjust_resources(&wl, &self.world), &self.config),
+            None => {
+                let adjusted = adjust_resources(&wl, &self.world);
+                let devices = self.count_devices(&wl).ok().flatten();
+                Info::with_dra(adjusted, &self.config, devices.as_ref())
+            }
         };
         let position = pending.and_then(|p| {
             let all = p.in_order(self.order_context());

@@ -5,6 +5,7 @@
 //! later is a deadline that [`Engine::next_deadline`] tells and [`Engine::advance`] acts upon.
 
 mod afs;
+mod devices;
 mod explain;
 mod nodes;
 mod queues;

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use super::{Engine, order_context};
 use crate::admission::afs::local_queue_weight;
 use crate::admission::cache::CacheError;
+use crate::admission::devices;
 use crate::admission::queue::FlushTarget;
-use crate::admission::workload::LocalQueueKey;
+use crate::admission::workload::{LocalQueueKey, predicates};
 use crate::api::v1beta2::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
 
 /// ClusterQueues.
@@ -97,7 +98,12 @@ impl Engine {
 
     /// Lets workloads into the queues from a LocalQueue.
     fn serve(&mut self, key: &LocalQueueKey, lq: &LocalQueue) {
-        let workloads = self.store.workloads_of(key);
+        let gates = &self.config.gates;
+        // Those whose devices count come when these were counted.
+        let workloads = self.store.workloads_of(key).filter(|wl| {
+            !predicates::is_admissible(wl, gates)
+                || !devices::concern(wl, &self.world.devices, gates)
+        });
         let queue = &lq.spec.cluster_queue;
         let weight = local_queue_weight(lq);
         let ctx = order_context!(self);

@@ -37,7 +37,9 @@ impl Engine {
         }
         let adjusted = adjust_resources(wl, &self.world);
         if predicates::is_admissible(wl, &self.config.gates) {
-            self.queue_workload(&adjusted, None, now);
+            if !self.waits_for_devices(wl) {
+                self.queue_workload(&adjusted, None, now);
+            }
             return;
         }
         // Upstream learns of these when it comes to know a LocalQueue. Here LocalQueues may come before
@@ -92,7 +94,7 @@ impl Engine {
         } else if before == Status::Pending && after == Status::Pending {
             if on_hold {
                 self.queues.delete_workload(key, order_context!(self));
-            } else {
+            } else if !self.waits_for_devices(wl) {
                 self.queue_workload(&adjusted, None, now);
             }
         } else if before == Status::Pending {
@@ -108,7 +110,7 @@ impl Engine {
                 .as_ref()
                 .and_then(|s| s.requeue_at.as_ref());
             // One that has to back off is queued when its time has come.
-            if requeue_at.is_none_or(|at| at.0 <= now) && !on_hold {
+            if requeue_at.is_none_or(|at| at.0 <= now) && !on_hold && !self.waits_for_devices(wl) {
                 self.queue_workload(&adjusted, None, now);
                 self.queues.second_pass.delete(key);
             }
@@ -155,18 +157,16 @@ impl Engine {
         }
     }
 
-    /// Queues a Workload again whose backoff is over, or whose requests were worked out just now.
-    pub fn requeue_workload(
-        &mut self,
-        key: &WorkloadKey,
-        dra: Option<&DraRequests>,
-        now: Timestamp,
-    ) {
+    /// Queues a Workload again whose backoff is over. One whose devices count is queued when they
+    /// were counted.
+    pub fn requeue_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
         let Some(wl) = self.store.workload(key) else {
             return;
         };
-        let adjusted = adjust_resources(wl, &self.world);
-        self.queue_workload(&adjusted, dra, now);
+        if !self.waits_for_devices(wl) {
+            let adjusted = adjust_resources(wl, &self.world);
+            self.queue_workload(&adjusted, None, now);
+        }
     }
 
     /// Charges and discharges LocalQueues as Workloads get admitted, move and end.
@@ -214,13 +214,15 @@ impl Engine {
         }
     }
 
-    /// Reads the requests of pending Workloads again after what adjusts them changed.
+    /// Reads the requests of pending Workloads again after what adjusts them changed; not of those
+    /// whose devices have to be counted again as well.
     pub(super) fn requeue_pending(&mut self, concerns: impl Fn(&Workload) -> bool, now: Timestamp) {
         let gates = &self.config.gates;
         let pending: Vec<Arc<Workload>> = self
             .store
             .workloads()
             .filter(|wl| predicates::is_admissible(wl, gates) && concerns(wl))
+            .filter(|wl| !self.waits_for_devices(wl))
             .cloned()
             .collect();
         for wl in pending {

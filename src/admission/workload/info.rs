@@ -27,6 +27,8 @@ pub struct Info {
     pub local_queue: LocalQueueKey,
     /// What each pod set requests in total.
     pub total_requests: Vec<PodSetResources>,
+    /// What its devices count as, where they were counted.
+    pub devices: Option<Arc<DraRequests>>,
     /// The ClusterQueue it is admitted to, or was popped from; empty while neither.
     pub cluster_queue: Arc<str>,
     /// Where the search for flavors stopped.
@@ -56,6 +58,14 @@ impl Info {
 
     /// Works out a Workload with requests of dynamic resource allocation.
     pub fn with_dra(obj: Arc<Workload>, config: &EngineConfig, dra: Option<&DraRequests>) -> Self {
+        Self::with_shared_dra(obj, config, dra.cloned().map(Arc::new))
+    }
+
+    fn with_shared_dra(
+        obj: Arc<Workload>,
+        config: &EngineConfig,
+        dra: Option<Arc<DraRequests>>,
+    ) -> Self {
         Self::work_out(obj, config, dra, |obj, totals| {
             EquivalenceHash::of(obj, totals, &config.gates)
         })
@@ -64,7 +74,7 @@ impl Info {
     fn work_out(
         obj: Arc<Workload>,
         config: &EngineConfig,
-        dra: Option<&DraRequests>,
+        dra: Option<Arc<DraRequests>>,
         hash: impl FnOnce(&Workload, &[PodSetResources]) -> EquivalenceHash,
     ) -> Self {
         let (total_requests, cluster_queue) = match &obj.status.admission {
@@ -72,7 +82,7 @@ impl Info {
                 from_admission(&obj, config),
                 Arc::from(a.cluster_queue.as_str()),
             ),
-            None => (from_pod_sets(&obj, config, dra), Arc::from("")),
+            None => (from_pod_sets(&obj, config, dra.as_deref()), Arc::from("")),
         };
         Info {
             key: key(&obj),
@@ -85,15 +95,16 @@ impl Info {
             priority: effective_priority(&obj, &config.gates),
             queue_timestamp: queue_order_timestamp(&obj, config),
             total_requests,
+            devices: dra,
             obj,
         }
     }
 
-    /// The same Workload in a newer version, keeping what was learned about it.
+    /// The same Workload in a newer version, keeping what was learned about it and what its devices
+    /// count as.
     #[must_use]
     pub fn updated(&self, obj: Arc<Workload>, config: &EngineConfig) -> Self {
-        let same = Arc::ptr_eq(&obj, &self.obj) && !config.gates.kueue_dra_integration;
-        if same && obj.status.admission.is_none() {
+        if Arc::ptr_eq(&obj, &self.obj) && obj.status.admission.is_none() {
             return Info {
                 cluster_queue: Arc::default(),
                 ..self.clone()
@@ -103,7 +114,7 @@ impl Info {
             last_assignment: self.last_assignment.clone(),
             second_pass_iteration: self.second_pass_iteration,
             last_evaluated_generation: self.last_evaluated_generation,
-            ..Info::new(obj, config)
+            ..Info::with_shared_dra(obj, config, self.devices.clone())
         }
     }
 

@@ -61,7 +61,7 @@ async fn requeue(shared: &Shared, wl: &Arc<Workload>) -> kube::Result<()> {
     let now = shared.now();
     shared.changing(|engine| {
         if predicates::is_admissible(wl, &engine.config().gates) {
-            engine.requeue_workload(&predicates::key(wl), None, now);
+            engine.requeue_workload(&predicates::key(wl), now);
         }
     });
     Ok(())

@@ -5,6 +5,7 @@
 
 mod active;
 mod checks;
+mod devices;
 mod evict;
 mod limits;
 mod over;
@@ -24,6 +25,7 @@ use crate::controller::informers::{BY_CLUSTER_QUEUE, BY_QUEUE};
 use crate::controller::patch::{self, Insist};
 use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
+use devices::Counted;
 pub use evict::evict;
 
 const WORKERS: usize = 10;
@@ -38,6 +40,7 @@ pub(super) fn start(shared: &Shared) {
         told.add(ObjectKey::of(wl.as_ref()));
     });
     follow_queues(shared, &queue);
+    devices::follow(shared, &queue);
     let s = shared.clone();
     queue.run(&shared.ctx, "workload", WORKERS, move |key| {
         let shared = s.clone();
@@ -155,6 +158,10 @@ async fn look(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Outcome> {
     if checks::set_requeue_time(shared, &wl).await? {
         return Ok(Outcome::Done);
     }
+    let wl = match devices::count(shared, wl).await? {
+        Counted::Further(wl) => wl,
+        Counted::Stop(outcome) => return Ok(outcome),
+    };
     let settled = if wl.spec.is_active() {
         active::activate(shared, &wl).await?
     } else {

@@ -1,0 +1,142 @@
+//! Extended resources that a DeviceClass stands behind.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Container;
+
+use super::{Counting, Source, is_extended, merge, pod_path};
+use crate::admission::resources::{Decimal, ResourceList};
+use crate::api::field::{FieldError, FieldErrors, Path};
+use crate::api::v1beta2::PodSet;
+
+/// What extended resources of a pod set count as.
+#[derive(Default)]
+pub(super) struct Extended {
+    pub counted: ResourceList,
+    /// The extended resources that no longer count by their own name.
+    pub replaced: Vec<String>,
+}
+
+/// What a container requests, and where.
+struct Asked {
+    path: Path,
+    amounts: BTreeMap<String, Decimal>,
+}
+
+fn asked(containers: &[Container], path: &Path) -> Vec<Asked> {
+    let each = containers.iter().enumerate().map(|(i, container)| {
+        let requests = container.resources.as_ref();
+        let requests = requests.and_then(|r| r.requests.as_ref());
+        let amounts = requests.into_iter().flatten();
+        let amounts = amounts
+            .map(|(name, quantity)| (name.clone(), Decimal::parse_lossy(quantity)))
+            .filter(|(name, amount)| is_extended(name) && *amount > Decimal::ZERO);
+        Asked {
+            path: path.index(i),
+            amounts: amounts.collect(),
+        }
+    });
+    each.collect()
+}
+
+/// The whole number, if it is one of 64 bits.
+fn whole(amount: Decimal) -> Option<i64> {
+    let value = amount.value();
+    (Decimal::from_int(value) == amount).then_some(value)
+}
+
+/// What the extended resources of a pod count as: the sum over its containers, or what an init
+/// container asks for alone, whichever is more.
+pub(super) fn of_pod_set(
+    context: &Counting<'_>,
+    pod_set: usize,
+    set: &PodSet,
+) -> Result<Extended, FieldErrors> {
+    let mut result = Extended::default();
+    let Some(spec) = &set.template.spec else {
+        return Ok(result);
+    };
+    let path = pod_path(pod_set);
+    let inits = spec.init_containers.as_deref().unwrap_or_default();
+    let inits = asked(inits, &path.child("initContainers"));
+    let containers = asked(&spec.containers, &path.child("containers"));
+    let mut totals: BTreeMap<&str, Decimal> = BTreeMap::new();
+    for (name, amount) in containers.iter().flat_map(|c| &c.amounts) {
+        let sum = totals.entry(name).or_default();
+        *sum = sum.plus(*amount);
+    }
+    for (name, amount) in inits.iter().flat_map(|c| &c.amounts) {
+        let most = totals.entry(name).or_default();
+        *most = (*most).max(*amount);
+    }
+    let all = || inits.iter().chain(&containers);
+    let mut errors = FieldErrors::new();
+    for (name, total) in totals {
+        let of = |asked: &Asked| asked.path.child("resources").child("requests").child(name);
+        let Some(first) = all().find(|asked| asked.amounts.contains_key(name)) else {
+            continue;
+        };
+        let resource = match quota_resource(context, name, &first.path) {
+            Ok(Some(resource)) => resource,
+            Ok(None) => continue,
+            Err(error) => {
+                errors.push(error);
+                continue;
+            }
+        };
+        let before = errors.len();
+        for asked in all() {
+            let amount = asked.amounts.get(name).copied();
+            if let Some(amount) = amount.filter(|amount| whole(*amount).is_none()) {
+                let detail = "extended resource quantity must be an integer";
+                let amount = amount.to_decimal_si();
+                errors.push(FieldError::invalid(&of(asked), &amount, detail));
+            }
+        }
+        if errors.len() > before {
+            continue;
+        }
+        if whole(total).is_none() {
+            let detail = "total extended resource quantity overflows int64";
+            let total = total.to_decimal_si();
+            errors.push(FieldError::invalid(&of(first), &total, detail));
+            continue;
+        }
+        result.replaced.push(name.to_owned());
+        merge(&mut result.counted, resource, total);
+    }
+    if errors.is_empty() {
+        Ok(result)
+    } else {
+        Err(errors)
+    }
+}
+
+/// The resource an extended resource counts as: that of the class behind it, or its own name where
+/// the class has none. None where no class stands behind it.
+///
+/// # Errors
+/// Devices that are counted by counters or capacities can only be asked for by claims.
+fn quota_resource<'a>(
+    context: &Counting<'a>,
+    name: &'a str,
+    path: &Path,
+) -> Result<Option<&'a str>, FieldError> {
+    let Some(class) = context.devices.class_behind(name) else {
+        return Ok(None);
+    };
+    let Some(resource) = context.mappings.resource(class) else {
+        return Ok(Some(name));
+    };
+    let refused = match context.measured(class) {
+        None => return Ok(Some(resource)),
+        Some(Source::Counter) => {
+            "counters configured; use ResourceClaimTemplates with CEL selectors for counter-based quota"
+        }
+        Some(Source::Capacity) => {
+            "capacity sources configured; use ResourceClaimTemplates with capacity.requests for capacity-based quota"
+        }
+    };
+    let detail = format!("extended resource {name} resolves to DeviceClass {class} with {refused}");
+    Err(FieldError::invalid(path, name, detail))
+}
