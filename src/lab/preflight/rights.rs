@@ -42,6 +42,9 @@ const NEEDED: &[(&[&str], &str, &str)] = &[
     (&["create", "patch"], "coordination.k8s.io", "leases"),
     (&["list", "watch"], "scheduling.k8s.io", "priorityclasses"),
     (&["list", "watch"], "node.k8s.io", "runtimeclasses"),
+    (&["list", "watch"], "resource.k8s.io", "deviceclasses"),
+    (&["list", "watch"], "resource.k8s.io", "resourceclaimtemplates"),
+    (&["list", "watch"], "resource.k8s.io", "resourceslices"),
     (&["list", "watch", "patch", "update"], "batch", "jobs"),
     (
         &["list", "watch", "create", "patch", "delete"],
