@@ -9,6 +9,7 @@
 //! validates what comes in.
 
 pub mod checks;
+mod concurrent;
 pub mod core;
 pub mod events;
 mod feed;
@@ -60,6 +61,7 @@ impl Standby {
         let shared = self.shared;
         core::start(&shared);
         checks::start(&shared);
+        concurrent::start(&shared);
         let owners = jobs::start(&shared);
         scheduler::start(&shared);
         let webhooks = Webhooks::new(&shared, &owners);

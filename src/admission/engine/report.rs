@@ -132,6 +132,13 @@ impl Engine {
             .cluster_queue_of(&predicates::local_queue_key(wl))
     }
 
+    /// Whether a workload is to stand for variants of itself: its ClusterQueue says so, and it is none
+    /// itself.
+    pub fn stands_for_variants(&self, wl: &Workload) -> bool {
+        self.queues
+            .is_concurrent_admission_parent(wl, self.order_context())
+    }
+
     /// Why a pending workload is passed over without being looked at, if it is: one like it was
     /// found not to fit.
     pub fn no_fit_reason(&self, wl: &Workload) -> Option<&'static str> {

@@ -8,7 +8,7 @@ mod local_queue;
 mod priority_class;
 mod topology;
 pub mod workload;
-mod write;
+pub(super) mod write;
 
 use super::Shared;
 use crate::api::config::Feature;

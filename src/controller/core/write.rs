@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::api::constants as c;
 
 /// A kind that can be written as a whole.
-pub(super) trait Object:
+pub(in crate::controller) trait Object:
     Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
 }
@@ -41,7 +41,10 @@ fn name<K: Resource>(object: &K) -> &str {
 }
 
 /// Puts an object in place of the version it was made from.
-pub(super) async fn update<K: Object>(api: &Api<K>, object: &K) -> kube::Result<Arc<K>> {
+pub(in crate::controller) async fn update<K: Object>(
+    api: &Api<K>,
+    object: &K,
+) -> kube::Result<Arc<K>> {
     api.replace(name(object), &params(), object)
         .await
         .map(Arc::new)

@@ -17,10 +17,21 @@ fn longest(short: bool) -> usize {
 /// the gate ShortWorkloadNames.
 pub fn workload_name(name: &str, uid: &str, gvk: &Gvk, extra: &str, short: bool) -> String {
     let prefix = format!("{}-{name}", gvk.kind.to_lowercase());
-    let prefix = cut(&prefix, longest(short) - 1 - HASH_LENGTH);
-    let mut hash = hex(name, uid, gvk, extra);
-    hash.truncate(HASH_LENGTH);
-    format!("{prefix}-{hash}")
+    named(&prefix, &hex(name, uid, gvk, extra), short)
+}
+
+/// The name of a variant of the Workload `parent` for a flavor; `gvk` is that of Workloads.
+pub fn variant_name(parent: &str, uid: &str, gvk: &Gvk, flavor: &str, short: bool) -> String {
+    // Without the hash at its end.
+    let base = parent.rsplit_once('-').map_or(parent, |(base, _)| base);
+    let prefix = format!("{base}-variant-{flavor}");
+    named(&prefix, &hex(parent, uid, gvk, flavor), short)
+}
+
+/// A prefix, cut to fit, and the beginning of a hash.
+fn named(prefix: &str, hash: &str, short: bool) -> String {
+    let prefix = cut(prefix, longest(short) - 1 - HASH_LENGTH);
+    format!("{prefix}-{}", cut(hash, HASH_LENGTH))
 }
 
 fn cut(text: &str, most: usize) -> &str {
@@ -57,6 +68,18 @@ mod tests {
             workload_name("job-low", uid, &job(), "", true),
             "job-job-low-d0f05"
         );
+    }
+
+    #[test]
+    fn a_variant_is_called_by_its_flavor() {
+        let kind = Gvk::new("kueue.x-k8s.io", "v1beta2", "Workload");
+        let name = |flavor: &str| variant_name("job-train-d0f05", "1", &kind, flavor, true);
+        assert!(name("spot").starts_with("job-train-variant-spot-"));
+        assert_eq!(name("spot").len(), "job-train-variant-spot-".len() + 5);
+        assert_ne!(name("spot"), name("spot-2"));
+        let bare = variant_name("train", "1", &kind, "spot", true);
+        assert!(bare.starts_with("train-variant-spot-"));
+        assert_eq!(name(&"f".repeat(100)).len(), 63);
     }
 
     #[test]

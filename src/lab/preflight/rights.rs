@@ -43,7 +43,11 @@ const NEEDED: &[(&[&str], &str, &str)] = &[
     (&["list", "watch"], "scheduling.k8s.io", "priorityclasses"),
     (&["list", "watch"], "node.k8s.io", "runtimeclasses"),
     (&["list", "watch"], "resource.k8s.io", "deviceclasses"),
-    (&["list", "watch"], "resource.k8s.io", "resourceclaimtemplates"),
+    (
+        &["list", "watch"],
+        "resource.k8s.io",
+        "resourceclaimtemplates",
+    ),
     (&["list", "watch"], "resource.k8s.io", "resourceslices"),
     (&["list", "watch", "patch", "update"], "batch", "jobs"),
     (

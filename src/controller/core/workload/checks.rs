@@ -66,6 +66,9 @@ pub(super) async fn sync(
     let Some(cq) = &queues.cluster else {
         return Ok(false);
     };
+    if super::variants::stands_for_others(shared, wl) {
+        return Ok(false);
+    }
     let needed = checks_for(wl, &cq.spec);
     let Some(checks) = synced(&wl.status.admission_checks, &needed, shared.now()) else {
         return Ok(false);
@@ -139,6 +142,9 @@ fn in_words(wl: &Workload, state: CheckState) -> String {
 /// Evicts a Workload one of whose checks failed; one that was rejected is to be deactivated. True
 /// when something was done.
 pub(super) async fn evict_failed(shared: &Shared, wl: &Arc<Workload>) -> kube::Result<bool> {
+    if super::variants::stands_for_others(shared, wl) {
+        return Ok(false);
+    }
     let has = |state| {
         wl.status
             .admission_checks

@@ -62,7 +62,8 @@ pub(super) async fn pods_ready(
     let Some(waiting) = &shared.settings.pods_ready else {
         return Ok(None);
     };
-    if !wl.spec.is_active() || predicates::is_evicted(wl) {
+    if !wl.spec.is_active() || predicates::is_evicted(wl) || super::variants::is_variant(shared, wl)
+    {
         return Ok(None);
     }
     let Some((cause, left)) = not_ready(wl, waiting, shared.now()) else {

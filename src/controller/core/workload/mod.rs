@@ -10,6 +10,7 @@ mod evict;
 mod limits;
 mod over;
 mod queues;
+mod variants;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,6 +153,9 @@ async fn look(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Outcome> {
     let Some(wl) = over::orphaned(shared, wl).await? else {
         return Ok(Outcome::Done);
     };
+    if variants::mark_parent(shared, &wl).await? {
+        return Ok(Outcome::Done);
+    }
     if let Some(outcome) = over::finished(shared, &wl).await? {
         return Ok(outcome);
     }

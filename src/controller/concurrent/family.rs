@@ -1,0 +1,84 @@
+//! [`Family`]: a Workload with its variants and the order of their flavors.
+
+use std::sync::Arc;
+
+use crate::admission::concurrent::variant_flavor;
+use crate::admission::workload::predicates;
+use crate::api::v1beta2::{
+    ClusterQueue, ConcurrentAdmissionConstraints, ConcurrentAdmissionMigrationMode, Workload,
+};
+use crate::controller::Shared;
+use crate::controller::informers::BY_OWNER;
+use crate::runtime::ObjectKey;
+
+/// A Workload with its variants.
+pub(super) struct Family {
+    /// The Workload that stands for the others.
+    pub parent: Arc<Workload>,
+    /// Its variants, best flavor first.
+    pub variants: Vec<Arc<Workload>>,
+    /// The flavors of the ClusterQueue, best first.
+    pub flavors: Vec<String>,
+    cluster_queue: Arc<ClusterQueue>,
+}
+
+impl Family {
+    /// The family of a Workload. None when its ClusterQueue is not there or has no flavors.
+    pub fn of(shared: &Shared, parent: Arc<Workload>) -> Option<Self> {
+        let name = {
+            let engine = shared.engine();
+            engine.cluster_queue_of(&parent)?.0.clone()
+        };
+        let queues = &shared.informers.cluster_queues;
+        let cluster_queue = queues.get(&ObjectKey::cluster(&*name))?;
+        let group = cluster_queue.spec.resource_groups.first()?;
+        let flavors = group.flavors.iter().map(|f| f.name.clone()).collect();
+        let workloads = &shared.informers.workloads;
+        let mut variants = workloads.by(BY_OWNER, predicates::uid(&parent));
+        variants.retain(|wl| predicates::namespace(wl) == predicates::namespace(&parent));
+        let mut family = Self {
+            parent,
+            variants,
+            flavors,
+            cluster_queue,
+        };
+        let mut variants = std::mem::take(&mut family.variants);
+        variants.sort_by_key(|wl| family.rank(wl));
+        family.variants = variants;
+        Some(family)
+    }
+
+    /// The place of a variant's flavor; the first for one that is not in the ClusterQueue.
+    pub fn rank(&self, variant: &Workload) -> usize {
+        variant_flavor(variant).map_or(0, |flavor| self.rank_of(flavor))
+    }
+
+    fn rank_of(&self, flavor: &str) -> usize {
+        let mut flavors = self.flavors.iter();
+        flavors.position(|f| f == flavor).unwrap_or(0)
+    }
+
+    /// The admitted variant with the best flavor.
+    pub fn admitted(&self) -> Option<&Arc<Workload>> {
+        self.variants.iter().find(|wl| predicates::is_admitted(wl))
+    }
+
+    /// What happens once a variant is admitted.
+    pub fn mode(&self) -> ConcurrentAdmissionMigrationMode {
+        let policy = self.cluster_queue.spec.concurrent_admission_policy.as_ref();
+        let mode = policy.and_then(|policy| policy.migration.mode);
+        mode.unwrap_or(ConcurrentAdmissionMigrationMode::TryPreferredFlavors)
+    }
+
+    /// The last flavor worth moving to, with its place.
+    pub fn last_acceptable(&self) -> Option<(&str, usize)> {
+        let policy = self
+            .cluster_queue
+            .spec
+            .concurrent_admission_policy
+            .as_ref()?;
+        let constraints: &ConcurrentAdmissionConstraints = policy.migration.constraints.as_ref()?;
+        let last = constraints.last_acceptable_flavor_name.as_deref()?;
+        Some((last, self.rank_of(last)))
+    }
+}
