@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::store::{Change, IndexOf, Store};
-use super::{Context, ObjectKey};
+use super::{Context, ObjectKey, Reconnect};
 
 /// Told of every change of an informer's objects.
 type Subscriber<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
@@ -190,7 +190,7 @@ where
     }
 
     async fn follow(&self, api: Api<K>, config: watcher::Config) {
-        let events = watcher(api, config).default_backoff();
+        let events = watcher(api, config).backoff(Reconnect::default());
         let mut events = std::pin::pin!(events.into_stream());
         let mut listed: Option<BTreeSet<ObjectKey>> = None;
         while let Some(event) = events.next().await {

@@ -8,6 +8,7 @@ mod delays;
 mod informer;
 mod key;
 mod queue;
+mod reconnect;
 mod store;
 mod tasks;
 
@@ -20,6 +21,7 @@ use crate::entropy::Entropy;
 pub use informer::{Builder, Informer};
 pub use key::ObjectKey;
 pub use queue::{Outcome, WorkQueue};
+pub use reconnect::Reconnect;
 pub use store::Change;
 pub use tasks::Tasks;
 

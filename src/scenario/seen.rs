@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::expect::{Expectation, Fact, ObjectFact, Selector};
 use super::glob::matches;
+use crate::runtime::Reconnect;
 use crate::skypilot::jobs::{Job, JobEvent, ManagedJobs, Status};
 
 /// Objects shown when nothing fits.
@@ -50,7 +51,7 @@ impl Seen {
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(&kind));
             // A kind that is not served may be before the story is over, so it is asked for again.
             let stream = watcher(api, watcher::Config::default())
-                .default_backoff()
+                .backoff(Reconnect::default())
                 .filter_map(move |event| {
                     let kind = kind.clone();
                     async move { event.ok().map(|e| (kind, e)) }

@@ -112,6 +112,7 @@ pub async fn the_leader_is_cut_off(trouble: &Trouble) {
     stage.delete(JOB, "three").await;
     stage.job("late", "lq", 4, 100_000).await;
     trouble.admitted(2).await;
+    stage.runs("late").await;
     stage.sound().await;
     assert_eq!(first.stop().await, Some(0));
 }

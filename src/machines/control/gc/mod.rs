@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::graph::{Graph, Node};
 use super::kinds::{GroupKind, Kind, Kinds};
-use crate::runtime::{Context, WorkQueue};
+use crate::runtime::{Context, Reconnect, WorkQueue};
 
 const WORKERS: usize = 10;
 /// How many UIDs of owners that do not exist are remembered.
@@ -95,7 +95,7 @@ impl Collector {
     async fn follow_objects(&self, key: GroupKind, kind: &Kind) {
         type Meta = PartialObjectMeta<DynamicObject>;
         let api: Api<Meta> = Api::all_with(self.context.client.clone(), &kind.resource);
-        let events = watcher(api, watcher::Config::default()).default_backoff();
+        let events = watcher(api, watcher::Config::default()).backoff(Reconnect::default());
         let mut events = std::pin::pin!(events);
         let mut listed: BTreeSet<String> = BTreeSet::new();
         while let Some(event) = events.next().await {

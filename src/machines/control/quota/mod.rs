@@ -23,7 +23,7 @@ use super::kinds::{Kind, Kinds};
 use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::machines::workloads::{Shared, pods};
 use crate::quantity::Quantity;
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, Reconnect, WorkQueue};
 
 const WORKERS: usize = 2;
 /// How long changes of objects are gathered before their namespace is counted.
@@ -202,7 +202,7 @@ impl Keeper {
         self.context.tasks.spawn("quota", async move {
             type Meta = PartialObjectMeta<DynamicObject>;
             let api: Api<Meta> = Api::all_with(keeper.context.client.clone(), &resource);
-            let events = watcher(api, watcher::Config::default()).default_backoff();
+            let events = watcher(api, watcher::Config::default()).backoff(Reconnect::default());
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
                 if let Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) = event {
