@@ -15,7 +15,7 @@ use crate::controller::patch;
 pub(super) async fn put_to_sleep(shared: &Shared, family: &mut Family) -> kube::Result<()> {
     if !family.parent.spec.is_active() {
         let why = format!("Parent Workload {} not active", quoted(&family.parent));
-        return put_all(shared, family, &why, |_, _| true).await;
+        return set_all(shared, family, false, &why, |_, _| true).await;
     }
     let Some(admitted) = family.admitted().cloned() else {
         return Ok(());
@@ -25,37 +25,47 @@ pub(super) async fn put_to_sleep(shared: &Shared, family: &mut Family) -> kube::
     match family.mode() {
         Mode::RetainFirstAdmission => {
             let why = format!("RetainFirstAdmission: another Variant {name} is admitted");
-            put_all(shared, family, &why, |_, wl| other(wl)).await
+            set_all(shared, family, false, &why, |_, wl| other(wl)).await
         }
         Mode::TryPreferredFlavors => {
             if let Some((last, at)) = family.last_acceptable() {
                 let why = format!(
                     "being below lastAcceptableFlavor: {last:?} and another Variant admitted {name}"
                 );
-                put_all(shared, family, &why, |f, wl| other(wl) && f.rank(wl) > at).await?;
+                set_all(shared, family, false, &why, |f, wl| {
+                    other(wl) && f.rank(wl) > at
+                })
+                .await?;
             }
             let why = format!("being lower priority than admitted Variant {name}");
             let at = family.rank(&admitted);
-            put_all(shared, family, &why, |f, wl| f.rank(wl) > at).await
+            set_all(shared, family, false, &why, |f, wl| f.rank(wl) > at).await
         }
     }
 }
 
-async fn put_all(
+/// Activates or deactivates the variants that `which` picks. What is put to sleep on its way out
+/// gives its admission back.
+async fn set_all(
     shared: &Shared,
     family: &mut Family,
+    active: bool,
     why: &str,
     which: impl Fn(&Family, &Workload) -> bool,
 ) -> kube::Result<()> {
+    let (done, reason) = match active {
+        true => ("activated", event::ACTIVATED_VARIANT),
+        false => ("deactivated", event::DEACTIVATED_VARIANT),
+    };
     for i in 0..family.variants.len() {
         let wl = family.variants[i].clone();
         if !which(family, &wl) {
             continue;
         }
-        let message = format!("Variant Workload deactivated due to {why}");
-        let written = set_active(shared, &wl, false, event::DEACTIVATED_VARIANT, message).await?;
+        let message = format!("Variant Workload {done} due to {why}");
+        let written = set_active(shared, &wl, active, reason, message).await?;
         renew(&mut family.variants[i], written);
-        if is_leaving(&family.variants[i]) {
+        if !active && is_leaving(&family.variants[i]) {
             status::clear_admission(shared, &mut family.variants[i]).await?;
         }
     }
@@ -70,7 +80,7 @@ pub(super) async fn wake(shared: &Shared, family: &mut Family) -> kube::Result<(
     }
     let Some(admitted) = family.admitted().cloned() else {
         let why = "no other Variant being admitted";
-        return wake_all(shared, family, why, |_, _| true).await;
+        return set_all(shared, family, true, why, |_, _| true).await;
     };
     if family.mode() == Mode::RetainFirstAdmission {
         return Ok(());
@@ -89,27 +99,10 @@ pub(super) async fn wake(shared: &Shared, family: &mut Family) -> kube::Result<(
             usize::MAX,
         ),
     };
-    wake_all(shared, family, &why, |f, wl| {
+    set_all(shared, family, true, &why, |f, wl| {
         f.rank(wl) <= last && f.rank(wl) < better
     })
     .await
-}
-
-async fn wake_all(
-    shared: &Shared,
-    family: &mut Family,
-    why: &str,
-    which: impl Fn(&Family, &Workload) -> bool,
-) -> kube::Result<()> {
-    for i in 0..family.variants.len() {
-        let wl = family.variants[i].clone();
-        if which(family, &wl) {
-            let message = format!("Variant Workload activated due to {why}");
-            let written = set_active(shared, &wl, true, event::ACTIVATED_VARIANT, message).await?;
-            renew(&mut family.variants[i], written);
-        }
-    }
-    Ok(())
 }
 
 /// Activates or deactivates a Workload; nothing when it is so already.
