@@ -1,44 +1,21 @@
 //! What the controllers of `apps/v1` have in common: they hear of objects and of what belongs to them,
 //! look at one object at a time, and write its status.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::api::PostParams;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::machines::workloads::{claim, pods};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
-/// A kind these controllers keep up.
-pub(super) trait Kept:
-    Resource<DynamicType = (), Scope = NamespaceResourceScope>
-    + Clone
-    + Debug
-    + Serialize
-    + DeserializeOwned
-    + Send
-    + Sync
-    + 'static
-{
-}
+/// A kind these controllers keep up: what can own pods, and be written.
+pub(super) trait Kept: claim::Object + Serialize {}
 
-impl<K> Kept for K where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + Serialize
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static
-{
-}
+impl<K: claim::Object + Serialize> Kept for K {}
 
 /// A controller of one kind.
 pub(super) trait Keeper: Send + Sync + 'static {
