@@ -34,6 +34,16 @@ async fn two(place: &Place) -> (Running, Starting) {
     (leader, follower)
 }
 
+/// A queue that two Jobs fill, and a third that waits.
+async fn full(stage: &Stage) {
+    stage.queue("lq", 8, json!({})).await;
+    for name in ["one", "two"] {
+        stage.job(name, "lq", 4, 100_000).await;
+        stage.runs(name).await;
+    }
+    stage.job("three", "lq", 4, 100_000).await;
+}
+
 /// Who holds the lease.
 async fn holder(stage: &Stage) -> String {
     let leases = api(&stage.client, LEASE, Some("kueue-lab-system"));
@@ -49,12 +59,7 @@ async fn holder(stage: &Stage) -> String {
 
 pub async fn of_two_at_once_one_leads_and_the_other_takes_over(Solo { stage, place }: Solo<'_>) {
     let (leader, follower) = two(place).await;
-    stage.queue("lq", 8, json!({})).await;
-    for name in ["one", "two"] {
-        stage.job(name, "lq", 4, 100_000).await;
-        stage.runs(name).await;
-    }
-    stage.job("three", "lq", 4, 100_000).await;
+    full(stage).await;
     stage.sound().await;
     let first = holder(stage).await;
     assert_eq!(leader.stop().await, Some(0));
@@ -71,12 +76,7 @@ pub async fn of_two_at_once_one_leads_and_the_other_takes_over(Solo { stage, pla
 
 pub async fn a_leader_that_is_killed_is_replaced(Solo { stage, place }: Solo<'_>) {
     let (leader, follower) = two(place).await;
-    stage.queue("lq", 8, json!({})).await;
-    for name in ["one", "two"] {
-        stage.job(name, "lq", 4, 100_000).await;
-        stage.runs(name).await;
-    }
-    stage.job("three", "lq", 4, 100_000).await;
+    full(stage).await;
     leader.kill();
     // Nobody has answered for a while: what came meanwhile is held afterwards.
     stage.job("meanwhile", "lq", 4, 100_000).await;
