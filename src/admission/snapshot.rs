@@ -17,7 +17,7 @@ use super::tas::{
     FindOptions, TasAssignmentsResult, TasFlavorSnapshot, TasSnapshots, WorkloadTasRequests,
 };
 use super::topology::TasUsage;
-use super::workload::LocalQueueKey;
+use super::workload::{LocalQueueKey, Rank};
 
 /// Quota and topology domains a workload takes up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -117,14 +117,21 @@ impl<'a> Snapshot<'a> {
 
     /// The workloads that hold quota of a ClusterQueue, save those a simulation took out.
     pub fn members(&self, node: NodeId) -> impl Iterator<Item = (WlIdx, &CachedWorkload)> {
-        let members = self
-            .cache
-            .queue(node)
-            .map(ClusterQueue::members)
-            .unwrap_or_default();
+        self.members_ranked(node, |_| true)
+    }
+
+    /// The workloads that hold quota of a ClusterQueue, save those a simulation took out, that pass
+    /// a test of their rank.
+    pub fn members_ranked(
+        &self,
+        node: NodeId,
+        passes: impl Fn(Rank) -> bool,
+    ) -> impl Iterator<Item = (WlIdx, &CachedWorkload)> {
+        let members = self.cache.queue(node).map(ClusterQueue::members);
+        let members = members.unwrap_or_default().iter();
         members
-            .iter()
-            .filter_map(|&idx| Some((idx, self.cache.workload(idx)?)))
+            .filter(move |member| passes(member.rank))
+            .filter_map(|member| Some((member.idx, self.cache.workload(member.idx)?)))
             .filter(|(_, wl)| !wl.removed)
     }
 

@@ -279,7 +279,7 @@ fn reserved(case: &Case) -> Result<(), String> {
             borrow: 0,
         });
     }
-    set.status.reasons.push("as the table has it".to_owned());
+    set.status.reasons.push("as the table has it".into());
     entry.assignment.pod_sets.push(set);
     entry.assignment.usage = wanted;
     entry.assignment.borrowing = case.config["borrowing"].as_u64().unwrap_or(0) as usize;

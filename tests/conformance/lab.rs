@@ -211,7 +211,7 @@ impl Lab {
     pub fn assignments(&self) -> Value {
         let cache = self.engine.cache();
         let members = cache.cluster_queues().flat_map(|q| q.members());
-        let members = members.filter_map(|&idx| cache.workload(idx));
+        let members = members.filter_map(|member| cache.workload(member.idx));
         let admissions = members.map(|w| {
             let admission = serde_json::to_value(&w.info.obj.status.admission).unwrap();
             (w.info.key.to_string(), admission)

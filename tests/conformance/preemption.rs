@@ -100,7 +100,7 @@ pub fn assignment(value: &Value) -> Assignment {
             .values()
             .all(|&i| assignment.flavors[i].mode == Mode::Fit);
         if !fits {
-            set.status.reasons.push("as the table has it".to_owned());
+            set.status.reasons.push("as the table has it".into());
         }
         assignment.pod_sets.push(set);
     }

@@ -18,7 +18,6 @@ use crate::admission::snapshot::Snapshot;
 use crate::admission::tas::FindOptions;
 use crate::admission::topology::decode;
 use crate::admission::workload::{AssignmentState, Info, PodSetResources};
-use crate::api::v1beta2::ResourceFlavor;
 
 /// Tells whether preemption could make room.
 pub trait PreemptionOracle {
@@ -49,7 +48,8 @@ pub struct Assigner<'a> {
     pub(super) groups: Arc<[ResourceGroup]>,
     pub(super) fungibility: Fungibility,
     pub(super) preemption: Preemption,
-    pub(super) flavors: BTreeMap<FlavorName, Arc<ResourceFlavor>>,
+    /// Flavors taken for gone.
+    pub(super) forgotten: Vec<FlavorName>,
 }
 
 struct GroupMember {
@@ -62,9 +62,6 @@ impl<'a> Assigner<'a> {
     /// An assigner for a workload; none when its ClusterQueue takes no part in the cycle.
     pub fn new(wl: &'a Info, node: NodeId, snapshot: &Snapshot<'_>) -> Option<Self> {
         let queue = snapshot.queue(node)?;
-        let known = queue
-            .flavors()
-            .filter_map(|f| Some((f.clone(), snapshot.cache.flavor(f)?.clone())));
         Some(Assigner {
             wl,
             node,
@@ -74,13 +71,13 @@ impl<'a> Assigner<'a> {
             groups: queue.groups.clone(),
             fungibility: queue.fungibility.clone(),
             preemption: queue.preemption,
-            flavors: known.collect(),
+            forgotten: Vec::new(),
         })
     }
 
     /// Takes a flavor for gone.
     pub fn forget_flavor(&mut self, flavor: &str) {
-        self.flavors.remove(flavor);
+        self.forgotten.push(flavor.into());
     }
 
     pub(super) fn group_of(&self, resource: ResourceName) -> Option<&ResourceGroup> {
@@ -311,7 +308,7 @@ impl<'a> Assigner<'a> {
             assignment.borrowing = assignment.borrowing.max(flavor.borrow);
             let mut amount = requests.get(resource);
             if snapshot.config.gates.elastic_jobs_via_workload_slices {
-                let old = self.replaced.iter().flat_map(|old| &old.total_requests);
+                let old = self.replaced.iter().flat_map(|old| &*old.total_requests);
                 let old = old.filter(|ps| ps.name == assigned.name).take(1);
                 amount = old.fold(amount, |a, ps| a.saturating_sub(ps.requests.get(resource)));
             }
@@ -339,7 +336,7 @@ impl<'a> Assigner<'a> {
             match failure {
                 Some((pod_set, reason)) => {
                     if let Some(at) = assignment.position(&pod_set) {
-                        assignment.pod_sets[at].status.reasons.push(reason);
+                        assignment.pod_sets[at].status.reasons.push(reason.into());
                     }
                     assignment.update_mode(&pod_set, Mode::Preempt);
                 }

@@ -34,8 +34,9 @@ pub struct FlavorAssignment {
 /// What stands in the way of a pod set. Nothing means it fits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Obstacles, in the order they were met.
-    pub reasons: Vec<String>,
+    /// Obstacles, in the order they were met. Each text is made once and shared with the attempts
+    /// and the decision.
+    pub reasons: Vec<Arc<str>>,
     /// A reason for which flavors could not be looked for at all.
     pub error: Option<String>,
 }
@@ -50,22 +51,34 @@ impl Status {
     pub fn message(&self) -> String {
         self.error
             .clone()
-            .unwrap_or_else(|| self.sorted().join(", "))
+            .unwrap_or_else(|| joined(self.sorted(), ", "))
     }
 
     /// The obstacles one by one.
-    pub fn obstacles(&self) -> Vec<String> {
+    pub fn obstacles(&self) -> Vec<Arc<str>> {
         match &self.error {
-            Some(error) => vec![error.clone()],
-            None => self.sorted().into_iter().map(str::to_owned).collect(),
+            Some(error) => vec![error.as_str().into()],
+            None => self.sorted().into_iter().cloned().collect(),
         }
     }
 
-    fn sorted(&self) -> Vec<&str> {
-        let mut reasons: Vec<&str> = self.reasons.iter().map(String::as_str).collect();
+    fn sorted(&self) -> Vec<&Arc<str>> {
+        let mut reasons: Vec<&Arc<str>> = self.reasons.iter().collect();
         reasons.sort_unstable();
         reasons
     }
+}
+
+/// Texts one after another.
+pub(super) fn joined<'a>(texts: impl IntoIterator<Item = &'a Arc<str>>, between: &str) -> String {
+    let mut all = String::new();
+    for (i, text) in texts.into_iter().enumerate() {
+        if i > 0 {
+            all.push_str(between);
+        }
+        all.push_str(text);
+    }
+    all
 }
 
 /// The flavors of one pod set.

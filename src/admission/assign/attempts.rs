@@ -2,10 +2,12 @@
 //!
 //! Must not know how flavors are tried.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::assignment::joined;
 use super::mode::{Mode, Possibility, PreemptionMode};
 use super::told::{Mismatch, ResourceAttempt};
 use crate::admission::cache::ResourceGroup;
@@ -26,7 +28,7 @@ pub struct FlavorAttempt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption_possibility: Option<Possibility>,
     /// What stands in the way, sorted.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Arc<str>>,
     /// Why the flavor does not suit the pods, if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<Mismatch>,
@@ -42,7 +44,7 @@ impl FlavorAttempt {
     /// A flavor that does not suit the pod set.
     pub fn unsuitable(
         flavor: FlavorName,
-        reasons: Vec<String>,
+        reasons: Vec<Arc<str>>,
         mismatch: Option<Mismatch>,
         reason: Option<QuotaReservedReason>,
     ) -> Self {
@@ -63,7 +65,7 @@ impl FlavorAttempt {
         flavor: FlavorName,
         mode: PreemptionMode,
         borrow: usize,
-        mut reasons: Vec<String>,
+        mut reasons: Vec<Arc<str>>,
         resources: Vec<ResourceAttempt>,
         reason: Option<QuotaReservedReason>,
     ) -> Self {
@@ -95,7 +97,7 @@ impl FlavorAttempt {
         }
         if !self.reasons.is_empty() {
             text.push(';');
-            text.push_str(&self.reasons.join(";"));
+            text.push_str(&joined(&self.reasons, ";"));
         }
         text.push(')');
         text
@@ -116,7 +118,7 @@ impl Attempts {
         group: Option<&ResourceGroup>,
         with_reasons: bool,
     ) {
-        let present: BTreeSet<FlavorName> = tried.iter().map(|a| a.flavor.clone()).collect();
+        let present: Vec<FlavorName> = tried.iter().map(|a| a.flavor.clone()).collect();
         for attempt in tried {
             self.merge_one(attempt, with_reasons);
         }
@@ -127,7 +129,7 @@ impl Attempts {
             if group.flavors.contains(flavor) && !present.contains(flavor) {
                 attempt.mode = Mode::NoFit;
                 let missing = format!("flavor {flavor} does not provide resource {resource}");
-                add_unique(&mut attempt.reasons, [missing]);
+                add_unique(&mut attempt.reasons, [missing.into()]);
                 attempt
                     .mismatch
                     .get_or_insert(Mismatch::MissingResource { resource });
@@ -166,7 +168,7 @@ impl Attempts {
     }
 }
 
-fn add_unique(into: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
+fn add_unique(into: &mut Vec<Arc<str>>, more: impl IntoIterator<Item = Arc<str>>) {
     into.extend(more);
     into.sort();
     into.dedup();

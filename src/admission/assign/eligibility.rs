@@ -91,7 +91,7 @@ pub(super) fn check<'p>(
 
 pub(super) fn refuse(reason: String) -> Status {
     Status {
-        reasons: vec![reason],
+        reasons: vec![reason.into()],
         error: None,
     }
 }

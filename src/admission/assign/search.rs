@@ -1,6 +1,7 @@
 //! The search through the flavors of a resource group.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::assigner::{Assigner, PreemptionOracle};
 use super::assignment::{FlavorAssignment, Status};
@@ -31,7 +32,7 @@ struct Judgement {
     mode: GranularMode,
     max_borrow: usize,
     flavors: BTreeMap<ResourceName, FlavorAssignment>,
-    reasons: Vec<String>,
+    reasons: Vec<Arc<str>>,
     no_fit_reason: Option<QuotaReservedReason>,
     mismatch: Option<Mismatch>,
     resources: Vec<ResourceAttempt>,
@@ -71,7 +72,7 @@ impl Assigner<'_> {
         for (i, flavor) in group.flavors.iter().enumerate().skip(first) {
             attempted = Some(i);
             if let Some(reason) = self.skip_reason(snapshot, flavor, pod_sets, resource) {
-                status.reasons.push(reason);
+                status.reasons.push(reason.into());
                 continue;
             }
             if let Some(unsuitable) = self.suits(snapshot, flavor, pod_sets, group) {
@@ -196,7 +197,8 @@ impl Assigner<'_> {
         pod_sets: &[usize],
         group: &ResourceGroup,
     ) -> Option<Unsuitable> {
-        let Some(object) = self.flavors.get(flavor) else {
+        let forgotten = self.forgotten.contains(flavor);
+        let Some(object) = snapshot.cache.flavor(flavor).filter(|_| !forgotten) else {
             let reason = format!("flavor {flavor} not found");
             return Some(Unsuitable::new(reason, Mismatch::NotFound));
         };
@@ -233,7 +235,7 @@ impl Assigner<'_> {
             let quota = self.fits_quota(snapshot, oracle, fr, charged.get(fr), amount);
             judged.resources.push(quota.told);
             if let Some((reason, kind)) = quota.obstacle {
-                judged.reasons.push(reason);
+                judged.reasons.push(reason.into());
                 judged.no_fit_reason = QuotaReservedReason::most_severe(judged.no_fit_reason, kind);
             }
             judged.max_borrow = judged.max_borrow.max(quota.mode.borrow);
@@ -273,9 +275,10 @@ impl Assigner<'_> {
             if original != &**flavor {
                 judged.mode = GranularMode::WORST;
                 judged.mismatch = Some(Mismatch::OtherThanReplaced);
-                judged.reasons.push(format!(
+                let reason = format!(
                     "could not assign {flavor} flavor since the original workload is assigned: {original}"
-                ));
+                );
+                judged.reasons.push(reason.into());
                 judged.no_fit_reason = QuotaReservedReason::most_severe(
                     judged.no_fit_reason,
                     Some(QuotaReservedReason::NoMatchingFlavor),

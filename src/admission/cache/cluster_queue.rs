@@ -11,7 +11,7 @@ use super::policy::Preemption;
 use super::workloads::WlIdx;
 use crate::admission::kube::selector::Selector;
 use crate::admission::resources::{FlavorName, FrAmounts, ResourceName};
-use crate::admission::workload::{LocalQueueKey, WorkloadKey};
+use crate::admission::workload::{LocalQueueKey, Rank, WorkloadKey};
 use crate::api::v1beta2::{
     AdmissionMode, ClusterQueueSpec, FlavorFungibility, FlavorFungibilityPolicy,
     ResourceGroup as ApiResourceGroup,
@@ -154,12 +154,22 @@ pub struct ClusterQueue {
     pub tas_flavors: BTreeMap<FlavorName, String>,
     pub(super) obstacles: Obstacles,
     pub(super) is_tas_synced: bool,
-    pub(super) members: Vec<WlIdx>,
+    pub(super) members: Vec<Member>,
     pub(super) by_key: HashMap<WorkloadKey, WlIdx>,
     pub(super) not_ready: BTreeSet<WorkloadKey>,
     pub(super) admitted_usage: FrAmounts,
     pub(super) admitted_workloads: usize,
     pub(super) local_queues: BTreeMap<LocalQueueKey, LocalQueueUsage>,
+}
+
+/// A workload that holds quota of a ClusterQueue, with what rules most of them out as victims: of
+/// many candidates few are allowed, and the others are not even fetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// The workload.
+    pub idx: WlIdx,
+    /// Its rank.
+    pub rank: Rank,
 }
 
 /// The policy of concurrent admission.
@@ -239,7 +249,7 @@ impl ClusterQueue {
     }
 
     /// The workloads that hold its quota.
-    pub fn members(&self) -> &[WlIdx] {
+    pub fn members(&self) -> &[Member] {
         &self.members
     }
 

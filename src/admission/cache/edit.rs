@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::Cache;
 use super::cluster_queue::Fungibility;
 use super::cluster_queue::{
-    ClusterQueue, ConcurrentAdmission, QueueStatus, ResourceGroup, admission_checks,
+    ClusterQueue, ConcurrentAdmission, Member, QueueStatus, ResourceGroup, admission_checks,
 };
 use super::forest::{CohortHasCycle, NodeId};
 use super::node::Quota;
@@ -213,7 +213,7 @@ impl Cache {
         };
         self.by_node[node.index()] = Some(queue);
         // Members that came before the topology are charged now.
-        for idx in members {
+        for Member { idx, .. } in members {
             if let Some(info) = self.workload(idx).map(|w| w.info.clone()) {
                 self.add_member(node, Info::new(info.obj.clone(), config), config);
             }
@@ -253,7 +253,7 @@ impl Cache {
             .parent(node)
             .map(|p| self.forest[p].name.clone());
         if let Some(queue) = self.by_node.get_mut(node.index()).and_then(Option::take) {
-            for idx in queue.members {
+            for Member { idx, .. } in queue.members {
                 self.workloads.remove(idx);
             }
         }

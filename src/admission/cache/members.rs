@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cluster_queue::Member;
 use super::local_queue::LocalQueueUsage;
 use super::workloads::{CachedWorkload, WlIdx};
 use super::{Cache, CacheError, NodeId};
@@ -92,6 +93,7 @@ impl Cache {
         let name = self.forest[node].name.clone();
         self.remove_member(&name, &info.key);
         let key = info.key.clone();
+        let rank = info.rank();
         let ready = info.obj.is_true(c::PODS_READY);
         let mut workload = CachedWorkload::new(Arc::new(info), node, &mut self.forest.frs);
         let Some(queue) = self.queue_mut(node) else {
@@ -102,7 +104,7 @@ impl Cache {
         let Some(queue) = self.queue_mut(node) else {
             return;
         };
-        queue.members.push(idx);
+        queue.members.push(Member { idx, rank });
         queue.by_key.insert(key.clone(), idx);
         if config.block_admission_until_pods_ready && !ready {
             queue.not_ready.insert(key);
@@ -129,8 +131,8 @@ impl Cache {
         queue.by_key.remove(key);
         queue.not_ready.remove(key);
         queue.members.swap_remove(gone.position);
-        if let Some(&moved) = queue.members.get(gone.position)
-            && let Some(workload) = self.workloads.get_mut(moved)
+        if let Some(Member { idx, .. }) = queue.members.get(gone.position).copied()
+            && let Some(workload) = self.workloads.get_mut(idx)
         {
             workload.position = gone.position;
         }
@@ -196,7 +198,7 @@ impl Cache {
         for workload in queue
             .members
             .iter()
-            .filter_map(|&idx| self.workloads.get(idx))
+            .filter_map(|member| self.workloads.get(member.idx))
         {
             if workload.info.local_queue == *key {
                 charge(&mut usage.reserved, &workload.usage, true);

@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub use cluster_queue::{
-    AdmissionChecks, ClusterQueue, ConcurrentAdmission, Fungibility, QueueStatus, ResourceGroup,
-    admission_checks,
+    AdmissionChecks, ClusterQueue, ConcurrentAdmission, Fungibility, Member, QueueStatus,
+    ResourceGroup, admission_checks,
 };
 pub use drs::{Drs, Share};
 pub use edit::{CacheError, QueueNames};

@@ -79,7 +79,7 @@ impl CachedWorkload {
 pub fn usage_of(info: &Info, frs: &mut FlavorResources) -> (FrAmounts, SmallVec<[FrId; 4]>) {
     let mut usage = FrAmounts::new();
     let mut uses: SmallVec<[FrId; 4]> = SmallVec::new();
-    for ps in &info.total_requests {
+    for ps in &*info.total_requests {
         for (&resource, flavor) in &ps.flavors {
             let fr = frs.intern(flavor, resource);
             if !uses.contains(&fr) {

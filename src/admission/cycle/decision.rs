@@ -46,7 +46,7 @@ pub struct PodSetDecision {
     /// The flavors they would get.
     pub flavors: BTreeMap<ResourceName, FlavorChoice>,
     /// What stands in the way.
-    pub obstacles: Vec<String>,
+    pub obstacles: Vec<Arc<str>>,
     /// What came of each flavor that was tried.
     pub attempts: Arc<[FlavorAttempt]>,
     /// Where the pods would go.

@@ -6,7 +6,7 @@ use super::run::Run;
 use crate::admission::cache::NodeId;
 use crate::admission::messages::{self, Event, EventType};
 use crate::admission::status::{self, Eviction, StatusChange};
-use crate::admission::workload::{Info, predicates};
+use crate::admission::workload::{Info, WorkloadKey, predicates};
 use crate::api::constants as c;
 use crate::api::v1beta2::Admission;
 
@@ -15,15 +15,15 @@ impl Run<'_> {
         &mut self,
         entry: usize,
         kind: ActionKind,
-        target: &Info,
+        (workload, uid): (WorkloadKey, String),
         change: Option<StatusChange>,
         events: Vec<Event>,
     ) {
         let action = Action {
             id: self.actions.len(),
             kind,
-            workload: target.key.clone(),
-            uid: target.uid().to_owned(),
+            workload,
+            uid,
             change,
             events,
             then: None,
@@ -62,7 +62,7 @@ impl Run<'_> {
             eviction,
             preempted,
         };
-        self.act(entry, kind, victim, Some(change), events);
+        self.act(entry, kind, victim.identity(), Some(change), events);
     }
 
     /// Gives an entry its quota.
@@ -112,8 +112,8 @@ impl Run<'_> {
         if self.snapshot.config.block_admission_until_pods_ready && !after.is_true(c::PODS_READY) {
             self.unready_assumed = true;
         }
-        let info = info.clone();
-        self.act(i, ActionKind::Admit, &info, Some(change), events);
+        let identity = info.identity();
+        self.act(i, ActionKind::Admit, identity, Some(change), events);
         if let Some((_, action)) = self.actions.last_mut() {
             action.then = then.map(Box::new);
         }

@@ -336,14 +336,9 @@ impl Run<'_> {
             resource_requests: None,
             preemption_gated: false,
         };
-        let info = self.entries[i].info.clone();
-        self.act(
-            i,
-            ActionKind::WaitForPodsReady,
-            &info,
-            Some(change),
-            Vec::new(),
-        );
+        let identity = self.entries[i].info.identity();
+        let kind = ActionKind::WaitForPodsReady;
+        self.act(i, kind, identity, Some(change), Vec::new());
     }
 
     fn has_better_sibling(&self, i: usize, node: NodeId) -> bool {

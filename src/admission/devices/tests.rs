@@ -349,7 +349,10 @@ fn claims_and_extended_resources_share_a_quota() {
     bench.template("t", json!([exactly(2)]));
     let mut wl = extending(&[], &[json!({"ex.com/gpu": "1"})]);
     let claims = claiming(&["t"]).spec.pod_sets[0].template.spec.clone();
-    let spec = wl.spec.pod_sets[0].template.spec.as_mut().unwrap();
+    let spec = Arc::make_mut(&mut wl.spec.pod_sets[0].template)
+        .spec
+        .as_mut()
+        .unwrap();
     spec.resource_claims = claims.unwrap().resource_claims;
     assert_eq!(bench.counted(&wl), ["gpus=3", "-ex.com/gpu"]);
 }

@@ -244,8 +244,9 @@ fn take_queue(
         preemption.reclaim_within_cohort
     };
     let mut found = Vec::new();
-    for (idx, workload) in snapshot.members(queue) {
-        if !workload.uses_any(&search.frs) || !allows(policy, search.preemptor, &workload.info) {
+    let preemptor = search.preemptor.rank();
+    for (idx, workload) in snapshot.members_ranked(queue, |rank| allows(policy, preemptor, rank)) {
+        if !workload.uses_any(&search.frs) {
             continue;
         }
         let ground = if own {

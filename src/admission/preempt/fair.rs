@@ -131,16 +131,13 @@ fn collect(search: &Search<'_>, snapshot: &mut Snapshot<'_>) -> Vec<Candidate> {
     let Some(preemption) = snapshot.queue(search.node).map(|q| q.preemption) else {
         return Vec::new();
     };
+    let preemptor = search.preemptor.rank();
     let mut found: Vec<(WlIdx, Ground)> = Vec::new();
     let mut take = |snapshot: &Snapshot<'_>, queue: NodeId, policy: Policy, ground: Ground| {
-        found.extend(
-            snapshot
-                .members(queue)
-                .filter(|(_, w)| {
-                    allows(policy, search.preemptor, &w.info) && w.uses_any(&search.frs)
-                })
-                .map(|(idx, _)| (idx, ground)),
-        );
+        let allowed = |rank| allows(policy, preemptor, rank);
+        let members = snapshot.members_ranked(queue, allowed);
+        let lacked = members.filter(|(_, w)| w.uses_any(&search.frs));
+        found.extend(lacked.map(|(idx, _)| (idx, ground)));
     };
     if preemption.within_cluster_queue != Policy::Never {
         let policy = preemption.within_cluster_queue;

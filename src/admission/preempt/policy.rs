@@ -1,10 +1,10 @@
 //! Who may preempt whom, by priority and age.
 
 use crate::admission::cache::Policy;
-use crate::admission::workload::Info;
+use crate::admission::workload::Rank;
 
 /// Whether a policy lets `preemptor` preempt `candidate`.
-pub fn allows(policy: Policy, preemptor: &Info, candidate: &Info) -> bool {
+pub fn allows(policy: Policy, preemptor: Rank, candidate: Rank) -> bool {
     let lower = preemptor.priority > candidate.priority;
     match policy {
         Policy::Unset | Policy::Never => false,

@@ -7,25 +7,41 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::heap::{Heap, Item};
-use crate::admission::workload::{EquivalenceHash, Info, WorkloadKey, predicates};
+use crate::admission::workload::{EquivalenceHash, Info, Rank, WorkloadKey, predicates};
 use crate::api::constants as c;
 
-impl Item for Arc<Info> {
+/// A pending workload with its rank beside it, so that putting many into order fetches few.
+#[derive(Clone, Debug)]
+pub(super) struct Queued {
+    pub rank: Rank,
+    pub info: Arc<Info>,
+}
+
+impl From<Arc<Info>> for Queued {
+    fn from(info: Arc<Info>) -> Self {
+        Queued {
+            rank: info.rank(),
+            info,
+        }
+    }
+}
+
+impl Item for Queued {
     type Key = WorkloadKey;
 
     fn key(&self) -> &WorkloadKey {
-        &self.key
+        &self.info.key
     }
 }
 
 /// Whether one workload comes before another.
-pub(super) type Before<'a> = &'a dyn Fn(&Info, &Info) -> bool;
+pub(super) type Before<'a> = &'a dyn Fn(&Queued, &Queued) -> bool;
 
 /// Workloads of one shape by precedence, with what has to be known to retry them all at once.
 #[derive(Clone, Debug)]
 pub(super) struct Alike {
     shape: EquivalenceHash,
-    heap: Heap<Arc<Info>>,
+    heap: Heap<Queued>,
     /// How many have a backoff in their status, over or not.
     backing_off: usize,
     /// How many there are of each namespace, which the first key stands for.
@@ -65,20 +81,20 @@ impl Alike {
         self.heap.is_empty()
     }
 
-    pub fn first(&self) -> Option<&Arc<Info>> {
+    pub fn first(&self) -> Option<&Queued> {
         self.heap.first()
     }
 
     pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
-        self.heap.get(key)
+        self.heap.get(key).map(|queued| &queued.info)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
-        self.heap.iter()
+        self.heap.iter().map(|queued| &queued.info)
     }
 
     pub fn into_items(self) -> impl Iterator<Item = Arc<Info>> {
-        self.heap.into_items()
+        self.heap.into_items().map(|queued| queued.info)
     }
 
     /// Whether none of them has a backoff, and all are of namespaces that are taken.
@@ -113,19 +129,20 @@ impl Alike {
     /// Adds one, or puts it in the place of its earlier version.
     pub fn push_or_update(&mut self, info: Arc<Info>, before: Before<'_>) {
         self.count_in(&info);
-        if let Some(old) = self.heap.push_or_update(info, |a, b| before(a, b)) {
-            self.count_out(&old);
+        let old = self.heap.push_or_update(info.into(), |a, b| before(a, b));
+        if let Some(old) = old {
+            self.count_out(&old.info);
         }
     }
 
     pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
-        let popped = self.heap.pop(|a, b| before(a, b))?;
+        let popped = self.heap.pop(|a, b| before(a, b))?.info;
         self.count_out(&popped);
         Some(popped)
     }
 
     pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
-        let removed = self.heap.remove(key, |a, b| before(a, b))?;
+        let removed = self.heap.remove(key, |a, b| before(a, b))?.info;
         self.count_out(&removed);
         Some(removed)
     }

@@ -372,7 +372,11 @@ impl Queues {
     ) -> bool {
         let latest = latest.filter(|wl| predicates::is_admissible(wl, &ctx.config.gates));
         let Some(latest) = latest else { return false };
-        let queue_key = predicates::local_queue_key(latest);
+        let queue_key = if Arc::ptr_eq(latest, &info.obj) {
+            info.local_queue.clone()
+        } else {
+            predicates::local_queue_key(latest)
+        };
         let Some(queue) = self.local_queues.get_mut(&queue_key) else {
             return false;
         };

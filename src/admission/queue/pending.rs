@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::alike::Before;
+use super::alike::{Before, Queued};
 use super::reason::{QuotaReservedReason, RequeueReason};
 use super::waiting::Waiting;
 use crate::admission::afs::UsageLedger;
@@ -110,27 +110,27 @@ impl Pending {
 
     /// The order of two workloads: usage of their LocalQueues, then the preemptor, then priority,
     /// time and UID.
-    fn compare(&self, a: &Info, b: &Info, ctx: OrderContext<'_>) -> Ordering {
+    fn compare(&self, a: &Queued, b: &Queued, ctx: OrderContext<'_>) -> Ordering {
         let by_usage = match ctx.config.afs().filter(|_| self.serves_by_usage) {
-            Some(afs) if a.local_queue != b.local_queue => {
+            Some(afs) if a.info.local_queue != b.info.local_queue => {
                 let usage = |key: &LocalQueueKey| {
                     let weight = self.weights.get(key).copied().unwrap_or(1.0);
                     ctx.ledger.usage(key, weight, afs)
                 };
-                usage(&a.local_queue).total_cmp(&usage(&b.local_queue))
+                usage(&a.info.local_queue).total_cmp(&usage(&b.info.local_queue))
             }
             _ => Ordering::Equal,
         };
-        let sticky = |i: &Info| {
+        let sticky = |i: &Queued| {
             self.preemptor
                 .as_ref()
-                .is_some_and(|p| p.sticky && p.key == i.key)
+                .is_some_and(|p| p.sticky && p.key == i.info.key)
         };
         by_usage
             .then_with(|| sticky(b).cmp(&sticky(a)))
-            .then_with(|| b.priority.cmp(&a.priority))
-            .then_with(|| a.queue_timestamp.cmp(&b.queue_timestamp))
-            .then_with(|| a.uid().cmp(b.uid()))
+            .then_with(|| b.rank.priority.cmp(&a.rank.priority))
+            .then_with(|| a.rank.queue_timestamp.cmp(&b.rank.queue_timestamp))
+            .then_with(|| a.info.uid().cmp(b.info.uid()))
     }
 
     fn with_waiting<T>(
@@ -406,9 +406,12 @@ impl Pending {
 
     /// All workloads here in the order they would be tried.
     pub fn in_order(&self, ctx: OrderContext<'_>) -> Vec<Arc<Info>> {
-        let mut all: Vec<Arc<Info>> = self.iter().cloned().collect();
-        all.sort_by(|a, b| self.compare(a, b, ctx).then_with(|| a.key.cmp(&b.key)));
-        all
+        let mut all: Vec<Queued> = self.iter().cloned().map(Queued::from).collect();
+        all.sort_by(|a, b| {
+            let by_key = || a.info.key.cmp(&b.info.key);
+            self.compare(a, b, ctx).then_with(by_key)
+        });
+        all.into_iter().map(|queued| queued.info).collect()
     }
 
     /// How many shapes the active workloads, with the one inflight, and the parked ones have.

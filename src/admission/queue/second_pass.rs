@@ -38,14 +38,13 @@ impl SecondPass {
         iteration: u32,
         now: Timestamp,
     ) -> bool {
-        let key = predicates::key(wl);
         if !predicates::needs_second_pass(wl) {
             if iteration > 0 {
-                self.delete(&key);
+                self.delete(&predicates::key(wl));
             }
             return false;
         }
-        if !self.announced.insert(key) {
+        if !self.announced.insert(predicates::key(wl)) {
             return false;
         }
         let iteration = iteration.saturating_add(1);

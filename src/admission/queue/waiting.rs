@@ -151,7 +151,7 @@ impl Waiting {
 
     /// Takes the next workload to try.
     pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
-        let next = self.active.first()?.first()?.key.clone();
+        let next = self.active.first()?.first()?.info.key.clone();
         self.remove(&next, before)
     }
 

@@ -26,7 +26,7 @@ pub fn adjust_resources(wl: &Arc<Workload>, world: &World) -> Arc<Workload> {
     }
     let mut adjusted = Workload::clone(wl);
     for pod_set in &mut adjusted.spec.pod_sets {
-        let Some(spec) = &mut pod_set.template.spec else {
+        let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec else {
             continue;
         };
         if let Some(overhead) = missing_overhead(spec, world) {

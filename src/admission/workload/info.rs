@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::hash::EquivalenceHash;
-use super::ordering::{effective_priority, queue_order_timestamp};
+use super::ordering::{Rank, effective_priority, queue_order_timestamp};
 use super::predicates::{generation, key, local_queue_key, uid};
 use super::progress::AssignmentState;
 use super::totals::{DraRequests, PodSetResources, from_admission, from_pod_sets};
@@ -25,8 +25,9 @@ pub struct Info {
     pub key: WorkloadKey,
     /// Its LocalQueue.
     pub local_queue: LocalQueueKey,
-    /// What each pod set requests in total.
-    pub total_requests: Vec<PodSetResources>,
+    /// What each pod set requests in total. Shared, as all of this is: an Info is copied from the
+    /// queues into a cycle and back.
+    pub total_requests: Arc<[PodSetResources]>,
     /// What its devices count as, where they were counted.
     pub devices: Option<Arc<DraRequests>>,
     /// The ClusterQueue it is admitted to, or was popped from; empty while neither.
@@ -94,7 +95,7 @@ impl Info {
             scheduling_hash: hash(&obj, &total_requests),
             priority: effective_priority(&obj, &config.gates),
             queue_timestamp: queue_order_timestamp(&obj, config),
-            total_requests,
+            total_requests: total_requests.into(),
             devices: dra,
             obj,
         }
@@ -123,6 +124,19 @@ impl Info {
         uid(&self.obj)
     }
 
+    /// Its key and UID, which together name this very object.
+    pub fn identity(&self) -> (WorkloadKey, String) {
+        (self.key.clone(), self.uid().to_owned())
+    }
+
+    /// What decides whether it goes before another.
+    pub fn rank(&self) -> Rank {
+        Rank {
+            priority: self.priority,
+            queue_timestamp: self.queue_timestamp,
+        }
+    }
+
     /// The object's generation.
     pub fn generation(&self) -> i64 {
         generation(&self.obj)
@@ -138,7 +152,7 @@ impl Info {
     /// The topology domains the Workload takes up, by flavor.
     pub fn tas_usage(&self) -> TasUsage {
         let mut usage = TasUsage::new();
-        for ps in &self.total_requests {
+        for ps in &*self.total_requests {
             let Some(request) = &ps.topology_request else {
                 continue;
             };
@@ -158,7 +172,7 @@ impl Info {
     /// The requests that have no flavor yet.
     pub fn unassigned_requests(&self) -> Requests {
         let mut sum = Requests::new();
-        for ps in &self.total_requests {
+        for ps in &*self.total_requests {
             for (name, amount) in ps.requests.iter() {
                 if ps.flavors.get(&name).is_none_or(|f| f.is_empty()) {
                     sum.add_one(name, amount);
@@ -171,7 +185,7 @@ impl Info {
     /// The requests of all pod sets together.
     pub fn sum_total_requests(&self) -> Requests {
         let mut sum = Requests::new();
-        for ps in &self.total_requests {
+        for ps in &*self.total_requests {
             sum.add(&ps.requests);
         }
         sum

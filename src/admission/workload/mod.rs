@@ -16,5 +16,6 @@ pub use adjust::adjust_resources;
 pub use hash::EquivalenceHash;
 pub use info::Info;
 pub use key::{LocalQueueKey, WorkloadKey};
+pub use ordering::Rank;
 pub use progress::AssignmentState;
 pub use totals::{DraRequests, PodSetResources, TopologyRequest};

@@ -8,6 +8,15 @@ use crate::admission::gates::Gates;
 use crate::api::constants as c;
 use crate::api::v1beta2::Workload;
 
+/// What decides whether one Workload goes before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank {
+    /// The effective priority.
+    pub priority: i64,
+    /// The time that orders it among its priority.
+    pub queue_timestamp: Timestamp,
+}
+
 /// The priority the Workload asks for, before any boost.
 pub fn base_priority(wl: &Workload) -> i32 {
     wl.spec.priority.unwrap_or(c::DEFAULT_PRIORITY)

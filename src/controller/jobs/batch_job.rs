@@ -151,7 +151,7 @@ impl JobKind for BatchJob {
         }
         Ok(vec![PodSet {
             name: c::DEFAULT_POD_SET_NAME.to_owned(),
-            template,
+            template: template.into(),
             count: pods_count(job),
             min_count: min_pods_count(job),
             topology_request,

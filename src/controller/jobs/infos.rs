@@ -1,5 +1,7 @@
 //! What the pod sets of an admitted Workload get, and whether a job is like its Workload.
 
+use std::sync::Arc;
+
 use super::compose::pod_sets;
 use super::env::Env;
 use super::error::JobError;
@@ -112,8 +114,9 @@ fn running_pod_sets(env: &Env, wl: &Workload) -> Option<Vec<PodSet>> {
     let mut running = wl.spec.pod_sets.clone();
     for pod_set in &mut running {
         let info = infos.iter().find(|info| info.name == pod_set.name)?;
-        let meta = pod_set.template.metadata.get_or_insert_default();
-        let spec = pod_set.template.spec.get_or_insert_default();
+        let template = Arc::make_mut(&mut pod_set.template);
+        let meta = template.metadata.get_or_insert_default();
+        let spec = template.spec.get_or_insert_default();
         merge_into(meta, spec, info, &env.gates).ok()?;
         if in_part && pod_set.min_count.is_some() {
             pod_set.count = info.count;

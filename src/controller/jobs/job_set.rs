@@ -200,7 +200,7 @@ impl JobKind for JobSets {
             Ok(PodSet {
                 name: job.name.to_lowercase(),
                 topology_request: topology_request(template.metadata.as_ref(), indexes, gates)?,
-                template,
+                template: template.into(),
                 count: job.replicas().saturating_mul(job.pods_per_job()),
                 min_count: None,
             })

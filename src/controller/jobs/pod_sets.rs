@@ -1,6 +1,8 @@
 //! Pod sets: what a job's pod templates become in its Workload, and when two lists of them are the
 //! same work.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -14,7 +16,7 @@ use crate::api::validation::semantically_equal;
 /// that counts: the Workload's schema does not allow two.
 pub fn sanitize(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
-        if let Some(spec) = &mut pod_set.template.spec {
+        if let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec {
             let init = spec.init_containers.iter_mut().flatten();
             spec.containers
                 .iter_mut()
@@ -173,10 +175,10 @@ mod tests {
             ..Default::default()
         };
         PodSet {
-            template: PodTemplateSpec {
+            template: Arc::new(PodTemplateSpec {
                 spec: Some(spec),
                 ..Default::default()
-            },
+            }),
             ..Default::default()
         }
     }
@@ -184,7 +186,7 @@ mod tests {
     #[test]
     fn the_last_value_of_a_variable_counts_at_the_place_of_the_first() {
         let mut sets = [set("1")];
-        let spec = sets[0].template.spec.as_mut().unwrap();
+        let spec = Arc::make_mut(&mut sets[0].template).spec.as_mut().unwrap();
         spec.containers[0].env = Some(vec![env("a", "1"), env("b", "2"), env("a", "3")]);
         sanitize(&mut sets);
         let spec = sets[0].template.spec.as_ref().unwrap();
@@ -199,7 +201,8 @@ mod tests {
         assert!(same(&[set("1")], &[set("1000m")], true));
         assert!(!same(&[set("1")], &[set("2")], true));
         let mut tolerant = set("1");
-        tolerant.template.spec.as_mut().unwrap().tolerations = Some(vec![Toleration::default()]);
+        let spec = Arc::make_mut(&mut tolerant.template).spec.as_mut();
+        spec.unwrap().tolerations = Some(vec![Toleration::default()]);
         assert!(!same(&[set("1")], std::slice::from_ref(&tolerant), true));
         assert!(same(&[set("1")], &[tolerant], false));
         let fewer = PodSet {

@@ -338,10 +338,10 @@ async fn make_workload(env: &Env, set: &StatefulSet) -> Result<(), JobError> {
     let mut pod_sets = vec![PodSet {
         name: c::DEFAULT_POD_SET_NAME.to_owned(),
         count: replicas(set),
-        template: PodTemplateSpec {
+        template: Arc::new(PodTemplateSpec {
             metadata: None,
             spec: template.spec,
-        },
+        }),
         min_count: None,
         topology_request: request.map_err(JobError::NotYet)?,
     }];

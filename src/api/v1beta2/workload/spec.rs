@@ -1,5 +1,7 @@
 //! What a workload asks for: pod sets, queue, priority.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,7 +143,9 @@ pub struct PodSet {
     pub name: String,
     /// The pods. Of the metadata only labels and annotations count. Containers that request nothing
     /// but have limits request their limits.
-    pub template: PodTemplateSpec,
+    //
+    // Shared among versions of a workload: it is most of it, and its status changes far more often.
+    pub template: Arc<PodTemplateSpec>,
     /// How many pods. Default 1.
     #[schemars(range(min = 0), extend("x-default" = 1))]
     pub count: i32,
@@ -160,7 +164,7 @@ impl Default for PodSet {
     fn default() -> Self {
         Self {
             name: crate::api::constants::DEFAULT_POD_SET_NAME.to_owned(),
-            template: PodTemplateSpec::default(),
+            template: Arc::default(),
             count: 1,
             min_count: None,
             topology_request: None,

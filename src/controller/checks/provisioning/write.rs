@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::PodTemplate;
+use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::api::PostParams;
 use kube::{Api, Resource};
@@ -190,7 +190,7 @@ impl Provisioning {
             .enabled(crate::api::config::Feature::TopologyAwareScheduling);
         let info = PodSetInfo::from_assignment(merged.assignment, merged.pod_set, tas, flavor)
             .map_err(Error::Flavor)?;
-        let mut template = merged.pod_set.template.clone();
+        let mut template = PodTemplateSpec::clone(&merged.pod_set.template);
         let mut meta = template.metadata.take().unwrap_or_default();
         let mut spec = template.spec.take().unwrap_or_default();
         merge_into(&mut meta, &mut spec, &info, &self.shared.settings.gates)?;

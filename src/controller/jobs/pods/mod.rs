@@ -83,10 +83,10 @@ pub fn pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobError> {
     Ok(PodSet {
         name: c::DEFAULT_POD_SET_NAME.to_owned(),
         count: 1,
-        template: PodTemplateSpec {
+        template: Arc::new(PodTemplateSpec {
             metadata: None,
             spec: pod.spec.clone(),
-        },
+        }),
         min_count: None,
         topology_request: request.map_err(JobError::NotYet)?,
     })
