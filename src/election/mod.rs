@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
+use kube::core::response::StatusCause;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
@@ -62,7 +63,13 @@ enum Try {
     Theirs,
     /// There is no telling: a conflict, or the cluster does not answer.
     Unknown,
+    /// The namespace of the lease is not there, or about to go.
+    NoNamespace,
 }
+
+/// There is no election, since the namespace of the Lease is not there, or about to go.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NoNamespace;
 
 /// A part in an election.
 pub struct Candidate {
@@ -75,7 +82,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Takes part; the namespace has to be there.
+    /// Takes part.
     pub fn new(client: Client, clock: Clock, entropy: Entropy, rules: Rules) -> Self {
         Self {
             api: Api::namespaced(client, &rules.namespace),
@@ -99,12 +106,17 @@ impl Candidate {
     }
 
     /// Waits until this one leads. Calls `others` with the name whenever somebody else is seen to.
-    pub async fn lead(&mut self, mut others: impl FnMut(&str)) {
+    ///
+    /// # Errors
+    /// The namespace is missing: there will be no election until somebody makes it.
+    pub async fn lead(&mut self, mut others: impl FnMut(&str)) -> Result<(), NoNamespace> {
         let mut told = None;
         loop {
             let deadline = Instant::now() + self.clock.to_wall(self.rules.renew_deadline);
-            if self.attempt(deadline).await == Try::Ours {
-                return;
+            match self.attempt(deadline).await {
+                Try::Ours => return Ok(()),
+                Try::NoNamespace => return Err(NoNamespace),
+                Try::Theirs | Try::Unknown => {}
             }
             let leader = self.leader().filter(|l| *l != self.rules.identity);
             if leader != told {
@@ -128,8 +140,8 @@ impl Candidate {
                 // What was asked for is good from when it was asked for.
                 Try::Ours => renewed = begun,
                 Try::Theirs => return,
-                Try::Unknown if Instant::now() >= deadline => return,
-                Try::Unknown => {}
+                Try::Unknown | Try::NoNamespace if Instant::now() >= deadline => return,
+                Try::Unknown | Try::NoNamespace => {}
             }
         }
     }
@@ -158,6 +170,7 @@ impl Candidate {
         let deadline = deadline.min(Instant::now() + patience);
         match tokio::time::timeout_at(deadline, self.acquire_or_renew()).await {
             Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) if wants_namespace(&error) => Try::NoNamespace,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "no word on the lease");
                 Try::Unknown
@@ -215,6 +228,19 @@ impl Candidate {
         lease.metadata.name = Some(self.rules.name.clone());
         lease
     }
+}
+
+/// Whether the cluster says that the namespace is not there, or about to go.
+fn wants_namespace(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let Some(details) = &status.details else {
+        return false;
+    };
+    let going = |cause: &StatusCause| cause.reason == "NamespaceTerminating";
+    (status.code == 404 && details.kind == "namespaces")
+        || (status.code == 403 && details.causes.iter().any(going))
 }
 
 #[cfg(test)]

@@ -75,12 +75,12 @@ fn run<F: Future<Output = ()>>(test: impl FnOnce(World) -> F) {
 fn one_leads_and_the_next_takes_over_at_once_when_it_stops() {
     run(|world| async move {
         let (mut a, _) = world.candidate("a", 0);
-        a.lead(|_| panic!("nobody else is there")).await;
+        a.lead(|_| panic!("nobody else is there")).await.unwrap();
         assert_eq!(world.lease().await.holder.as_deref(), Some("a"));
         let (mut b, _) = world.candidate("b", 0);
         let waiting = tokio::spawn(async move {
             let mut seen = Vec::new();
-            b.lead(|leader| seen.push(leader.to_owned())).await;
+            b.lead(|leader| seen.push(leader.to_owned())).await.unwrap();
             seen
         });
         let holding = tokio::spawn(async move {
@@ -103,8 +103,8 @@ fn of_two_at_once_one_leads() {
         let (mut a, _) = world.candidate("a", 0);
         let (mut b, _) = world.candidate("bb", 0);
         let first = tokio::select! {
-            () = a.lead(|_| ()) => "a",
-            () = b.lead(|_| ()) => "bb",
+            _ = a.lead(|_| ()) => "a",
+            _ = b.lead(|_| ()) => "bb",
         };
         assert_eq!(world.lease().await.holder.as_deref(), Some(first));
     });
@@ -116,14 +116,14 @@ fn who_is_cut_off_stops_before_anybody_else_starts() {
     for behind in [0, 300, -300] {
         run(|world| async move {
             let (mut a, wire) = world.candidate("a", behind);
-            a.lead(|_| ()).await;
+            a.lead(|_| ()).await.unwrap();
             let (mut b, _) = world.candidate("b", 0);
             let leading = tokio::spawn(async move {
                 a.stay().await;
                 Instant::now()
             });
             let taking = tokio::spawn(async move {
-                b.lead(|_| ()).await;
+                b.lead(|_| ()).await.unwrap();
                 Instant::now()
             });
             world.sleep(30).await;
@@ -140,7 +140,7 @@ fn who_is_cut_off_stops_before_anybody_else_starts() {
 fn a_short_break_changes_nothing() {
     run(|world| async move {
         let (mut a, wire) = world.candidate("a", 0);
-        a.lead(|_| ()).await;
+        a.lead(|_| ()).await.unwrap();
         let leading = tokio::spawn(async move { a.stay().await });
         world.sleep(5).await;
         wire.cut(true);

@@ -1,16 +1,23 @@
 //! Reading, applying and removing objects of any kind, with errors that say which.
 
+use std::time::Duration;
+
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
+use crate::clock::Clock;
 
 /// Objects are listed in pieces of this many.
 const PAGE: u32 = 500;
 /// So many objects are changed at once.
 pub(super) const AT_ONCE: usize = 8;
+/// What was deleted is waited for this long.
+pub(super) const GONE_AFTER: Duration = Duration::from_secs(120);
+/// It is looked for this often.
+pub(super) const LOOK: Duration = Duration::from_millis(250);
 
 /// A built-in kind.
 pub(super) fn kind<K: Resource<DynamicType = ()>>() -> ApiResource {
@@ -136,6 +143,30 @@ pub(super) async fn delete(
         Err(error) if is_absent(&error) => Ok(false),
         Err(error) => Err(InstallError::of("delete", what(kind, name), error)),
     }
+}
+
+/// Waits until an object of the cluster that was deleted is gone.
+pub(super) async fn gone(
+    client: &Client,
+    clock: &Clock,
+    kind: &ApiResource,
+    name: &str,
+) -> Result<(), InstallError> {
+    for _ in 0..GONE_AFTER.as_millis() / LOOK.as_millis() {
+        if get(client, kind, None, name).await?.is_none() {
+            return Ok(());
+        }
+        clock.sleep(LOOK).await;
+    }
+    let kind = what(kind, "");
+    Err(InstallError::Refused {
+        verb: "remove",
+        what: format!("{kind} {name:?}"),
+        message: format!(
+            "it does not go within {} s; `kubectl get {kind} {name} -o yaml` shows what holds it",
+            GONE_AFTER.as_secs()
+        ),
+    })
 }
 
 /// Takes a finalizer off all objects of a kind that hold it. Gives how many did.

@@ -115,10 +115,10 @@ impl Installer {
         hooks::remove(&self.client).await.map(drop)
     }
 
-    /// Makes sure of the namespace.
+    /// Makes sure of the namespace; one that is about to go is waited for and made anew.
     ///
     /// # Errors
-    /// Rights are missing or the cluster does not answer.
+    /// Rights are missing, the cluster does not answer, or the namespace does not go.
     pub async fn make_namespace(&self) -> Result<(), InstallError> {
         let kind = access::kind::<Namespace>();
         let object = json!({
@@ -128,10 +128,15 @@ impl Installer {
         let there = access::get(&self.client, &kind, None, &self.namespace).await?;
         match there {
             // Somebody else's stays somebody else's.
-            Some(_) => Ok(()),
-            None => access::apply(&self.client, &kind, None, object)
-                .await
-                .map(drop),
+            Some(there) if there.metadata.deletion_timestamp.is_none() => return Ok(()),
+            Some(_) => {
+                tracing::info!("namespace {} is about to go; waiting", self.namespace);
+                access::gone(&self.client, &self.clock, &kind, &self.namespace).await?;
+            }
+            None => {}
         }
+        access::apply(&self.client, &kind, None, object)
+            .await
+            .map(drop)
     }
 }

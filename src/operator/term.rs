@@ -7,12 +7,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Instance, OperatorError, Role};
 use crate::controller::{Controller, Standby};
-use crate::election::Candidate;
+use crate::election::{Candidate, NoNamespace};
 use crate::install::InstallError;
 use crate::runtime::Context;
 
 /// Unregistering webhooks at the end may take this long.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// A namespace just made is not known everywhere at once.
+const MADE: Duration = Duration::from_millis(250);
 /// After a term that could not begin, the next try.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -70,11 +72,15 @@ async fn term(
         false => None,
     };
     if let Some(candidate) = candidate.as_deref_mut() {
-        let others = |leader: &str| {
+        let mut others = |leader: &str| {
             tracing::info!("{leader} leads; waiting");
             instance.role.send_replace(Role::Waiting(leader.to_owned()));
         };
-        candidate.lead(others).await;
+        // It may have been taken away since this instance began, with the lease.
+        while let Err(NoNamespace) = candidate.lead(&mut others).await {
+            instance.installer.make_namespace().await?;
+            instance.clock.sleep(MADE).await;
+        }
     }
     // The lease has to be renewed while the rest of it starts.
     let stay = async {

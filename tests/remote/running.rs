@@ -1,8 +1,9 @@
 //! A lab on somebody else's cluster at work: queues, virtual nodes, admission, presets.
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{Api, ListParams};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kueue_lab::api::v1beta2::ClusterQueue;
 use serde_json::{Value, json};
 
@@ -204,5 +205,83 @@ async fn a_namespace_with_somebody_elses_objects_stays() {
     let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client);
     let team = namespaces.get("team").await.unwrap();
     assert_eq!(team.metadata.deletion_timestamp, None);
+    assert_eq!(lab.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_on_its_way_out_is_waited_for_and_made_anew() {
+    let cluster = OtherCluster::start().await;
+    let client = cluster.client();
+    create(
+        &client,
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-lab-system"}}),
+    )
+    .await;
+    create(
+        &client,
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "namespace": "kueue-lab-system", "name": "last",
+                "finalizers": ["example.com/held"],
+            },
+        }),
+    )
+    .await;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    namespaces
+        .delete("kueue-lab-system", &DeleteParams::default())
+        .await
+        .unwrap();
+    let held = Api::<ConfigMap>::namespaced(client.clone(), "kueue-lab-system");
+    until("what is left of it is on its way out too", || async {
+        let last = held.get("last").await.unwrap();
+        last.metadata.deletion_timestamp.map(drop)
+    })
+    .await;
+    let desk = desk();
+    let file = cluster.kubeconfig().display().to_string();
+    let starting = desk.spawn(desk.command(&up(&file)));
+    until("the lab waits for it", || async {
+        starting
+            .log()
+            .contains("kueue-lab-system is about to go")
+            .then_some(())
+    })
+    .await;
+    let none = json!({"metadata": {"finalizers": null}});
+    held.patch("last", &PatchParams::default(), &Patch::Merge(none))
+        .await
+        .unwrap();
+    let lab = starting.ready().await;
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "kueue-lab-system");
+    assert!(
+        !leases
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+
+    // Whoever takes it away from a running lab gets it back.
+    let before = namespaces
+        .get("kueue-lab-system")
+        .await
+        .unwrap()
+        .metadata
+        .uid;
+    namespaces
+        .delete("kueue-lab-system", &DeleteParams::default())
+        .await
+        .unwrap();
+    create(&client, job("first", 8, 1)).await;
+    let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
+    until("it is there again, and jobs run", || async {
+        let there = namespaces.get_opt("kueue-lab-system").await.unwrap()?;
+        let status = jobs.get("first").await.unwrap().status?;
+        (there.metadata.uid != before && status.succeeded == Some(1)).then_some(())
+    })
+    .await;
     assert_eq!(lab.stop().await, Some(0));
 }

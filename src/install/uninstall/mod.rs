@@ -91,7 +91,7 @@ impl Installer {
         report.webhooks = hooks::remove(client).await?;
         held::let_go(client, &mut report).await?;
         remains::kinds(client, clock, &mut report).await?;
-        remains::objects(client, &self.namespace, &mut report).await?;
+        remains::objects(client, clock, &self.namespace, &mut report).await?;
         Ok(report)
     }
 

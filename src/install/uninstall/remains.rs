@@ -1,7 +1,5 @@
 //! Removing the kinds, and everything else that carries our label.
 
-use std::time::Duration;
-
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service, ServiceAccount};
@@ -17,10 +15,6 @@ use crate::api::crds::{CRDS, Crd};
 use crate::clock::Clock;
 use crate::install::definitions::{self, ADOPTED};
 use crate::install::{InstallError, access, selector};
-
-/// Definitions take a moment to go: all their objects go first.
-const GONE_AFTER: Duration = Duration::from_secs(120);
-const LOOK: Duration = Duration::from_millis(250);
 
 fn named(object: &DynamicObject) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
@@ -92,7 +86,7 @@ async fn gone(
     report: &mut Report,
 ) -> Result<(), InstallError> {
     let name = crd.name();
-    for _ in 0..GONE_AFTER.as_millis() / LOOK.as_millis() {
+    for _ in 0..access::GONE_AFTER.as_millis() / access::LOOK.as_millis() {
         if let Some(kind) = objects_of(crd) {
             report.finalizers +=
                 access::without_finalizer(client, &kind, RESOURCE_IN_USE_FINALIZER).await?;
@@ -103,14 +97,14 @@ async fn gone(
         {
             return Ok(());
         }
-        clock.sleep(LOOK).await;
+        clock.sleep(access::LOOK).await;
     }
     Err(InstallError::Refused {
         verb: "remove",
         what: format!("the kind {name}"),
         message: format!(
             "some of its objects do not go within {} s; `kubectl get {name} -A -o yaml` shows their finalizers",
-            GONE_AFTER.as_secs()
+            access::GONE_AFTER.as_secs()
         ),
     })
 }
@@ -118,6 +112,7 @@ async fn gone(
 /// Removes everything else that carries our label; the namespace itself if it is ours.
 pub(super) async fn objects(
     client: &Client,
+    clock: &Clock,
     namespace: &str,
     report: &mut Report,
 ) -> Result<(), InstallError> {
@@ -137,9 +132,10 @@ pub(super) async fn objects(
     let kind = access::kind::<Namespace>();
     let there = access::get(client, &kind, None, namespace).await?;
     if there.is_some_and(|there| access::is_ours(&there)) {
-        if access::delete(client, &kind, None, namespace).await? {
-            report.objects.push(format!("namespace {namespace}"));
-        }
+        access::delete(client, &kind, None, namespace).await?;
+        // Whoever installs next shall not find one that is about to go.
+        access::gone(client, clock, &kind, namespace).await?;
+        report.objects.push(format!("namespace {namespace}"));
         return Ok(());
     }
     let of_namespace = [
