@@ -35,6 +35,7 @@ pub mod engine;
 pub mod fair;
 pub mod gates;
 pub mod kube;
+pub mod lookup;
 pub mod messages;
 pub mod preempt;
 pub mod queue;

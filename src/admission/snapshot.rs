@@ -4,7 +4,6 @@
 //! dropping the snapshot puts everything back. Nothing is copied. Must not know of queues.
 
 use std::collections::BTreeMap;
-use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,6 +11,7 @@ use serde::Serialize;
 use super::afs::UsageLedger;
 use super::cache::{Cache, CachedWorkload, ClusterQueue, NodeId, WlIdx};
 use super::config::EngineConfig;
+use super::lookup::Lookup;
 use super::resources::{FlavorName, FrAmounts};
 use super::tas::{
     FindOptions, TasAssignmentsResult, TasFlavorSnapshot, TasSnapshots, WorkloadTasRequests,
@@ -57,7 +57,7 @@ pub struct Snapshot<'a> {
     /// The time of the cycle.
     pub now: Timestamp,
     local_queues: Option<LocalQueueUsages<'a>>,
-    usage_memo: HashMap<LocalQueueKey, f64>,
+    usage_memo: Lookup<LocalQueueKey, f64>,
     removed: Vec<WlIdx>,
     tas: TasSnapshots,
 }
@@ -85,7 +85,7 @@ impl<'a> Snapshot<'a> {
             config,
             now,
             local_queues,
-            usage_memo: HashMap::new(),
+            usage_memo: Lookup::default(),
             removed: Vec::new(),
             tas,
         }

@@ -1,9 +1,8 @@
 //! [`Assigner`]: finds flavors for all pod sets of a workload.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use indexmap::IndexMap;
 
 use super::assignment::{
     Assignment, FlavorAssignment, NominationMapping, PodSetAssignment, Status,
@@ -52,9 +51,9 @@ pub struct Assigner<'a> {
     pub(super) forgotten: Vec<FlavorName>,
 }
 
-struct GroupMember {
+struct GroupMember<'a> {
     index: usize,
-    total: PodSetResources,
+    total: Cow<'a, PodSetResources>,
     assigned: PodSetAssignment,
 }
 
@@ -101,11 +100,8 @@ impl<'a> Assigner<'a> {
             replaced: self.replaced.cloned(),
             ..Default::default()
         };
-        for (index, members) in self
-            .grouped(&mut assignment, snapshot, counts)
-            .into_values()
-            .enumerate()
-        {
+        let groups = self.grouped(&mut assignment, snapshot, counts);
+        for (index, (_, members)) in groups.into_iter().enumerate() {
             if !self.assign_group(&mut assignment, snapshot, oracle, index, members) {
                 self.resolve(&mut assignment, snapshot);
                 return assignment;
@@ -134,20 +130,20 @@ impl<'a> Assigner<'a> {
         assignment: &mut Assignment,
         snapshot: &Snapshot<'_>,
         counts: Option<&[i32]>,
-    ) -> IndexMap<String, Vec<GroupMember>> {
+    ) -> Vec<(Cow<'_, str>, Vec<GroupMember<'_>>)> {
         let counts_pods = self.group_of(ResourceName::pods()).is_some();
         let tas = snapshot.config.gates.topology_aware_scheduling;
         let admitted = self.wl.obj.status.admission.as_ref();
-        let mut groups: IndexMap<String, Vec<GroupMember>> = IndexMap::new();
+        // A handful: walking them is as fast as hashing.
+        let mut groups: Vec<(Cow<'_, str>, Vec<GroupMember<'_>>)> = Vec::new();
         for (index, total) in self.wl.total_requests.iter().enumerate() {
             let mut total = match counts.and_then(|c| c.get(index)) {
-                Some(&count) => total.scaled_to(count),
-                None => total.clone(),
+                Some(&count) => Cow::Owned(total.scaled_to(count)),
+                None => Cow::Borrowed(total),
             };
             if counts_pods {
-                total
-                    .requests
-                    .set(ResourceName::pods(), i64::from(total.count));
+                let count = i64::from(total.count);
+                total.to_mut().requests.set(ResourceName::pods(), count);
             }
             let mut assigned = PodSetAssignment {
                 name: total.name.clone(),
@@ -174,12 +170,16 @@ impl<'a> Assigner<'a> {
                 }
             }
             let name = self.wl.obj.spec.pod_sets.get(index).and_then(group_name);
-            let name = name.map_or_else(|| index.to_string(), str::to_owned);
-            groups.entry(name).or_default().push(GroupMember {
+            let name = name.map_or_else(|| Cow::Owned(index.to_string()), Cow::Borrowed);
+            let member = GroupMember {
                 index,
                 total,
                 assigned,
-            });
+            };
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, members)) => members.push(member),
+                None => groups.push((name, vec![member])),
+            }
         }
         groups
     }
@@ -191,7 +191,7 @@ impl<'a> Assigner<'a> {
         snapshot: &mut Snapshot<'_>,
         oracle: &mut dyn PreemptionOracle,
         group: usize,
-        members: Vec<GroupMember>,
+        members: Vec<GroupMember<'_>>,
     ) -> bool {
         let indices: Vec<usize> = members.iter().map(|m| m.index).collect();
         let mut requests = Requests::new();

@@ -1,6 +1,5 @@
 //! The search through the flavors of a resource group.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::assigner::{Assigner, PreemptionOracle};
@@ -19,8 +18,9 @@ use crate::admission::workload::AssignmentState;
 /// What the search through a resource group came to.
 #[derive(Default)]
 pub(super) struct Found {
-    /// The flavor of each resource of the group; empty when there is none.
-    pub flavors: BTreeMap<ResourceName, FlavorAssignment>,
+    /// The flavor of each resource of the group that is requested, in the order of the requests;
+    /// empty when there is none.
+    pub flavors: Vec<(ResourceName, FlavorAssignment)>,
     /// What stands in the way; none when it fits.
     pub status: Option<Status>,
     /// What came of each flavor.
@@ -31,7 +31,7 @@ pub(super) struct Found {
 struct Judgement {
     mode: GranularMode,
     max_borrow: usize,
-    flavors: BTreeMap<ResourceName, FlavorAssignment>,
+    flavors: Vec<(ResourceName, FlavorAssignment)>,
     reasons: Vec<Arc<str>>,
     no_fit_reason: Option<QuotaReservedReason>,
     mismatch: Option<Mismatch>,
@@ -66,7 +66,7 @@ impl Assigner<'_> {
 
         let mut status = Status::default();
         let mut attempts = Vec::new();
-        let mut best = BTreeMap::new();
+        let mut best: Vec<(ResourceName, FlavorAssignment)> = Vec::new();
         let mut best_mode = GranularMode::WORST;
         let mut attempted = None;
         for (i, flavor) in group.flavors.iter().enumerate().skip(first) {
@@ -142,8 +142,8 @@ impl Assigner<'_> {
             let last = group.flavors.len().checked_sub(1);
             let tried = attempted.filter(|_| attempted != last);
             let tried = tried.and_then(|i| i32::try_from(i).ok()).unwrap_or(-1);
-            best.values_mut()
-                .for_each(|f: &mut FlavorAssignment| f.tried_flavor_idx = tried);
+            best.iter_mut()
+                .for_each(|(_, f)| f.tried_flavor_idx = tried);
             if best_mode.preemption == PreemptionMode::Fit {
                 return Found {
                     flavors: best,
@@ -221,7 +221,7 @@ impl Assigner<'_> {
         let mut judged = Judgement {
             mode: GranularMode::BEST,
             max_borrow: 0,
-            flavors: BTreeMap::new(),
+            flavors: Vec::with_capacity(requests.len()),
             reasons: Vec::new(),
             no_fit_reason: None,
             mismatch: None,
@@ -243,15 +243,13 @@ impl Assigner<'_> {
                 judged.mode = quota.mode;
             }
             if judged.mode.preemption != PreemptionMode::NoFit {
-                judged.flavors.insert(
-                    resource,
-                    FlavorAssignment {
-                        flavor: flavor.clone(),
-                        mode: quota.mode.preemption.mode(),
-                        tried_flavor_idx: 0,
-                        borrow: quota.mode.borrow,
-                    },
-                );
+                let assignment = FlavorAssignment {
+                    flavor: flavor.clone(),
+                    mode: quota.mode.preemption.mode(),
+                    tried_flavor_idx: 0,
+                    borrow: quota.mode.borrow,
+                };
+                judged.flavors.push((resource, assignment));
             }
         }
         judged

@@ -2,7 +2,7 @@
 //!
 //! Must not know of the queues in front of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::forest::NodeId;
@@ -10,6 +10,7 @@ use super::local_queue::LocalQueueUsage;
 use super::policy::Preemption;
 use super::workloads::WlIdx;
 use crate::admission::kube::selector::Selector;
+use crate::admission::lookup::Lookup;
 use crate::admission::resources::{FlavorName, FrAmounts, ResourceName};
 use crate::admission::workload::{LocalQueueKey, Rank, WorkloadKey};
 use crate::api::v1beta2::{
@@ -155,7 +156,7 @@ pub struct ClusterQueue {
     pub(super) obstacles: Obstacles,
     pub(super) is_tas_synced: bool,
     pub(super) members: Vec<Member>,
-    pub(super) by_key: HashMap<WorkloadKey, WlIdx>,
+    pub(super) by_key: Lookup<WorkloadKey, WlIdx>,
     pub(super) not_ready: BTreeSet<WorkloadKey>,
     pub(super) admitted_usage: FrAmounts,
     pub(super) admitted_workloads: usize,
@@ -196,7 +197,7 @@ impl ClusterQueue {
             obstacles: Obstacles::default(),
             is_tas_synced: false,
             members: Vec::new(),
-            by_key: HashMap::new(),
+            by_key: Lookup::default(),
             not_ready: BTreeSet::new(),
             admitted_usage: FrAmounts::new(),
             admitted_workloads: 0,

@@ -43,6 +43,29 @@ impl Cache {
         wl: &Arc<Workload>,
         config: &EngineConfig,
     ) -> Result<bool, CacheError> {
+        self.upsert(wl, || Info::counted(wl.clone(), config), config)
+    }
+
+    /// Counts a workload that was just given quota, of which `before` tells what does not change
+    /// with that. True when it is counted now.
+    ///
+    /// # Errors
+    /// When the ClusterQueue it is admitted to is not there.
+    pub fn assume_workload(
+        &mut self,
+        wl: &Arc<Workload>,
+        before: &Info,
+        config: &EngineConfig,
+    ) -> Result<bool, CacheError> {
+        self.upsert(wl, || before.admitted(wl.clone(), config), config)
+    }
+
+    fn upsert(
+        &mut self,
+        wl: &Arc<Workload>,
+        info: impl FnOnce() -> Info,
+        config: &EngineConfig,
+    ) -> Result<bool, CacheError> {
         let admission = wl.status.admission.as_ref();
         if config.gates.concurrent_admission && !is_variant(wl) {
             let queue = admission.and_then(|a| self.cluster_queue(&a.cluster_queue));
@@ -50,9 +73,9 @@ impl Cache {
                 return Ok(false);
             }
         }
-        let key = predicates::key(wl);
         let Some(admission) = admission.filter(|_| predicates::has_active_quota_reservation(wl))
         else {
+            let key = predicates::key(wl);
             if let Some(name) = self.assigned.remove(&key) {
                 self.remove_member(&name, &key);
             }
@@ -61,14 +84,14 @@ impl Cache {
         let node = self
             .node_of(&admission.cluster_queue)
             .ok_or(CacheError::ClusterQueueNotFound)?;
-        if let Some(old) = self.assigned.get(&key).cloned()
+        let info = info();
+        let name = self.forest[node].name.clone();
+        if let Some(old) = self.assigned.insert(info.key.clone(), name)
             && *old != *admission.cluster_queue
         {
-            self.remove_member(&old, &key);
+            self.remove_member(&old, &info.key);
         }
-        let name = self.forest[node].name.clone();
-        self.assigned.insert(key, name);
-        self.add_member(node, Info::counted(wl.clone(), config), config);
+        self.add_member(node, info, config);
         Ok(true)
     }
 

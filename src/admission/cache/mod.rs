@@ -16,7 +16,7 @@ mod readiness;
 mod report;
 mod workloads;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use cluster_queue::{
@@ -35,6 +35,7 @@ pub use workloads::{CachedWorkload, WlIdx, usage_of};
 
 use super::config::EngineConfig;
 use super::gates::Gates;
+use super::lookup::Lookup;
 use super::resources::FlavorName;
 use super::tas::TasCache;
 use super::workload::WorkloadKey;
@@ -53,7 +54,7 @@ pub struct Cache {
     pub tas: TasCache,
     workloads: workloads::Workloads,
     /// The ClusterQueue each workload was last counted in, as long as it holds quota.
-    assigned: HashMap<WorkloadKey, Arc<str>>,
+    assigned: Lookup<WorkloadKey, Arc<str>>,
 }
 
 impl Cache {

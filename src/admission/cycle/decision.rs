@@ -2,7 +2,7 @@
 //!
 //! Conditions, Events, `explain` and tests all read this. Must not know how it came about.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::entry::{Entry, EntryStatus};
 use crate::admission::assign::{Assignment, FlavorAttempt, Mode};
 use crate::admission::cache::WlIdx;
+use crate::admission::lookup::Lookup;
 use crate::admission::preempt::{Considered, Fate, Ground, PreemptionReason, SharesCompared};
 use crate::admission::queue::{QuotaReservedReason, RequeueReason};
 use crate::admission::resources::{FlavorName, Requests, ResourceName};
@@ -211,7 +212,7 @@ fn victims(
     if entry.targets.is_empty() {
         return Vec::new();
     }
-    let places: HashMap<WlIdx, usize> = considered
+    let places: Lookup<WlIdx, usize> = considered
         .iter()
         .enumerate()
         .map(|(place, c)| (c.idx, place))

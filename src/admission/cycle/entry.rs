@@ -110,9 +110,10 @@ impl Entry {
 
     /// Takes in what came of looking for flavors. Where the search stopped is remembered for the
     /// next time.
-    pub(super) fn record(&mut self, outlook: Outlook) {
+    pub(super) fn record(&mut self, mut outlook: Outlook) {
         self.message = outlook.assignment.message();
-        self.info.last_assignment = Some(outlook.assignment.last_state.clone().into());
+        let stopped_at = std::mem::take(&mut outlook.assignment.last_state);
+        self.info.last_assignment = Some(stopped_at.into());
         self.assignment = outlook.assignment;
         self.targets = outlook.targets;
         self.considered = outlook.considered;

@@ -10,15 +10,14 @@ impl Run<'_> {
     /// Looks at the heads. Those that cannot be admitted whatever the quota are kept apart.
     pub fn nominate(&mut self, heads: Vec<Head>) {
         for head in heads {
-            let obj = &head.info.obj;
-            let queue = &head.info.cluster_queue;
-            if !predicates::needs_second_pass(obj)
-                && self.snapshot.cache.is_added(queue, &head.info.key)
-            {
-                // It holds quota already.
+            let cache = &self.snapshot.cache;
+            let known = cache.node_of(&head.info.cluster_queue);
+            let queue = known.and_then(|node| cache.queue(node));
+            let holds_quota = queue.is_some_and(|q| q.member(&head.info.key).is_some());
+            if holds_quota && !predicates::needs_second_pass(&head.info.obj) {
                 continue;
             }
-            let node = self.snapshot.active_node(queue);
+            let node = known.filter(|&node| cache.forest[node].active);
             let mut entry = Entry::new(head, node);
             match (self.obstacle(&mut entry), node) {
                 (None, Some(node)) => {
@@ -50,7 +49,7 @@ impl Run<'_> {
             let message = "The workload has failed admission checks".to_owned();
             return Some((message, QuotaReservedReason::PendingEvaluation));
         }
-        if self.snapshot.is_inactive(name) {
+        if entry.node.is_none() && self.snapshot.is_inactive(name) {
             let message = format!("ClusterQueue {name} is inactive");
             return Some((message, QuotaReservedReason::Suspended));
         }

@@ -1,15 +1,16 @@
 //! The victims of a cycle so far, and whether something fits once they are gone.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use crate::admission::cache::{NodeId, WlIdx};
+use crate::admission::lookup::LookupSet;
 use crate::admission::preempt::Target;
 use crate::admission::snapshot::{FitsCheck, Snapshot, Usage};
 
 /// The victims of a cycle so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Preempted {
-    all: HashSet<WlIdx>,
+    all: LookupSet<WlIdx>,
     by_root: BTreeMap<NodeId, Vec<WlIdx>>,
 }
 

@@ -16,13 +16,13 @@ mod store;
 mod timers;
 mod workloads;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::afs::UsageLedger;
 use super::cache::{Cache, NodeId};
 use super::config::EngineConfig;
 use super::cycle::{Decision, Expectations};
+use super::lookup::Lookup;
 use super::queue::{OrderContext, Queues};
 use super::workload::{Info, WorkloadKey};
 use super::world::World;
@@ -48,9 +48,9 @@ pub struct Engine {
     /// The number of the last cycle.
     cycle: i64,
     /// Workloads taken to be admitted, until it is known whether they could be written.
-    assumed: HashMap<WorkloadKey, Assumed>,
+    assumed: Lookup<WorkloadKey, Assumed>,
     /// The last decision on each workload that exists.
-    decisions: HashMap<WorkloadKey, Arc<Decision>>,
+    decisions: Lookup<WorkloadKey, Arc<Decision>>,
 }
 
 /// A workload taken to be admitted.

@@ -113,7 +113,9 @@ impl Engine {
             let Some(admitted) = entry.admitted.take() else {
                 continue;
             };
-            let counted = self.cache.upsert_workload(&admitted, &self.config);
+            let counted = self
+                .cache
+                .assume_workload(&admitted, &entry.info, &self.config);
             if !counted.unwrap_or(false) {
                 entry.status = EntryStatus::Nominated;
                 entry.message = format!(

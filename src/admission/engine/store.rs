@@ -1,16 +1,17 @@
 //! [`Store`]: the newest version of every object, with the indexes the engine looks them up by.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::admission::afs::local_queue_weight;
+use crate::admission::lookup::Lookup;
 use crate::admission::workload::{LocalQueueKey, WorkloadKey, predicates};
 use crate::api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Topology, Workload};
 
 /// The newest version of every object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
-    workloads: HashMap<WorkloadKey, Arc<Workload>>,
+    workloads: Lookup<WorkloadKey, Arc<Workload>>,
     by_queue: BTreeMap<LocalQueueKey, BTreeSet<WorkloadKey>>,
     by_admission: BTreeMap<String, BTreeSet<WorkloadKey>>,
     pub cluster_queues: BTreeMap<String, Arc<ClusterQueue>>,

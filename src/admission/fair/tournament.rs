@@ -4,12 +4,13 @@
 //! workload added; the one that arrives at the root goes next. Usage only changes on the path of
 //! the entry that went last, so that only this path is judged anew.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::compare::{Contender, goes_before};
 use crate::admission::cache::{Drs, NodeId};
 use crate::admission::cycle::Entry;
 use crate::admission::gates::Gates;
+use crate::admission::lookup::Lookup;
 use crate::admission::snapshot::{Snapshot, Usage};
 
 /// A ClusterQueue's entry with its share under the lowest cohort.
@@ -35,7 +36,7 @@ pub struct Tournament {
     order: Vec<NodeId>,
     next: usize,
     leaves: BTreeMap<NodeId, Leaf>,
-    cohorts: HashMap<NodeId, Cohort>,
+    cohorts: Lookup<NodeId, Cohort>,
     /// Where usage may have changed since the cohort was judged.
     dirty: Option<NodeId>,
 }
@@ -69,7 +70,7 @@ impl Tournament {
             order,
             next: 0,
             leaves,
-            cohorts: HashMap::new(),
+            cohorts: Lookup::default(),
             dirty: None,
         }
     }

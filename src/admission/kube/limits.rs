@@ -3,6 +3,7 @@
 //! Must not know of queues; messages carry field paths below `spec.podSets[i].template.spec`.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use k8s_openapi::api::core::v1::{
     Container, LimitRange, LimitRangeItem, PodSpec, ResourceRequirements,
@@ -71,7 +72,7 @@ impl Summary {
     }
 
     /// What of a pod is outside the bounds; `path` is the field path of its spec.
-    pub fn violations(&self, spec: &PodSpec, path: &str) -> Vec<String> {
+    pub fn violations(&self, spec: &PodSpec, path: impl Display) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(item) = self.containers() {
             for (field, containers) in container_lists(spec) {
@@ -97,13 +98,13 @@ impl Summary {
             let total = pod_requests(spec);
             check(
                 &mut found,
-                path,
+                &path,
                 total.greater_keys(&list(&item.max)),
                 ABOVE_MAX,
             );
             check(
                 &mut found,
-                path,
+                &path,
                 list(&item.min).greater_keys(&total),
                 BELOW_MIN,
             );
@@ -122,26 +123,30 @@ pub fn use_limits_as_missing_requests(spec: &mut PodSpec) {
 }
 
 /// The containers of a pod whose requests are above their limits; `path` is the path of its spec.
-pub fn requests_above_limits(spec: &PodSpec, path: &str) -> Vec<String> {
+pub fn requests_above_limits(spec: &PodSpec, path: impl Display) -> Vec<String> {
     let mut found = Vec::new();
     for (field, containers) in container_lists(spec) {
         for (i, container) in containers.iter().enumerate() {
-            if let Some(r) = &container.resources {
-                let keys = list(&r.requests).greater_keys(&list(&r.limits));
-                check(
-                    &mut found,
-                    &format!("{path}.{field}[{i}]"),
-                    keys,
-                    ABOVE_LIMITS,
-                );
-            }
+            let keys = container.resources.as_ref().map_or(Vec::new(), above);
+            let path = format_args!("{path}.{field}[{i}]");
+            check(&mut found, path, keys, ABOVE_LIMITS);
         }
     }
-    if let Some(r) = &spec.resources {
-        let keys = list(&r.requests).greater_keys(&list(&r.limits));
-        check(&mut found, &format!("{path}.resources"), keys, ABOVE_LIMITS);
-    }
+    let keys = spec.resources.as_ref().map_or(Vec::new(), above);
+    let path = format_args!("{path}.resources");
+    check(&mut found, path, keys, ABOVE_LIMITS);
     found
+}
+
+/// The resources requested above their limits.
+fn above(resources: &ResourceRequirements) -> Vec<ResourceName> {
+    match (&resources.requests, &resources.limits) {
+        // Mostly there are no limits, or they are the requests.
+        (Some(requests), Some(limits)) if requests != limits => {
+            Requests::from_list(requests).greater_keys(&Requests::from_list(limits))
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Errors joined the way Kubernetes prints several: one by itself, more in brackets, no repetition.
@@ -158,7 +163,7 @@ pub fn aggregate(errors: &[String]) -> String {
     }
 }
 
-fn check(found: &mut Vec<String>, path: &str, keys: Vec<ResourceName>, rule: &str) {
+fn check(found: &mut Vec<String>, path: impl Display, keys: Vec<ResourceName>, rule: &str) {
     if !keys.is_empty() {
         let keys: Vec<String> = keys.iter().map(|k| format!("{:?}", k.as_str())).collect();
         found.push(format!(

@@ -1,10 +1,11 @@
 //! Which ClusterQueue fair sharing takes from next: from the root down, the node with the highest
 //! share.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::candidates::{Candidate, order};
 use crate::admission::cache::{Drs, NodeId, WlIdx};
+use crate::admission::lookup::LookupSet;
 use crate::admission::snapshot::Snapshot;
 
 /// The order in which ClusterQueues give up candidates. A ClusterQueue may come several times in a
@@ -14,7 +15,7 @@ pub(super) struct Ordering {
     ancestors: Vec<NodeId>,
     candidates: BTreeMap<NodeId, VecDeque<Candidate>>,
     /// Nodes that will yield no more candidates.
-    pruned: HashSet<NodeId>,
+    pruned: LookupSet<NodeId>,
 }
 
 impl Ordering {
@@ -31,7 +32,7 @@ impl Ordering {
             preemptor,
             ancestors: snapshot.cache.forest.ancestors(preemptor).collect(),
             candidates: by_queue,
-            pruned: HashSet::new(),
+            pruned: LookupSet::default(),
         }
     }
 

@@ -3,8 +3,9 @@
 //! The order may change behind the heap's back (a LocalQueue's usage grows); [`Heap::rebuild`]
 //! makes it whole again. Must not know what the order is, nor what is ordered.
 
-use std::collections::HashMap;
 use std::hash::Hash;
+
+use crate::admission::lookup::Lookup;
 
 /// Something that is found again by its key.
 pub trait Item {
@@ -26,7 +27,7 @@ pub struct Heap<T: Item> {
     /// Where the item of each slot is in `items`.
     places: Vec<u32>,
     free: Vec<Slot>,
-    slots: HashMap<T::Key, Slot>,
+    slots: Lookup<T::Key, Slot>,
 }
 
 impl<T: Item> Default for Heap<T> {
@@ -35,7 +36,7 @@ impl<T: Item> Default for Heap<T> {
             items: Vec::new(),
             places: Vec::new(),
             free: Vec::new(),
-            slots: HashMap::new(),
+            slots: Lookup::default(),
         }
     }
 }
@@ -104,6 +105,17 @@ impl<T: Item> Heap<T> {
         let i = self.place(key)?;
         let result = f(&mut self.items[i].1);
         self.settle(i, &before);
+        Some(result)
+    }
+
+    /// Changes the first, which may move it.
+    pub fn change_first<R>(
+        &mut self,
+        f: impl FnOnce(&mut T) -> R,
+        before: impl Fn(&T, &T) -> bool,
+    ) -> Option<R> {
+        let result = f(&mut self.items.first_mut()?.1);
+        self.settle(0, &before);
         Some(result)
     }
 

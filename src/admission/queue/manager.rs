@@ -1,6 +1,6 @@
 //! [`Queues`]: LocalQueues with their workloads, and the pending workloads of each ClusterQueue.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -13,6 +13,7 @@ use crate::admission::cache::Forest;
 use crate::admission::cache::NodeId;
 use crate::admission::concurrent;
 use crate::admission::config::EngineConfig;
+use crate::admission::lookup::Lookup;
 use crate::admission::workload::{
     DraRequests, Info, LocalQueueKey, WorkloadKey, adjust_resources, predicates,
 };
@@ -59,7 +60,7 @@ pub struct LocalQueueState {
     pub cluster_queue: Arc<str>,
     /// Its weight in admission fair sharing.
     pub weight: f64,
-    items: HashMap<WorkloadKey, Arc<Info>>,
+    items: Lookup<WorkloadKey, Arc<Info>>,
 }
 
 impl LocalQueueState {
@@ -91,7 +92,7 @@ pub struct Queues {
     local_queues: BTreeMap<LocalQueueKey, LocalQueueState>,
     pending: BTreeMap<Arc<str>, Pending>,
     /// The LocalQueue of each workload for as long as it exists, running or not.
-    assigned: HashMap<WorkloadKey, LocalQueueKey>,
+    assigned: Lookup<WorkloadKey, LocalQueueKey>,
     flushes: BTreeMap<FlushTarget, Timestamp>,
     /// Workloads that hold quota and need another look.
     pub second_pass: SecondPass,
@@ -218,7 +219,7 @@ impl Queues {
         let mut queue = LocalQueueState {
             cluster_queue: cluster_queue.into(),
             weight,
-            items: HashMap::new(),
+            items: Lookup::default(),
         };
         for wl in workloads {
             let wl_key = predicates::key(wl);

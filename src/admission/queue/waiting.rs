@@ -3,11 +3,12 @@
 //! Workloads of one shape are kept together, so that parking a shape and retrying it moves one
 //! thing however many workloads there are. Must not know when to do either.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::alike::{Alike, Before};
 use super::heap::Heap;
+use crate::admission::lookup::Lookup;
 use crate::admission::workload::{EquivalenceHash, Info, WorkloadKey};
 
 /// Workloads that wait to be tried, by precedence, and parked ones. Each is in one place only.
@@ -17,7 +18,7 @@ pub(super) struct Waiting {
     active: Heap<Alike>,
     parked: BTreeMap<EquivalenceHash, Alike>,
     /// The shape each workload is kept under.
-    shapes: HashMap<WorkloadKey, EquivalenceHash>,
+    shapes: Lookup<WorkloadKey, EquivalenceHash>,
     parked_count: usize,
 }
 
@@ -151,8 +152,14 @@ impl Waiting {
 
     /// Takes the next workload to try.
     pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
-        let next = self.active.first()?.first()?.info.key.clone();
-        self.remove(&next, before)
+        let popped = if self.active.first()?.len() == 1 {
+            self.active.pop(sooner(before))?.pop(before)
+        } else {
+            let pop = |first: &mut Alike| first.pop(before);
+            self.active.change_first(pop, sooner(before))?
+        }?;
+        self.shapes.remove(&popped.key);
+        Some(popped)
     }
 
     /// Makes a parked workload wait to be tried.

@@ -170,11 +170,36 @@ impl Decimal {
 const DECIMAL_SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
+/// The canonical decimal form of a whole number.
+pub(super) fn whole_to_si(value: i64) -> String {
+    to_si(value, 3)
+}
+
+/// The canonical decimal form of a number of thousandths.
+pub(super) fn milli_to_si(value: i64) -> String {
+    to_si(value, 2)
+}
+
+/// The canonical form of a number of what the suffix at `step` stands for.
+fn to_si(mut value: i64, mut step: usize) -> String {
+    if value == 0 {
+        return "0".to_owned();
+    }
+    while step + 1 < DECIMAL_SUFFIXES.len() && value % 1000 == 0 {
+        value /= 1000;
+        step += 1;
+    }
+    match DECIMAL_SUFFIXES[step] {
+        "" => value.to_string(),
+        suffix => format!("{value}{suffix}"),
+    }
+}
+
 /// The canonical form of whole bytes: the largest power of 1024 that divides them, else the
 /// canonical decimal form.
 pub(super) fn to_binary_si(value: i64) -> String {
     if value.unsigned_abs() < 1024 || value % 1024 != 0 {
-        return Decimal::from_int(value).to_decimal_si();
+        return whole_to_si(value);
     }
     let (mut mantissa, mut step) = (value, 0);
     while step + 1 < BINARY_SUFFIXES.len() && mantissa % 1024 == 0 {

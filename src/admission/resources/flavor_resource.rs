@@ -2,12 +2,13 @@
 //!
 //! Must not know of queues or cohorts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::{Amount, ResourceName};
+use crate::admission::lookup::Lookup;
 
 /// The name of a ResourceFlavor.
 pub type FlavorName = std::sync::Arc<str>;
@@ -49,7 +50,7 @@ impl FrId {
 #[derive(Clone, Debug, Default)]
 pub struct FlavorResources {
     pairs: Vec<FlavorResource>,
-    by_flavor: HashMap<FlavorName, SmallVec<[(ResourceName, FrId); 4]>>,
+    by_flavor: Lookup<FlavorName, SmallVec<[(ResourceName, FrId); 4]>>,
 }
 
 impl FlavorResources {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::decimal::{Decimal, to_binary_si};
+use super::decimal::{milli_to_si, to_binary_si, whole_to_si};
 use super::{Amount, ResourceName};
 
 /// How integer amounts are written: `cpu` in cores, memory, ephemeral storage and huge pages in
@@ -27,7 +27,7 @@ impl Formatter {
     /// The canonical text of `value` units of a resource.
     pub fn text(&self, name: ResourceName, value: i64) -> String {
         if name.is_cpu() {
-            return Decimal::from_milli(value).to_decimal_si();
+            return milli_to_si(value);
         }
         let text = name.as_str();
         let binary = text == "memory"
@@ -37,7 +37,7 @@ impl Formatter {
         if binary {
             to_binary_si(value)
         } else {
-            Decimal::from_int(value).to_decimal_si()
+            whole_to_si(value)
         }
     }
 

@@ -3,12 +3,13 @@
 //! Must not know about quantities.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
 use parking_lot::RwLock;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::admission::lookup::Lookup;
 
 /// The name of a resource, interned: a pointer wide, copied freely, compared in a word.
 ///
@@ -25,8 +26,8 @@ struct Entry {
     hash: u64,
 }
 
-fn table() -> &'static RwLock<HashMap<&'static str, &'static Entry>> {
-    static TABLE: OnceLock<RwLock<HashMap<&'static str, &'static Entry>>> = OnceLock::new();
+fn table() -> &'static RwLock<Lookup<&'static str, &'static Entry>> {
+    static TABLE: OnceLock<RwLock<Lookup<&'static str, &'static Entry>>> = OnceLock::new();
     TABLE.get_or_init(Default::default)
 }
 

@@ -30,7 +30,7 @@ impl Requests {
         list.iter()
             .map(|(name, quantity)| {
                 let name = ResourceName::new(name);
-                (name, integer_value(name, Decimal::parse_lossy(quantity)))
+                (name, written_value(name, quantity))
             })
             .collect()
     }
@@ -232,6 +232,27 @@ impl Serialize for Requests {
     }
 }
 
+/// The integer a quantity as it is written counts as. Most are plain whole numbers, which need no
+/// exact arithmetic.
+fn written_value(name: ResourceName, quantity: &Quantity) -> i64 {
+    match plain(&quantity.0) {
+        Some(whole) if name.is_cpu() => whole * 1000,
+        Some(whole) => whole,
+        None => integer_value(name, Decimal::parse_lossy(quantity)),
+    }
+}
+
+/// A number of at most fifteen digits and nothing else.
+fn plain(text: &str) -> Option<i64> {
+    if text.is_empty() || text.len() > 15 {
+        return None;
+    }
+    text.bytes().try_fold(0, |n, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then(|| n * 10 + i64::from(digit))
+    })
+}
+
 /// The integer a quantity of `name` counts as: rounded up, clamped to 64 bits.
 pub fn integer_value(name: ResourceName, quantity: Decimal) -> i64 {
     if name.is_cpu() {
@@ -289,6 +310,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn written_values_are_exact(text in "[0-9]{0,17}|[+-]?[0-9]{1,6}([.][0-9]{0,4})?(m|k|Mi|e3)?") {
+            let quantity = Quantity(text);
+            for name in ["cpu", "memory"] {
+                let name = ResourceName::new(name);
+                let exact = integer_value(name, Decimal::parse_lossy(&quantity));
+                prop_assert_eq!(written_value(name, &quantity), exact);
+            }
+        }
+
         #[test]
         fn add_then_sub_restores(a in proptest::collection::vec((0usize..6, -1000i64..1000), 0..6), b in proptest::collection::vec((0usize..6, -1000i64..1000), 0..6)) {
             let names = ["cpu", "memory", "pods", "a.io/x", "b.io/y", "hugepages-2Mi"];

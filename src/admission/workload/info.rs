@@ -57,6 +57,26 @@ impl Info {
         Self::work_out(obj, config, None, |_, _| EquivalenceHash::Unknown)
     }
 
+    /// The same Workload with quota, only counted: its key, queue and priority stay.
+    #[must_use]
+    pub fn admitted(&self, obj: Arc<Workload>, config: &EngineConfig) -> Self {
+        let admission = obj.status.admission.as_ref();
+        Info {
+            total_requests: from_admission(&obj, config).into(),
+            cluster_queue: admission.map_or_else(Arc::default, |a| a.cluster_queue.as_str().into()),
+            last_assignment: None,
+            second_pass_iteration: 0,
+            last_evaluated_generation: 0,
+            scheduling_hash: EquivalenceHash::Unknown,
+            queue_timestamp: queue_order_timestamp(&obj, config),
+            devices: None,
+            key: self.key.clone(),
+            local_queue: self.local_queue.clone(),
+            priority: self.priority,
+            obj,
+        }
+    }
+
     /// Works out a Workload with requests of dynamic resource allocation.
     pub fn with_dra(obj: Arc<Workload>, config: &EngineConfig, dra: Option<&DraRequests>) -> Self {
         Self::with_shared_dra(obj, config, dra.cloned().map(Arc::new))

@@ -14,7 +14,7 @@ macro_rules! key {
         impl $name {
             /// The key of an object by namespace and name.
             pub fn new(namespace: &str, name: &str) -> Self {
-                Self(format!("{namespace}/{name}").into())
+                Self([namespace, "/", name].concat().into())
             }
 
             /// A key written `namespace/name`.
