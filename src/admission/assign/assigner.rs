@@ -240,14 +240,21 @@ impl<'a> Assigner<'a> {
         assignment.attempts.push(attempts.finish());
 
         let mut go_on = true;
+        let alone = members.len() == 1;
         for member in members {
             let GroupMember {
                 index,
                 total,
                 mut assigned,
             } = member;
-            assigned.flavors = self.own_flavors(snapshot, index, &total, &flavors, assignment);
-            assigned.status = status.clone();
+            let requested = |resource: &ResourceName| total.requests.contains(*resource);
+            if alone && flavors.keys().all(requested) {
+                assigned.flavors = std::mem::take(&mut flavors);
+                assigned.status = std::mem::take(&mut status);
+            } else {
+                assigned.flavors = self.own_flavors(snapshot, index, &total, &flavors, assignment);
+                assigned.status = status.clone();
+            }
             assigned.group = group;
             let unserved = !total.requests.is_empty() && assigned.flavors.is_empty();
             go_on &= assigned.status.error.is_none() && !unserved;

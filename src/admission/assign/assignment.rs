@@ -51,7 +51,7 @@ impl Status {
     pub fn message(&self) -> String {
         self.error
             .clone()
-            .unwrap_or_else(|| joined(self.sorted(), ", "))
+            .unwrap_or_else(|| joined(self.sorted().iter().copied(), ", "))
     }
 
     /// The obstacles one by one.
@@ -70,9 +70,14 @@ impl Status {
 }
 
 /// Texts one after another.
-pub(super) fn joined<'a>(texts: impl IntoIterator<Item = &'a Arc<str>>, between: &str) -> String {
-    let mut all = String::new();
-    for (i, text) in texts.into_iter().enumerate() {
+pub(super) fn joined<'a, I>(texts: I, between: &str) -> String
+where
+    I: IntoIterator<Item = &'a Arc<str>, IntoIter: Clone>,
+{
+    let texts = texts.into_iter();
+    let length = texts.clone().map(|text| text.len() + between.len()).sum();
+    let mut all = String::with_capacity(length);
+    for (i, text) in texts.enumerate() {
         if i > 0 {
             all.push_str(between);
         }

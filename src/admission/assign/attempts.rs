@@ -2,10 +2,10 @@
 //!
 //! Must not know how flavors are tried.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use smallvec::SmallVec;
 
 use super::assignment::joined;
 use super::mode::{Mode, Possibility, PreemptionMode};
@@ -104,9 +104,10 @@ impl FlavorAttempt {
     }
 }
 
-/// What came of all flavors for a group of pod sets, over its resources.
+/// What came of all flavors for a group of pod sets, over its resources; by the names of the
+/// flavors.
 #[derive(Clone, Debug, Default)]
-pub struct Attempts(BTreeMap<FlavorName, FlavorAttempt>);
+pub struct Attempts(Vec<FlavorAttempt>);
 
 impl Attempts {
     /// Adds what came of the flavors for one resource. A flavor of the resource's group that was
@@ -118,14 +119,15 @@ impl Attempts {
         group: Option<&ResourceGroup>,
         with_reasons: bool,
     ) {
-        let present: Vec<FlavorName> = tried.iter().map(|a| a.flavor.clone()).collect();
+        let present: SmallVec<[FlavorName; 8]> = tried.iter().map(|a| a.flavor.clone()).collect();
         for attempt in tried {
             self.merge_one(attempt, with_reasons);
         }
         let Some(group) = group.filter(|_| !present.is_empty()) else {
             return;
         };
-        for (flavor, attempt) in &mut self.0 {
+        for attempt in &mut self.0 {
+            let flavor = &attempt.flavor;
             if group.flavors.contains(flavor) && !present.contains(flavor) {
                 attempt.mode = Mode::NoFit;
                 let missing = format!("flavor {flavor} does not provide resource {resource}");
@@ -141,11 +143,13 @@ impl Attempts {
     }
 
     fn merge_one(&mut self, mut attempt: FlavorAttempt, with_reasons: bool) {
-        let Some(known) = self.0.get_mut(&attempt.flavor) else {
-            let reasons = std::mem::take(&mut attempt.reasons);
-            add_unique(&mut attempt.reasons, reasons);
-            self.0.insert(attempt.flavor.clone(), attempt);
-            return;
+        let place = self.0.binary_search_by(|a| a.flavor.cmp(&attempt.flavor));
+        let known = match place {
+            Ok(i) => &mut self.0[i],
+            Err(i) => {
+                add_unique(&mut attempt.reasons, []);
+                return self.0.insert(i, attempt);
+            }
         };
         known.mode = known.mode.min(attempt.mode);
         known.borrow = known.borrow.max(attempt.borrow);
@@ -164,7 +168,7 @@ impl Attempts {
 
     /// The attempts by the names of the flavors.
     pub fn finish(self) -> Vec<FlavorAttempt> {
-        self.0.into_values().collect()
+        self.0
     }
 }
 

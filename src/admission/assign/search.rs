@@ -65,7 +65,7 @@ impl Assigner<'_> {
         let first = AssignmentState::next_flavor(last, pod_sets[0], resource, gates);
 
         let mut status = Status::default();
-        let mut attempts = Vec::new();
+        let mut attempts = Vec::with_capacity(group.flavors.len());
         let mut best: Vec<(ResourceName, FlavorAssignment)> = Vec::new();
         let mut best_mode = GranularMode::WORST;
         let mut attempted = None;
@@ -222,7 +222,7 @@ impl Assigner<'_> {
             mode: GranularMode::BEST,
             max_borrow: 0,
             flavors: Vec::with_capacity(requests.len()),
-            reasons: Vec::new(),
+            reasons: Vec::with_capacity(requests.len()),
             no_fit_reason: None,
             mismatch: None,
             resources: Vec::with_capacity(requests.len()),

@@ -9,6 +9,7 @@ use crate::admission::workload::validate::{Inadmissible, validate_admissibility}
 impl Run<'_> {
     /// Looks at the heads. Those that cannot be admitted whatever the quota are kept apart.
     pub fn nominate(&mut self, heads: Vec<Head>) {
+        self.entries.reserve(heads.len());
         for head in heads {
             let cache = &self.snapshot.cache;
             let known = cache.node_of(&head.info.cluster_queue);

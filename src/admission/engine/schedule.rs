@@ -202,7 +202,7 @@ impl Engine {
         let mut cycle = Cycle {
             number: open.number,
             progress: false,
-            decisions: Vec::new(),
+            decisions: Vec::with_capacity(open.entries.len()),
             actions: Vec::new(),
             counts: std::mem::take(&mut open.counts),
         };

@@ -2,6 +2,8 @@
 //!
 //! Victims are taken in order until the workload fits, then put back as far as possible.
 
+use smallvec::SmallVec;
+
 use super::candidates::{Candidate, sort};
 use super::policy::allows;
 use super::search::{Search, mark, restore};
@@ -172,7 +174,7 @@ fn collect_from_cohorts(
     preemption: Preemption,
     pools: &mut Pools,
 ) {
-    let cohorts: Vec<NodeId> = snapshot.cache.forest.ancestors(search.node).collect();
+    let cohorts: SmallVec<[NodeId; 8]> = snapshot.cache.forest.ancestors(search.node).collect();
     if cohorts.is_empty() || preemption.reclaim_within_cohort == Policy::Never {
         return;
     }
@@ -180,6 +182,12 @@ fn collect_from_cohorts(
     let (mut advantage, mut remaining) = forest.quantities_fit_in_quota(search.node, &search.usage);
     let mut previous = None;
     for common in cohorts {
+        if let Some(below) = previous {
+            let forest = &snapshot.cache.forest;
+            let (fits, rest) = forest.quantities_fit_in_quota(below, &remaining);
+            remaining = rest;
+            advantage |= fits;
+        }
         let into = if advantage {
             &mut pools.hierarchical
         } else {
@@ -196,12 +204,6 @@ fn collect_from_cohorts(
                 into,
             );
         }
-        let (fits, rest) = snapshot
-            .cache
-            .forest
-            .quantities_fit_in_quota(common, &remaining);
-        remaining = rest;
-        advantage |= fits;
         previous = Some(common);
     }
 }
@@ -215,11 +217,13 @@ fn over_quota(
 ) -> Vec<NodeId> {
     let forest = &snapshot.cache.forest;
     let mut queues = Vec::new();
-    let mut stack = vec![cohort];
+    let mut stack: SmallVec<[NodeId; 8]> = SmallVec::from_slice(&[cohort]);
     while let Some(at) = stack.pop() {
         let cohorts = forest.child_cohorts(at).iter().rev();
         stack.extend(
-            cohorts.filter(|&&c| Some(c) != skip && !forest.is_within_nominal(c, &search.frs)),
+            cohorts
+                .copied()
+                .filter(|&c| Some(c) != skip && !forest.is_within_nominal(c, &search.frs)),
         );
         queues.extend(forest.child_queues(at).iter().copied().filter(|&q| {
             q != search.node && forest[q].active && !forest.is_within_nominal(q, &search.frs)

@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pops_in_order_after_any_changes(steps in proptest::collection::vec((0usize..20, -5i32..5, 0u8..4), 0..80)) {
+        fn pops_in_order_after_any_changes(steps in proptest::collection::vec((0usize..20, -5i32..5, 0u8..5), 0..80)) {
             let mut heap = Heap::default();
             let mut model = BTreeMap::new();
             for (name, rank, step) in steps {
@@ -237,6 +237,13 @@ mod tests {
                     2 => {
                         let changed = heap.change(&name, |n| std::mem::replace(&mut n.1, rank), higher);
                         let known = model.get_mut(&name).map(|r| std::mem::replace(r, rank));
+                        prop_assert_eq!(changed, known);
+                    }
+                    3 => {
+                        let first = model.iter().min_by_key(|&(name, rank)| (-*rank, *name));
+                        let first = first.map(|(name, _)| *name);
+                        let changed = heap.change_first(|n| std::mem::replace(&mut n.1, rank), higher);
+                        let known = first.and_then(|name| model.insert(name, rank));
                         prop_assert_eq!(changed, known);
                     }
                     _ => {

@@ -445,6 +445,7 @@ impl Queues {
                 is_preemptor: false,
             })
             .collect();
+        heads.reserve(self.pending.len());
         for (name, pending) in &mut self.pending {
             if !active(name) {
                 continue;
