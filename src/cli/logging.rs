@@ -11,9 +11,7 @@ use tracing_subscriber::fmt::time::uptime;
 use crate::lab::state_dir;
 
 fn filter() -> EnvFilter {
-    // The client library says of each request that it failed; the lab says once what is the matter.
-    let default = "warn,kube_client=off,kueue_lab=info";
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default))
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,kueue_lab=info"))
 }
 
 /// Starts logging to stderr; colours only for a terminal that wants them.
