@@ -11,7 +11,9 @@ use tracing_subscriber::fmt::time::uptime;
 use crate::lab::state_dir;
 
 fn filter() -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,kueue_lab=info"))
+    // The client library says of each request that it failed; the lab says once what is the matter.
+    let default = "warn,kube_client=off,kueue_lab=info";
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default))
 }
 
 /// Starts logging to stderr; colours only for a terminal that wants them.

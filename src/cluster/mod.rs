@@ -3,6 +3,7 @@
 //!
 //! Knows the API server, to embed it; nothing of Kueue, of machines or of presets.
 
+mod contact;
 mod context;
 mod embedded;
 pub mod local;

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
 
 use super::ClusterError;
+use super::contact;
 use super::context::{OneContext, causes};
 use super::local::WayBack;
 use super::renewing;
@@ -64,8 +65,9 @@ impl Remote {
                 oldest: format!("v{}.{}", OLDEST.0, OLDEST.1),
             });
         }
+        let client = renewing::client(context.clone(), client);
         Ok(Self {
-            client: renewing::client(context.clone(), client),
+            client: contact::client(context.name(), context.server(), client),
             context,
             version: version.git_version,
             way_back: None,

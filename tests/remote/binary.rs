@@ -40,11 +40,10 @@ impl Desk {
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
-            .env(
-                "RUST_LOG",
-                std::env::var("KUEUE_LAB_TEST_LOG").unwrap_or("info".into()),
-            )
             .stdin(Stdio::null());
+        if let Ok(filter) = std::env::var("KUEUE_LAB_TEST_LOG") {
+            command.env("RUST_LOG", filter);
+        }
         command
     }
 

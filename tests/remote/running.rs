@@ -285,3 +285,28 @@ async fn a_namespace_on_its_way_out_is_waited_for_and_made_anew() {
     .await;
     assert_eq!(lab.stop().await, Some(0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_is_away_is_told_of_once() {
+    let cluster = OtherCluster::start().await;
+    let desk = desk();
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up(&file)).await;
+    let before = lab.log().lines().count();
+    cluster.wire.unplug().await;
+    until("it is told that nobody answers", || async {
+        let log = lab.log();
+        let told = "WARN the API server of other (https://127.0.0.1:";
+        (log.contains(told) && log.contains(") does not answer: ")).then_some(())
+    })
+    .await;
+    cluster.wire.plug().await;
+    until("and that somebody answers again", || async {
+        lab.log().contains(") answers again, after ").then_some(())
+    })
+    .await;
+    // One request may be lucky while another is not, and a lease may end; not a line for each.
+    let lines = lab.log().lines().count() - before;
+    assert!(lines < 12, "{}", lab.log());
+    assert_eq!(lab.stop().await, Some(0));
+}
