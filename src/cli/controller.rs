@@ -3,14 +3,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kube::Config;
+use kube::Client;
 
-use super::target::{self, Target};
+use super::target::Target;
 use super::{Failure, config, logging, runtime, signals};
 use crate::clock::Clock;
 use crate::controller::ControllerConfig;
 use crate::entropy::Entropy;
 use crate::install::{FailurePolicy, NAMESPACE, Reach};
+use crate::lab::{find_upstream, inside};
 use crate::metrics::{Metrics, ReplicaRole};
 use crate::operator::{Operator, OperatorConfig};
 
@@ -50,9 +51,19 @@ pub(super) struct Args {
     /// refuses them, as upstream does.
     #[arg(long, value_name = "POLICY", default_value = "ignore")]
     webhook_failure: Failing,
-    /// Where to serve /healthz, /readyz and /metrics; port 0 takes any that is free.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
-    health: SocketAddr,
+    /// Serve no webhooks: jobs are suspended after they were made rather than before, nobody checks
+    /// queues, v1beta1 is not served, and single pods are not queued.
+    #[arg(long, conflicts_with_all = ["webhook_port", "webhook_host", "webhook_failure"])]
+    no_webhooks: bool,
+    /// Where to serve /healthz, /readyz and, unless they have an address of their own, /metrics; port
+    /// 0 takes any that is free [default: `health.healthProbeBindAddress` of --config, otherwise
+    /// 127.0.0.1:8081].
+    #[arg(long, value_name = "ADDRESS")]
+    health: Option<SocketAddr>,
+    /// Where to serve /metrics, as plain HTTP [default: `metrics.bindAddress` of --config where that
+    /// is not upstream's :8443, otherwise beside /healthz].
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     /// Lead without an election. Only where nobody else can run a controller.
     #[arg(long)]
     no_election: bool,
@@ -74,15 +85,19 @@ async fn serve(args: Args) -> Result<(), Failure> {
         Some(path) => config::read(path)?.into(),
         None => ControllerConfig::default(),
     };
-    let inside = !args.target.is_named() && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    let (config, name) = match inside {
+    let listen = Listen::of(&args, &kueue)?;
+    let inside = !args.target.is_named() && inside::is_inside();
+    let (client, name, server) = match inside {
         true => {
-            let config = Config::incluster().map_err(|e| {
-                Failure::Usage(format!("cannot use the service account of this pod: {e}"))
-            })?;
-            (config, "the cluster around it".to_owned())
+            let client = inside::around().map_err(Failure::usage)?;
+            (client, "the cluster around it".to_owned(), None)
         }
-        false => args.target.config().await?,
+        false => {
+            let context = args.target.context()?;
+            let client = context.client().await.map_err(Failure::usage)?;
+            let server = context.server().to_owned();
+            (client, context.name().to_owned(), Some(server))
+        }
     };
     let namespace = args.namespace.clone().unwrap_or_else(|| {
         let own = std::fs::read_to_string(OWN_NAMESPACE)
@@ -90,20 +105,11 @@ async fn serve(args: Args) -> Result<(), Failure> {
             .filter(|_| inside);
         own.map_or_else(|| NAMESPACE.to_owned(), |own| own.trim().to_owned())
     });
-    let server = config.cluster_url.to_string();
-    let reach = match (args.webhook_host, inside) {
-        (Some(host), _) => Reach::Host(host),
-        (None, true) => Reach::Service {
-            namespace: namespace.clone(),
-            name: SERVICE.to_owned(),
-            port: 443,
-        },
-        (None, false) => Reach::towards(&server).ok_or_else(|| {
-            Failure::Usage(format!(
-                "there is no way to {server}; name the address under which its API server reaches this machine with --webhook-host"
-            ))
-        })?,
+    let reach = match args.no_webhooks {
+        true => None,
+        false => Some(reach(&args, server.as_deref(), &namespace)?),
     };
+    alone(&client, &namespace).await?;
     let entropy = Entropy::from_os();
     let elects = kueue.configuration.leader_election.as_ref();
     let elects = !args.no_election && elects.is_none_or(|e| e.leader_elect != Some(false));
@@ -113,11 +119,11 @@ async fn serve(args: Args) -> Result<(), Failure> {
     };
     let stop = tokio::spawn(signals::stop());
     let operator = Operator::start(OperatorConfig {
-        client: target::client(config, &name)?,
+        client,
         clock: Clock::real(),
         kueue,
         namespace,
-        reach: Some(reach),
+        reach,
         port: args.webhook_port.unwrap_or(if inside { 9443 } else { 0 }),
         failure_policy: match args.webhook_failure {
             Failing::Ignore => FailurePolicy::Ignore,
@@ -132,15 +138,10 @@ async fn serve(args: Args) -> Result<(), Failure> {
         false => Failure::failed(e),
     };
     let operator = operator.await.map_err(|e| refused(&e))?;
-    let health = match operator.serve_health(args.health).await {
-        Ok(health) => health,
-        Err(error) => {
-            operator.stop().await;
-            let why = format!("cannot listen on {} for health: {error}", args.health);
-            return Err(Failure::Usage(why));
-        }
-    };
-    tracing::info!("health and metrics of the controller on {name}: http://{health}");
+    if let Err(error) = listen.serve(&operator, &name).await {
+        operator.stop().await;
+        return Err(error);
+    }
     let lead = async {
         operator.leading(|_| ()).await?;
         // For scripts; everything else goes to stderr.
@@ -156,6 +157,107 @@ async fn serve(args: Args) -> Result<(), Failure> {
     outcome
 }
 
+/// How the cluster's API server gets to the webhooks; `server` is its address seen from outside.
+fn reach(args: &Args, server: Option<&str>, namespace: &str) -> Result<Reach, Failure> {
+    match (&args.webhook_host, server) {
+        (Some(host), _) => Ok(Reach::Host(host.clone())),
+        (None, None) => Ok(Reach::Service {
+            namespace: namespace.to_owned(),
+            name: SERVICE.to_owned(),
+            port: 443,
+        }),
+        (None, Some(server)) => Reach::towards(server).ok_or_else(|| {
+            Failure::Usage(format!(
+                "there is no way to {server}; name the address under which its API server reaches this machine with --webhook-host, or go without webhooks with --no-webhooks"
+            ))
+        }),
+    }
+}
+
+/// Refuses where somebody admits with whom there is no election: upstream's manager, or a controller
+/// in another namespace. Other instances in the same namespace are waited for.
+async fn alone(client: &Client, namespace: &str) -> Result<(), Failure> {
+    match find_upstream(client, namespace).await {
+        Ok(None) => Ok(()),
+        Ok(Some(found)) => Err(Failure::Usage(format!(
+            "{found} already admits workloads on this cluster, and two admission controllers would undo each other's decisions; stop it first"
+        ))),
+        Err(error) => Err(Failure::failed(error)),
+    }
+}
+
+/// Where health and metrics are served.
+struct Listen {
+    health: Option<SocketAddr>,
+    /// Where metrics have an address of their own; `Some(None)` for none at all.
+    metrics: Option<Option<SocketAddr>>,
+}
+
+impl Listen {
+    /// What the flags say, and what the configuration says where they do not.
+    fn of(args: &Args, kueue: &ControllerConfig) -> Result<Self, Failure> {
+        let manager = &kueue.configuration;
+        let health = match (args.health, &args.config) {
+            (Some(health), _) => Some(health),
+            (None, Some(_)) => bound(
+                "health.healthProbeBindAddress",
+                &manager.health.health_probe_bind_address,
+            )?,
+            (None, None) => Some(SocketAddr::from(([127, 0, 0, 1], 8081))),
+        };
+        let metrics = match (args.metrics, manager.metrics.bind_address.as_str()) {
+            (Some(metrics), _) => Some(Some(metrics)),
+            // Upstream's default, where it speaks TLS and asks who wants to know.
+            (None, ":8443") => None,
+            (None, address) => Some(bound("metrics.bindAddress", address)?),
+        };
+        Ok(Self { health, metrics })
+    }
+
+    /// Begins to serve.
+    async fn serve(&self, operator: &Operator, name: &str) -> Result<(), Failure> {
+        let cannot = |address: SocketAddr, what: &str, error: std::io::Error| {
+            Failure::Usage(format!(
+                "cannot listen on {address} for {what}: {error}; choose another address with --{what}"
+            ))
+        };
+        if let Some(address) = self.health {
+            let with_metrics = self.metrics.is_none();
+            let bound = operator.serve_health(address, with_metrics).await;
+            let bound = bound.map_err(|e| cannot(address, "health", e))?;
+            let what = if with_metrics {
+                "health and metrics"
+            } else {
+                "health"
+            };
+            tracing::info!("{what} of the controller on {name}: http://{bound}");
+        }
+        if let Some(Some(address)) = self.metrics {
+            let bound = operator.serve_metrics(address).await;
+            let bound = bound.map_err(|e| cannot(address, "metrics", e))?;
+            tracing::info!("metrics of the controller on {name}: http://{bound}/metrics");
+        }
+        Ok(())
+    }
+}
+
+/// An address as upstream's configuration has it: `:8081` for all of this machine, `0` for none.
+fn bound(field: &str, text: &str) -> Result<Option<SocketAddr>, Failure> {
+    if text == "0" {
+        return Ok(None);
+    }
+    let whole = match text.strip_prefix(':') {
+        Some(port) => format!("0.0.0.0:{port}"),
+        None => text.replacen("localhost:", "127.0.0.1:", 1),
+    };
+    match whole.parse() {
+        Ok(address) => Ok(Some(address)),
+        Err(_) => Err(Failure::Usage(format!(
+            "the configuration's {field} {text:?} is no address to listen on, such as :8081"
+        ))),
+    }
+}
+
 /// What this machine or pod is called, so that a person knows who leads.
 fn host_name() -> String {
     let named = std::env::var("HOSTNAME")
@@ -166,5 +268,20 @@ fn host_name() -> String {
     match name.trim() {
         "" => "kueue-lab".to_owned(),
         name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_upstream_writes_them() {
+        let bound = |text| bound("f", text).map_err(|e| e.to_string());
+        assert_eq!(bound(":8081"), Ok("0.0.0.0:8081".parse().ok()));
+        assert_eq!(bound("localhost:1"), Ok("127.0.0.1:1".parse().ok()));
+        assert_eq!(bound("[::1]:2"), Ok("[::1]:2".parse().ok()));
+        assert_eq!(bound("0"), Ok(None));
+        assert!(bound("here").unwrap_err().contains("f \"here\""));
     }
 }

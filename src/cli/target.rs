@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
+use kube::config::Kubeconfig;
 
 use super::Failure;
-use crate::lab::{causes, names, state_dir};
+use crate::lab::{OneContext, causes, names, state_dir};
 
 /// Where to find the cluster.
 #[derive(Debug, Default, clap::Args)]
@@ -19,69 +19,91 @@ pub(super) struct Target {
     kubeconfig: Option<PathBuf>,
 }
 
+/// A kubeconfig.
+struct Found {
+    /// What it is called.
+    source: String,
+    /// Its file; none for where `kubectl` looks.
+    file: Option<PathBuf>,
+    config: Kubeconfig,
+}
+
 impl Target {
     /// Whether the cluster was named rather than found.
     pub(super) fn is_named(&self) -> bool {
         self.context.is_some() || self.kubeconfig.is_some()
     }
 
-    /// A client of the cluster, and what its context is called.
+    /// A client of the cluster that keeps its credentials good, and what its context is called.
     pub(super) async fn connect(&self) -> Result<(Client, String), Failure> {
-        let (config, name) = self.config().await?;
-        Ok((client(config, &name)?, name))
+        let context = self.context()?;
+        let client = context.client().await.map_err(Failure::usage)?;
+        Ok((client, context.name().to_owned()))
     }
 
-    /// How to get to the cluster, and what its context is called.
-    pub(super) async fn config(&self) -> Result<(Config, String), Failure> {
-        let (source, config) = self.choose()?;
-        let context = self.context.clone().or(config.current_context.clone());
-        let name = context.clone().unwrap_or_else(|| "cluster".into());
-        let options = KubeConfigOptions {
-            context,
-            ..KubeConfigOptions::default()
-        };
-        let config = Config::from_custom_kubeconfig(config, &options).await;
-        let config = config.map_err(|e| {
-            Failure::Usage(format!("{source}: {e}; choose a context with --context"))
-        })?;
-        Ok((config, name))
+    /// The context of the cluster.
+    pub(super) fn context(&self) -> Result<OneContext, Failure> {
+        let Found {
+            source,
+            file,
+            config,
+        } = self.choose()?;
+        let name = self.context.as_deref();
+        OneContext::of(config, name, &source, file.as_deref()).map_err(Failure::usage)
     }
 
-    /// The kubeconfig to use and what it is called.
-    fn choose(&self) -> Result<(String, Kubeconfig), Failure> {
+    /// The kubeconfig to use.
+    fn choose(&self) -> Result<Found, Failure> {
         if let Some(path) = &self.kubeconfig {
             let source = path.display().to_string();
-            let config = Kubeconfig::read_from(path)
-                .map_err(|e| Failure::Usage(format!("cannot use the kubeconfig {source}: {e}")))?;
-            self.check(std::slice::from_ref(&(source.clone(), config.clone())))?;
-            return Ok((source, config));
+            let config = Kubeconfig::read_from(path);
+            let config = config.map_err(|e| {
+                Failure::Usage(format!(
+                    "cannot use the kubeconfig {source}: {}",
+                    causes(&e)
+                ))
+            })?;
+            let found = Found {
+                source,
+                file: Some(path.clone()),
+                config,
+            };
+            self.check(std::slice::from_ref(&found))?;
+            return Ok(found);
         }
         let mut found = Vec::new();
         let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
         let own = || {
             let path = state_dir().join("kubeconfig");
             let config = Kubeconfig::read_from(&path).ok()?;
-            Some((path.display().to_string(), config))
+            Some(Found {
+                source: path.display().to_string(),
+                file: Some(path),
+                config,
+            })
         };
-        let usual = || match (Kubeconfig::read(), named) {
-            (Ok(config), true) => Ok(Some(("$KUBECONFIG".to_owned(), config))),
-            (Ok(config), false) => Ok(Some(("~/.kube/config".to_owned(), config))),
-            (Err(e), true) => Err(Failure::Usage(format!("cannot use $KUBECONFIG: {e}"))),
-            (Err(_), false) => Ok(None),
+        let usual = |source: &str, config| Found {
+            source: source.to_owned(),
+            file: None,
+            config,
         };
         if named {
-            found.extend(usual()?);
+            let config = Kubeconfig::read();
+            let config = config
+                .map_err(|e| Failure::Usage(format!("cannot use $KUBECONFIG: {}", causes(&e))))?;
+            found.push(usual("$KUBECONFIG", config));
             found.extend(own());
         } else {
             found.extend(own());
-            found.extend(usual()?);
+            let config = Kubeconfig::read().ok();
+            found.extend(config.map(|config| usual("~/.kube/config", config)));
         }
         let index = self.check(&found)?;
         Ok(found.swap_remove(index))
     }
 
     /// Which of several kubeconfigs has the context asked for.
-    fn check(&self, found: &[(String, Kubeconfig)]) -> Result<usize, Failure> {
+    fn check(&self, found: &[Found]) -> Result<usize, Failure> {
         if found.is_empty() {
             let message = "there is no cluster to talk to: no lab runs, and there is no kubeconfig; start one with `kueue-lab up`, or name a file with --kubeconfig";
             return Err(Failure::Usage(message.into()));
@@ -90,18 +112,13 @@ impl Target {
             return Ok(0);
         };
         let has = |config: &Kubeconfig| config.contexts.iter().any(|c| c.name == *context);
-        found.iter().position(|(_, c)| has(c)).ok_or_else(|| {
-            let names = names(found.iter().flat_map(|(_, c)| &c.contexts));
+        found.iter().position(|f| has(&f.config)).ok_or_else(|| {
+            let names = names(found.iter().flat_map(|f| &f.config.contexts));
             Failure::Usage(format!(
                 "there is no context {context:?}; there are: {names}"
             ))
         })
     }
-}
-
-/// A client of the cluster of that name.
-pub(super) fn client(config: Config, name: &str) -> Result<Client, Failure> {
-    Client::try_from(config).map_err(|e| Failure::Usage(format!("cannot use {name}: {e}")))
 }
 
 /// What a failed call to the cluster means to a person.
@@ -129,10 +146,11 @@ mod tests {
 
     #[test]
     fn the_first_file_with_the_context_is_taken() {
-        let found = [
-            ("a".to_owned(), config(&["x", "y"])),
-            ("b".to_owned(), config(&["z"])),
-        ];
+        let found = [("a", &["x", "y"][..]), ("b", &["z"])].map(|(source, contexts)| Found {
+            source: source.to_owned(),
+            file: None,
+            config: config(contexts),
+        });
         let target = |context: Option<&str>| Target {
             context: context.map(str::to_owned),
             kubeconfig: None,

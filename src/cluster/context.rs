@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use kube::config::{KubeConfigOptions, Kubeconfig, NamedContext};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedContext};
 use kube::{Client, Config};
 
 use super::ClusterError;
+use super::credentials::{self, Access, Granted, Manner};
 
 /// A kubeconfig with exactly one context, which is the current one.
 ///
@@ -35,11 +39,39 @@ impl OneContext {
         })
     }
 
-    /// The same context with the credentials that are in its file now. None where the file cannot be
-    /// read, or the context means another cluster by now.
-    pub(super) fn again(&self) -> Option<Self> {
-        let found = Self::find(&self.name, self.file.as_deref()).ok()?;
-        (found.server == self.server).then_some(found)
+    /// Finds a context, the current one where none is named, in a kubeconfig that was read already:
+    /// from `file`, or from where `kubectl` would look. It is called `source` in messages.
+    ///
+    /// # Errors
+    /// There is no such context, or it is not whole.
+    pub fn of(
+        config: Kubeconfig,
+        name: Option<&str>,
+        source: &str,
+        file: Option<&Path>,
+    ) -> Result<Self, ClusterError> {
+        let name = name.map(str::to_owned).or(config.current_context.clone());
+        let name = name.ok_or_else(|| ClusterError::Source {
+            file: source.to_owned(),
+            reason: "it has no current context; choose one with --context".to_owned(),
+        })?;
+        let found = Self::cut(&name, source, config)?;
+        Ok(Self {
+            file: file.map(Path::to_owned),
+            ..found
+        })
+    }
+
+    /// The same context with the credentials that are in its file now.
+    fn again(&self) -> Result<Self, String> {
+        let found = Self::find(&self.name, self.file.as_deref()).map_err(|e| e.to_string())?;
+        match found.server == self.server {
+            true => Ok(found),
+            false => Err(format!(
+                "context {} means {} by now",
+                self.name, found.server
+            )),
+        }
     }
 
     /// Leaves of a kubeconfig what one context needs.
@@ -107,20 +139,52 @@ impl OneContext {
         &self.server
     }
 
-    /// A client of the context's cluster. Nothing is asked of the cluster yet.
+    /// A client of the context's cluster that keeps its credentials good. A credential plugin is
+    /// asked; nothing is asked of the cluster yet.
     ///
     /// # Errors
-    /// Certificates or keys cannot be read.
+    /// Certificates or keys cannot be read, or the plugin gives no credentials.
     pub async fn client(&self) -> Result<Client, ClusterError> {
-        let unusable = |e: &dyn std::fmt::Display| ClusterError::Source {
-            file: format!("context {}", self.name),
-            reason: e.to_string(),
+        let first = self.access(Manner::Openly).await?;
+        let context = self.clone();
+        let again = move || {
+            let context = context.clone();
+            let read = async move {
+                let access = context.again()?.access(Manner::Quietly).await;
+                access.map_err(|e| e.to_string())
+            };
+            read.boxed()
         };
+        Ok(credentials::client(first, again))
+    }
+
+    /// A client with the credentials there are.
+    async fn access(&self, manner: Manner) -> Result<Access, ClusterError> {
+        let unusable = |e: &dyn std::error::Error| ClusterError::Source {
+            file: format!("context {}", self.name),
+            reason: causes(e),
+        };
+        let mut config = self.config.clone();
+        let user = config.auth_infos.first_mut();
+        let mut expires = None;
+        if let Some(user) = user.and_then(|user| user.auth_info.as_mut())
+            && let Some(exec) = user.exec.clone().filter(|_| !has_static(user))
+        {
+            let cluster = config.clusters.first().and_then(|c| c.cluster.as_ref());
+            let granted = credentials::ask(&exec, cluster, manner).await;
+            let granted = granted.map_err(|error| ClusterError::Plugin {
+                context: self.name.clone(),
+                error,
+            })?;
+            expires = granted.expires;
+            *user = with(granted, user);
+        }
         let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(self.config.clone(), &options).await;
+        let config = Config::from_custom_kubeconfig(config, &options).await;
         let mut config = config.map_err(|e| unusable(&e))?;
         config.connect_timeout = Some(super::remote::CONNECT_TIMEOUT);
-        Client::try_from(config).map_err(|e| unusable(&e))
+        let client = Client::try_from(config).map_err(|e| unusable(&e))?;
+        Ok(Access { client, expires })
     }
 
     /// The kubeconfig as text.
@@ -130,6 +194,28 @@ impl OneContext {
     pub(super) fn text(&self) -> Result<String, serde_yaml::Error> {
         serde_yaml::to_string(&self.config)
     }
+}
+
+/// Whether a user has credentials that go before those of a plugin.
+fn has_static(user: &AuthInfo) -> bool {
+    let password = user.username.is_some() && user.password.is_some();
+    user.token.is_some() || user.token_file.is_some() || password
+}
+
+/// A user with what their plugin gave instead of the plugin.
+fn with(granted: Granted, user: &AuthInfo) -> AuthInfo {
+    let mut user = AuthInfo {
+        token: granted.token.map(Into::into),
+        exec: None,
+        ..user.clone()
+    };
+    if let Some((certificate, key)) = granted.certificate {
+        user.client_certificate = None;
+        user.client_certificate_data = Some(STANDARD.encode(certificate));
+        user.client_key = None;
+        user.client_key_data = Some(STANDARD.encode(key).into());
+    }
+    user
 }
 
 /// The kubeconfig to look in and what it is called.

@@ -5,17 +5,19 @@
 
 mod contact;
 mod context;
+mod credentials;
 mod embedded;
+pub mod inside;
 pub mod local;
 pub mod plugs;
 mod remote;
-mod renewing;
 
 use std::path::Path;
 
 use kube::Client;
 
 pub use context::{OneContext, causes, names};
+pub use credentials::PluginError;
 pub use embedded::{Embedded, EmbeddedConfig};
 pub use remote::Remote;
 
@@ -64,6 +66,14 @@ pub enum ClusterError {
         file: String,
         /// The contexts there are.
         known: String,
+    },
+    /// The user's credential plugin gives no credentials.
+    #[error("cannot use context {context}: {error}")]
+    Plugin {
+        /// The context.
+        context: String,
+        /// Why it does not.
+        error: PluginError,
     },
     /// The API server does not answer.
     #[error(

@@ -11,7 +11,6 @@ use super::ClusterError;
 use super::contact;
 use super::context::{OneContext, causes};
 use super::local::WayBack;
-use super::renewing;
 
 /// How long the network may take to reach the API server.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

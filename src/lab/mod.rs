@@ -31,7 +31,7 @@ use crate::api::config::FeatureGates;
 pub use crate::api::config::Loaded as KueueConfig;
 use crate::clock::Clock;
 pub use crate::cluster::local::{self, Down, Local, LocalError, Tool, WayBack};
-pub use crate::cluster::{Cluster, ClusterError, OneContext, Remote, causes, names};
+pub use crate::cluster::{Cluster, ClusterError, OneContext, Remote, causes, inside, names};
 use crate::cluster::{Embedded, EmbeddedConfig};
 use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;

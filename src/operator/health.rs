@@ -41,7 +41,18 @@ pub trait Vitals: Send + Sync + 'static {
     fn metrics(&self) -> (&'static str, String);
 }
 
-/// Serves `/healthz`, `/readyz` and `/metrics` in `tasks`. Gives the address, with the port that was
+/// What is served at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// `/healthz` and `/readyz`.
+    Health,
+    /// `/metrics`.
+    Metrics,
+    /// Both.
+    All,
+}
+
+/// Serves what is `told` in `tasks`. Gives the address, with the port that was
 /// taken.
 ///
 /// # Errors
@@ -50,6 +61,7 @@ pub async fn serve(
     tasks: &Tasks,
     listen: SocketAddr,
     vitals: Arc<dyn Vitals>,
+    told: Told,
 ) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
@@ -67,7 +79,7 @@ pub async fn serve(
             let vitals = vitals.clone();
             all.spawn("health-connection", async move {
                 let service = service_fn(move |request| {
-                    let answer = answer(&*vitals, &request);
+                    let answer = answer(&*vitals, told, &request);
                     async move { Ok::<_, Infallible>(answer) }
                 });
                 let mut builder = http1::Builder::new();
@@ -85,7 +97,7 @@ pub async fn serve(
     Ok(address)
 }
 
-fn answer(vitals: &dyn Vitals, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+fn answer(vitals: &dyn Vitals, told: Told, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let said = |outcome: Result<(), String>| match outcome {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
@@ -94,9 +106,9 @@ fn answer(vitals: &dyn Vitals, request: &Request<Incoming>) -> Response<Full<Byt
     let readable = matches!(*request.method(), Method::GET | Method::HEAD);
     let ((status, text), kind) = match request.uri().path() {
         _ if !readable => ((StatusCode::METHOD_NOT_ALLOWED, String::new()), plain),
-        "/healthz" => (said(vitals.live()), plain),
-        "/readyz" => (said(vitals.ready()), plain),
-        "/metrics" => {
+        "/healthz" if told != Told::Metrics => (said(vitals.live()), plain),
+        "/readyz" if told != Told::Metrics => (said(vitals.ready()), plain),
+        "/metrics" if told != Told::Health => {
             let (kind, text) = vitals.metrics();
             ((StatusCode::OK, text), kind)
         }

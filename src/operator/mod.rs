@@ -9,6 +9,7 @@
 //! else runs beside the controller.
 
 pub mod health;
+mod pace;
 mod term;
 
 use std::net::SocketAddr;
@@ -98,7 +99,10 @@ pub struct Operator {
 
 /// What all terms of an instance have in common.
 struct Instance {
+    /// For what must not wait: the lease, and what is installed.
     client: Client,
+    /// For the controller, no faster than its configuration says.
+    paced: Client,
     clock: Clock,
     entropy: Entropy,
     kueue: ControllerConfig,
@@ -119,11 +123,7 @@ impl Instance {
 
     /// A context for one term; its tasks end with it.
     fn context(&self) -> Context {
-        Context::new(
-            self.client.clone(),
-            self.clock.clone(),
-            self.entropy.clone(),
-        )
+        Context::new(self.paced.clone(), self.clock.clone(), self.entropy.clone())
     }
 
     fn candidate(&self) -> Option<Candidate> {
@@ -190,7 +190,9 @@ impl Operator {
         let (fail, failed) = watch::channel(None);
         let (finish, done) = tokio::sync::oneshot::channel();
         let stop = tokio_util::sync::CancellationToken::new();
+        let connection = config.kueue.configuration.client_connection.clone();
         let instance = Instance {
+            paced: pace::paced(config.client.clone(), connection.as_ref()),
             client: config.client,
             clock: config.clock,
             entropy: config.entropy,
@@ -276,18 +278,38 @@ impl Operator {
         self.policy.is_ready() || self.webhooks.is_none()
     }
 
-    /// Serves health and metrics over plain HTTP. Gives the address, with the port that was taken.
+    /// Serves health over plain HTTP, and metrics if wanted. Gives the address, with the port that was
+    /// taken.
     ///
     /// # Errors
     /// The address cannot be listened on.
-    pub async fn serve_health(&self, listen: SocketAddr) -> std::io::Result<SocketAddr> {
-        let vitals = Signs {
+    pub async fn serve_health(
+        &self,
+        listen: SocketAddr,
+        with_metrics: bool,
+    ) -> std::io::Result<SocketAddr> {
+        let told = match with_metrics {
+            true => health::Told::All,
+            false => health::Told::Health,
+        };
+        health::serve(&self.tasks, listen, self.signs(), told).await
+    }
+
+    /// Serves metrics alone over plain HTTP. Gives the address, with the port that was taken.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub async fn serve_metrics(&self, listen: SocketAddr) -> std::io::Result<SocketAddr> {
+        health::serve(&self.tasks, listen, self.signs(), health::Told::Metrics).await
+    }
+
+    fn signs(&self) -> Arc<Signs> {
+        Arc::new(Signs {
             role: self.role.clone(),
             failed: self.failed.clone(),
             policy: self.webhooks.is_some().then(|| self.policy.clone()),
             metrics: self.metrics.clone(),
-        };
-        health::serve(&self.tasks, listen, Arc::new(vitals)).await
+        })
     }
 
     /// Waits until something that cannot be mended stops the instance.

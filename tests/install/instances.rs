@@ -200,7 +200,7 @@ async fn of_two_started_at_once_one_admits_and_the_other_takes_over() {
     assert_eq!(made["spec"]["suspend"], true);
     sound(&cluster, 4, 2).await;
     let health = follower
-        .serve_health("127.0.0.1:0".parse().unwrap())
+        .serve_health("127.0.0.1:0".parse().unwrap(), true)
         .await
         .unwrap();
     let metrics = fetch(health, "/metrics").await;

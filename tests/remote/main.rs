@@ -9,6 +9,7 @@
 
 mod binary;
 mod cluster;
+mod credentials;
 mod real_nodes;
 mod refusals;
 mod running;

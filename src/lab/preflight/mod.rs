@@ -49,7 +49,7 @@ impl PreflightError {
 /// # Errors
 /// [`PreflightError`]; nothing was written.
 pub async fn preflight(client: &Client) -> Result<(), PreflightError> {
-    if let Some(upstream) = find_upstream(client).await? {
+    if let Some(upstream) = find_upstream(client, crate::install::NAMESPACE).await? {
         return Err(PreflightError::Upstream { upstream });
     }
     rights::check(client).await

@@ -9,7 +9,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
 use super::PreflightError;
-use crate::install::{MANAGED_BY, NAMESPACE};
+use crate::install::MANAGED_BY;
 
 /// What upstream's leader election is called, unless its configuration says otherwise.
 const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
@@ -50,12 +50,13 @@ impl fmt::Display for Upstream {
     }
 }
 
-/// Upstream's controller manager, if it runs in the cluster. Who may not look finds nothing that
-/// way: the Deployment and the Lease are looked for each.
+/// Upstream's controller manager, if it runs in the cluster, or whoever else admits without standing
+/// for election in the namespace `own`. Who may not look finds nothing that way: the Deployment and
+/// the Lease are looked for each.
 ///
 /// # Errors
 /// The cluster does not answer.
-pub async fn find(client: &Client) -> Result<Option<Upstream>, PreflightError> {
+pub async fn find(client: &Client, own: &str) -> Result<Option<Upstream>, PreflightError> {
     let deployments: Api<Deployment> = Api::all(client.clone());
     let found = visible(deployments.list(&ListParams::default()).await)?;
     if let Some(found) = found.iter().find_map(manager) {
@@ -64,7 +65,7 @@ pub async fn find(client: &Client) -> Result<Option<Upstream>, PreflightError> {
     let leases: Api<Lease> = Api::all(client.clone());
     let named = ListParams::default().fields(&format!("metadata.name={LEASE}"));
     let found = visible(leases.list(&named).await)?;
-    Ok(found.iter().find_map(|l| leader(l, Timestamp::now())))
+    Ok(found.iter().find_map(|l| leader(l, own, Timestamp::now())))
 }
 
 fn visible<K: Clone>(
@@ -114,10 +115,10 @@ fn manager(deployment: &Deployment) -> Option<Upstream> {
     })
 }
 
-/// Who leads by this Lease, if it is still held and not by a lab.
-fn leader(lease: &Lease, now: Timestamp) -> Option<Upstream> {
+/// Who leads by this Lease, if it is still held.
+fn leader(lease: &Lease, own: &str, now: Timestamp) -> Option<Upstream> {
     // Labs elect their leader by a Lease of the same name.
-    if is_ours(lease.labels()) || lease.namespace().as_deref() == Some(NAMESPACE) {
+    if lease.namespace().as_deref() == Some(own) {
         return None;
     }
     let spec = lease.spec.as_ref()?;
@@ -179,8 +180,9 @@ mod tests {
             .unwrap()
         };
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        assert!(leader(&lease("pod_1"), at("2026-03-02T12:00:14Z")).is_some());
-        assert!(leader(&lease("pod_1"), at("2026-03-02T12:00:16Z")).is_none());
-        assert!(leader(&lease(""), at("2026-03-02T12:00:01Z")).is_none());
+        assert!(leader(&lease("pod_1"), "own", at("2026-03-02T12:00:14Z")).is_some());
+        assert!(leader(&lease("pod_1"), "own", at("2026-03-02T12:00:16Z")).is_none());
+        assert!(leader(&lease(""), "own", at("2026-03-02T12:00:01Z")).is_none());
+        assert!(leader(&lease("pod_1"), "ns", at("2026-03-02T12:00:14Z")).is_none());
     }
 }
