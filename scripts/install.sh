@@ -7,8 +7,12 @@
 # On Linux with musl's target of rustup, the binary is static and runs on any distribution.
 set -eu
 
-cd "$(dirname "$0")/.."
 prefix=${PREFIX:-"$HOME/.local"}
+case $prefix in
+/*) ;;
+*) prefix=$PWD/$prefix ;;
+esac
+cd "$(dirname "$0")/.."
 
 fail() {
     echo "install.sh: $1" >&2
@@ -36,14 +40,16 @@ if [ "$os" = linux ] && command -v rustup >/dev/null && command -v musl-gcc >/de
     fi
 fi
 
+# Said aloud, since a configuration of cargo may have it elsewhere.
+dir=${CARGO_TARGET_DIR:-target}
 if [ -n "$target" ]; then
     echo "building a static binary ($target)" >&2
-    cargo build --release --locked --target "$target"
-    built=target/$target/release/kueue-lab
+    cargo build --release --locked --target-dir "$dir" --target "$target"
+    built=$dir/$target/release/kueue-lab
 else
     echo "building for $arch $os" >&2
-    cargo build --release --locked
-    built=target/release/kueue-lab
+    cargo build --release --locked --target-dir "$dir"
+    built=$dir/release/kueue-lab
 fi
 
 mkdir -p "$prefix/bin"

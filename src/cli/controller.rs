@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use kube::Client;
 
@@ -13,7 +14,8 @@ use crate::entropy::Entropy;
 use crate::install::{FailurePolicy, NAMESPACE, Reach};
 use crate::lab::{find_upstream, inside};
 use crate::metrics::{Metrics, ReplicaRole};
-use crate::operator::{Operator, OperatorConfig};
+use crate::operator::{Operator, OperatorConfig, WITHOUT_WEBHOOKS};
+use crate::webhooks::certificates::Lifetimes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,6 +57,9 @@ pub(super) struct Args {
     /// queues, v1beta1 is not served, and single pods are not queued.
     #[arg(long, conflicts_with_all = ["webhook_port", "webhook_host", "webhook_failure"])]
     no_webhooks: bool,
+    /// How long the webhooks' certificates are good for, in seconds. For tests of their renewal.
+    #[arg(long, value_name = "SECONDS", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
+    webhook_certificate_lifetime: Option<u32>,
     /// Where to serve /healthz, /readyz and, unless they have an address of their own, /metrics; port
     /// 0 takes any that is free [default: `health.healthProbeBindAddress` of --config, otherwise
     /// 127.0.0.1:8081].
@@ -106,7 +111,10 @@ async fn serve(args: Args) -> Result<(), Failure> {
         own.map_or_else(|| NAMESPACE.to_owned(), |own| own.trim().to_owned())
     });
     let reach = match args.no_webhooks {
-        true => None,
+        true => {
+            tracing::warn!("{WITHOUT_WEBHOOKS}");
+            None
+        }
         false => Some(reach(&args, server.as_deref(), &namespace)?),
     };
     alone(&client, &namespace).await?;
@@ -128,6 +136,10 @@ async fn serve(args: Args) -> Result<(), Failure> {
         failure_policy: match args.webhook_failure {
             Failing::Ignore => FailurePolicy::Ignore,
             Failing::Fail => FailurePolicy::Fail,
+        },
+        lifetimes: match args.webhook_certificate_lifetime {
+            Some(seconds) => Lifetimes::of(Duration::from_secs(seconds.into())),
+            None => Lifetimes::default(),
         },
         identity: elects.then(|| format!("{}_{}", host_name(), entropy.uid())),
         metrics: Some(Metrics::new(role)),

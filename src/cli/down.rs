@@ -6,16 +6,20 @@ use super::crds::print;
 use super::place::{ClusterChoice, agree};
 use super::target::said;
 use super::{Failure, logging, runtime};
-use crate::lab::{Down, LocalError, OneContext, Remote, Tool, local, remove_nodes, state_dir};
+use crate::clock::Clock;
+use crate::install::{Installer, NAMESPACE};
+use crate::lab::{
+    Down, LAB, LocalError, OneContext, Remote, Tool, clear_presets, local, remove_nodes, state_dir,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   kueue-lab down                          the clusters that `up` made
   kueue-lab down --cluster kind           only that of kind
-  kueue-lab down --cluster context:dev    the lab's nodes and fake GPUs on a cluster of yours";
+  kueue-lab down --cluster context:dev    the lab's queues, nodes and fake GPUs on a cluster of yours";
 
-/// Take down what `up` made: clusters of kind and k3d; on any other cluster the virtual nodes, and
-/// what real nodes were given. Never anything else.
+/// Take down what `up` made: clusters of kind and k3d; on any other cluster the objects of presets, the
+/// virtual nodes, and what real nodes were given. Never anything else.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -46,8 +50,7 @@ async fn down(args: Args) -> Result<(), Failure> {
             let context = OneContext::find(name, file).map_err(Failure::usage)?;
             let remote = Remote::connect(context).await.map_err(Failure::usage)?;
             if !args.yes {
-                let what =
-                    "The lab's virtual nodes, and what it gave to real ones, will be removed from";
+                let what = "The objects of the lab's presets, its virtual nodes, and what it gave to real ones will be removed from";
                 agree(&remote, what)?;
             }
             clear(&remote).await
@@ -93,12 +96,28 @@ pub(super) fn local_failure(error: LocalError) -> Failure {
     }
 }
 
-/// Takes the lab's nodes off a cluster that stays.
+/// Takes what the lab put there off a cluster that stays, but for what `uninstall` takes.
 async fn clear(remote: &Remote) -> Result<(), Failure> {
+    let installer = Installer::new(remote.client(), Clock::real(), NAMESPACE);
+    let leader = installer.leader().await.map_err(Failure::failed)?;
+    if let Some(lab) = leader.as_ref().filter(|name| name.starts_with(LAB)) {
+        let message = format!(
+            "a lab ({lab}) still runs on {}; stop it first",
+            remote.name()
+        );
+        return Err(Failure::Usage(message));
+    }
+    // Whoever runs the controller alone does what it has to.
+    let cleared = clear_presets(&remote.client(), leader.is_none()).await;
+    let cleared = cleared.map_err(Failure::Failed)?;
+    for left in &cleared.left {
+        tracing::warn!("{left}");
+    }
     let removed = remove_nodes(&remote.client()).await;
     let removed = removed.map_err(|e| Failure::Failed(said(&e)))?;
     let text = format!(
-        "removed {} virtual nodes, took fake resources off {} real nodes of {}\n",
+        "removed {} objects of presets and {} virtual nodes, took fake resources off {} real nodes of {}\n",
+        cleared.objects,
         removed.nodes,
         removed.restored,
         remote.name()

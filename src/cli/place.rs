@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::down::local_failure;
 use super::up::failure;
 use super::{Failure, question};
-use crate::lab::{Files, Local, OneContext, Remote, Tool, local, preflight, state_dir};
+use crate::lab::{Files, Local, OneContext, Remote, Tool, WayBack, local, preflight, state_dir};
 
 /// Where to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,10 @@ pub(super) struct Asked {
     /// On a cluster that `up` did not make: write to it without asking first.
     #[arg(long, short)]
     yes: bool,
+    /// On any cluster but the embedded one: serve no webhooks, so that its API server need not reach
+    /// this machine. Jobs are suspended after they were made, and single pods are not queued.
+    #[arg(long, conflicts_with = "observe")]
+    no_webhooks: bool,
     /// With --cluster context:NAME: start no controller and change nothing; show what the Kueue that
     /// runs there decides.
     #[arg(long, conflicts_with_all = ["headless", "yes"])]
@@ -59,6 +63,9 @@ impl Asked {
             ),
             ClusterChoice::Embedded if self.observe => refuse(
                 "--observe watches a cluster where Kueue runs already, so it needs --cluster context:NAME",
+            ),
+            ClusterChoice::Embedded if self.no_webhooks => refuse(
+                "--no-webhooks is for clusters whose API server may not reach this machine; the embedded one has none to call",
             ),
             ClusterChoice::Local(_) if self.kubeconfig.is_some() => refuse(
                 "--kubeconfig is for --cluster context:NAME; kind and k3d write to $KUBECONFIG or ~/.kube/config",
@@ -90,6 +97,10 @@ impl Asked {
         let remote = match local {
             Some(local) => remote.with_way_back(local.way_back),
             None => remote,
+        };
+        let remote = match self.no_webhooks {
+            true => remote.with_way_back(WayBack::Closed),
+            false => remote,
         };
         if self.observe {
             return Ok(Some(remote));

@@ -4,6 +4,7 @@ use super::target::Target;
 use super::{Failure, logging, question, runtime};
 use crate::clock::Clock;
 use crate::install::{Installer, NAMESPACE};
+use crate::lab::clear_presets;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,7 +40,7 @@ async fn uninstall(args: Args) -> Result<(), Failure> {
     if !args.yes && !agreed(&name)? {
         return Err(Failure::Failed("nothing was changed".into()));
     }
-    let installer = Installer::new(client, Clock::real(), args.namespace);
+    let installer = Installer::new(client.clone(), Clock::real(), args.namespace);
     let report = installer
         .uninstall()
         .await
@@ -47,12 +48,24 @@ async fn uninstall(args: Args) -> Result<(), Failure> {
             true => Failure::usage(e),
             false => Failure::failed(e),
         })?;
+    // Of presets all that is not of Kueue's kinds is there still.
+    let cleared = clear_presets(&client, true).await;
+    let cleared = cleared.map_err(Failure::Failed)?;
     let mut text: String = report
         .lines()
         .iter()
         .map(|line| format!("{line}\n"))
         .collect();
-    if report.is_empty() {
+    if cleared.objects > 0 {
+        text.push_str(&format!(
+            "removed: objects of presets: {}\n",
+            cleared.objects
+        ));
+    }
+    for left in &cleared.left {
+        text.push_str(&format!("left: {left}\n"));
+    }
+    if text.is_empty() {
         text = format!("there is nothing of kueue-lab on {name}\n");
     }
     super::crds::print(text.as_bytes())

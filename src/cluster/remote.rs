@@ -64,7 +64,6 @@ impl Remote {
                 oldest: format!("v{}.{}", OLDEST.0, OLDEST.1),
             });
         }
-        let client = renewing::client(context.clone(), client);
         Ok(Self {
             client: contact::client(context.name(), context.server(), client),
             context,

@@ -4,7 +4,6 @@
 //! tells the cluster to trust it. Inside, all replicas answer for each other, so it is in a Secret.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -15,18 +14,17 @@ use kube::{Api, Client};
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
 use crate::clock::Clock;
 use crate::webhooks::Certificates;
-use crate::webhooks::certificates::Bundle;
+use crate::webhooks::certificates::{Bundle, Lifetimes};
 
 /// Name of the Secret.
 pub const SECRET: &str = "kueue-lab-webhook-certificate";
-/// The certificate is looked at this often.
-const LOOK: Duration = Duration::from_secs(3600);
 /// So often is the Secret written when others write it too.
 const TRIES: usize = 5;
 
 /// Keeps the webhooks' certificate good.
 pub struct Keeper {
     hosts: Vec<String>,
+    lifetimes: Lifetimes,
     clock: Clock,
     secret: Option<Api<Secret>>,
     certificates: Certificates,
@@ -37,10 +35,15 @@ impl Keeper {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn alone(hosts: Vec<String>, clock: Clock) -> Result<Self, InstallError> {
-        let bundle = Bundle::generate(&hosts, clock.now())?;
+    pub fn alone(
+        hosts: Vec<String>,
+        lifetimes: Lifetimes,
+        clock: Clock,
+    ) -> Result<Self, InstallError> {
+        let bundle = Bundle::generate(&hosts, lifetimes, clock.now())?;
         Ok(Self {
             hosts,
+            lifetimes,
             clock,
             secret: None,
             certificates: Certificates::new(bundle)?,
@@ -55,12 +58,14 @@ impl Keeper {
         client: Client,
         namespace: &str,
         hosts: Vec<String>,
+        lifetimes: Lifetimes,
         clock: Clock,
     ) -> Result<Self, InstallError> {
         let secret = Api::namespaced(client, namespace);
-        let bundle = kept(&secret, &hosts, &clock).await?;
+        let bundle = kept(&secret, &hosts, lifetimes, &clock).await?;
         Ok(Self {
             hosts,
+            lifetimes,
             clock,
             secret: Some(secret),
             certificates: Certificates::new(bundle)?,
@@ -85,8 +90,8 @@ impl Keeper {
     pub async fn renew(&self) -> Result<bool, InstallError> {
         let before = self.certificates.bundle();
         let bundle = match &self.secret {
-            Some(secret) => kept(secret, &self.hosts, &self.clock).await?,
-            None => match before.renewed(&self.hosts, self.clock.now())? {
+            Some(secret) => kept(secret, &self.hosts, self.lifetimes, &self.clock).await?,
+            None => match before.renewed(&self.hosts, self.lifetimes, self.clock.now())? {
                 Some(bundle) => bundle,
                 None => return Ok(false),
             },
@@ -102,7 +107,7 @@ impl Keeper {
     /// Keeps the certificate good; returns when clients have to trust another authority.
     pub async fn other_authority(&self) {
         loop {
-            self.clock.sleep(LOOK).await;
+            self.clock.sleep(self.lifetimes.look).await;
             match self.renew().await {
                 Ok(true) => return,
                 Ok(false) => {}
@@ -154,7 +159,12 @@ fn written(bundle: &Bundle, version: Option<String>) -> Secret {
 
 /// The bundle of the Secret, made or renewed where that is due. Of several that do so at once, one
 /// wins and the others take what it wrote.
-async fn kept(api: &Api<Secret>, hosts: &[String], clock: &Clock) -> Result<Bundle, InstallError> {
+async fn kept(
+    api: &Api<Secret>,
+    hosts: &[String],
+    lifetimes: Lifetimes,
+    clock: &Clock,
+) -> Result<Bundle, InstallError> {
     let what = || format!("secrets {SECRET:?}");
     let params = PostParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -165,11 +175,11 @@ async fn kept(api: &Api<Secret>, hosts: &[String], clock: &Clock) -> Result<Bund
         let there = api.get_opt(SECRET).await;
         let there = there.map_err(|e| InstallError::of("get", what(), e))?;
         let bundle = match there.as_ref().and_then(read) {
-            Some(bundle) => match bundle.renewed(hosts, clock.now())? {
+            Some(bundle) => match bundle.renewed(hosts, lifetimes, clock.now())? {
                 None => return Ok(bundle),
                 Some(renewed) => renewed,
             },
-            None => Bundle::generate(hosts, clock.now())?,
+            None => Bundle::generate(hosts, lifetimes, clock.now())?,
         };
         let outcome = match there {
             None => api.create(&params, &written(&bundle, None)).await,

@@ -20,11 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kube::Client;
+use tokio_util::sync::CancellationToken;
 
 pub use files::Files;
 pub use jobs::JobPolicy;
 pub use paths::{Place, Places, state_dir};
 pub use preflight::{PreflightError, Upstream, find_upstream, preflight};
+pub use remote::LAB;
 pub use shipped::{LAB_FILES, PRESETS};
 
 use crate::api::config::FeatureGates;
@@ -38,6 +40,7 @@ use crate::entropy::Entropy;
 pub use crate::machines::nodes::{NodePools, Removed, remove_all as remove_nodes};
 use crate::machines::{Machines, MachinesConfig};
 use crate::operator::{Operator, OperatorError};
+pub use crate::presets::clear as clear_presets;
 use crate::presets::{self, Finding, Presets, PresetsConfig, StartError};
 use crate::runtime::Context;
 use crate::skypilot::SkyEnv;
@@ -86,6 +89,11 @@ pub enum LabError {
     /// What the controller needs cannot be put into the cluster.
     #[error(transparent)]
     Operator(#[from] Arc<OperatorError>),
+    /// It was told to stop before it was ready.
+    #[error(
+        "interrupted before the lab was ready; `up` can be run again, and `down` and `uninstall` take away what is there by now"
+    )]
+    Interrupted,
 }
 
 impl LabError {
@@ -97,6 +105,7 @@ impl LabError {
             Self::Cluster(error) => error.is_usage(),
             Self::Preflight(error) => error.is_usage(),
             Self::Operator(error) => error.is_usage(),
+            Self::Interrupted => false,
         }
     }
 }
@@ -119,14 +128,27 @@ impl Lab {
     /// # Errors
     /// Something that was asked for cannot be had; nothing is left running then.
     pub async fn start(config: LabConfig) -> Result<Self, LabError> {
-        let kueue = config.kueue.map(ControllerConfig::from).unwrap_or_default();
+        Self::start_unless(config, &CancellationToken::new()).await
+    }
+
+    /// The same, unless told to stop meanwhile: it may wait for long where another lab leads.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and [`LabError::Interrupted`]; what it wrote stays, but for webhooks
+    /// that nobody would answer.
+    pub async fn start_unless(
+        mut config: LabConfig,
+        stop: &CancellationToken,
+    ) -> Result<Self, LabError> {
+        let kueue = config.kueue.take();
+        let kueue = kueue.map(ControllerConfig::from).unwrap_or_default();
         let gates = kueue.gates;
         if config.remote.is_some() {
             // A mistake in the files must not leave half an installation behind.
             check_preset(&config.presets, &config.preset, &gates)?;
         }
         let mut led = None;
-        let mut cluster = match config.remote {
+        let cluster = match &config.remote {
             None => Cluster::Embedded(Embedded::new(EmbeddedConfig {
                 clock: config.clock.clone(),
                 entropy: config.entropy.clone(),
@@ -136,10 +158,39 @@ impl Lab {
                 kinds: kinds::definitions(),
             })),
             Some(remote) => {
-                led = Some(remote::lead(&remote, &config.clock, &config.entropy, &kueue).await?);
-                Cluster::Remote(Box::new(remote))
+                let lead = remote::lead(remote, &config.clock, &config.entropy, &kueue, stop);
+                led = Some(lead.await?);
+                Cluster::Remote(Box::new(remote.clone()))
             }
         };
+        let (operator, controller) = match led {
+            Some((operator, controller)) => (Some(operator), Some(controller)),
+            None => (None, None),
+        };
+        let raised = tokio::select! {
+            raised = Self::raise(config, kueue, cluster, operator.as_ref(), controller) => raised,
+            () = stop.cancelled() => Err(LabError::Interrupted),
+        };
+        match raised {
+            Ok(lab) => Ok(Self { operator, ..lab }),
+            Err(error) => {
+                if let Some(operator) = operator {
+                    operator.stop().await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts everything around a controller that leads, or with one of its own.
+    async fn raise(
+        config: LabConfig,
+        kueue: ControllerConfig,
+        mut cluster: Cluster,
+        operator: Option<&Operator>,
+        controller: Option<Controller>,
+    ) -> Result<Self, LabError> {
+        let gates = kueue.gates;
         let client = cluster.client();
         let context = Context::new(client.clone(), config.clock.clone(), config.entropy.clone());
         let machines = Machines::start(
@@ -160,13 +211,10 @@ impl Lab {
         if let Some(file) = config.nodes_file {
             pools::follow(&context, &machines, file);
         }
-        let (operator, controller) = match led {
-            Some((operator, controller)) => (Some(operator), controller),
-            None => (None, Controller::start(&context, kueue).await),
+        let controller = match controller {
+            Some(controller) => controller,
+            None => Controller::start(&context, kueue).await,
         };
-        if let Some(operator) = &operator {
-            remote::follow(operator, &context, &machines);
-        }
         if let Cluster::Embedded(embedded) = &cluster {
             embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
         }
@@ -191,22 +239,23 @@ impl Lab {
             Ok(presets) => presets,
             Err(error) => {
                 context.tasks.shutdown().await;
-                if let Some(operator) = operator {
-                    operator.stop().await;
-                }
                 machines.shutdown().await;
                 cluster.close().await;
                 return Err(error);
             }
         };
+        let presets = Arc::new(presets);
+        if let Some(operator) = operator {
+            remote::follow(operator, &context, &machines, &presets);
+        }
         let sky = SkyEnv::new(cluster.name());
         Ok(Self {
             jobs: ManagedJobs::new(client, config.clock, config.entropy, sky),
-            presets: Arc::new(presets),
+            presets,
             context,
             machines,
             controller,
-            operator,
+            operator: None,
             cluster,
         })
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::LabError;
 use crate::clock::Clock;
 use crate::cluster::Remote;
@@ -10,48 +12,70 @@ use crate::controller::{Controller, ControllerConfig};
 use crate::entropy::Entropy;
 use crate::install::{FailurePolicy, NAMESPACE, Reach};
 use crate::machines::Machines;
-use crate::operator::{Operator, OperatorConfig, Role};
+use crate::operator::{Operator, OperatorConfig, Role, WITHOUT_WEBHOOKS};
+use crate::presets::Presets;
 use crate::runtime::Context;
+use crate::webhooks::certificates::Lifetimes;
+
+/// How the names of labs begin in an election.
+pub const LAB: &str = "kueue-lab_";
 
 /// Installs what the controller needs there and waits until it leads, for as long as another
-/// instance does.
+/// instance does and nobody says stop.
 pub(super) async fn lead(
     remote: &Remote,
     clock: &Clock,
     entropy: &Entropy,
     kueue: &ControllerConfig,
+    stop: &CancellationToken,
 ) -> Result<(Operator, Controller), LabError> {
+    let reach = reach(remote);
+    if reach.is_none() {
+        tracing::warn!("{WITHOUT_WEBHOOKS}");
+    }
     let operator = Operator::start(OperatorConfig {
         client: remote.client(),
         clock: clock.clone(),
         entropy: entropy.clone(),
         kueue: kueue.clone(),
         namespace: NAMESPACE.to_owned(),
-        reach: reach(remote),
+        reach,
         port: 0,
         failure_policy: FailurePolicy::Ignore,
-        identity: Some(format!("kueue-lab_{}", entropy.uid())),
+        lifetimes: Lifetimes::default(),
+        identity: Some(format!("{LAB}{}", entropy.uid())),
         metrics: None,
     });
     let operator = operator.await.map_err(Arc::new)?;
     let waiting = |leader: &str| tracing::info!("waiting: {leader} runs the controller there");
-    let led = operator.leading(waiting).await;
+    let led = tokio::select! {
+        led = operator.leading(waiting) => led.map_err(LabError::from),
+        () = stop.cancelled() => Err(LabError::Interrupted),
+    };
     match led {
         Ok(controller) => Ok((operator, controller)),
         Err(error) => {
             operator.stop().await;
-            Err(error.into())
+            Err(error)
         }
     }
 }
 
-/// Lets the machines rest while another lab leads: there must not be two kubelets to a node.
-pub(super) fn follow(operator: &Operator, context: &Context, machines: &Arc<Machines>) {
+/// Lets machines and presets rest while another lab leads: there must not be two kubelets to a node,
+/// nor two folders that say which queues there are.
+pub(super) fn follow(
+    operator: &Operator,
+    context: &Context,
+    machines: &Arc<Machines>,
+    presets: &Arc<Presets>,
+) {
     let (mut role, machines) = (operator.role(), machines.clone());
-    context.tasks.spawn("machines-role", async move {
+    let presets = presets.clone();
+    context.tasks.spawn("role", async move {
         loop {
             let leads = matches!(&*role.borrow_and_update(), Role::Leading(_));
             machines.set_idle(!leads);
+            presets.set_idle(!leads);
             if role.changed().await.is_err() {
                 return;
             }
@@ -65,6 +89,7 @@ fn reach(remote: &Remote) -> Option<Reach> {
         Some(WayBack::Gateway(gateway)) => Some(Reach::DockerGateway(gateway)),
         Some(WayBack::DockerDesktop) => Some(Reach::DockerDesktop),
         Some(WayBack::K3d) => Some(Reach::K3d),
+        Some(WayBack::Closed) => None,
         None => Reach::towards(remote.server()),
     }
 }

@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::runtime::{Context, Informer};
 
+use autoscaler::Autoscaler;
 pub use config::MachinesConfig;
 use control::Control;
 use kubelet::{Kubelet, LogStore};
@@ -33,6 +34,7 @@ pub struct Machines {
     keeper: Option<Keeper>,
     giver: Option<Giver>,
     kubelet: Option<Kubelet>,
+    autoscaler: Option<Autoscaler>,
     logs: LogStore,
     control: Control,
 }
@@ -70,9 +72,9 @@ impl Machines {
             });
             Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
         });
-        if config.autoscaler {
-            autoscaler::start(&context, &pods, &nodes, keeper.clone());
-        }
+        let autoscaler = config
+            .autoscaler
+            .then(|| autoscaler::start(&context, &pods, &nodes, keeper.clone()));
         let control = controllers::start(&context, &config, &pods, &nodes);
         nodes.synced().await;
         pods.synced().await;
@@ -84,6 +86,7 @@ impl Machines {
             keeper,
             giver,
             kubelet,
+            autoscaler,
             logs,
             control,
         }
@@ -142,7 +145,8 @@ impl Machines {
         known
     }
 
-    /// Leaves nodes and pods to another lab on the same cluster, or takes them up again.
+    /// Leaves nodes, pods and requests for nodes to another lab on the same cluster, or takes them up
+    /// again.
     pub fn set_idle(&self, idle: bool) {
         // Nodes first when they are taken up: their pods are to be believed.
         if let Some(keeper) = &self.keeper {
@@ -150,6 +154,12 @@ impl Machines {
         }
         if let Some(kubelet) = &self.kubelet {
             kubelet.set_idle(idle);
+        }
+        if let Some(giver) = &self.giver {
+            giver.set_idle(idle);
+        }
+        if let Some(autoscaler) = &self.autoscaler {
+            autoscaler.set_idle(idle);
         }
     }
 

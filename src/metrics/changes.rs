@@ -25,6 +25,8 @@ pub(super) struct Counted {
     ready_wait: ByQueue<Histograms>,
     admitted_until_ready: ByQueue<Histograms>,
     finished: ByQueue<Counters>,
+    execution: ByQueue<Histograms>,
+    ready_until_evicted: Histograms,
     evicted: ByQueue<Counters>,
     evicted_once: Counters,
     preempted: Counters,
@@ -53,13 +55,16 @@ fn counters(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Counters
 
 fn histograms(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Histograms> {
     let make = Histograms::new_with_constructor;
-    let long = matches!(
-        name,
-        "quota_reserved_wait_time_seconds" | "admission_wait_time_seconds"
-    );
+    let (of_cluster_queue, of_local_queue): (fn() -> Histogram, fn() -> Histogram) = match name {
+        "execution_time_seconds" => (waits::<16>, waits::<16>),
+        "quota_reserved_wait_time_seconds" | "admission_wait_time_seconds" => {
+            (waits::<16>, waits::<14>)
+        }
+        _ => (waits::<14>, waits::<14>),
+    };
     let pair = ByQueue {
-        cluster_queue: make(if long { waits::<16> } else { waits::<14> }),
-        local_queue: make(waits::<14>),
+        cluster_queue: make(of_cluster_queue),
+        local_queue: make(of_local_queue),
     };
     pair.register(registry, name, what)
 }
@@ -98,6 +103,17 @@ impl Counted {
             "From admission to ready pods",
         );
         let finished = counters(registry, "finished_workloads", "Workloads finished");
+        let execution = histograms(
+            registry,
+            "execution_time_seconds",
+            "How long finished Workloads were admitted altogether, over all evictions",
+        );
+        let ready_until_evicted = Histograms::new_with_constructor(waits::<14>);
+        registry.register(
+            "pods_ready_to_evicted_time_seconds",
+            "From ready pods to an eviction, by ClusterQueue, reason and underlying cause",
+            ready_until_evicted.clone(),
+        );
         let evicted = counters(registry, "evicted_workloads", "Evictions");
         let evicted_once = Counters::default();
         registry.register(
@@ -126,6 +142,8 @@ impl Counted {
             ready_wait,
             admitted_until_ready,
             finished,
+            execution,
+            ready_until_evicted,
             evicted,
             evicted_once,
             preempted,
@@ -173,6 +191,9 @@ impl Counted {
         }
         if event.turned(c::FINISHED) {
             event.count(&self.finished, &[]);
+            if let Some(took) = executed(new) {
+                event.observe(&self.execution, took);
+            }
         }
         self.evictions(&event);
     }
@@ -197,6 +218,18 @@ impl Counted {
                 ("underlying_cause", after.underlying_cause),
             ];
             event.count(&self.evicted, &why);
+            if let (Some(ready), Some(evicted)) = (
+                holds_since(old, c::PODS_READY),
+                holds_since(new, c::EVICTED),
+            ) {
+                let mut labels = vec![("cluster_queue", event.cluster_queue())];
+                labels.extend_from_slice(&why);
+                labels.push(event.role.label());
+                let took = seconds(ready, evicted);
+                self.ready_until_evicted
+                    .get_or_create(&labels)
+                    .observe(took);
+            }
             if count == 0 {
                 let labels = event.of_cluster_queue(&why);
                 self.evicted_once.get_or_create(&labels).inc();
@@ -299,6 +332,20 @@ impl Event<'_> {
 /// When a condition came to be as it is.
 fn since(wl: &Workload, type_: &str) -> Option<Timestamp> {
     wl.condition(type_).map(|c| c.last_transition_time.0)
+}
+
+/// Since when a condition is true, if it is.
+fn holds_since(wl: &Workload, type_: &str) -> Option<Timestamp> {
+    let condition = wl.condition(type_).filter(|c| c.status == "True")?;
+    Some(condition.last_transition_time.0)
+}
+
+/// How long a finished Workload was admitted altogether.
+fn executed(wl: &Workload) -> Option<f64> {
+    let admitted = holds_since(wl, c::ADMITTED)?;
+    let finished = holds_since(wl, c::FINISHED)?;
+    let before = wl.status.accumulated_past_execution_time_seconds;
+    Some(f64::from(before.unwrap_or_default()) + seconds(admitted, finished))
 }
 
 /// Seconds between two moments; none where clocks disagree.

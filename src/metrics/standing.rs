@@ -18,7 +18,7 @@ use crate::quantity::Quantity;
 type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
 
 /// Every gauge, with what it shows.
-const GAUGES: [(&str, &str); 20] = [
+const GAUGES: [(&str, &str); 22] = [
     (
         "pending_workloads",
         "Workloads that wait, by ClusterQueue and status: active or inadmissible",
@@ -47,6 +47,11 @@ const GAUGES: [(&str, &str); 20] = [
         "finished_workloads",
         "Workloads that are finished and still there, by ClusterQueue",
     ),
+    (
+        "local_queue_finished_workloads",
+        "Workloads that are finished and still there, by LocalQueue",
+    ),
+    ("build_info", "1, with what this program was built from"),
     (
         "cluster_queue_status",
         "1 for the status a ClusterQueue has: pending, active or terminating",
@@ -127,13 +132,19 @@ impl Standing {
     /// Reads everything anew.
     pub(super) fn read(&self, shared: &Shared, role: ReplicaRole) {
         let mut finished: BTreeMap<String, usize> = BTreeMap::new();
+        let mut finished_locally: BTreeMap<(String, String), usize> = BTreeMap::new();
         for wl in shared.informers.workloads.list() {
-            if predicates::is_finished(&wl)
-                && let Some(admission) = &wl.status.admission
-            {
+            if !predicates::is_finished(&wl) {
+                continue;
+            }
+            let namespace = predicates::namespace(&wl).to_owned();
+            let local = (namespace, wl.spec.queue_name.clone());
+            *finished_locally.entry(local).or_default() += 1;
+            if let Some(admission) = &wl.status.admission {
                 *finished.entry(admission.cluster_queue.clone()).or_default() += 1;
             }
         }
+        self.set("build_info", build(), 1.0);
         for queue in shared.informers.cluster_queues.list() {
             let name = queue.metadata.name.clone().unwrap_or_default();
             let done = finished.get(&name).copied().unwrap_or_default();
@@ -143,6 +154,14 @@ impl Standing {
         }
         if shared.settings.local_queue_metrics() {
             for queue in shared.informers.local_queues.list() {
+                let text = |t: &Option<String>| t.clone().unwrap_or_default();
+                let (name, namespace) =
+                    (text(&queue.metadata.name), text(&queue.metadata.namespace));
+                let local = (namespace.clone(), name.clone());
+                let done = finished_locally.get(&local).copied();
+                let labels = vec![("name", name), ("namespace", namespace), role.label()];
+                let done = count(done.unwrap_or_default());
+                self.set("local_queue_finished_workloads", labels, done);
                 self.local_queue(shared, &queue, role);
             }
         }
@@ -296,6 +315,22 @@ impl Standing {
             self.set("cohort_info", labels, 1.0);
         }
     }
+}
+
+/// What this program was built from, under upstream's labels.
+fn build() -> Labels {
+    let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
+    vec![
+        (
+            "git_version",
+            concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
+        ),
+        ("git_commit", String::new()),
+        ("build_date", String::new()),
+        ("go_version", String::new()),
+        ("compiler", "rustc".to_owned()),
+        ("platform", platform),
+    ]
 }
 
 fn which(flavor: &str, resource: &str) -> [(&'static str, String); 2] {

@@ -64,6 +64,42 @@ fn an_admission_is_counted_once_for_its_queues() {
 }
 
 #[test]
+fn what_ran_is_measured_over_its_evictions() {
+    let metrics = Metrics::new(ReplicaRole::Standalone);
+    let admission = json!({"clusterQueue": "cq", "podSetAssignments": []});
+    let ready = json!({
+        "admission": admission,
+        "conditions": [
+            condition("Admitted", "True", "Admitted", ""),
+            condition("PodsReady", "True", "Started", ""),
+        ],
+    });
+    let mut evicted = condition("Evicted", "True", "Preempted", "");
+    evicted["lastTransitionTime"] = "2026-03-02T12:00:25Z".into();
+    let evictions = json!([{"reason": "Preempted", "underlyingCause": "", "count": 1}]);
+    let gone = json!({
+        "admission": admission, "schedulingStats": {"evictions": evictions},
+        "conditions": [evicted],
+    });
+    see(&metrics, ready.clone(), gone);
+    let mut finished = condition("Finished", "True", "Succeeded", "");
+    finished["lastTransitionTime"] = "2026-03-02T12:00:17Z".into();
+    let done = json!({
+        "admission": admission, "accumulatedPastExecutionTimeSeconds": 100,
+        "conditions": [condition("Admitted", "True", "Admitted", ""), finished],
+    });
+    see(&metrics, ready, done);
+    let text = metrics.text(None);
+    for line in [
+        "kueue_pods_ready_to_evicted_time_seconds_sum{cluster_queue=\"cq\",reason=\"Preempted\",underlying_cause=\"\",replica_role=\"standalone\"} 15.0",
+        "kueue_execution_time_seconds_sum{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 107.0",
+        "kueue_local_queue_execution_time_seconds_bucket{le=\"20480.0\",name=\"lq\",namespace=\"team\",priority_class=\"\",replica_role=\"standalone\"} 1",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
 fn a_preemption_is_counted_for_who_preempted() {
     let metrics = Metrics::new(ReplicaRole::Leader);
     let message = "Preempted to accommodate a workload (UID: u, JobUID: j) due to prioritization \

@@ -25,7 +25,11 @@ use crate::entropy::Entropy;
 use crate::install::{Endpoint, FailurePolicy, InstallError, Installer, Keeper, Reach};
 use crate::metrics::{self, Metrics};
 use crate::runtime::{Context, Tasks};
+use crate::webhooks::certificates::Lifetimes;
 use crate::webhooks::{Policy, Server, ServerError};
+
+/// What is lost without webhooks.
+pub const WITHOUT_WEBHOOKS: &str = "no webhooks: jobs are suspended after they were made rather than before, pods are not gated and run outside of quota, nobody checks queues that are written, and v1beta1 is not served";
 
 /// How the controller is run on a cluster.
 pub struct OperatorConfig {
@@ -46,6 +50,8 @@ pub struct OperatorConfig {
     pub port: u16,
     /// What happens to jobs and pods when nobody answers.
     pub failure_policy: FailurePolicy,
+    /// How long the webhooks' certificates are good for.
+    pub lifetimes: Lifetimes,
     /// Who this is in the election; None leads without one.
     pub identity: Option<String>,
     /// Where is counted what it does.
@@ -158,9 +164,10 @@ impl Operator {
                 let keeper = match reach {
                     Reach::Service { .. } => {
                         let client = config.client.clone();
-                        Keeper::shared(client, &config.namespace, hosts, clock).await?
+                        Keeper::shared(client, &config.namespace, hosts, config.lifetimes, clock)
+                            .await?
                     }
-                    _ => Keeper::alone(hosts, clock)?,
+                    _ => Keeper::alone(hosts, config.lifetimes, clock)?,
                 };
                 let listen = reach.listen(config.port);
                 let server =

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kube::Client;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::applying::{Applier, Failure, Outcome};
@@ -55,9 +56,17 @@ enum Command {
     Reload(oneshot::Sender<()>),
 }
 
+/// Whether somebody else decides which preset is in force.
+#[derive(Default)]
+struct Rest {
+    on: AtomicBool,
+    changed: Notify,
+}
+
 /// The presets of a running lab.
 pub struct Presets {
     commands: mpsc::Sender<Command>,
+    rest: Arc<Rest>,
     state: watch::Receiver<Arc<State>>,
     stop: CancellationToken,
 }
@@ -87,12 +96,15 @@ impl Presets {
         let (publish, state) = watch::channel(Arc::new(initial));
         let (commands, inbox) = mpsc::channel(16);
         let stop = CancellationToken::new();
+        let rest = Arc::new(Rest::default());
         let mut actor = Actor {
             applier,
+            rest: rest.clone(),
             clock,
             state: publish,
             seen: None,
             retry: None,
+            stale: false,
             config,
         };
         // Watching starts before reading, so that no change falls between the two.
@@ -108,6 +120,7 @@ impl Presets {
         tokio::spawn(actor.run(inbox, watch, stop.clone()));
         Ok(Self {
             commands,
+            rest,
             state,
             stop,
         })
@@ -133,6 +146,14 @@ impl Presets {
         }
     }
 
+    /// Leaves the cluster to another lab, whatever the files say meanwhile; or puts what they say by
+    /// then in force again.
+    pub fn set_idle(&self, idle: bool) {
+        if self.rest.on.swap(idle, Ordering::SeqCst) != idle {
+            self.rest.changed.notify_one();
+        }
+    }
+
     /// How things stand.
     pub fn state(&self) -> Arc<State> {
         self.state.borrow().clone()
@@ -152,6 +173,7 @@ impl Presets {
 
 struct Actor {
     applier: Applier,
+    rest: Arc<Rest>,
     clock: Clock,
     config: PresetsConfig,
     state: watch::Sender<Arc<State>>,
@@ -159,6 +181,8 @@ struct Actor {
     seen: Option<Source>,
     /// When to try again what failed half-way.
     retry: Option<tokio::time::Instant>,
+    /// Whether another lab may have applied something since.
+    stale: bool,
 }
 
 impl Actor {
@@ -168,11 +192,20 @@ impl Actor {
         mut watch: Option<Watch>,
         stop: CancellationToken,
     ) {
+        let rest = self.rest.clone();
+        let mut rested = false;
         loop {
             let retry = self.retry;
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
+                () = rest.changed.notified() => {
+                    let rests = self.rests();
+                    if std::mem::replace(&mut rested, rests) && !rests {
+                        self.retry = Some(tokio::time::Instant::now());
+                        self.stale = true;
+                    }
+                }
                 command = inbox.recv() => match command {
                     None => return,
                     Some(Command::Switch(name, reply)) => {
@@ -202,6 +235,21 @@ impl Actor {
 
     /// Reads the files again and, when they say something else, applies them.
     async fn look(&mut self, again: bool) {
+        if self.rests() {
+            return;
+        }
+        if self.stale {
+            // What is in force is what another lab left, and it says so in the cluster.
+            match Applier::new(self.applier.remote()).await {
+                Ok(applier) => self.applier = applier,
+                Err(error) => {
+                    tracing::debug!(%error, "will be tried again");
+                    self.retry = Some(tokio::time::Instant::now() + RETRY);
+                    return;
+                }
+            }
+            self.stale = false;
+        }
         let name = self.config.active.clone();
         match self.read(&name).await {
             Ok(source) if !again && self.seen.as_ref() == Some(&source) => {
@@ -235,7 +283,16 @@ impl Actor {
         Ok(source)
     }
 
+    fn rests(&self) -> bool {
+        self.rest.on.load(Ordering::SeqCst)
+    }
+
     async fn switch(&mut self, name: &str) -> Result<(), Vec<Finding>> {
+        if self.rests() || self.stale {
+            let file = self.config.folder.display().to_string();
+            let why = "another lab leads on this cluster and decides which preset is in force";
+            return Err(vec![Finding::error(&file, Position::START, why)]);
+        }
         let source = folder::read(&self.config.folder, name).map_err(|error| {
             let file = self.config.folder.display().to_string();
             vec![Finding::error(&file, Position::START, error.to_string())]

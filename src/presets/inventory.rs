@@ -5,12 +5,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ObjectKey;
+use super::applying::inhabitants;
 use super::remote::{ApplyMode, CallError, KindInfo, Remote};
 
 /// The label of every object the lab has made from a preset; its value is the preset's name.
 pub(super) const LABEL: &str = "kueue-lab.dev/preset";
 const NAME: &str = "kueue-lab-presets";
 const NAMESPACE: &str = "kueue-system";
+/// Says of that namespace that it was made for this.
+const MADE: &str = "kueue-lab.dev/made-for-presets";
 /// The configuration map's key.
 const DATA: &str = "inventory";
 
@@ -61,17 +64,23 @@ pub(super) async fn load(remote: &Remote) -> Result<Inventory, CallError> {
         .unwrap_or_default())
 }
 
-/// Remembers.
-pub(super) async fn save(remote: &Remote, inventory: &Inventory) -> Result<(), CallError> {
-    let namespace = KindInfo {
+fn namespace() -> (KindInfo, ObjectKey) {
+    let kind = KindInfo {
         api_version: "v1".into(),
         plural: "namespaces".into(),
         namespaced: false,
     };
-    let namespace_key = key("Namespace", None, NAMESPACE);
+    (kind, key("Namespace", None, NAMESPACE))
+}
+
+/// Remembers.
+pub(super) async fn save(remote: &Remote, inventory: &Inventory) -> Result<(), CallError> {
+    let (namespace, namespace_key) = namespace();
     if remote.get(&namespace, &namespace_key).await?.is_none() {
-        let object =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        let object = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "annotations": {MADE: "true"}},
+        });
         remote
             .apply(&namespace, &namespace_key, &object, ApplyMode::default())
             .await?;
@@ -89,6 +98,21 @@ pub(super) async fn save(remote: &Remote, inventory: &Inventory) -> Result<(), C
         dry_run: false,
     };
     remote.apply(&kind, &key, &object, mode).await?;
+    Ok(())
+}
+
+/// Forgets all, and takes away the namespace that was made for it, if nothing else is in there.
+pub(super) async fn forget(remote: &Remote) -> Result<(), CallError> {
+    let (kind, key) = config_map();
+    remote.delete(&kind, &key).await?;
+    let (kind, key) = namespace();
+    let Some(there) = remote.get(&kind, &key).await? else {
+        return Ok(());
+    };
+    let made = there["metadata"]["annotations"][MADE] == "true";
+    if made && inhabitants::of(remote, NAMESPACE).await?.is_none() {
+        remote.delete(&kind, &key).await?;
+    }
     Ok(())
 }
 

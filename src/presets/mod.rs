@@ -10,6 +10,7 @@
 mod actor;
 mod applying;
 mod builtin;
+mod clearing;
 mod document;
 mod finding;
 mod folder;
@@ -24,6 +25,7 @@ mod watch;
 
 pub use actor::{Presets, PresetsConfig, StartError};
 pub use builtin::{BuiltIn, write_out};
+pub use clearing::{Cleared, clear};
 pub use document::{Manifest, Parsed, parse};
 pub use finding::{Finding, Severity};
 pub use folder::{FolderError, Sample, Source, SourceFile, list, read};

@@ -152,6 +152,25 @@ impl Remote {
         }
     }
 
+    /// Merges a change into an object. One that is gone by then, or that somebody else changed, is left
+    /// to them.
+    pub(super) async fn merge(
+        &self,
+        kind: &KindInfo,
+        key: &ObjectKey,
+        change: &Value,
+    ) -> Result<(), CallError> {
+        let path = format!("{}?fieldManager={FIELD_MANAGER}", kind.object(key));
+        let request = Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
+        match self.call(request, change.to_string().into_bytes()).await {
+            Err(CallError::Api(status)) if !matches!(status.code, 404 | 409) => {
+                Err(CallError::Api(status))
+            }
+            Err(error @ CallError::Transport(_)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// What the server serves in one group version, as its `APIResourceList`; `None` for one it does
     /// not serve.
     pub(super) async fn resources(&self, api_version: &str) -> Result<Option<Value>, CallError> {

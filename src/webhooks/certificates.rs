@@ -22,12 +22,6 @@ use rustls::sign::CertifiedKey;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 const DAY: i64 = 24 * 3600;
-/// How long an authority is good for.
-const AUTHORITY: SignedDuration = SignedDuration::from_secs(10 * 365 * DAY);
-/// How long a server certificate is good for.
-const SERVER: SignedDuration = SignedDuration::from_secs(365 * DAY);
-/// A certificate that ends sooner than this is made anew.
-const RENEW_BEFORE: SignedDuration = SignedDuration::from_secs(90 * DAY);
 /// Certificates begin to be good this long ago, for clocks that are behind.
 const SKEW: SignedDuration = SignedDuration::from_secs(3600);
 
@@ -43,6 +37,44 @@ pub enum CertificateError {
     /// The TLS library refuses it.
     #[error("setting up TLS: {0}")]
     Tls(#[from] rustls::Error),
+}
+
+/// How long certificates are good for, and when they are made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// How long an authority is good for.
+    pub authority: SignedDuration,
+    /// How long a server certificate is good for.
+    pub server: SignedDuration,
+    /// What ends sooner than this is made anew.
+    pub renew_before: SignedDuration,
+    /// How often is looked whether it is time.
+    pub look: Duration,
+}
+
+impl Default for Lifetimes {
+    /// Ten years, a year, 90 days; looked at every hour.
+    fn default() -> Self {
+        Self {
+            authority: SignedDuration::from_secs(10 * 365 * DAY),
+            server: SignedDuration::from_secs(365 * DAY),
+            renew_before: SignedDuration::from_secs(90 * DAY),
+            look: Duration::from_secs(3600),
+        }
+    }
+}
+
+impl Lifetimes {
+    /// For a server certificate that is good for so long; all else is in proportion.
+    pub fn of(server: Duration) -> Self {
+        let whole = SignedDuration::try_from(server).unwrap_or(SignedDuration::MAX);
+        Self {
+            authority: whole.saturating_mul(3),
+            server: whole,
+            renew_before: whole / 4,
+            look: server / 16,
+        }
+    }
 }
 
 /// From when to when a certificate is good.
@@ -70,8 +102,8 @@ impl Validity {
         params.not_after = epoch + seconds(self.until);
     }
 
-    fn is_due(self, now: Timestamp) -> bool {
-        now < self.from || self.until.duration_since(now) < RENEW_BEFORE
+    fn is_due(self, now: Timestamp, lifetimes: Lifetimes) -> bool {
+        now < self.from || self.until.duration_since(now) < lifetimes.renew_before
     }
 }
 
@@ -99,9 +131,14 @@ impl Bundle {
     ///
     /// # Errors
     /// Keys or certificates cannot be made.
-    pub fn generate(hosts: &[String], now: Timestamp) -> Result<Self, CertificateError> {
-        let (authority, key) = authority(now)?;
-        Self::sign(authority, key, hosts, Validity::of(now, SERVER))
+    pub fn generate(
+        hosts: &[String],
+        lifetimes: Lifetimes,
+        now: Timestamp,
+    ) -> Result<Self, CertificateError> {
+        let (authority, key) = authority(now, lifetimes)?;
+        let validity = Validity::of(now, lifetimes.server);
+        Self::sign(authority, key, hosts, validity)
     }
 
     /// A certificate for these hosts, good as long as said, by the same authority.
@@ -121,25 +158,27 @@ impl Bundle {
     pub fn renewed(
         &self,
         hosts: &[String],
+        lifetimes: Lifetimes,
         now: Timestamp,
     ) -> Result<Option<Self>, CertificateError> {
+        let fresh_validity = Validity::of(now, lifetimes.server);
         let Ok(trusted) = validity(&self.authority) else {
-            return Self::generate(hosts, now).map(Some);
+            return Self::generate(hosts, lifetimes, now).map(Some);
         };
-        if trusted.is_due(now) {
-            let (fresh, key) = authority(now)?;
+        if trusted.is_due(now, lifetimes) {
+            let (fresh, key) = authority(now, lifetimes)?;
             let old = self
                 .authority
                 .split_inclusive("-----END CERTIFICATE-----\n");
             let both = fresh + old.take(1).collect::<String>().as_str();
-            return Self::sign(both, key, hosts, Validity::of(now, SERVER)).map(Some);
+            return Self::sign(both, key, hosts, fresh_validity).map(Some);
         }
-        let good = validity(&self.certificate).is_ok_and(|v| !v.is_due(now))
+        let good = validity(&self.certificate).is_ok_and(|v| !v.is_due(now, lifetimes))
             && covers(&self.certificate, hosts)
             && self.certified_key().is_ok();
         match good {
             true => Ok(None),
-            false => self.reissue(hosts, Validity::of(now, SERVER)).map(Some),
+            false => self.reissue(hosts, fresh_validity).map(Some),
         }
     }
 
@@ -189,14 +228,14 @@ impl Bundle {
     }
 }
 
-fn authority(now: Timestamp) -> Result<(String, String), CertificateError> {
+fn authority(now: Timestamp, lifetimes: Lifetimes) -> Result<(String, String), CertificateError> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params
         .distinguished_name
         .push(DnType::CommonName, "kueue-lab-ca");
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    Validity::of(now, AUTHORITY).put(&mut params);
+    Validity::of(now, lifetimes.authority).put(&mut params);
     let key = KeyPair::generate()?;
     let pem = params.self_signed(&key)?.pem().replace("\r\n", "\n");
     Ok((pem, key.serialize_pem()))
@@ -333,10 +372,23 @@ mod tests {
 
     #[test]
     fn a_certificate_is_renewed_before_it_ends_and_by_the_same_authority() {
-        let bundle = Bundle::generate(&hosts(), now()).unwrap();
-        assert_eq!(bundle.renewed(&hosts(), now()).unwrap(), None);
-        assert_eq!(bundle.renewed(&hosts(), later(200)).unwrap(), None);
-        let renewed = bundle.renewed(&hosts(), later(300)).unwrap().unwrap();
+        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
+        assert_eq!(
+            bundle
+                .renewed(&hosts(), Lifetimes::default(), now())
+                .unwrap(),
+            None
+        );
+        assert_eq!(
+            bundle
+                .renewed(&hosts(), Lifetimes::default(), later(200))
+                .unwrap(),
+            None
+        );
+        let renewed = bundle
+            .renewed(&hosts(), Lifetimes::default(), later(300))
+            .unwrap()
+            .unwrap();
         assert_eq!(renewed.authority, bundle.authority);
         assert_ne!(renewed.certificate, bundle.certificate);
         let until = validity(&renewed.certificate).unwrap().until;
@@ -345,34 +397,53 @@ mod tests {
 
     #[test]
     fn an_authority_that_ends_is_trusted_until_its_successor_is() {
-        let bundle = Bundle::generate(&hosts(), now()).unwrap();
-        let renewed = bundle.renewed(&hosts(), later(3640)).unwrap().unwrap();
+        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
+        let renewed = bundle
+            .renewed(&hosts(), Lifetimes::default(), later(3640))
+            .unwrap()
+            .unwrap();
         assert!(renewed.authority.ends_with(&bundle.authority));
         assert_eq!(renewed.authority.matches("BEGIN CERT").count(), 2);
-        let again = renewed.renewed(&hosts(), later(7280)).unwrap().unwrap();
+        let again = renewed
+            .renewed(&hosts(), Lifetimes::default(), later(7280))
+            .unwrap()
+            .unwrap();
         assert_eq!(again.authority.matches("BEGIN CERT").count(), 2);
         assert!(Certificates::new(again).is_ok());
     }
 
     #[test]
     fn other_hosts_need_another_certificate() {
-        let bundle = Bundle::generate(&hosts(), now()).unwrap();
+        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
         let more = [hosts(), vec!["10.0.0.1".into()]].concat();
-        assert!(bundle.renewed(&more, now()).unwrap().is_some());
+        assert!(
+            bundle
+                .renewed(&more, Lifetimes::default(), now())
+                .unwrap()
+                .is_some()
+        );
         let fewer = vec!["127.0.0.1".to_owned()];
-        assert_eq!(bundle.renewed(&fewer, now()).unwrap(), None);
+        assert_eq!(
+            bundle.renewed(&fewer, Lifetimes::default(), now()).unwrap(),
+            None
+        );
     }
 
     #[test]
     fn clocks_may_be_behind_and_damage_is_mended() {
-        let bundle = Bundle::generate(&hosts(), now()).unwrap();
+        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
         let from = validity(&bundle.certificate).unwrap().from;
         assert!(now().duration_since(from) >= SignedDuration::from_mins(5));
         let damaged = Bundle {
             key: bundle.authority_key.clone(),
             ..bundle
         };
-        assert!(damaged.renewed(&hosts(), now()).unwrap().is_some());
+        assert!(
+            damaged
+                .renewed(&hosts(), Lifetimes::default(), now())
+                .unwrap()
+                .is_some()
+        );
         assert!(Certificates::new(damaged).is_err());
     }
 }

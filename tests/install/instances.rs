@@ -108,6 +108,7 @@ async fn operator(client: Client, name: &str, clock: Clock) -> Operator {
         reach: Some(Reach::Loopback),
         port: 0,
         failure_policy: FailurePolicy::Ignore,
+        lifetimes: Default::default(),
         identity: Some(name.to_owned()),
         metrics: Some(Metrics::new(ReplicaRole::Leader)),
     };
@@ -220,7 +221,7 @@ async fn of_two_started_at_once_one_admits_and_the_other_takes_over() {
 }
 
 /// A page over plain HTTP, head included.
-async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
+pub async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod commands;
+mod controller;
 mod instances;
 mod journey;
 mod rights;

@@ -131,6 +131,7 @@ async fn the_controller_asks_for_nothing_it_may_not() {
         reach: Some(Reach::Loopback),
         port: 0,
         failure_policy: FailurePolicy::Ignore,
+        lifetimes: Default::default(),
         identity: Some("me".to_owned()),
         metrics: None,
     });

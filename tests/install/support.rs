@@ -174,7 +174,7 @@ impl Visitor {
         let (client, clock) = (cluster.client.clone(), Clock::real());
         let config = ControllerConfig::default();
         let reach = Reach::Loopback;
-        let keeper = Keeper::alone(reach.hosts(), clock.clone()).unwrap();
+        let keeper = Keeper::alone(reach.hosts(), Default::default(), clock.clone()).unwrap();
         let context = Context::new(client.clone(), clock.clone(), Entropy::seeded(3));
         let policy = Arc::new(Policy::new(config.gates));
         let certificates = keeper.certificates();

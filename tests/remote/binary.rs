@@ -136,6 +136,21 @@ impl Starting {
         }
     }
 
+    /// Interrupts it before it is ready. Gives how it ended and all it said.
+    pub async fn interrupted(mut self) -> (Option<i32>, String) {
+        let id = self.running.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(sent.success());
+        tokio::task::spawn_blocking(move || {
+            let code = self.running.child.wait().unwrap().code();
+            let _ = self.reader.join();
+            let log = std::mem::take(&mut *self.running.log.lock().unwrap());
+            (code, log)
+        })
+        .await
+        .unwrap()
+    }
+
     /// Waits until it is ready, and says all it said when it is not to be.
     pub async fn ready(mut self) -> Running {
         self.answered().await;

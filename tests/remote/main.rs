@@ -10,6 +10,7 @@
 mod binary;
 mod cluster;
 mod credentials;
+mod leftovers;
 mod real_nodes;
 mod refusals;
 mod running;

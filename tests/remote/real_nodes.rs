@@ -100,7 +100,7 @@ async fn real_nodes_get_gpus_keep_them_and_give_them_back() {
     let said = down(&desk, &file).await;
     assert_eq!(
         said,
-        "removed 2 virtual nodes, took fake resources off 2 real nodes of other\n"
+        "removed 3 objects of presets and 2 virtual nodes, took fake resources off 2 real nodes of other\n"
     );
     assert_eq!(traces(&nodes.get("worker-0").await.unwrap()), before);
     let left = nodes
@@ -113,7 +113,7 @@ async fn real_nodes_get_gpus_keep_them_and_give_them_back() {
     let said = down(&desk, &file).await;
     assert_eq!(
         said,
-        "removed 0 virtual nodes, took fake resources off 0 real nodes of other\n"
+        "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other\n"
     );
 }
 

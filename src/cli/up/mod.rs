@@ -3,7 +3,10 @@
 mod kubeconfig;
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
 
 use super::place::{Asked, ClusterChoice};
 use super::window::{self, Window};
@@ -107,20 +110,13 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
     };
     let (nodes, nodes_file) = nodes(args.nodes.as_deref(), &places)?;
     // Asked for before anything runs, so that no signal is lost.
-    let mut stop = match with_window {
-        true => None,
-        false => Some(tokio::spawn(signals::stop())),
-    };
-    let reach = args.asked.reach(&args.cluster, &places.lab);
-    let remote = match &mut stop {
-        None => reach.await?,
-        Some(stop) => tokio::select! {
-            remote = reach => remote?,
-            _ = stop => {
-                let message = "interrupted before anything ran; `up` can be run again";
-                return Err(Failure::Failed(message.into()));
-            }
-        },
+    let mut stop = tokio::spawn(signals::stop());
+    let remote = tokio::select! {
+        remote = args.asked.reach(&args.cluster, &places.lab) => remote?,
+        _ = &mut stop => {
+            let message = "interrupted before anything ran; `up` can be run again";
+            return Err(Failure::Failed(message.into()));
+        }
     };
     let config = LabConfig {
         remote,
@@ -134,20 +130,33 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
         nodes_file,
         kueue,
     };
-    let lab = Lab::start(config).await.map_err(failure)?;
+    let given_up = CancellationToken::new();
+    let mut starting = pin!(Lab::start_unless(config, &given_up));
+    let lab = tokio::select! {
+        lab = &mut starting => lab,
+        _ = &mut stop => {
+            tracing::info!("stopping");
+            given_up.cancel();
+            // It takes with it what must not stay.
+            starting.await
+        }
+    };
+    let lab = lab.map_err(failure)?;
     let mut kubeconfig = Kubeconfig::choose(args.kubeconfig_out);
     if let Err(error) = kubeconfig.write(&lab) {
         lab.stop().await;
         return Err(Failure::Usage(error));
     }
     tracing::info!("ready in {} ms", begun.elapsed().as_millis());
-    let outcome = match stop {
-        None => {
+    let outcome = match with_window {
+        true => {
+            // From here on the UI hears signals.
+            stop.abort();
             args.window
                 .show(&lab, &places.lab, None, Some(kubeconfig.path()))
                 .await
         }
-        Some(stop) => {
+        false => {
             let ready = format!("ready {}\n", kubeconfig.path().display());
             let printed = super::crds::print(ready.as_bytes());
             match stop.await {

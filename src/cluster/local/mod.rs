@@ -30,6 +30,8 @@ pub enum WayBack {
     DockerDesktop,
     /// By the name `host.k3d.internal`.
     K3d,
+    /// It is not to get here at all.
+    Closed,
 }
 
 /// A local cluster that runs.

@@ -95,24 +95,54 @@ impl Installer {
         Ok(report)
     }
 
+    /// Who leads, if anybody does: whoever is seen to renew their lease before it is over.
+    ///
+    /// # Errors
+    /// Rights are missing or the cluster does not answer.
+    pub async fn leader(&self) -> Result<Option<String>, InstallError> {
+        let mut first = None;
+        let begun = Instant::now();
+        loop {
+            let led = self.leading().await?;
+            let Some(leading) = led.into_iter().next() else {
+                return Ok(None);
+            };
+            let before = first.get_or_insert_with(|| leading.clone());
+            if !before.is_same(&leading) {
+                return Ok(Some(leading.holder));
+            }
+            if begun.elapsed() > self.clock.to_wall(before.lasts) {
+                return Ok(None);
+            }
+            self.clock.sleep(LOOK).await;
+        }
+    }
+
+    /// The leases that somebody holds.
+    async fn leading(&self) -> Result<Vec<Leading>, InstallError> {
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
+        let leases = match api.list(&ListParams::default()).await {
+            Ok(leases) => leases.items,
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Vec::new()),
+            Err(error) => {
+                let what = "leases.coordination.k8s.io".to_owned();
+                return Err(InstallError::of("list", what, error));
+            }
+        };
+        let now = self.clock.now();
+        let led = leases.iter().filter_map(|lease| Leading::of(lease, now));
+        Ok(led.collect())
+    }
+
     /// Waits until nobody leads. Somebody whose lease was not seen to be renewed for as long as it
     /// lasts does not, whatever the clocks say.
     async fn nobody_leads(&self) -> Result<(), InstallError> {
-        let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let mut seen: Vec<Leading> = Vec::new();
         let begun = Instant::now();
         loop {
-            let leases = match api.list(&ListParams::default()).await {
-                Ok(leases) => leases.items,
-                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-                Err(error) => {
-                    let what = "leases.coordination.k8s.io".to_owned();
-                    return Err(InstallError::of("list", what, error));
-                }
-            };
-            let now = self.clock.now();
-            let led = leases.iter().filter_map(|lease| Leading::of(lease, now));
+            let led = self.leading().await?;
             let led: Vec<Leading> = led
+                .into_iter()
                 .map(|leading| match seen.iter().find(|s| s.is_same(&leading)) {
                     Some(before) => before.clone(),
                     None => leading,

@@ -5,6 +5,7 @@ mod answer;
 mod capacity;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod, PodTemplate};
@@ -22,8 +23,28 @@ pub const QUEUED_PROVISIONING: &str = "queued-provisioning.gke.io";
 /// How many requests are looked at at a time: one, so that none counts on what another gets.
 const WORKERS: usize = 1;
 
-struct Autoscaler {
+/// A running autoscaler. Clones share it.
+#[derive(Clone)]
+pub struct Autoscaler {
+    worker: Arc<Worker>,
+    queue: WorkQueue<ObjectKey>,
+}
+
+impl Autoscaler {
+    /// Leaves the requests to somebody else, or answers them again.
+    pub fn set_idle(&self, idle: bool) {
+        if self.worker.idle.swap(idle, Ordering::SeqCst) && !idle {
+            for request in self.worker.requests.list() {
+                self.queue.add(ObjectKey::of(&*request));
+            }
+        }
+    }
+}
+
+struct Worker {
     context: Context,
+    /// Whether somebody else answers at the moment.
+    idle: AtomicBool,
     requests: Informer<ProvisioningRequest>,
     pods: Informer<Pod>,
     nodes: Informer<Node>,
@@ -36,7 +57,7 @@ pub fn start(
     pods: &Informer<Pod>,
     nodes: &Informer<Node>,
     keeper: Option<Keeper>,
-) {
+) -> Autoscaler {
     let requests: Informer<ProvisioningRequest> =
         Informer::builder(Api::all(context.client.clone())).start(context);
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
@@ -46,24 +67,30 @@ pub fn start(
             wake.add(ObjectKey::of(&**change.object()));
         }
     });
-    let autoscaler = Arc::new(Autoscaler {
+    let worker = Arc::new(Worker {
         context: context.clone(),
+        idle: AtomicBool::new(false),
         requests,
         pods: pods.clone(),
         nodes: nodes.clone(),
         keeper,
     });
+    let shared = worker.clone();
     queue.run(context, "autoscaler", WORKERS, move |key| {
-        let autoscaler = autoscaler.clone();
-        async move { autoscaler.reconcile(key).await }
+        let worker = shared.clone();
+        async move { worker.reconcile(key).await }
     });
+    Autoscaler { worker, queue }
 }
 
-impl Autoscaler {
+impl Worker {
     async fn reconcile(&self, key: ObjectKey) -> kube::Result<Outcome> {
         let Some(request) = self.requests.get(&key) else {
             return Ok(Outcome::Done);
         };
+        if self.idle.load(Ordering::SeqCst) {
+            return Ok(Outcome::Done);
+        }
         let class = request.spec.provisioning_class_name.as_str();
         let known = [
             CHECK_CAPACITY,

@@ -19,7 +19,10 @@ const KEPT: &[(&str, &str, &str)] = &[
 const OF_CLUSTER: &str = "kube-root-ca.crt";
 
 /// The first kind of which somebody has objects in the namespace, with their number.
-pub(super) async fn of(remote: &Remote, namespace: &str) -> Result<Option<String>, CallError> {
+pub(in crate::presets) async fn of(
+    remote: &Remote,
+    namespace: &str,
+) -> Result<Option<String>, CallError> {
     for (api_version, plural, name) in KEPT {
         let kind = KindInfo {
             api_version: (*api_version).to_owned(),

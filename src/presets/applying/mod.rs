@@ -1,6 +1,6 @@
 //! Carrying out a plan: everything is tried without effect first; what fails after that is undone.
 
-mod inhabitants;
+pub(super) mod inhabitants;
 mod objects;
 mod refusal;
 mod rollback;
@@ -15,7 +15,7 @@ use super::plan::{InForce, plan};
 use super::references::{self, REFERENCED};
 use super::remote::{CallError, KindInfo, Remote};
 use super::{Finding, Manifest, ObjectKey, Plan};
-use crate::api::v1beta2::API_VERSION;
+use crate::api::v1beta2::{API_VERSION, GROUP};
 use objects::Standing;
 use rollback::Undo;
 
@@ -234,6 +234,37 @@ impl Applier {
             objects: objects.collect(),
         };
         inventory::save(&self.remote, &inventory).await
+    }
+
+    /// Takes away whatever presets put into the cluster, and what was remembered of it. Where nobody
+    /// runs the controller (`unattended`), queues are let go of as it would: their finalizers are
+    /// taken off.
+    pub(super) async fn take_all_away(&mut self, unattended: bool) -> Result<Outcome, CallError> {
+        for (key, version) in &mut self.versions {
+            // Nobody may be there to convert from an older one.
+            if key.group == GROUP {
+                *version = API_VERSION.to_owned();
+            }
+        }
+        let plan = plan(&self.in_force, &[]);
+        let mut outcome = Outcome::default();
+        let versions = self.versions.clone();
+        self.prune(&plan, &mut outcome).await;
+        if unattended {
+            for key in plan.prune.iter().filter(|key| key.group == GROUP) {
+                self.let_go(key, versions.get(key)).await?;
+            }
+        }
+        match self.in_force.is_empty() {
+            true => inventory::forget(&self.remote).await?,
+            false => self.remember("").await?,
+        }
+        Ok(outcome)
+    }
+
+    /// The way to the cluster.
+    pub(super) fn remote(&self) -> Remote {
+        self.remote.clone()
     }
 
     /// How many objects are in force.

@@ -6,11 +6,14 @@ use serde_json::Value;
 
 use super::rollback::Done;
 use super::{Applier, Failure, Outcome, Work, inhabitants, labelled, refusal};
+use crate::api::v1beta2::API_VERSION;
 use crate::presets::remote::{ApplyMode, CallError, KindInfo};
 use crate::presets::{Finding, Manifest, ObjectKey, Plan, inventory};
 
 /// How long an object that is replaced or still on its way out may take to go.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
+/// What keeps an object that Workloads use.
+const IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
 /// Between two looks at it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -218,6 +221,34 @@ impl Applier {
         }
     }
 
+    /// Takes Kueue's own finalizer off an object that is being deleted.
+    pub(super) async fn let_go(
+        &mut self,
+        key: &ObjectKey,
+        version: Option<&String>,
+    ) -> Result<(), CallError> {
+        let version = version.map_or(API_VERSION, String::as_str);
+        let Some(kind) = self.kinds.find(&self.remote, version, &key.kind).await? else {
+            return Ok(());
+        };
+        let Some(object) = self.remote.get(&kind, key).await? else {
+            return Ok(());
+        };
+        let metadata = &object["metadata"];
+        let ours = inventory::is_ours(&object) && !metadata["deletionTimestamp"].is_null();
+        let finalizers = metadata["finalizers"].as_array().cloned();
+        let mut finalizers = finalizers.unwrap_or_default();
+        let before = finalizers.len();
+        finalizers.retain(|f| f != IN_USE);
+        if !ours || finalizers.len() == before {
+            return Ok(());
+        }
+        let change = serde_json::json!({"metadata": {
+            "resourceVersion": metadata["resourceVersion"], "finalizers": finalizers,
+        }});
+        self.remote.merge(&kind, key, &change).await
+    }
+
     fn forget(&mut self, key: &ObjectKey) {
         self.in_force.remove(key);
         self.versions.remove(key);
@@ -285,9 +316,8 @@ fn namespace(name: &str) -> (KindInfo, ObjectKey) {
 /// What keeps an object from going, and what to do about it.
 fn held_by(object: &Value) -> String {
     let finalizers = object["metadata"]["finalizers"].as_array();
-    let in_use = "kueue.x-k8s.io/resource-in-use";
     match finalizers.map(Vec::as_slice) {
-        Some([first, ..]) if first == in_use => {
+        Some([first, ..]) if first == IN_USE => {
             "workloads still use it; wait for them or delete them, then save again".into()
         }
         Some([first, ..]) => format!("the finalizer {first} holds it"),

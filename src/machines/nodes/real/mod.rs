@@ -8,6 +8,7 @@ mod spec;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams, Patch, PatchParams};
@@ -38,6 +39,8 @@ struct Shared {
     nodes: Informer<Node>,
     queue: WorkQueue<String>,
     wanted: Mutex<Option<Vec<RealNodes>>>,
+    /// Whether somebody else keeps them at the moment.
+    idle: AtomicBool,
     /// What was last complained of, by node.
     told: Mutex<BTreeMap<String, Vec<String>>>,
 }
@@ -51,6 +54,7 @@ impl Giver {
                 nodes: nodes.clone(),
                 queue: WorkQueue::new(context),
                 wanted: Mutex::default(),
+                idle: AtomicBool::new(false),
                 told: Mutex::default(),
             }),
         };
@@ -79,7 +83,19 @@ impl Giver {
         }
     }
 
+    /// Leaves the nodes to somebody else, or keeps them again.
+    pub fn set_idle(&self, idle: bool) {
+        if self.shared.idle.swap(idle, Ordering::SeqCst) && !idle {
+            for node in self.shared.nodes.list() {
+                self.shared.queue.add(node.name_any());
+            }
+        }
+    }
+
     async fn reconcile(&self, name: &str) -> kube::Result<Outcome> {
+        if self.shared.idle.load(Ordering::SeqCst) {
+            return Ok(Outcome::Done);
+        }
         let Some(node) = self.shared.nodes.get(&ObjectKey::cluster(name)) else {
             return Ok(Outcome::Done);
         };
