@@ -1,6 +1,7 @@
 //! What is counted when a Workload changes.
 
 use jiff::Timestamp;
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
 use super::{Counters, Histograms, Labels, ReplicaRole, waits};
@@ -53,9 +54,12 @@ fn counters(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Counters
     pair.register(registry, name, what)
 }
 
+/// Makes a histogram with its buckets.
+type Make = fn() -> Histogram;
+
 fn histograms(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Histograms> {
     let make = Histograms::new_with_constructor;
-    let (of_cluster_queue, of_local_queue): (fn() -> Histogram, fn() -> Histogram) = match name {
+    let (of_cluster_queue, of_local_queue): (Make, Make) = match name {
         "execution_time_seconds" => (waits::<16>, waits::<16>),
         "quota_reserved_wait_time_seconds" | "admission_wait_time_seconds" => {
             (waits::<16>, waits::<14>)
