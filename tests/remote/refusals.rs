@@ -111,11 +111,37 @@ async fn beside_upstream_nothing_is_started() {
     .await;
     assert_eq!(
         refused(&cluster.kubeconfig(), "--yes").await,
-        "Kueue (Deployment kueue-system/kueue-controller-manager, registry.k8s.io/kueue/kueue:v0.14.1) already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or scale it to 0 first"
+        "Kueue (Deployment kueue-system/kueue-controller-manager, registry.k8s.io/kueue/kueue:v0.14.1) already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or uninstall it first"
     );
     assert!(is_untouched(&cluster).await);
     let said = refused(&cluster.kubeconfig(), "--observe").await;
     assert!(said.starts_with("--observe needs a terminal"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_kueue_left_is_named() {
+    let cluster = OtherCluster::start().await;
+    create(
+        &cluster.client(),
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "kueue-validating-webhook-configuration"},
+            "webhooks": [{
+                "name": "vworkload.kb.io", "admissionReviewVersions": ["v1"],
+                "sideEffects": "None", "clientConfig": {"url": "https://127.0.0.1:1/"},
+                "rules": [{
+                    "apiGroups": ["kueue.x-k8s.io"], "apiVersions": ["v1beta2"],
+                    "operations": ["CREATE"], "resources": ["workloads"],
+                }],
+            }],
+        }),
+    )
+    .await;
+    assert_eq!(
+        refused(&cluster.kubeconfig(), "--yes").await,
+        "webhooks of another Kueue are registered on this cluster and would be asked about everything this lab does, answered or not; uninstall that Kueue first, or take them away: kubectl delete validatingwebhookconfiguration/kueue-validating-webhook-configuration"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 
 mod rights;
 mod upstream;
+mod webhooks;
 
 use kube::Client;
 
@@ -13,11 +14,19 @@ pub use upstream::{Upstream, find as find_upstream};
 pub enum PreflightError {
     /// Kueue runs there.
     #[error(
-        "{upstream} already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or scale it to 0 first"
+        "{upstream} already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or uninstall it first"
     )]
     Upstream {
         /// What was found.
         upstream: Upstream,
+    },
+    /// Kueue ran there, and its webhooks are still registered.
+    #[error(
+        "webhooks of another Kueue are registered on this cluster and would be asked about everything this lab does, answered or not; uninstall that Kueue first, or take them away: kubectl delete {webhooks}"
+    )]
+    Webhooks {
+        /// As `kubectl` names them.
+        webhooks: String,
     },
     /// Rights are missing.
     #[error(
@@ -51,6 +60,11 @@ impl PreflightError {
 pub async fn preflight(client: &Client) -> Result<(), PreflightError> {
     if let Some(upstream) = find_upstream(client, crate::install::NAMESPACE).await? {
         return Err(PreflightError::Upstream { upstream });
+    }
+    let webhooks = webhooks::find(client).await?;
+    if !webhooks.is_empty() {
+        let webhooks = webhooks.join(" ");
+        return Err(PreflightError::Webhooks { webhooks });
     }
     rights::check(client).await
 }

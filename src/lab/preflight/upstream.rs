@@ -68,7 +68,7 @@ pub async fn find(client: &Client, own: &str) -> Result<Option<Upstream>, Prefli
     Ok(found.iter().find_map(|l| leader(l, own, Timestamp::now())))
 }
 
-fn visible<K: Clone>(
+pub(super) fn visible<K: Clone>(
     list: kube::Result<kube::api::ObjectList<K>>,
 ) -> Result<Vec<K>, PreflightError> {
     match list {
@@ -82,7 +82,7 @@ fn visible<K: Clone>(
     }
 }
 
-fn is_ours(labels: &std::collections::BTreeMap<String, String>) -> bool {
+pub(super) fn is_ours(labels: &std::collections::BTreeMap<String, String>) -> bool {
     labels.get(MANAGED_BY.0).is_some_and(|v| v == MANAGED_BY.1)
 }
 

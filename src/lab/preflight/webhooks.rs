@@ -1,0 +1,65 @@
+//! Finding the webhooks of another Kueue. They outlive its controller manager, one that is scaled to
+//! 0 for instance, and then refuse everything of Kueue's kinds and every Job, the lab's own included.
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhookConfiguration,
+};
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+
+use super::PreflightError;
+use super::upstream::{is_ours, visible};
+use crate::api::v1beta2::GROUP;
+
+/// The configurations of webhooks that others registered for Kueue's kinds and that refuse when
+/// nobody answers, as `kind/name`. Who may not look finds nothing.
+///
+/// # Errors
+/// The cluster does not answer.
+pub(super) async fn find(client: &Client) -> Result<Vec<String>, PreflightError> {
+    let all = ListParams::default();
+    let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    let mutating = visible(mutating.list(&all).await)?;
+    let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let validating = visible(validating.list(&all).await)?;
+    let mutating = mutating.iter().filter(|configuration| {
+        let mut hooks = configuration.webhooks.iter().flatten();
+        !is_ours(configuration.labels())
+            && hooks.any(|h| is_kueues(h.failure_policy.as_deref(), h.rules.as_deref()))
+    });
+    let validating = validating.iter().filter(|configuration| {
+        let mut hooks = configuration.webhooks.iter().flatten();
+        !is_ours(configuration.labels())
+            && hooks.any(|h| is_kueues(h.failure_policy.as_deref(), h.rules.as_deref()))
+    });
+    let mutating = mutating.map(|c| format!("mutatingwebhookconfiguration/{}", c.name_any()));
+    let validating = validating.map(|c| format!("validatingwebhookconfiguration/{}", c.name_any()));
+    Ok(mutating.chain(validating).collect())
+}
+
+/// Whether a webhook is for Kueue's kinds, and has to be answered.
+fn is_kueues(failure_policy: Option<&str>, rules: Option<&[RuleWithOperations]>) -> bool {
+    let groups = rules
+        .into_iter()
+        .flatten()
+        .filter_map(|r| r.api_groups.as_ref());
+    failure_policy != Some("Ignore") && groups.flatten().any(|group| group == GROUP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn webhooks_for_everything_are_not_kueues() {
+        let rules = |group: &str| {
+            let rule = serde_json::json!({"apiGroups": [group]});
+            vec![serde_json::from_value::<RuleWithOperations>(rule).unwrap()]
+        };
+        assert!(is_kueues(None, Some(&rules("kueue.x-k8s.io"))));
+        assert!(is_kueues(Some("Fail"), Some(&rules("kueue.x-k8s.io"))));
+        assert!(!is_kueues(Some("Ignore"), Some(&rules("kueue.x-k8s.io"))));
+        assert!(!is_kueues(None, Some(&rules("*"))));
+        assert!(!is_kueues(None, None));
+    }
+}
