@@ -11,6 +11,10 @@ use kueue_lab::admission::{Engine, EngineConfig};
 use kueue_lab::api::v1beta2::Workload;
 use serde_json::{Value, json};
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     divan::main();
 }

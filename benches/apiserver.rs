@@ -15,6 +15,10 @@ use kueue_lab::entropy::Entropy;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     divan::main();
 }

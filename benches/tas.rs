@@ -9,6 +9,10 @@ use kueue_lab::admission::topology::TopologyDomainRequests;
 use kueue_lab::api::v1beta2::{PodSet, PodSetTopologyRequest};
 use serde_json::{Value, json};
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     divan::main();
 }
