@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use history::{Op, Setup, op, setup};
+use history::{Group, Op, Queue, Quota, Setup, op, setup};
 use lab::Lab;
 
 /// How many histories to try: few by default, as many as `PROPTEST_CASES` says where it is set.
@@ -184,5 +184,53 @@ fn a_released_victim_waits_again() {
     let holders = lab.holders();
     assert_eq!(holders.len(), 1);
     assert_eq!(holders[0].0, *lab.keys[1].as_ref().unwrap());
+    assert!(oracle::check(&lab, true).is_ok());
+}
+
+/// A history that was hard once: two workloads that fit beside each other only without the victim
+/// of a third, whose turn comes before theirs.
+#[test]
+fn what_a_victim_holds_is_given_away_at_once() {
+    let queue = |nominal| Queue {
+        cohort: Some(0),
+        quotas: vec![Quota {
+            nominal,
+            ..Default::default()
+        }],
+        within: "Never",
+        reclaim: "Any",
+        ..Default::default()
+    };
+    let setup = Setup {
+        queues: vec![queue(4), queue(4), queue(4), queue(0)],
+        cohorts: vec![Group::default()],
+        ..Default::default()
+    };
+    let mut lab = Lab::new(&setup);
+    let submit = |queue, priority, cpu| Op::Submit {
+        queue,
+        priority,
+        count: 1,
+        cpu,
+        memory: 0,
+        placement: None,
+        least: None,
+    };
+    lab.apply(&submit(0, 0, 10));
+    lab.apply(&Op::Cycle);
+    lab.apply(&submit(1, 3, 4));
+    lab.apply(&submit(2, 2, 2));
+    lab.apply(&submit(3, 2, 2));
+    lab.apply(&Op::Cycle);
+    let holders = |lab: &Lab| -> Vec<String> {
+        let holders = lab.holders().into_iter();
+        holders.map(|(key, _)| key.name().to_owned()).collect()
+    };
+    assert_eq!(holders(&lab), ["wl-000", "wl-002", "wl-003"]);
+    assert!(oracle::check(&lab, true).is_ok());
+    lab.apply(&Op::Release);
+    lab.apply(&Op::Later(2));
+    lab.apply(&Op::Cycle);
+    assert_eq!(holders(&lab), ["wl-001", "wl-002", "wl-003"]);
     assert!(oracle::check(&lab, true).is_ok());
 }
