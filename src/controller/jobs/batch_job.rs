@@ -197,27 +197,29 @@ impl JobKind for BatchJob {
     }
 }
 
+/// `job` is at any time what the server has, also where a step fails: what was only meant to be
+/// written must not be taken for the job afterwards.
 async fn stop(api: &Api<Job>, job: &mut Job, infos: &[PodSetInfo]) -> Result<bool, JobError> {
     let mut stopped = false;
     if !BatchJob::is_suspended(job) {
-        let before = job.clone();
-        BatchJob::suspend(job);
-        let annotations = job.metadata.annotations.get_or_insert_default();
+        let mut wanted = job.clone();
+        BatchJob::suspend(&mut wanted);
+        let annotations = wanted.metadata.annotations.get_or_insert_default();
         annotations.insert(c::STOPPING_ANNOTATION.to_owned(), "true".to_owned());
-        *job = patch_object(api, &before, job, Part::Main).await?;
+        *job = patch_object(api, job, &wanted, Part::Main).await?;
         stopped = true;
     }
     if job.status.as_ref().is_some_and(|s| s.start_time.is_some()) {
-        let before = job.clone();
-        job.status.get_or_insert_default().start_time = None;
-        *job = patch_object(api, &before, job, Part::Status).await?;
+        let mut wanted = job.clone();
+        wanted.status.get_or_insert_default().start_time = None;
+        *job = patch_object(api, job, &wanted, Part::Status).await?;
     }
-    let before = job.clone();
-    BatchJob::restore(job, infos);
-    if let Some(annotations) = &mut job.metadata.annotations {
+    let mut wanted = job.clone();
+    BatchJob::restore(&mut wanted, infos);
+    if let Some(annotations) = &mut wanted.metadata.annotations {
         annotations.remove(c::STOPPING_ANNOTATION);
     }
-    *job = patch_object(api, &before, job, Part::Main).await?;
+    *job = patch_object(api, job, &wanted, Part::Main).await?;
     Ok(stopped)
 }
 
@@ -268,8 +270,14 @@ fn ended_indexes<'a>(lists: impl Iterator<Item = &'a str>, completions: i32) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
+
+    use kube::client::Body;
+    use parking_lot::Mutex;
     use serde_json::{Value, json};
+    use tower::BoxError;
+
+    use super::*;
 
     fn job(annotations: Value, spec: Value, status: Value) -> Job {
         serde_json::from_value(json!({
@@ -370,5 +378,68 @@ mod tests {
         );
         assert!(!of("Failed").unwrap().success);
         assert_eq!(of("SuccessCriteriaMet"), None);
+    }
+
+    /// An API server with one Job, which takes the first `writes` patches and refuses the others.
+    fn server(mut job: Value, mut writes: u32) -> Api<Job> {
+        let answer = move |patch: &[u8]| {
+            if writes == 0 {
+                let refusal = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                    "reason": "Invalid", "code": 422, "message": "spec.template: field is immutable"});
+                return (422, refusal);
+            }
+            writes -= 1;
+            json_patch::merge(&mut job, &serde_json::from_slice(patch).unwrap());
+            job["metadata"]["resourceVersion"] = json!(format!("after-{writes}"));
+            (200, job.clone())
+        };
+        let answer = Arc::new(Mutex::new(answer));
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let answer = answer.clone();
+            async move {
+                let patch = request.into_body().collect_bytes().await.unwrap();
+                let (code, body) = (answer.lock())(&patch);
+                let response = http::Response::builder().status(code);
+                Ok::<_, BoxError>(
+                    response
+                        .body(Body::from(body.to_string().into_bytes()))
+                        .unwrap(),
+                )
+            }
+        });
+        Api::namespaced(kube::Client::new(service, "ns"), "ns")
+    }
+
+    #[tokio::test]
+    async fn what_a_stop_could_not_write_is_not_taken_for_the_job() {
+        let annotations = json!({"kueue.x-k8s.io/job-min-parallelism": "1"});
+        let spec = json!({"suspend": false, "parallelism": 2, "template": template()});
+        let running = job(
+            annotations,
+            spec,
+            json!({"active": 2, "startTime": "2026-01-01T00:00:00Z"}),
+        );
+        let whole = PodSetInfo {
+            count: 4,
+            ..Default::default()
+        };
+        let parallelism = |job: &Job| job.spec.as_ref().unwrap().parallelism;
+        for (writes, suspended, started) in [(0, false, true), (1, true, true), (2, true, false)] {
+            let api = server(serde_json::to_value(&running).unwrap(), writes);
+            let mut job = running.clone();
+            stop(&api, &mut job, std::slice::from_ref(&whole))
+                .await
+                .unwrap_err();
+            assert_eq!(suspend_flag(&job), suspended, "after {writes} writes");
+            let start = job.status.as_ref().unwrap().start_time.is_some();
+            assert_eq!(start, started, "after {writes} writes");
+            assert_eq!(parallelism(&job), Some(2), "after {writes} writes");
+            assert!(!BatchJob::is_suspended(&job), "it is not stopped yet");
+        }
+        let api = server(serde_json::to_value(&running).unwrap(), 3);
+        let mut job = running.clone();
+        assert!(stop(&api, &mut job, &[whole]).await.unwrap());
+        assert_eq!(parallelism(&job), Some(4));
+        assert!(BatchJob::is_suspended(&job));
     }
 }
