@@ -11,6 +11,7 @@ use super::Shared;
 use crate::admission::workload::predicates;
 use crate::api::constants as c;
 use crate::api::v1beta2::{Workload, WorkloadStatus};
+use crate::runtime::refusals::is_not_found;
 
 /// The conditions that belong to admission.
 const ADMISSION_CONDITIONS: [&str; 9] = [
@@ -117,11 +118,6 @@ pub async fn admission_status(
     let part = admission_part(&after.status);
     let written = apply_status(shared, &after, c::ADMISSION_MANAGER, part, insist).await?;
     Ok(Some(written))
-}
-
-/// Whether an error says that the object is not there.
-pub fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// Nothing, where the object is not there any more.

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
-use kube::core::response::StatusCause;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::entropy::Entropy;
+use crate::runtime::refusals::{is_namespace_going, is_not_found};
 use record::Record;
 
 /// How an election is held.
@@ -232,15 +232,11 @@ impl Candidate {
 
 /// Whether the cluster says that the namespace is not there, or about to go.
 fn wants_namespace(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else {
-        return false;
+    let kind = match error {
+        kube::Error::Api(status) => status.details.as_ref().map(|details| details.kind.as_str()),
+        _ => None,
     };
-    let Some(details) = &status.details else {
-        return false;
-    };
-    let going = |cause: &StatusCause| cause.reason == "NamespaceTerminating";
-    (status.code == 404 && details.kind == "namespaces")
-        || (status.code == 403 && details.causes.iter().any(going))
+    (is_not_found(error) && kind == Some("namespaces")) || is_namespace_going(error)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
 use crate::clock::Clock;
+use crate::runtime::refusals::is_not_found;
 
 /// Objects are listed in pieces of this many.
 const PAGE: u32 = 500;
@@ -17,7 +18,7 @@ pub(super) const AT_ONCE: usize = 8;
 /// What was deleted is waited for this long.
 pub(super) const GONE_AFTER: Duration = Duration::from_secs(120);
 /// It is looked for this often.
-pub(super) const LOOK: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(250);
 
 /// A built-in kind.
 pub(super) fn kind<K: Resource<DynamicType = ()>>() -> ApiResource {
@@ -40,10 +41,6 @@ fn what(kind: &ApiResource, name: &str) -> String {
         "" => format!("{}{group}", kind.plural),
         name => format!("{}{group} {name:?}", kind.plural),
     }
-}
-
-fn is_absent(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// The object of a name, if it is there.
@@ -99,7 +96,7 @@ pub(super) async fn list(
     loop {
         let page = match api.list(&params).await {
             Ok(page) => page,
-            Err(error) if is_absent(&error) => return Ok(all),
+            Err(error) if is_not_found(&error) => return Ok(all),
             Err(error) => return Err(InstallError::of("list", what(kind, ""), error)),
         };
         all.extend(page.items);
@@ -125,7 +122,7 @@ pub(super) async fn merge(
     };
     match api.patch(name, &params, &Patch::Merge(change)).await {
         Ok(_) => Ok(true),
-        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) if is_not_found(&error) => Ok(false),
         Err(error) => Err(InstallError::of("patch", what(kind, name), error)),
     }
 }
@@ -140,9 +137,28 @@ pub(super) async fn delete(
     let params = DeleteParams::background();
     match api(client, kind, namespace).delete(name, &params).await {
         Ok(_) => Ok(true),
-        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) if is_not_found(&error) => Ok(false),
         Err(error) => Err(InstallError::of("delete", what(kind, name), error)),
     }
+}
+
+/// Waits until an object of the cluster that was deleted is gone, and does `meanwhile` before each
+/// look. False where it does not go within [`GONE_AFTER`].
+pub(super) async fn goes(
+    client: &Client,
+    clock: &Clock,
+    kind: &ApiResource,
+    name: &str,
+    mut meanwhile: impl AsyncFnMut() -> Result<(), InstallError>,
+) -> Result<bool, InstallError> {
+    for _ in 0..GONE_AFTER.as_millis() / LOOK.as_millis() {
+        meanwhile().await?;
+        if get(client, kind, None, name).await?.is_none() {
+            return Ok(true);
+        }
+        clock.sleep(LOOK).await;
+    }
+    Ok(false)
 }
 
 /// Waits until an object of the cluster that was deleted is gone.
@@ -152,11 +168,8 @@ pub(super) async fn gone(
     kind: &ApiResource,
     name: &str,
 ) -> Result<(), InstallError> {
-    for _ in 0..GONE_AFTER.as_millis() / LOOK.as_millis() {
-        if get(client, kind, None, name).await?.is_none() {
-            return Ok(());
-        }
-        clock.sleep(LOOK).await;
+    if goes(client, clock, kind, name, async || Ok(())).await? {
+        return Ok(());
     }
     let kind = what(kind, "");
     Err(InstallError::Refused {

@@ -1,5 +1,5 @@
-//! What controllers are made of: informers that follow a kind, work queues that hand out keys, and
-//! the tasks both run in.
+//! What controllers are made of: informers that follow a kind, work queues that hand out keys, the
+//! tasks both run in, and what a refusal means.
 //!
 //! Everything here works through a `kube::Client`, so it runs alike on the embedded API server and
 //! on any cluster. Must not know Kueue, the machines or what any controller decides.
@@ -9,6 +9,7 @@ mod informer;
 mod key;
 mod queue;
 mod reconnect;
+pub mod refusals;
 mod store;
 mod tasks;
 

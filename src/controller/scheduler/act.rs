@@ -13,6 +13,7 @@ use crate::api::v1beta2::Workload;
 use crate::controller::Shared;
 use crate::controller::events::{Telling, reference};
 use crate::controller::patch::{self, Insist};
+use crate::runtime::refusals::is_not_found;
 
 /// Carries out an action on the newest version of its Workload.
 pub(super) async fn carry_out(shared: &Shared, action: &Action) -> Outcome {
@@ -23,7 +24,7 @@ pub(super) async fn carry_out(shared: &Shared, action: &Action) -> Outcome {
     let written = write(shared, action, &before).await;
     let (outcome, after) = match written {
         Ok(after) => (Outcome::Done, after),
-        Err(error) if patch::is_not_found(&error) => (Outcome::NotFound, None),
+        Err(error) if is_not_found(&error) => (Outcome::NotFound, None),
         Err(error) => {
             tracing::debug!(workload = %action.workload, kind = ?action.kind, %error, "status not written");
             (Outcome::Failed, None)

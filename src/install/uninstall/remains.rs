@@ -86,18 +86,15 @@ async fn gone(
     report: &mut Report,
 ) -> Result<(), InstallError> {
     let name = crd.name();
-    for _ in 0..access::GONE_AFTER.as_millis() / access::LOOK.as_millis() {
+    let free = async || {
         if let Some(kind) = objects_of(crd) {
             report.finalizers +=
                 access::without_finalizer(client, &kind, RESOURCE_IN_USE_FINALIZER).await?;
         }
-        if access::get(client, &definitions::kind(), None, &name)
-            .await?
-            .is_none()
-        {
-            return Ok(());
-        }
-        clock.sleep(access::LOOK).await;
+        Ok(())
+    };
+    if access::goes(client, clock, &definitions::kind(), &name, free).await? {
+        return Ok(());
     }
     Err(InstallError::Refused {
         verb: "remove",

@@ -22,23 +22,34 @@ pub(super) async fn find(client: &Client) -> Result<Vec<String>, PreflightError>
     let mutating = visible(mutating.list(&all).await)?;
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let validating = visible(validating.list(&all).await)?;
-    let mutating = mutating.iter().filter(|configuration| {
-        let mut hooks = configuration.webhooks.iter().flatten();
-        !is_ours(configuration.labels())
-            && hooks.any(|h| is_kueues(h.failure_policy.as_deref(), h.rules.as_deref()))
+    let mutating = mutating.iter().filter_map(|configuration| {
+        let hooks = configuration.webhooks.iter().flatten();
+        let hooks = hooks.map(|h| (h.failure_policy.as_deref(), h.rules.as_deref()));
+        of_others("mutatingwebhookconfiguration", configuration, hooks)
     });
-    let validating = validating.iter().filter(|configuration| {
-        let mut hooks = configuration.webhooks.iter().flatten();
-        !is_ours(configuration.labels())
-            && hooks.any(|h| is_kueues(h.failure_policy.as_deref(), h.rules.as_deref()))
+    let validating = validating.iter().filter_map(|configuration| {
+        let hooks = configuration.webhooks.iter().flatten();
+        let hooks = hooks.map(|h| (h.failure_policy.as_deref(), h.rules.as_deref()));
+        of_others("validatingwebhookconfiguration", configuration, hooks)
     });
-    let mutating = mutating.map(|c| format!("mutatingwebhookconfiguration/{}", c.name_any()));
-    let validating = validating.map(|c| format!("validatingwebhookconfiguration/{}", c.name_any()));
     Ok(mutating.chain(validating).collect())
 }
 
+/// A webhook's failure policy and rules.
+type Hook<'a> = (Option<&'a str>, Option<&'a [RuleWithOperations]>);
+
+/// A configuration as `kind/name`, if it is not ours and holds a webhook for Kueue's kinds.
+fn of_others<'a, K: ResourceExt>(
+    kind: &str,
+    configuration: &K,
+    mut hooks: impl Iterator<Item = Hook<'a>>,
+) -> Option<String> {
+    let is = !is_ours(configuration.labels()) && hooks.any(is_kueues);
+    is.then(|| format!("{kind}/{}", configuration.name_any()))
+}
+
 /// Whether a webhook is for Kueue's kinds, and has to be answered.
-fn is_kueues(failure_policy: Option<&str>, rules: Option<&[RuleWithOperations]>) -> bool {
+fn is_kueues((failure_policy, rules): Hook<'_>) -> bool {
     let groups = rules
         .into_iter()
         .flatten()
@@ -56,10 +67,10 @@ mod tests {
             let rule = serde_json::json!({"apiGroups": [group]});
             vec![serde_json::from_value::<RuleWithOperations>(rule).unwrap()]
         };
-        assert!(is_kueues(None, Some(&rules("kueue.x-k8s.io"))));
-        assert!(is_kueues(Some("Fail"), Some(&rules("kueue.x-k8s.io"))));
-        assert!(!is_kueues(Some("Ignore"), Some(&rules("kueue.x-k8s.io"))));
-        assert!(!is_kueues(None, Some(&rules("*"))));
-        assert!(!is_kueues(None, None));
+        assert!(is_kueues((None, Some(&rules("kueue.x-k8s.io")))));
+        assert!(is_kueues((Some("Fail"), Some(&rules("kueue.x-k8s.io")))));
+        assert!(!is_kueues((Some("Ignore"), Some(&rules("kueue.x-k8s.io")))));
+        assert!(!is_kueues((None, Some(&rules("*")))));
+        assert!(!is_kueues((None, None)));
     }
 }

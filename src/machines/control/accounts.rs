@@ -11,7 +11,7 @@ use kube::runtime::watcher;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::machines::workloads::pod_control::{is_gone, is_namespace_going};
+use crate::runtime::refusals::{is_namespace_going, is_not_found};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const ACCOUNT: &str = "default";
@@ -175,7 +175,7 @@ fn meta(namespace: &str, name: &str) -> ObjectMeta {
 fn unless_needless<T>(written: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
     match written {
         Ok(object) => Ok(Some(object)),
-        Err(error) if is_gone(&error) || is_namespace_going(&error) => Ok(None),
+        Err(error) if is_not_found(&error) || is_namespace_going(&error) => Ok(None),
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(None),
         Err(error) => Err(error),
     }

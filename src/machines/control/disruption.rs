@@ -16,8 +16,8 @@ use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 
 use crate::clock::whole_seconds;
-use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::machines::workloads::{Shared, claim, pods};
+use crate::runtime::refusals::{is_conflict, is_not_found};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;
@@ -100,7 +100,7 @@ impl Keeper {
                 .await
             {
                 Ok(written) => self.budgets.observe(Arc::new(written)),
-                Err(error) if is_gone(&error) => return Ok(Outcome::Done),
+                Err(error) if is_not_found(&error) => return Ok(Outcome::Done),
                 Err(error) if is_conflict(&error) => return Ok(Outcome::Retry),
                 Err(error) => return Err(error),
             }

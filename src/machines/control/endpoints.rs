@@ -13,8 +13,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kube::{Api, ResourceExt};
 
-use crate::machines::workloads::pod_control::{is_conflict, is_gone, is_namespace_going};
 use crate::machines::workloads::{Shared, pods, template};
+use crate::runtime::refusals::{is_conflict, is_namespace_going, is_not_found};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
@@ -156,7 +156,7 @@ impl Keeper {
         };
         match written {
             Ok(()) => Ok(Outcome::Done),
-            Err(error) if is_gone(&error) || is_namespace_going(&error) => Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) || is_namespace_going(&error) => Ok(Outcome::Done),
             Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
             Err(error) => Err(error),
         }
@@ -169,7 +169,7 @@ impl Keeper {
         }
         let api: Api<Endpoints> = Api::namespaced(self.client.clone(), &key.namespace);
         match api.delete(&key.name, &DeleteParams::default()).await {
-            Err(error) if !is_gone(&error) => Err(error),
+            Err(error) if !is_not_found(&error) => Err(error),
             _ => Ok(()),
         }
     }
@@ -209,7 +209,7 @@ impl Keeper {
                 .delete(&surplus.name_any(), &DeleteParams::default())
                 .await
             {
-                Err(error) if !is_gone(&error) => return Err(error),
+                Err(error) if !is_not_found(&error) => return Err(error),
                 _ => {}
             }
         }

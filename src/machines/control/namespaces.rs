@@ -13,7 +13,7 @@ use kube::{Api, ResourceExt};
 
 use super::kinds::{Kind, Kinds};
 use crate::clock::Clock;
-use crate::machines::workloads::pod_control::{is_conflict, is_gone, message};
+use crate::runtime::refusals::{is_conflict, is_not_found, message};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// The finalizer in `spec.finalizers` that this controller removes.
@@ -87,7 +87,7 @@ impl Deleter {
         }
         let namespace = match self.tell(&api, namespace, &remains).await {
             Ok(namespace) => namespace,
-            Err(error) if is_gone(&error) => return Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) => return Ok(Outcome::Done),
             Err(error) if is_conflict(&error) => return Ok(Outcome::Retry),
             Err(error) => return Err(error),
         };
@@ -95,7 +95,7 @@ impl Deleter {
             return Ok(Outcome::After(PAUSE));
         }
         match finalize(&api, namespace).await {
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) => Ok(Outcome::Done),
             Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
             Err(error) => Err(error),
             Ok(()) => Ok(Outcome::Done),
@@ -172,7 +172,7 @@ async fn delete_all(
     }
     for object in list {
         match api.delete(&object.name_any(), &params).await {
-            Err(error) if !is_gone(&error) => return Err(error),
+            Err(error) if !is_not_found(&error) => return Err(error),
             _ => {}
         }
     }

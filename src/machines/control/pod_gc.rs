@@ -10,8 +10,8 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::machines::workloads::{Shared, pods};
+use crate::runtime::refusals::{is_conflict, is_not_found};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
@@ -109,7 +109,7 @@ impl Collector {
             return Ok(Outcome::Done);
         }
         match self.remove(&pod).await {
-            Err(error) if is_gone(&error) || is_conflict(&error) => Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) || is_conflict(&error) => Ok(Outcome::Done),
             Err(error) => Err(error),
             Ok(()) => Ok(Outcome::Done),
         }
@@ -126,7 +126,7 @@ impl Collector {
         ended.sort_by_key(|pod| (pods::created(pod.as_ref()), pod.name_any()));
         for pod in ended.iter().take(surplus) {
             match self.remove(pod).await {
-                Err(error) if !is_gone(&error) && !is_conflict(&error) => return Err(error),
+                Err(error) if !is_not_found(&error) && !is_conflict(&error) => return Err(error),
                 _ => {}
             }
         }

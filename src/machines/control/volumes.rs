@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::machines::workloads::pod_control::{is_conflict, is_gone};
+use crate::runtime::refusals::{is_conflict, is_not_found};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;
@@ -59,7 +59,7 @@ impl Binder {
         };
         match done {
             Ok(()) => Ok(Outcome::Done),
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) => Ok(Outcome::Done),
             Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
             Err(error) => Err(error),
         }
@@ -179,7 +179,7 @@ impl Binder {
                 .delete(&volume.name_any(), &DeleteParams::default())
                 .await
             {
-                Err(error) if !is_gone(&error) => return Err(error),
+                Err(error) if !is_not_found(&error) => return Err(error),
                 _ => {}
             }
         }

@@ -12,9 +12,9 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::pod_control::{is_conflict, is_gone};
 use super::template::controller_reference;
 use crate::runtime::Informer;
+use crate::runtime::refusals::{is_conflict, is_not_found};
 
 /// An informer's index of objects nobody controls: by namespace.
 pub const UNCONTROLLED: &str = "uncontrolled";
@@ -119,7 +119,7 @@ async fn patch<K: Object>(
             informer.observe(patched.clone());
             Ok(Some(patched))
         }
-        Err(error) if is_gone(&error) || is_conflict(&error) => Ok(None),
+        Err(error) if is_not_found(&error) || is_conflict(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }

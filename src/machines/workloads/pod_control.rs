@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::pods;
 use crate::machines::recorder::{Note, Recorder};
+use crate::runtime::refusals::{is_conflict, is_namespace_going, is_not_found, message};
 use crate::runtime::{Context, Informer};
 
 /// Creates and deletes pods in the name of one controller.
@@ -107,7 +108,7 @@ impl PodControl {
                         .note(owner, Note::normal("SuccessfulDelete", text));
                     deleted.done.push(pod.clone());
                 }
-                Err(error) if is_gone(&error) || is_conflict(&error) => {
+                Err(error) if is_not_found(&error) || is_conflict(&error) => {
                     deleted.done.push(pod.clone())
                 }
                 Err(error) => {
@@ -124,7 +125,7 @@ impl PodControl {
     /// Deletes a pod without telling anybody.
     pub async fn delete_quietly(&self, pod: &Pod) -> Result<(), kube::Error> {
         match self.delete_one(pod, None).await {
-            Err(error) if !is_gone(&error) && !is_conflict(&error) => Err(error),
+            Err(error) if !is_not_found(&error) && !is_conflict(&error) => Err(error),
             _ => Ok(()),
         }
     }
@@ -166,7 +167,7 @@ impl PodControl {
         let answers = join_all(pods.iter().map(|pod| self.release_one(pod, finalizer))).await;
         for (pod, answer) in pods.iter().zip(answers) {
             match answer {
-                Err(error) if !is_gone(&error) => {
+                Err(error) if !is_not_found(&error) => {
                     failure.get_or_insert(error);
                 }
                 _ => released.extend(pod.uid()),
@@ -191,35 +192,5 @@ impl PodControl {
             .await?;
         self.pods.observe(Arc::new(patched));
         Ok(())
-    }
-}
-
-/// Whether an error says that the object is not there.
-pub fn is_gone(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
-}
-
-/// Whether an error says that somebody else changed the object meanwhile.
-pub fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict")
-}
-
-/// Whether an error says that nothing can be made in a namespace that is going away.
-pub fn is_namespace_going(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else {
-        return false;
-    };
-    let causes = status.details.iter().flat_map(|d| &d.causes);
-    status.code == 403
-        && causes
-            .into_iter()
-            .any(|c| c.reason == "NamespaceTerminating")
-}
-
-/// The words of the API server, where it is its error.
-pub fn message(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
     }
 }

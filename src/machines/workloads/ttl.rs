@@ -9,7 +9,7 @@ use kube::{Api, ResourceExt};
 
 use super::Shared;
 use super::job::conditions;
-use super::pod_control::{is_conflict, is_gone};
+use crate::runtime::refusals::{is_conflict, is_not_found};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
@@ -77,7 +77,7 @@ impl Reaper {
         };
         match api.delete(&key.name, &params).await {
             Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
-            Err(error) if !is_gone(&error) => Err(error),
+            Err(error) if !is_not_found(&error) => Err(error),
             _ => Ok(Outcome::Done),
         }
     }

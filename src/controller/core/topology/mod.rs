@@ -19,8 +19,9 @@ use crate::admission::workload::predicates;
 use crate::api::config::Feature;
 use crate::api::constants as c;
 use crate::api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
+use crate::controller::Shared;
 use crate::controller::informers::BY_WORKLOAD;
-use crate::controller::{Shared, patch};
+use crate::runtime::refusals::is_not_found;
 use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
 use domains::{Ranks, choose};
 
@@ -153,7 +154,7 @@ async fn reconcile(shared: &Shared, expected: &Expected, key: &ObjectKey) -> kub
     for (pod, labels) in &released {
         if let Err(error) = release(shared, pod, labels).await {
             observed(expected, key, uid(pod));
-            if !patch::is_not_found(&error) {
+            if !is_not_found(&error) {
                 first_error = first_error.or(Some(error));
             }
         }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::Collector;
 use super::graph::{self, FOREGROUND, Node, ORPHAN};
-use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::runtime::Outcome;
+use crate::runtime::refusals::{is_conflict, is_not_found};
 
 /// How the owners of an object stand.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Collector {
         };
         match done {
             Ok(()) => Ok(Outcome::Done),
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) => Ok(Outcome::Done),
             // The watch will soon bring what it was changed to.
             Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
             Err(error) => Err(error),
@@ -186,7 +186,7 @@ impl Collector {
                 .drop_owners(&dependent, &known, &[uid.to_string()])
                 .await
             {
-                Err(error) if !is_gone(&error) => return Err(error),
+                Err(error) if !is_not_found(&error) => return Err(error),
                 _ => {}
             }
         }

@@ -20,9 +20,9 @@ use parking_lot::Mutex;
 
 use self::usage::{Amounts, add, resource_of};
 use super::kinds::{Kind, Kinds};
-use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::machines::workloads::{Shared, pods};
 use crate::quantity::Quantity;
+use crate::runtime::refusals::{is_conflict, is_not_found};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, Reconnect, WorkQueue};
 
 const WORKERS: usize = 2;
@@ -116,7 +116,7 @@ impl Keeper {
                 self.quotas.observe(Arc::new(written));
                 Ok(Outcome::Done)
             }
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) => Ok(Outcome::Done),
             Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
             Err(error) => Err(error),
         }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::revision;
 use crate::machines::workloads::claim::{CONTROLLER, Object};
-use crate::machines::workloads::pod_control::is_gone;
 use crate::machines::workloads::{Shared, template};
+use crate::runtime::refusals::is_not_found;
 use crate::runtime::{Context, Informer, ObjectKey};
 
 /// The label of a revision's hash.
@@ -132,7 +132,7 @@ impl History {
                 .delete(&revision.name_any(), &DeleteParams::default())
                 .await
             {
-                Err(error) if !is_gone(&error) => return Err(error),
+                Err(error) if !is_not_found(&error) => return Err(error),
                 _ => {}
             }
         }

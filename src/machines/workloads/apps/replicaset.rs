@@ -13,8 +13,9 @@ use kube::ResourceExt;
 use super::upkeep::{self, Keeper};
 use crate::clock::whole_seconds;
 use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::{PodControl, message};
+use crate::machines::workloads::pod_control::PodControl;
 use crate::machines::workloads::{Shared, pods, template};
+use crate::runtime::refusals::message;
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// The most pods created or deleted in one look.

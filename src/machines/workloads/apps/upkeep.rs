@@ -8,8 +8,8 @@ use kube::api::PostParams;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 
-use crate::machines::workloads::pod_control::{is_conflict, is_gone};
 use crate::machines::workloads::{claim, pods};
+use crate::runtime::refusals::{is_conflict, is_not_found};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// A kind these controllers keep up: what can own pods, and be written.
@@ -62,7 +62,7 @@ async fn look<C: Keeper>(controller: &C, key: &ObjectKey) -> Result<Outcome, kub
         return Ok(Outcome::Done);
     };
     match controller.step(&object).await {
-        Err(error) if is_gone(&error) => Ok(Outcome::Done),
+        Err(error) if is_not_found(&error) => Ok(Outcome::Done),
         Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
         done => done,
     }

@@ -13,8 +13,8 @@ use kube::{Api, ResourceExt};
 use self::decide::{Decision, Start, decide};
 use crate::machines::recorder::{Note, Recorder, reference};
 use crate::machines::workloads::claim::CONTROLLER;
-use crate::machines::workloads::pod_control::{is_conflict, is_gone, is_namespace_going, message};
 use crate::machines::workloads::{Shared, pods, template};
+use crate::runtime::refusals::{is_conflict, is_namespace_going, is_not_found, message};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;
@@ -66,7 +66,7 @@ impl Controller {
             return Ok(Outcome::Done);
         };
         match self.step(&cron).await {
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_not_found(&error) => Ok(Outcome::Done),
             Err(error) if is_conflict(&error) => Ok(Outcome::Retry),
             done => done,
         }
@@ -150,7 +150,7 @@ impl Controller {
         let api: Api<Job> = Api::namespaced(self.context.client.clone(), &namespace);
         let name = job.name_any();
         match api.delete(&name, &DeleteParams::background()).await {
-            Err(error) if !is_gone(&error) => {
+            Err(error) if !is_not_found(&error) => {
                 let text = format!("Deleted job: {}", message(&error));
                 self.recorder
                     .note(cron, Note::warning("FailedDelete", text));

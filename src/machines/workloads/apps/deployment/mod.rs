@@ -22,8 +22,8 @@ use self::sets::{REVISION, newest, size};
 use crate::machines::recorder::{Note, Recorder};
 use crate::machines::workloads::apps::upkeep::{self, Keeper};
 use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::{is_gone, message};
 use crate::machines::workloads::{Shared, pods};
+use crate::runtime::refusals::{is_not_found, message};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
@@ -145,7 +145,7 @@ impl Controller {
         }
         for name in &plan.delete {
             match api.delete(name, &DeleteParams::background()).await {
-                Err(error) if !is_gone(&error) => return Err(error),
+                Err(error) if !is_not_found(&error) => return Err(error),
                 _ => all.retain(|s| s.name_any() != *name),
             }
         }

@@ -18,7 +18,8 @@ use crate::machines::recorder::{Note, Recorder};
 use crate::machines::workloads::Shared;
 use crate::machines::workloads::apps::upkeep::{self, Keeper};
 use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::{PodControl, message};
+use crate::machines::workloads::pod_control::PodControl;
+use crate::runtime::refusals::message;
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
