@@ -13,10 +13,15 @@ use tower::{BoxError, service_fn};
 use super::context::causes;
 
 /// Whether somebody answers, by the last request.
-#[derive(Default)]
-struct Contact {
-    /// Since when nobody does.
-    lost: Mutex<Option<Instant>>,
+#[derive(Clone, Copy, Default)]
+enum Contact {
+    /// Nobody ever did. That is the error of whoever asked first, and not news.
+    #[default]
+    None,
+    /// Somebody does.
+    Held,
+    /// Nobody does any more, since then.
+    Lost(Instant),
 }
 
 /// What is news to people.
@@ -28,32 +33,29 @@ enum News {
 }
 
 impl Contact {
-    fn heard(&self, answered: bool) -> Option<News> {
-        let mut lost = self.lost.lock();
-        match (answered, *lost) {
-            (false, None) => {
-                *lost = Some(Instant::now());
-                Some(News::Lost)
-            }
-            (true, Some(since)) => {
-                *lost = None;
-                Some(News::Back(since.elapsed().as_secs()))
-            }
-            _ => None,
-        }
+    fn heard(&mut self, answered: bool) -> Option<News> {
+        let (next, news) = match (*self, answered) {
+            (Self::None, true) => (Self::Held, None),
+            (Self::Held, false) => (Self::Lost(Instant::now()), Some(News::Lost)),
+            (Self::Lost(since), true) => (Self::Held, Some(News::Back(since.elapsed().as_secs()))),
+            (same, _) => (same, None),
+        };
+        *self = next;
+        news
     }
 }
 
-/// A client that calls through `client`, and tells of the API server of `cluster` at `server`.
-pub(super) fn client(cluster: &str, server: &str, client: Client) -> Client {
+/// A client that calls through `client`, and tells whether `server` answers it.
+pub(super) fn client(server: String, client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let whose = Arc::new(format!("the API server of {cluster} ({server})"));
-    let contact = Arc::new(Contact::default());
+    let whose = Arc::new(server);
+    let contact = Arc::new(Mutex::new(Contact::default()));
     let service = service_fn(move |request: Request<Body>| {
         let (client, whose, contact) = (client.clone(), whose.clone(), contact.clone());
         async move {
             let answer = client.send(request).await;
-            match contact.heard(answer.is_ok()) {
+            let news = contact.lock().heard(answer.is_ok());
+            match news {
                 Some(News::Lost) => {
                     let why = answer.as_ref().err().map(|e| causes(e)).unwrap_or_default();
                     tracing::warn!("{whose} does not answer: {why}; trying again and again");
@@ -73,7 +75,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_changes_are_news() {
-        let contact = Contact::default();
+        let mut contact = Contact::default();
+        assert_eq!(contact.heard(false), None);
         assert_eq!(contact.heard(true), None);
         assert_eq!(contact.heard(false), Some(News::Lost));
         assert_eq!(contact.heard(false), None);

@@ -9,6 +9,7 @@ use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedContext};
 use kube::{Client, Config};
 
 use super::ClusterError;
+use super::contact;
 use super::credentials::{self, Access, Granted, Manner};
 
 /// A kubeconfig with exactly one context, which is the current one.
@@ -155,7 +156,8 @@ impl OneContext {
             };
             read.boxed()
         };
-        Ok(credentials::client(first, again))
+        let whose = format!("the API server of {} ({})", self.name, self.server);
+        Ok(contact::client(whose, credentials::client(first, again)))
     }
 
     /// A client with the credentials there are.

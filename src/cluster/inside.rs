@@ -4,6 +4,7 @@ use futures::FutureExt;
 use kube::{Client, Config};
 
 use super::ClusterError;
+use super::contact;
 use super::context::causes;
 use super::credentials::{self, Access};
 use super::remote::CONNECT_TIMEOUT;
@@ -20,7 +21,8 @@ pub fn is_inside() -> bool {
 /// The pod has no ServiceAccount's token, or what comes with it cannot be read.
 pub fn around() -> Result<Client, ClusterError> {
     let again = || async { access().map_err(|e| e.to_string()) }.boxed();
-    Ok(credentials::client(access()?, again))
+    let client = credentials::client(access()?, again);
+    Ok(contact::client("the API server".to_owned(), client))
 }
 
 fn access() -> Result<Access, ClusterError> {

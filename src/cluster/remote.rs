@@ -8,7 +8,6 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
 
 use super::ClusterError;
-use super::contact;
 use super::context::{OneContext, causes};
 use super::local::WayBack;
 
@@ -65,7 +64,7 @@ impl Remote {
             });
         }
         Ok(Self {
-            client: contact::client(context.name(), context.server(), client),
+            client,
             context,
             version: version.git_version,
             way_back: None,
