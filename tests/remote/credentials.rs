@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::binary::{Desk, until};
 use crate::cluster::{OtherCluster, create};
-use crate::running::{desk, job, up};
+use crate::running::{desk, job, there, up};
 
 /// Prints `credential-N` at the N-th call; where that is not there, fails as clouds' programs do.
 const PLUGIN: &str = r#"#!/bin/sh
@@ -194,22 +194,8 @@ async fn a_plugin_that_gives_nothing_is_named() {
     let person = Person::new(&cluster);
     let file = person.kubeconfig.as_str();
     let commands: [&[&str]; 5] = [
-        &[
-            "up",
-            "--yes",
-            "--cluster",
-            "context:other",
-            "--kubeconfig",
-            file,
-        ],
-        &[
-            "down",
-            "--yes",
-            "--cluster",
-            "context:other",
-            "--kubeconfig",
-            file,
-        ],
+        &there("up", file),
+        &there("down", file),
         &[
             "controller",
             "--health",

@@ -6,9 +6,9 @@ use kube::Client;
 use kube::api::{Api, ListParams};
 use kueue_lab::api::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor};
 
-use crate::binary::{Desk, until};
+use crate::binary::until;
 use crate::cluster::{OtherCluster, create};
-use crate::running::{NODES, PRESET, desk, job, up};
+use crate::running::{NODES, PRESET, desk, down, job, up};
 
 const TEAM: &str = "
 ---
@@ -22,20 +22,6 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: late}
 ";
-
-async fn down(desk: &Desk, file: &str) -> (Option<i32>, String) {
-    let args = [
-        "down",
-        "--yes",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        file,
-    ];
-    let output = desk.run(&args).await;
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    (output.status.code(), said.concat())
-}
 
 async fn flavor(client: &Client, name: &str) -> bool {
     let flavors: Api<ResourceFlavor> = Api::all(client.clone());

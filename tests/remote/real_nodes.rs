@@ -4,9 +4,9 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::binary::{Desk, until};
+use crate::binary::until;
 use crate::cluster::OtherCluster;
-use crate::running::{NODES, desk, up};
+use crate::running::{NODES, desk, down, up};
 
 /// Both workers get GPUs, a label and a taint.
 const REAL: &str = "\
@@ -39,20 +39,6 @@ fn traces(node: &Node) -> Value {
         "capacity": node.status.as_ref().unwrap().capacity,
         "allocatable": node.status.as_ref().unwrap().allocatable,
     })
-}
-
-async fn down(desk: &Desk, kubeconfig: &str) -> String {
-    let args = [
-        "down",
-        "--yes",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        kubeconfig,
-    ];
-    let output = desk.run(&args).await;
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,7 +83,8 @@ async fn real_nodes_get_gpus_keep_them_and_give_them_back() {
     .await;
 
     lab.kill();
-    let said = down(&desk, &file).await;
+    let (code, said) = down(&desk, &file).await;
+    assert_eq!(code, Some(0), "{said}");
     assert_eq!(
         said,
         "removed 3 objects of presets and 2 virtual nodes, took fake resources off 2 real nodes of other\n"
@@ -110,7 +97,8 @@ async fn real_nodes_get_gpus_keep_them_and_give_them_back() {
         .items
         .len();
     assert_eq!(left, 2);
-    let said = down(&desk, &file).await;
+    let (code, said) = down(&desk, &file).await;
+    assert_eq!(code, Some(0), "{said}");
     assert_eq!(
         said,
         "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other\n"
@@ -146,7 +134,8 @@ async fn what_a_node_really_has_stays() {
         lab.log()
     );
     lab.kill();
-    down(&desk, &file).await;
+    let (code, said) = down(&desk, &file).await;
+    assert_eq!(code, Some(0), "{said}");
     assert_eq!(
         gpus(&nodes.get("worker-0").await.unwrap()).as_deref(),
         Some("1")

@@ -50,23 +50,25 @@ pub fn desk() -> Desk {
     desk
 }
 
+/// A command about the other cluster, which asks nothing.
+pub fn there<'a>(command: &'a str, kubeconfig: &'a str) -> Vec<&'a str> {
+    let place = ["--cluster", "context:other", "--kubeconfig", kubeconfig];
+    [&[command, "--yes"][..], &place].concat()
+}
+
 /// How a person starts the lab from there.
 pub fn up(kubeconfig: &str) -> Vec<&str> {
-    vec![
-        "up",
-        "--headless",
-        "--yes",
-        "--cluster",
-        "context:other",
-        "--kubeconfig",
-        kubeconfig,
-        "--presets-dir",
-        "presets",
-        "--preset",
-        "p",
-        "--nodes",
-        "nodes.yaml",
-    ]
+    let mut args = there("up", kubeconfig);
+    args.extend(["--headless", "--nodes", "nodes.yaml"]);
+    args.extend(["--presets-dir", "presets", "--preset", "p"]);
+    args
+}
+
+/// Takes away what the lab left there. Gives how that ended and what it said.
+pub async fn down(desk: &Desk, kubeconfig: &str) -> (Option<i32>, String) {
+    let output = desk.run(&there("down", kubeconfig)).await;
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), said.concat())
 }
 
 /// A queued job of one pod with GPUs that runs so many seconds.
