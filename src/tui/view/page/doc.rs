@@ -217,7 +217,7 @@ impl<'a> Doc<'a> {
         if about.peek().is_none() {
             return;
         }
-        self.section("Events, newest first");
+        self.section(&format!("Events of the {kind}, newest first"));
         for e in about.take(most) {
             let time = clock_time(e.at, &state.env.zone);
             let role = if e.warning { Role::Bad } else { Role::Strong };
