@@ -212,7 +212,8 @@ async fn accept(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of file descriptors, most likely; it passes when connections close.
+                // Out of file descriptors, most likely; it passes when connections close, which nothing
+                // here hears of.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;

@@ -114,6 +114,7 @@ impl Lock {
             match made {
                 Ok(_) => return Ok(Self(path)),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists && begun.elapsed() < LOCKED => {
+                    // kubectl's own locks are files too; who frees one tells nobody.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 Err(e) => {
