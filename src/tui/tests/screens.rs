@@ -226,6 +226,19 @@ fn nothing_yet() {
 }
 
 #[test]
+fn a_window_that_only_looks_offers_nothing_else() {
+    let mut state = empty();
+    state.env.read_only = true;
+    shot("only-looks-queues", &state, SMALL);
+    press(&mut state, &["2"]);
+    shot("only-looks-workloads", &state, SMALL);
+    let mut state = busy();
+    state.env.read_only = true;
+    press(&mut state, &["2"]);
+    shot("only-looks-busy", &state, &[(160, 30)]);
+}
+
+#[test]
 fn a_cluster_without_kueue() {
     let mut state = empty();
     for (kind, trouble) in [

@@ -30,7 +30,7 @@ pub(super) fn refused(state: &mut State, what: &str) -> bool {
         say(
             state,
             Tone::Warning,
-            format!("read-only: cannot {what}; start without --read-only to"),
+            format!("read-only: cannot {what} (started with --read-only or --observe)"),
         );
     }
     state.env.read_only

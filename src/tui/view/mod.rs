@@ -20,6 +20,7 @@ mod workloads;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::keymap::Act;
 use super::model::{Kind, health::Health};
 use super::state::State;
 use super::theme::Role;
@@ -72,6 +73,19 @@ fn list(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
+/// Whether this window can do an act: not all clusters have a lab behind them, and some windows only
+/// look.
+pub(in crate::tui::view) fn offers(state: &State, act: Act) -> bool {
+    let free = !state.env.read_only;
+    match act {
+        Act::Demo => free && !state.env.demos.is_empty(),
+        Act::Presets | Act::Apply => free && state.presets.is_some(),
+        Act::Submit | Act::Samples | Act::Delete => free,
+        Act::Explain => state.env.can_explain,
+        _ => true,
+    }
+}
+
 /// Says why a view has no rows, and what to do.
 fn empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
     let list = state.ui.list();
@@ -93,12 +107,20 @@ fn empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
             Health::Failing(trouble) => trouble.text(kind.plural()),
             Health::Starting => "Waiting for the cluster ...".to_owned(),
             Health::Live => match (state.ui.view, &state.ui.namespace) {
-                (ViewId::Queues, None) => {
+                (ViewId::Queues, None) if offers(state, Act::Presets) => {
                     "No ClusterQueues. Apply some, or switch to a preset (p).".to_owned()
                 }
-                (ViewId::Workloads, None) => {
+                (ViewId::Queues, None) if !state.env.read_only => {
+                    "No ClusterQueues. Apply some.".to_owned()
+                }
+                (ViewId::Queues, None) => "No ClusterQueues.".to_owned(),
+                (ViewId::Workloads, None) if offers(state, Act::Demo) => {
                     "No workloads. Submit some (s), or run the demo (D).".to_owned()
                 }
+                (ViewId::Workloads, None) if offers(state, Act::Submit) => {
+                    "No workloads. Submit some (s).".to_owned()
+                }
+                (ViewId::Workloads, None) => "No workloads.".to_owned(),
                 (ViewId::Preemptions, _) => "Nobody was evicted so far.".to_owned(),
                 (ViewId::Nodes, _) => "No nodes.".to_owned(),
                 (ViewId::Presets, _) => "No presets in the folder.".to_owned(),

@@ -3,7 +3,9 @@
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
+use super::offers;
 use super::words::why_spans;
+use crate::tui::keymap::Act;
 use crate::tui::model::Row;
 use crate::tui::model::workload::{WorkloadRow, WorkloadState, why};
 use crate::tui::state::State;
@@ -124,14 +126,13 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
 /// What can be done in a cluster in which nothing was done yet.
 fn welcome(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let mut lines: Vec<(&str, String)> = Vec::new();
-    let free = !state.env.read_only;
-    if let Some(demo) = state.env.demos.first().filter(|_| free) {
+    if let Some(demo) = state.env.demos.first().filter(|_| offers(state, Act::Demo)) {
         lines.push(("D", format!("runs the demo {}", clean(&demo.name))));
     }
-    if free {
+    if offers(state, Act::Submit) {
         lines.push(("s", "submits sample workloads".to_owned()));
     }
-    if free && state.presets.is_some() {
+    if offers(state, Act::Presets) {
         lines.push((
             "p",
             "switches preset; save a file of it to change queues".to_owned(),

@@ -2,12 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::keymap::{self, Act};
+use crate::tui::keymap;
 use crate::tui::state::State;
 use crate::tui::text::width;
 use crate::tui::theme::Role;
 use crate::tui::update::scopes;
 use crate::tui::view::canvas::Canvas;
+use crate::tui::view::offers;
 
 /// The most useful keys, as many as there is room for.
 pub(in crate::tui::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
@@ -16,14 +17,7 @@ pub(in crate::tui::view) fn footer(state: &State, area: Rect, canvas: &mut Canva
     }
     let mut x = area.x + 1;
     for (key, word, act) in keymap::hints(scopes(state)) {
-        let absent = match act {
-            Act::Demo => state.env.demos.is_empty() || state.env.read_only,
-            Act::Presets | Act::Apply => state.presets.is_none() || state.env.read_only,
-            Act::Submit | Act::Samples => state.env.read_only,
-            Act::Explain => !state.env.can_explain,
-            _ => false,
-        };
-        if absent {
+        if !offers(state, act) {
             continue;
         }
         let wide = (width(key) + width(word) + 3) as u16;
