@@ -23,7 +23,7 @@ pub mod webhook;
 
 pub use informers::Informers;
 pub use settings::{ControllerConfig, Settings};
-pub use shared::Shared;
+pub use shared::{Attempt, Shared};
 pub use webhook::Webhooks;
 
 use self::jobs::ancestors::Owners;

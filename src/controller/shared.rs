@@ -11,6 +11,7 @@ use super::events::Recorder;
 use super::informers::{DeviceInformers, Informers};
 use super::settings::{ControllerConfig, Settings};
 use crate::admission::Engine;
+use crate::admission::cycle::Counts;
 use crate::api::config::Feature;
 use crate::runtime::Context;
 
@@ -18,8 +19,18 @@ use crate::runtime::Context;
 #[derive(Clone)]
 pub struct Shared(Arc<Inner>);
 
-/// Told of an attempt to admit: whether anything was admitted, and how long it took.
-type Attempt = Box<dyn Fn(bool, Duration) + Send + Sync>;
+/// An attempt of the scheduler to admit: one of its cycles.
+pub struct Attempt<'a> {
+    /// Whether anything was admitted.
+    pub admitted: bool,
+    /// How long it took, in lab time.
+    pub took: Duration,
+    /// What it passed over and looked at again, by ClusterQueue.
+    pub counts: &'a Counts,
+}
+
+/// Who is told of attempts.
+type Told = Box<dyn Fn(&Attempt<'_>) + Send + Sync>;
 
 /// The parts of [`Shared`].
 pub struct Inner {
@@ -35,7 +46,7 @@ pub struct Inner {
     /// Told whenever the engine may have more to do.
     wake: watch::Sender<()>,
     /// Told after each attempt to admit.
-    attempts: RwLock<Vec<Attempt>>,
+    attempts: RwLock<Vec<Told>>,
 }
 
 impl Deref for Shared {
@@ -89,16 +100,15 @@ impl Shared {
         self.0.wake.subscribe()
     }
 
-    /// Calls `told` after each attempt to admit, with whether anything was admitted and how long it
-    /// took in lab time.
-    pub fn on_attempt(&self, told: impl Fn(bool, Duration) + Send + Sync + 'static) {
+    /// Calls `told` after each attempt to admit.
+    pub fn on_attempt(&self, told: impl Fn(&Attempt<'_>) + Send + Sync + 'static) {
         self.0.attempts.write().push(Box::new(told));
     }
 
     /// Tells of an attempt to admit.
-    pub(super) fn attempted(&self, admitted: bool, took: Duration) {
+    pub(super) fn attempted(&self, attempt: &Attempt<'_>) {
         for told in self.0.attempts.read().iter() {
-            told(admitted, took);
+            told(attempt);
         }
     }
 

@@ -1,17 +1,18 @@
 //! Prometheus metrics of the admission controller, with upstream's names and labels.
 //!
-//! What happens is counted by looking at how Workloads change; how things stand is read from the
-//! informers and the engine when somebody asks. The controller knows nothing of it.
+//! What happens is counted by looking at how Workloads change and at what cycles tell; how things
+//! stand is read from the informers and the engine when somebody asks. The controller knows nothing of it.
 //!
 //! Not there: labels from the metadata of objects (`metrics.customLabels`), and what belongs to
 //! MultiKueue, workload slices and latencies of single writes.
 
 mod changes;
+mod cycles;
 mod standing;
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use kube::ResourceExt;
 use parking_lot::Mutex;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -20,6 +21,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::controller::Shared;
+use crate::runtime::Change;
 
 /// The type of what [`Metrics::text`] gives.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -62,8 +64,7 @@ struct Inner {
     role: ReplicaRole,
     counted: changes::Counted,
     standing: standing::Standing,
-    attempts: Counters,
-    attempt_durations: Histograms,
+    cycles: cycles::Cycles,
 }
 
 /// One second, then 2.5 s and its doubles: `count` buckets in all.
@@ -73,39 +74,20 @@ fn waits<const COUNT: u16>() -> Histogram {
     Histogram::new(std::iter::once(1.0).chain(doubles))
 }
 
-/// The buckets Prometheus' own clients have where nothing is said.
-fn durations() -> Histogram {
-    Histogram::new([
-        0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
-    ])
-}
-
 impl Metrics {
     /// No metrics yet. Whoever takes part in an election counts only while it leads.
     pub fn new(role: ReplicaRole) -> Self {
         let mut registry = Registry::with_prefix("kueue");
         let counted = changes::Counted::register(&mut registry);
         let standing = standing::Standing::register(&mut registry);
-        let attempts = Counters::default();
-        registry.register(
-            "admission_attempts",
-            "The number of attempts to admit workloads, by result: success or inadmissible",
-            attempts.clone(),
-        );
-        let attempt_durations = Histograms::new_with_constructor(durations);
-        registry.register(
-            "admission_attempt_duration_seconds",
-            "How long attempts to admit workloads took, by result",
-            attempt_durations.clone(),
-        );
+        let cycles = cycles::Cycles::register(&mut registry);
         Self {
             inner: Arc::new(Inner {
                 registry: Mutex::new(registry),
                 role,
                 counted,
                 standing,
-                attempts,
-                attempt_durations,
+                cycles,
             }),
         }
     }
@@ -119,7 +101,13 @@ impl Metrics {
             inner.counted.see(change, clock.now(), inner.role, by_queue);
         });
         let inner = self.inner.clone();
-        shared.on_attempt(move |admitted, took| inner.attempt(admitted, took));
+        shared.on_attempt(move |attempt| inner.cycles.see(attempt, inner.role));
+        let inner = self.inner.clone();
+        shared.informers.cluster_queues.subscribe(move |change| {
+            if let Change::Deleted(queue) = change {
+                inner.cycles.forget(&queue.name_any(), inner.role);
+            }
+        });
     }
 
     /// All metrics in Prometheus' text format, as upstream gives them; how things stand as `controller` knows it.
@@ -164,20 +152,6 @@ fn classic(text: &str) -> String {
         out.push('\n');
     }
     out
-}
-
-impl Inner {
-    fn attempt(&self, admitted: bool, took: Duration) {
-        let result = match admitted {
-            true => "success",
-            false => "inadmissible",
-        };
-        let labels = vec![("result", result.to_owned()), self.role.label()];
-        self.attempts.get_or_create(&labels).inc();
-        self.attempt_durations
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
-    }
 }
 
 #[cfg(test)]

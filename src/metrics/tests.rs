@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::admission::cycle::{Counts, Recomputation};
 use crate::api::v1beta2::Workload;
+use crate::controller::Attempt;
 use crate::runtime::Change;
 
 fn workload(status: Value) -> Arc<Workload> {
@@ -141,6 +143,44 @@ fn a_preemption_is_counted_for_who_preempted() {
         !text.contains("kueue_evicted_workloads_once_total{"),
         "not the first time"
     );
+}
+
+#[test]
+fn cycles_tell_who_was_passed_over() {
+    let metrics = Metrics::new(ReplicaRole::Leader);
+    let (cycles, role) = (&metrics.inner.cycles, ReplicaRole::Leader);
+    let see = |skipped: u64, counted: &[(Recomputation, u64)]| {
+        let mut counts = Counts::default();
+        if skipped > 0 {
+            counts.skipped_preemptions.insert("cq".into(), skipped);
+        }
+        let counted = counted.iter().copied().collect();
+        counts.recomputations.insert("cq".into(), counted);
+        let attempt = Attempt {
+            admitted: false,
+            took: std::time::Duration::from_millis(20),
+            counts: &counts,
+        };
+        cycles.see(&attempt, role);
+    };
+    see(2, &[(Recomputation::NewTargets, 1)]);
+    see(
+        3,
+        &[(Recomputation::NewTargets, 1), (Recomputation::Skipped, 4)],
+    );
+    see(0, &[]);
+    let text = metrics.text(None);
+    for line in [
+        "kueue_admission_cycle_preemption_skips{cluster_queue=\"cq\",replica_role=\"leader\"} 3",
+        "kueue_preemption_target_recomputations_total{cluster_queue=\"cq\",result=\"new_targets\",replica_role=\"leader\"} 2",
+        "kueue_preemption_target_recomputations_total{cluster_queue=\"cq\",result=\"skipped\",replica_role=\"leader\"} 4",
+        "kueue_admission_attempts_total{result=\"inadmissible\",replica_role=\"leader\"} 3",
+        "kueue_admission_attempt_duration_seconds_bucket{le=\"0.025\",result=\"inadmissible\",replica_role=\"leader\"} 3",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+    cycles.forget("cq", role);
+    assert!(!metrics.text(None).contains("cluster_queue=\"cq\""));
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub struct OpenCycle {
     pub(in crate::admission) waits: Option<usize>,
     pub(in crate::admission) entries: Vec<Entry>,
     pub(in crate::admission) rejected: Vec<Entry>,
-    pub(in crate::admission) counts: Counts,
+    /// Who was passed over for others, and who looked for other victims.
+    pub counts: Counts,
     /// The entry each action is for.
     pub(in crate::admission) owners: Vec<usize>,
     victims: Vec<WorkloadKey>,

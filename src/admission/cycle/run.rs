@@ -27,6 +27,9 @@ pub enum Recomputation {
 }
 
 impl Recomputation {
+    /// Whatever can come of it.
+    pub const ALL: [Self; 3] = [Self::DeferredFit, Self::NewTargets, Self::Skipped];
+
     /// The name in metrics.
     pub fn as_str(self) -> &'static str {
         match self {

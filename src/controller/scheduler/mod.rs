@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::Shared;
+use super::{Attempt, Shared};
 use crate::admission::cycle::{Action, ActionKind, OpenCycle, Outcome};
 use pace::Pace;
 
@@ -122,7 +122,11 @@ async fn cycle(shared: &Shared) -> bool {
     }
     let admitted = open.actions.iter().any(|a| a.kind == ActionKind::Admit);
     let now = shared.now();
-    shared.attempted(admitted, now.duration_since(started).unsigned_abs());
+    shared.attempted(&Attempt {
+        admitted,
+        took: now.duration_since(started).unsigned_abs(),
+        counts: &open.counts,
+    });
     let cycle = shared.changing(|engine| engine.finish_cycle(open, &outcomes, now));
     for action in &cycle.actions {
         act::carry_out(shared, action).await;
