@@ -55,7 +55,7 @@ pub enum InstallError {
     },
     /// The cluster does not get to the webhooks.
     #[error(
-        "the cluster does not reach the webhooks of this kueue-lab at {url}: {why}; open that port to the cluster's API server, or run the controller inside the cluster (lab/deploy)"
+        "the cluster does not reach the webhooks of this kueue-lab at {url}: {why}; open that port to the cluster's API server, go without webhooks with --no-webhooks, or run the controller inside the cluster (lab/deploy)"
     )]
     Unreached {
         /// Where they are.

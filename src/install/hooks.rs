@@ -87,6 +87,26 @@ pub(super) async fn remove(client: &Client) -> Result<usize, InstallError> {
     Ok(removed)
 }
 
+/// Unregisters webhooks that are answered outside of the cluster. Those behind a Service have others
+/// to answer them.
+pub(super) async fn remove_outside(client: &Client) -> Result<usize, InstallError> {
+    let mut removed = 0;
+    for phase in ORDER {
+        let (kind, name) = kind(phase);
+        let there = access::get(client, &kind, None, name).await?;
+        if there.is_some_and(|object| is_outside(&object.data)) {
+            removed += usize::from(access::delete(client, &kind, None, name).await?);
+        }
+    }
+    Ok(removed)
+}
+
+fn is_outside(configuration: &Value) -> bool {
+    let hooks = configuration["webhooks"].as_array();
+    let mut hooks = hooks.into_iter().flatten();
+    hooks.any(|hook| hook["clientConfig"]["url"].is_string())
+}
+
 fn configuration(phase: Phase, all: &[Hook], namespace: &str, endpoint: &Endpoint) -> Value {
     let (resource, name) = kind(phase);
     let path = match phase {
@@ -196,6 +216,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn who_is_outside_is_known() {
+        let of = |reach: Reach| {
+            let endpoint = Endpoint {
+                reach,
+                address: "127.0.0.1:9443".parse().unwrap(),
+                authority: "PEM".into(),
+                failure_policy: FailurePolicy::Ignore,
+            };
+            configuration(Phase::Validate, &hooks(|_| true), "ours", &endpoint)
+        };
+        assert!(is_outside(&of(Reach::Loopback)));
+        let service = Reach::Service {
+            namespace: "ours".into(),
+            name: "webhooks".into(),
+            port: 443,
+        };
+        assert!(!is_outside(&of(service)));
+        assert!(!is_outside(&json!({})));
     }
 
     #[test]

@@ -115,6 +115,15 @@ impl Installer {
         hooks::remove(&self.client).await.map(drop)
     }
 
+    /// Unregisters webhooks that somebody outside of the cluster served who is gone: for whoever leads
+    /// without webhooks. Gives how many configurations there were.
+    ///
+    /// # Errors
+    /// Rights are missing or the cluster does not answer.
+    pub async fn without_abandoned_webhooks(&self) -> Result<usize, InstallError> {
+        hooks::remove_outside(&self.client).await
+    }
+
     /// Makes sure of the namespace; one that is about to go is waited for and made anew.
     ///
     /// # Errors

@@ -124,6 +124,10 @@ async fn prepare(instance: &Instance, context: &Context) -> Result<Standby, Oper
 
 async fn register(instance: &Instance, controller: &Controller) -> Result<(), OperatorError> {
     let Some((endpoint, keeper)) = &instance.endpoint else {
+        // Whoever answered them led before, and is killed or cut off.
+        if instance.installer.without_abandoned_webhooks().await? > 0 {
+            tracing::info!("webhooks that nobody answers any more were unregistered");
+        }
         return Ok(());
     };
     let mut endpoint = endpoint.clone();

@@ -16,3 +16,4 @@ mod refusals;
 mod running;
 mod tools;
 mod wire;
+mod without_webhooks;
