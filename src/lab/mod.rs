@@ -206,6 +206,9 @@ impl Lab {
         if let Cluster::Embedded(embedded) = &cluster {
             embedded.set_kubelet(Arc::new(logs::Logs::new(machines.logs())));
         }
+        if let Cluster::Remote(remote) = &cluster {
+            remote::serve_logs(remote, &machines, &config.clock).await;
+        }
         machines.apply_pools(config.nodes).await;
         let machines = Arc::new(machines);
         if let Some(file) = config.nodes_file {

@@ -15,7 +15,7 @@ use crate::machines::Machines;
 use crate::operator::{Operator, OperatorConfig, Role, WITHOUT_WEBHOOKS};
 use crate::presets::Presets;
 use crate::runtime::Context;
-use crate::webhooks::certificates::Lifetimes;
+use crate::webhooks::certificates::{Bundle, Certificates, Lifetimes};
 
 /// How the names of labs begin in an election.
 pub const LAB: &str = "kueue-lab_";
@@ -81,6 +81,28 @@ pub(super) fn follow(
             }
         }
     });
+}
+
+/// Lets the cluster's API server read what containers on virtual nodes have written. A lab does
+/// without where that cannot be.
+pub(super) async fn serve_logs(remote: &Remote, machines: &Machines, clock: &Clock) {
+    let Some(reach) = reach(remote) else {
+        return;
+    };
+    let hosts = reach.hosts();
+    let Some(host) = hosts.first().cloned() else {
+        return;
+    };
+    let bundle = Bundle::generate(&hosts, Lifetimes::default(), clock.now());
+    // Few API servers ask who signed a kubelet's certificate; there is nobody here whom they know.
+    let tls = bundle.and_then(|bundle| Certificates::new(bundle)?.server());
+    let served = match tls {
+        Ok(tls) => machines.serve_logs(reach.listen(0), host, tls).await,
+        Err(error) => Err(std::io::Error::other(error)),
+    };
+    if let Err(error) = served {
+        tracing::warn!("no `kubectl logs` of pods on virtual nodes: {error}");
+    }
 }
 
 /// How the cluster's API server gets to this process: as its maker knows, or as the network has it.

@@ -13,6 +13,7 @@ pub mod resources;
 pub mod scheduler;
 pub mod workloads;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
@@ -26,7 +27,7 @@ use autoscaler::Autoscaler;
 pub use config::MachinesConfig;
 use control::Control;
 use kubelet::{Kubelet, LogStore};
-use nodes::{Giver, Keeper, NodePools, Surroundings};
+use nodes::{Giver, Keeper, KubeletAddress, NodePools, Surroundings};
 
 /// The running machines of a cluster.
 pub struct Machines {
@@ -111,6 +112,25 @@ impl Machines {
     /// What the containers on the lab's nodes have written.
     pub fn logs(&self) -> LogStore {
         self.logs.clone()
+    }
+
+    /// Answers API servers in other processes that ask for logs, and says so on the nodes that are
+    /// applied from now on: `host` is the name under which this machine is reached there.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub async fn serve_logs(
+        &self,
+        listen: SocketAddr,
+        host: String,
+        tls: Arc<rustls::ServerConfig>,
+    ) -> std::io::Result<()> {
+        let (Some(kubelet), Some(keeper)) = (&self.kubelet, &self.keeper) else {
+            return Ok(());
+        };
+        let port = kubelet.serve(listen, tls).await?.port();
+        keeper.set_kubelet(KubeletAddress { host, port });
+        Ok(())
     }
 
     /// Publishes the certificate (PEM) that signs the API server's in every namespace, as far as

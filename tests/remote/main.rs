@@ -11,6 +11,7 @@ mod binary;
 mod cluster;
 mod credentials;
 mod leftovers;
+mod logs;
 mod real_nodes;
 mod refusals;
 mod resting;

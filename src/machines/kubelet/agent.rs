@@ -2,6 +2,7 @@
 //! something is due, and writes what comes of it.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,9 +15,11 @@ use parking_lot::Mutex;
 
 use super::addresses::Addresses;
 use super::container::{Phase, Role};
+use super::library::Library;
 use super::logs::LogStore;
 use super::render;
 use super::run::{Happening, PodRun};
+use super::serve::serve;
 use crate::machines::nodes::is_managed;
 use crate::machines::recorder::{Note, Recorder, reference};
 use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
@@ -147,6 +150,26 @@ impl Kubelet {
     /// The logs of the containers.
     pub fn logs(&self) -> LogStore {
         self.shared.logs.clone()
+    }
+
+    /// Answers API servers in other processes that ask for logs. Gives the address, with the port that
+    /// was taken.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub async fn serve(
+        &self,
+        listen: SocketAddr,
+        tls: Arc<rustls::ServerConfig>,
+    ) -> std::io::Result<SocketAddr> {
+        let library = Library {
+            pods: self.shared.pods.clone(),
+            nodes: self.shared.nodes.clone(),
+            whose: self.shared.options.nodes,
+            logs: self.logs(),
+            clock: self.shared.context.clock.clone(),
+        };
+        serve(&self.shared.context.tasks, listen, tls, Arc::new(library)).await
     }
 
     /// Leaves all pods to somebody else, or takes them up again as they are then.

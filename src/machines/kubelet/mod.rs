@@ -5,10 +5,13 @@
 mod addresses;
 mod agent;
 mod container;
+mod library;
 mod logs;
 mod program;
+mod query;
 mod render;
 mod run;
+mod serve;
 mod shell;
 
 pub use agent::{Kubelet, KubeletOptions, WhoseNodes};

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::object::{self, OWNED, is_managed, node_name};
+use super::object::{self, KubeletAddress, OWNED, is_managed, node_name};
 use super::{NodePool, NodePools, Surroundings, lease};
 use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
@@ -44,6 +44,8 @@ struct Wanted {
     known: bool,
     /// Whether somebody else keeps the nodes at the moment.
     idle: bool,
+    /// Where their kubelets are asked, if they can be.
+    kubelet: Option<KubeletAddress>,
     next_number: u32,
 }
 
@@ -148,6 +150,11 @@ impl Keeper {
         self.shared.changed.notify_one();
     }
 
+    /// Says on the nodes from the next look at them on where their kubelets are asked.
+    pub fn set_kubelet(&self, address: KubeletAddress) {
+        self.shared.wanted.lock().kubelet = Some(address);
+    }
+
     /// The pools that are wanted now.
     pub fn pools(&self) -> Arc<NodePools> {
         self.shared.wanted.lock().pools.clone()
@@ -177,13 +184,14 @@ impl Keeper {
     }
 
     async fn reconcile(&self, name: &str) -> kube::Result<Outcome> {
-        let (place, failed, known) = {
+        let (place, failed, known, kubelet) = {
             let wanted = self.shared.wanted.lock();
             if wanted.idle {
                 return Ok(Outcome::Done);
             }
             let failed = wanted.failed.contains(name);
-            (wanted.nodes.get(name).cloned(), failed, wanted.known)
+            let place = wanted.nodes.get(name).cloned();
+            (place, failed, wanted.known, wanted.kubelet.clone())
         };
         let api: Api<Node> = Api::all(self.shared.context.client.clone());
         let existing = self.shared.nodes.get(&ObjectKey::cluster(name));
@@ -193,7 +201,7 @@ impl Keeper {
                 let now = self.shared.context.clock.now();
                 let (index, number) = (place.index, place.number);
                 let around = self.shared.surroundings;
-                let node = object::node(&place.pool, index, number, now, around);
+                let node = object::node(&place.pool, index, number, now, around, kubelet.as_ref());
                 match api.create(&PostParams::default(), &node).await {
                     Ok(node) => self.shared.nodes.observe(Arc::new(node)),
                     Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -204,7 +212,7 @@ impl Keeper {
                 self.shared.changed.notify_one();
             }
             (Some(place), Some(node)) if is_managed(&node) && !failed => {
-                self.correct(&api, &place, &node).await?;
+                self.correct(&api, &place, &node, kubelet.as_ref()).await?;
             }
             (Some(_), Some(node)) if !is_managed(&node) => {
                 tracing::warn!(
@@ -218,14 +226,24 @@ impl Keeper {
     }
 
     /// Brings a node in line with its pool.
-    async fn correct(&self, api: &Api<Node>, place: &Place, node: &Node) -> kube::Result<()> {
+    async fn correct(
+        &self,
+        api: &Api<Node>,
+        place: &Place,
+        node: &Node,
+        kubelet: Option<&KubeletAddress>,
+    ) -> kube::Result<()> {
         let name = node.name_any();
         let params = PatchParams::default();
         if let Some(patch) = metadata_patch(place, node) {
             let patched = api.patch(&name, &params, &Patch::Merge(&patch)).await?;
             self.shared.nodes.observe(Arc::new(patched));
         }
-        if let Some(patch) = status_patch(place, node, self.shared.context.clock.now()) {
+        let now = self.shared.context.clock.now();
+        // Where nobody else is, addresses are given once.
+        let reached = (self.shared.surroundings == Surroundings::AmongOthers)
+            .then(|| KubeletAddress::written(kubelet, &name));
+        if let Some(patch) = status_patch(place, node, now, reached) {
             if patch["status"].get("conditions").is_some() {
                 // First the pulse, then the claim to be well: nobody is to doubt it.
                 let context = &self.shared.context;
@@ -367,8 +385,14 @@ fn metadata_patch(place: &Place, node: &Node) -> Option<Value> {
     Some(patch)
 }
 
-/// What must change in the status: amounts, and the conditions of a node that is not Ready.
-fn status_patch(place: &Place, node: &Node, now: jiff::Timestamp) -> Option<Value> {
+/// What must change in the status: amounts, where its kubelet is reached, and the conditions of a node
+/// that is not Ready.
+fn status_patch(
+    place: &Place,
+    node: &Node,
+    now: jiff::Timestamp,
+    reached: Option<(String, i32)>,
+) -> Option<Value> {
     let status = node.status.clone().unwrap_or_default();
     let capacity = object::capacity(&place.pool);
     let ready = status
@@ -388,6 +412,18 @@ fn status_patch(place: &Place, node: &Node, now: jiff::Timestamp) -> Option<Valu
         }
         patch.insert("capacity".into(), amounts.clone());
         patch.insert("allocatable".into(), amounts);
+    }
+    if let Some((host, port)) = reached {
+        let is_right = |a: &NodeAddress| a.type_ == "Hostname" && a.address == host;
+        if !status.addresses.iter().flatten().any(is_right) {
+            let address = json!([{"type": "Hostname", "address": host}]);
+            patch.insert("addresses".into(), address);
+        }
+        let endpoint = status.daemon_endpoints.and_then(|e| e.kubelet_endpoint);
+        if endpoint.map(|e| e.port) != Some(port) {
+            let endpoint = json!({"kubeletEndpoint": {"Port": port}});
+            patch.insert("daemonEndpoints".into(), endpoint);
+        }
     }
     if !ready {
         patch.insert("conditions".into(), json!(object::conditions(now, now)));

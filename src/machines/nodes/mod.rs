@@ -12,7 +12,7 @@ mod real;
 mod removal;
 
 pub use keeper::Keeper;
-pub use object::{MANAGED, POOL, Surroundings, is_managed, node_name, sample};
+pub use object::{KubeletAddress, MANAGED, POOL, Surroundings, is_managed, node_name, sample};
 pub use pools::{Autoscale, Level, NodePool, NodePools, PoolsError};
 pub use real::{Giver, RealNodes};
 pub use removal::{Removed, remove_all};

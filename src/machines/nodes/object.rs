@@ -20,6 +20,8 @@ pub const MANAGED: &str = "kueue-lab.dev/managed";
 pub const POOL: &str = "kueue-lab.dev/pool";
 /// Annotation with the labels and taints that came from the pool, so that they can leave with it.
 pub(super) const OWNED: &str = "kueue-lab.dev/from-pool";
+/// Where kubelets listen.
+const KUBELET_PORT: i32 = 10250;
 /// The Kubernetes version the nodes claim to run.
 const VERSION: &str = "v1.36.0";
 
@@ -56,6 +58,26 @@ impl Surroundings {
             });
         }
         pool
+    }
+}
+
+/// Where an API server in another process finds the kubelets of the lab's nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeletAddress {
+    /// The name or address of this machine there.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl KubeletAddress {
+    /// The node's `Hostname`, and its kubelet's port. API servers look for a `Hostname` where there is
+    /// no `InternalIP`, which the cluster's network would take for a machine to reach.
+    pub(super) fn written(address: Option<&Self>, node: &str) -> (String, i32) {
+        match address {
+            Some(address) => (address.host.clone(), address.port.into()),
+            None => (node.to_owned(), KUBELET_PORT),
+        }
     }
 }
 
@@ -117,6 +139,7 @@ pub(super) fn node(
     number: u32,
     now: Timestamp,
     surroundings: Surroundings,
+    kubelet: Option<&KubeletAddress>,
 ) -> Node {
     let name = node_name(&pool.name, index);
     let alone = surroundings == Surroundings::Alone;
@@ -142,13 +165,13 @@ pub(super) fn node(
             provider_id: Some(format!("kueue-lab://{}/{name}", pool.name)),
             ..NodeSpec::default()
         }),
-        status: Some(status(pool, &name, number, now, surroundings)),
+        status: Some(status(pool, &name, number, now, surroundings, kubelet)),
     }
 }
 
 /// What a pool's n-th node would look like, to ask whether pods would fit on it.
 pub fn sample(pool: &NodePool, index: u32, now: Timestamp) -> Node {
-    node(pool, index, index, now, Surroundings::Alone)
+    node(pool, index, index, now, Surroundings::Alone, None)
 }
 
 /// Addresses of the pods of the n-th node: 10.64.0.0/10 holds 16,384 nodes.
@@ -211,13 +234,15 @@ fn status(
     number: u32,
     now: Timestamp,
     surroundings: Surroundings,
+    kubelet: Option<&KubeletAddress>,
 ) -> NodeStatus {
     let address = |kind: &str, address: String| NodeAddress {
         type_: kind.into(),
         address,
     };
     let number = number % 65_000;
-    let mut addresses = vec![address("Hostname", name.to_string())];
+    let (host, port) = KubeletAddress::written(kubelet, name);
+    let mut addresses = vec![address("Hostname", host)];
     if surroundings == Surroundings::Alone {
         let ip = format!("172.18.{}.{}", number / 254, 1 + number % 254);
         addresses.insert(0, address("InternalIP", ip));
@@ -228,7 +253,7 @@ fn status(
         capacity: Some(capacity(pool)),
         conditions: Some(conditions(now, now)),
         daemon_endpoints: Some(NodeDaemonEndpoints {
-            kubelet_endpoint: Some(DaemonEndpoint { port: 10250 }),
+            kubelet_endpoint: Some(DaemonEndpoint { port }),
         }),
         node_info: Some(NodeSystemInfo {
             architecture: "amd64".into(),

@@ -1,0 +1,116 @@
+//! [`Library`]: finds the log that an API server asks for.
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use k8s_openapi::api::core::v1::{Node, Pod};
+
+use super::agent::WhoseNodes;
+use super::container::Phase;
+use super::logs::{LogError, LogQuery, LogStore};
+use super::query::Options;
+use super::run::PodRun;
+use super::serve::{Librarian, Refusal, Wanted};
+use crate::clock::Clock;
+use crate::runtime::{Informer, ObjectKey};
+
+/// The logs of the pods that run here.
+pub(super) struct Library {
+    pub(super) pods: Informer<Pod>,
+    pub(super) nodes: Informer<Node>,
+    pub(super) whose: WhoseNodes,
+    pub(super) logs: LogStore,
+    pub(super) clock: Clock,
+}
+
+impl Library {
+    /// Whether a pod is on a node whose pods run here.
+    fn has(&self, pod: &Pod) -> bool {
+        let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());
+        let node = node.and_then(|name| self.nodes.get(&ObjectKey::cluster(name)));
+        node.is_some_and(|node| self.whose.has(&node))
+    }
+
+    /// Notes what a container did before this process was there, as far as the pod's status tells.
+    fn recall(&self, pod: &Pod, container: &str) {
+        let run = PodRun::resume(pod, self.clock.now());
+        let Some(container) = run.containers.iter().find(|c| c.name == container) else {
+            return;
+        };
+        let present = match &container.phase {
+            Phase::Ended(ended) => Some(ended),
+            _ => None,
+        };
+        for ended in container.last.iter().chain(present) {
+            let program = container.program.clone();
+            self.logs
+                .started(&run.uid, &container.name, program, ended.started);
+            self.logs.ended(&run.uid, &container.name, ended.finished);
+        }
+    }
+
+    fn query(&self, uid: String, container: &str, options: &Options) -> LogQuery {
+        let ago = options.since_time.map(|time| {
+            let ago = self.clock.now().duration_since(time);
+            // What was written at that very moment is wanted too.
+            u64::try_from(ago.as_secs()).map_or(0, |ago| ago.saturating_add(1))
+        });
+        LogQuery {
+            uid,
+            container: container.to_owned(),
+            follow: options.follow,
+            tail_lines: options.tail_lines,
+            since_seconds: options.since_seconds.or(ago),
+            timestamps: options.timestamps,
+            previous: options.previous,
+            limit_bytes: options.limit_bytes,
+        }
+    }
+}
+
+fn has_container(pod: &Pod, name: &str) -> bool {
+    let Some(spec) = &pod.spec else {
+        return false;
+    };
+    let inits = spec.init_containers.iter().flatten();
+    let mut names = spec.containers.iter().chain(inits).map(|c| &c.name);
+    names.any(|known| known == name)
+}
+
+impl Librarian for Library {
+    fn log(&self, wanted: Wanted<'_>) -> Result<BoxStream<'static, Bytes>, Refusal> {
+        let Wanted {
+            namespace,
+            pod: name,
+            container,
+            options,
+        } = wanted;
+        let pod = self.pods.get(&ObjectKey::new(namespace, name));
+        let Some(pod) = pod.filter(|pod| self.has(pod)) else {
+            let why = format!("pod {name:?} does not exist on this node");
+            return Err(Refusal::Unknown(why));
+        };
+        if !has_container(&pod, container) {
+            let why = format!("container {container:?} not found in pod {name:?}");
+            return Err(Refusal::Unknown(why));
+        }
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        let query = self.query(uid, container, options);
+        let log = match self.logs.read(&query) {
+            Err(LogError::NotStarted) => {
+                self.recall(&pod, container);
+                self.logs.read(&query)
+            }
+            log => log,
+        };
+        log.map_err(|error| {
+            Refusal::Nothing(match error {
+                LogError::NotStarted => format!(
+                    "container {container:?} in pod {name:?} is waiting to start: ContainerCreating"
+                ),
+                LogError::NoPrevious => {
+                    format!("previous terminated container {container:?} in pod {name:?} not found")
+                }
+            })
+        })
+    }
+}
