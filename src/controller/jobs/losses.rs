@@ -40,10 +40,16 @@ impl Losses {
         true
     }
 
-    /// Whether a Workload lost its quota a moment ago and has not got any since.
-    pub fn is_recent(&self, wl: &Workload, now: Timestamp) -> bool {
-        let until = self.0.lock().get(predicates::uid(wl)).copied();
-        until.is_some_and(|until| until > now) && !predicates::has_quota_reservation(wl)
+    /// How long the loss of a Workload that has not got any quota since will still be recent, where it
+    /// is. Whoever puts something off for it has to come back by then: that a look was asked for when the
+    /// quota was lost is not enough, since of several delays of a key the shortest counts.
+    pub fn recent_for(&self, wl: &Workload, now: Timestamp) -> Option<Duration> {
+        if predicates::has_quota_reservation(wl) {
+            return None;
+        }
+        let until = self.0.lock().get(predicates::uid(wl)).copied()?;
+        let left = until.duration_since(now);
+        (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
     }
 }
 
@@ -80,8 +86,8 @@ mod tests {
             new: new.clone(),
         };
         assert!(losses.note(&lost, now));
-        assert!(losses.is_recent(&new, now));
-        assert!(!losses.is_recent(&old, now), "it has quota again");
-        assert!(!losses.is_recent(&new, now + RECENT));
+        assert_eq!(losses.recent_for(&new, now), Some(RECENT));
+        assert_eq!(losses.recent_for(&old, now), None, "it has quota again");
+        assert_eq!(losses.recent_for(&new, now + RECENT), None);
     }
 }

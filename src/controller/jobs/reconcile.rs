@@ -145,6 +145,19 @@ async fn with_workload(
     job: &mut dyn GenericJob,
     wl: Arc<Workload>,
 ) -> Result<Outcome, JobError> {
+    let put_off = env.losses.recent_for(&wl, env.shared.now());
+    let outcome = in_line(env, job, wl).await?;
+    Ok(match (outcome, put_off) {
+        (Outcome::Done, Some(left)) => Outcome::After(left),
+        (outcome, _) => outcome,
+    })
+}
+
+async fn in_line(
+    env: &Env,
+    job: &mut dyn GenericJob,
+    wl: Arc<Workload>,
+) -> Result<Outcome, JobError> {
     if let Some(conditions) = job.conditions(env, &wl) {
         let mut status = WorkloadStatus::default();
         for condition in conditions {
@@ -260,18 +273,14 @@ async fn update_pods_ready(
     job: &dyn GenericJob,
     wl: &Workload,
 ) -> Result<bool, JobError> {
-    if env.shared.settings.pods_ready.is_none() || env.losses.is_recent(wl, env.shared.now()) {
+    let recently_lost = env.losses.recent_for(wl, env.shared.now()).is_some();
+    if env.shared.settings.pods_ready.is_none() || recently_lost {
         return Ok(false);
     }
-    let Some(mut wanted) = pods_ready::changed(env, job, wl) else {
+    // Whatever changed, it counts as a transition: what is applied does not know the condition of old.
+    let Some(wanted) = pods_ready::changed(env, job, wl) else {
         return Ok(false);
     };
-    if let Some(old) = wl
-        .condition(c::PODS_READY)
-        .filter(|old| old.status == wanted.status)
-    {
-        wanted.last_transition_time = old.last_transition_time.clone();
-    }
     let manager = format!("{}-{}", c::JOB_CONTROLLER, c::PODS_READY);
     let status = WorkloadStatus {
         conditions: vec![wanted],
