@@ -145,6 +145,25 @@ fn stopping_a_queue_evicts_and_starting_it_admits_again() {
 }
 
 #[test]
+fn a_flavor_that_was_missing_lets_in_what_waits_for_it() {
+    with_world(|w| async move {
+        let (flavor, queues) = QUEUES.split_once("\n---\n").unwrap();
+        w.apply(queues).await;
+        w.apply(&workload("a", 4, 0)).await;
+        w.sleep(3).await;
+        assert_eq!(
+            w.condition("a", "QuotaReserved").await.unwrap(),
+            "False/Suspended: ClusterQueue cq is inactive"
+        );
+        let before = w.clock.now();
+        w.apply(flavor).await;
+        w.until("a", "Admitted", "True/Admitted").await;
+        // Counts, and what follows from them, come a second later.
+        assert!(w.clock.now().duration_since(before).as_millis() < 1000);
+    });
+}
+
+#[test]
 fn a_workload_that_ran_too_long_is_deactivated() {
     with_world(|w| async move {
         w.apply(QUEUES).await;

@@ -20,6 +20,10 @@ impl Engine {
             return;
         }
         let mut retry = self.cache.upsert_flavor(flavor.clone(), &self.config);
+        if old.is_none() && !retry.is_empty() {
+            // Workloads that wait in front of them need not be parked.
+            self.queues.broadcast();
+        }
         let changed = old.as_ref().is_some_and(|old| {
             let (a, b) = (&old.spec, &flavor.spec);
             a.node_taints != b.node_taints
@@ -72,12 +76,16 @@ impl Engine {
     pub fn upsert_topology(&mut self, topology: Arc<Topology>, now: Timestamp) {
         let name = topology.metadata.name.clone().unwrap_or_default();
         let old = self.store.topologies.insert(name.clone(), topology.clone());
+        let known = old.is_some();
         if old.is_some_and(|old| old.spec.levels == topology.spec.levels) {
             return;
         }
         let mut retry = self.cache.upsert_topology(&topology, &self.config);
         retry.extend(self.cache.queues_using_topology(&name));
         self.retry(retry, now);
+        if !known {
+            self.queues.broadcast();
+        }
     }
 
     /// Forgets a topology.

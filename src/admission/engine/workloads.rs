@@ -55,7 +55,12 @@ impl Engine {
     /// Queues a Workload. One whose queue is not there is queued when the queue comes.
     fn queue_workload(&mut self, wl: &Arc<Workload>, dra: Option<&DraRequests>, now: Timestamp) {
         let ctx = order_context!(self);
-        let _ = self.queues.add_or_update_workload(wl, dra, ctx, now);
+        let queued = self.queues.add_or_update_workload(wl, dra, ctx, now);
+        if queued.is_ok() {
+            // Whoever preempted it has nothing to wait for any more.
+            let key = predicates::key(wl);
+            self.expectations.observed(&key, predicates::uid(wl));
+        }
     }
 
     /// Counts a Workload that holds quota. One whose ClusterQueue is not there is counted when it
@@ -266,4 +271,96 @@ fn is_priority_changed(old: &Workload, new: &Workload, gates: &Gates) -> bool {
     }
     (!is.name.is_empty() && was.map_or("", |w| &w.name) != is.name)
         || effective_priority(old, gates) != effective_priority(new, gates)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::admission::config::EngineConfig;
+    use crate::admission::cycle::ActionKind;
+
+    fn typed<T: DeserializeOwned>(object: Value) -> T {
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_785_585_600 + second).unwrap()
+    }
+
+    /// A ClusterQueue for one workload at a time, in which priority preempts.
+    fn engine() -> Engine {
+        let mut engine = Engine::new(EngineConfig::default());
+        engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), at(0));
+        engine.upsert_flavor(typed(json!({"metadata": {"name": "f"}, "spec": {}})), at(0));
+        let flavor = json!({"name": "f", "resources": [{"name": "cpu", "nominalQuota": "1"}]});
+        let spec = json!({
+            "namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO",
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+        });
+        engine.upsert_cluster_queue(
+            typed(json!({"metadata": {"name": "q"}, "spec": spec})),
+            at(0),
+        );
+        let lq =
+            json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"clusterQueue": "q"}});
+        engine.upsert_local_queue(typed(lq));
+        engine
+    }
+
+    fn workload(name: &str, priority: i32, status: Value) -> Arc<Workload> {
+        let created = at(-1_000).to_string();
+        typed(json!({
+            "metadata": {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": created},
+            "spec": {"queueName": "q", "active": true, "priority": priority,
+                "podSets": [{"name": "main", "count": 1, "template": {"spec": {
+                    "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}}]},
+            "status": status,
+        }))
+    }
+
+    fn conditions(list: &[(&str, &str)]) -> Value {
+        let list = list.iter().map(|(type_, status)| {
+            json!({"type": type_, "status": status, "reason": "R", "message": "",
+                "lastTransitionTime": at(-500).to_string()})
+        });
+        list.collect()
+    }
+
+    /// The kinds of the next cycle's actions, by workload; admissions are not written yet.
+    fn cycle(engine: &mut Engine, second: i64) -> Vec<(ActionKind, String)> {
+        let open = engine.begin_cycle(at(second)).unwrap();
+        let done = open
+            .actions
+            .iter()
+            .map(|a| (a.kind, a.workload.name().to_owned()));
+        let done = done.collect();
+        engine.finish_cycle(open, &Default::default(), at(second));
+        done
+    }
+
+    #[test]
+    fn a_victim_that_was_queued_again_can_be_preempted_again() {
+        let mut engine = engine();
+        let admission = json!({"clusterQueue": "q", "podSetAssignments": [{"name": "main", "count": 1,
+            "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1"}}]});
+        let admitted = conditions(&[("QuotaReserved", "True"), ("Admitted", "True")]);
+        let running = json!({"conditions": admitted, "admission": admission});
+        engine.upsert_workload(workload("low", 1, running), at(0));
+        engine.upsert_workload(workload("first", 2, json!({})), at(0));
+        let preempts = (ActionKind::Preempt, "low".to_owned());
+        assert!(cycle(&mut engine, 1).contains(&preempts));
+        let lost = conditions(&[("QuotaReserved", "False"), ("Evicted", "True")]);
+        engine.upsert_workload(workload("low", 1, json!({"conditions": lost})), at(2));
+        engine.delete_workload(&WorkloadKey::new("ns", "first"), at(2));
+        assert_eq!(
+            cycle(&mut engine, 3),
+            [(ActionKind::Admit, "low".to_owned())]
+        );
+        engine.upsert_workload(workload("second", 3, json!({})), at(4));
+        assert!(cycle(&mut engine, 5).contains(&preempts));
+    }
 }

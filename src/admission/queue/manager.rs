@@ -572,6 +572,12 @@ impl Queues {
         self.broadcasts
     }
 
+    /// Tells a scheduler that waits for heads to look again, since ClusterQueues became active for
+    /// something other than their own spec or status.
+    pub fn broadcast(&mut self) {
+        self.broadcast_if(true);
+    }
+
     fn broadcast_if(&mut self, news: bool) {
         self.broadcasts += u64::from(news);
     }

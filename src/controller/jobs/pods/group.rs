@@ -48,6 +48,24 @@ pub fn total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, Str
     })
 }
 
+/// The place of a pod in its group, where its label tells one, has to be below the count.
+fn check_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
+    let labels = meta.labels.as_ref();
+    let Some(text) = labels.and_then(|m| m.get(c::POD_GROUP_POD_INDEX_LABEL)) else {
+        return Ok(());
+    };
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let problem = match text.parse::<u64>() {
+        Ok(index) if digits && index < total as u64 => return Ok(()),
+        Ok(_) if digits => format!("validation error: value should be less than {total}"),
+        _ => "invalid unsigned integer".to_owned(),
+    };
+    let name = marks::name(meta);
+    Err(format!(
+        "incorrect label value {text:?} for Pod {name:?}: {problem}"
+    ))
+}
+
 /// One pod set per role, ordered by name.
 pub fn pod_sets(pods: &[Pod], gates: &FeatureGates) -> Result<Vec<PodSet>, JobError> {
     let mut sets: Vec<PodSet> = Vec::new();
@@ -134,11 +152,12 @@ impl PodJob {
         let owners = owned.metadata.owner_references.get_or_insert_default();
         let before = owners.len();
         for pod in self.pods() {
-            if owners
-                .iter()
-                .all(|owner| owner.uid != marks::uid(&pod.metadata))
-            {
-                owners.push(compose::owner(&GVK, &pod.metadata, false));
+            let name = marks::name(&pod.metadata);
+            // One that was made anew under the name of an owner is no further owner: nothing is written
+            // for it alone, and the garbage collector takes the old reference away.
+            match owners.iter_mut().find(|o| GVK.is_of(o) && o.name == name) {
+                Some(known) => marks::uid(&pod.metadata).clone_into(&mut known.uid),
+                None => owners.push(compose::owner(&GVK, &pod.metadata, false)),
             }
         }
         let added = owners.len() - before;
@@ -368,6 +387,7 @@ impl PodJob {
     /// Whether the pods of the group agree, and how many they are to be.
     fn check(&self, env: &Env, active: usize) -> Result<usize, JobError> {
         let total = self.total_count(env).map_err(JobError::NotYet)?;
+        check_index(self.meta(), total).map_err(JobError::NotYet)?;
         let name = marks::name(self.meta());
         let queue = marks::queue_name(self.meta());
         if !self.is_fast() && active < total {
@@ -436,4 +456,30 @@ async fn remove_one(env: &Env, pod: &Pod) -> Result<(), JobError> {
         "Excess pod deleted",
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_in_a_group_is_below_its_size() {
+        let labelled = |text: &str| {
+            let labels = [(c::POD_GROUP_POD_INDEX_LABEL.to_owned(), text.to_owned())];
+            ObjectMeta {
+                labels: Some(labels.into()),
+                ..Default::default()
+            }
+        };
+        assert!(check_index(&ObjectMeta::default(), 1).is_ok());
+        for (text, ok) in [
+            ("0", true),
+            ("2", true),
+            ("3", false),
+            ("", false),
+            ("+1", false),
+        ] {
+            assert_eq!(check_index(&labelled(text), 3).is_ok(), ok, "{text}");
+        }
+    }
 }
