@@ -11,7 +11,7 @@ use crate::api::provisioning::{
     BOOKING_EXPIRED, CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION, PROVISIONED,
     ProvisioningRequest,
 };
-use crate::machines::nodes::{NodePool, sample};
+use crate::machines::nodes::{NodePool, node_name, sample};
 use crate::machines::scheduler::Simulation;
 use crate::runtime::ObjectKey;
 
@@ -20,7 +20,7 @@ use crate::runtime::ObjectKey;
 pub(super) enum Fits {
     /// On the nodes there are.
     Now,
-    /// When these pools have this many nodes.
+    /// When these pools have this many nodes; none of them where those on their way are enough.
     WithMore(Vec<(String, u32)>),
     /// Nowhere.
     Never,
@@ -69,6 +69,28 @@ impl Booked<'_> {
     }
 }
 
+/// The nodes of pools that were made a moment ago: those that nobody has seen yet, and those that claim
+/// to be Ready and wait for the cluster's control plane to take off the taint it put on them.
+fn coming<'a>(nodes: &[Arc<Node>], pools: &'a [(NodePool, u32)]) -> Vec<(&'a NodePool, u32)> {
+    let known: BTreeMap<String, &Arc<Node>> = nodes.iter().map(|n| (n.name_any(), n)).collect();
+    let is_coming = |pool: &NodePool, index: u32| {
+        let node = known.get(&node_name(&pool.name, index));
+        node.is_none_or(|node| is_new(node))
+    };
+    let all = pools.iter().flat_map(|(pool, size)| {
+        let indexes = (0..*size).filter(|index| is_coming(pool, *index));
+        indexes.map(move |index| (pool, index))
+    });
+    all.collect()
+}
+
+fn is_new(node: &Node) -> bool {
+    let mut conditions = node.status.iter().flat_map(|s| &s.conditions).flatten();
+    let mut taints = node.spec.iter().flat_map(|s| &s.taints).flatten();
+    conditions.any(|c| c.type_ == "Ready" && c.status == "True")
+        && taints.any(|t| t.key == "node.kubernetes.io/not-ready")
+}
+
 /// Looks whether the wanted pods fit; `pools` may grow, from their size to their bound.
 pub(super) fn fits(
     namespace: &str,
@@ -83,8 +105,11 @@ pub(super) fn fits(
         pod.metadata.namespace = Some(namespace.to_string());
     }
     let outstanding = booked.outstanding(pods);
-    let try_with = |more: &BTreeMap<String, u32>| {
+    let try_with = |coming: &[(&NodePool, u32)], more: &BTreeMap<String, u32>| {
         let mut simulation = Simulation::new(nodes, pods);
+        for (pool, index) in coming {
+            simulation.add(sample(pool, *index, Timestamp::UNIX_EPOCH));
+        }
         for (pool, size) in pools {
             let add = more.get(&pool.name).copied().unwrap_or(0);
             for index in *size..*size + add {
@@ -100,9 +125,16 @@ pub(super) fn fits(
             .sum::<u64>()
     };
     let mut more = BTreeMap::new();
-    let mut missing = try_with(&more);
+    let mut missing = try_with(&[], &more);
     if missing == 0 {
         return Fits::Now;
+    }
+    let coming = coming(nodes, pools);
+    if !coming.is_empty() {
+        missing = try_with(&coming, &more);
+        if missing == 0 {
+            return Fits::WithMore(Vec::new());
+        }
     }
     // One node after another in the first pool where it helps.
     for (pool, size) in pools {
@@ -110,7 +142,7 @@ pub(super) fn fits(
         for add in 1..=max.saturating_sub(*size) {
             let mut larger = more.clone();
             larger.insert(pool.name.clone(), add);
-            let still = try_with(&larger);
+            let still = try_with(&coming, &larger);
             if still >= missing && add > 1 {
                 break;
             }
@@ -144,20 +176,26 @@ mod tests {
         (NodePools::parse(&text).unwrap().pools.remove(0), count)
     }
 
+    fn nodes_of(pools: &[(NodePool, u32)]) -> Vec<Arc<Node>> {
+        let all = pools.iter().flat_map(|(p, n)| (0..*n).map(move |i| (p, i)));
+        all.map(|(p, i)| Arc::new(sample(p, i, Timestamp::UNIX_EPOCH)))
+            .collect()
+    }
+
     fn ask(count: usize, pools: &[(NodePool, u32)]) -> Fits {
+        ask_with(count, pools, &nodes_of(pools))
+    }
+
+    fn ask_with(count: usize, pools: &[(NodePool, u32)], nodes: &[Arc<Node>]) -> Fits {
         let pod: Pod = serde_json::from_value(json!({"spec": {"containers": [{"name": "c",
             "resources": {"requests": {"nvidia.com/gpu": "4"}}}]}}))
         .unwrap();
-        let nodes: Vec<Arc<Node>> = pools
-            .iter()
-            .flat_map(|(p, n)| (0..*n).map(|i| Arc::new(sample(p, i, Timestamp::UNIX_EPOCH))))
-            .collect();
         let key = ObjectKey::new("ns", "r");
         let booked = Booked {
             request: &key,
             others: &[],
         };
-        fits("ns", &[(pod, count)], &nodes, &[], &booked, pools)
+        fits("ns", &[(pod, count)], nodes, &[], &booked, pools)
     }
 
     #[test]
@@ -169,5 +207,31 @@ mod tests {
         );
         assert_eq!(ask(6, &[pool(2, 5)]), Fits::Never);
         assert_eq!(ask(1, &[]), Fits::Never);
+    }
+
+    #[test]
+    fn nodes_on_their_way_are_waited_for() {
+        let pools = [pool(3, 5)];
+        let mut nodes = nodes_of(&pools);
+        // Nobody has seen the last one yet, and the control plane has not let pods on the one before.
+        nodes.pop();
+        let taint = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
+        let tainted = |node: &mut Arc<Node>| {
+            let spec = Arc::make_mut(node).spec.as_mut().unwrap();
+            spec.taints = serde_json::from_value(taint.clone()).unwrap();
+        };
+        tainted(&mut nodes[1]);
+        assert_eq!(ask_with(1, &pools, &nodes), Fits::Now);
+        assert_eq!(ask_with(3, &pools, &nodes), Fits::WithMore(Vec::new()));
+        let four = Fits::WithMore(vec![("gpu".into(), 4)]);
+        assert_eq!(ask_with(4, &pools, &nodes), four);
+        // Nobody knows when one that failed comes back.
+        let status = Arc::make_mut(&mut nodes[1]).status.as_mut().unwrap();
+        status.conditions.iter_mut().flatten().for_each(|c| {
+            if c.type_ == "Ready" {
+                c.status = "Unknown".into();
+            }
+        });
+        assert_eq!(ask_with(3, &pools, &nodes), four);
     }
 }
