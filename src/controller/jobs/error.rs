@@ -1,6 +1,7 @@
 //! [`JobError`]: why a reconciliation of a job ended before its end.
 
 use super::pod_set_info::PodSetInfoError;
+use crate::runtime::refusals::is_not_found;
 
 /// Why a reconciliation of a job ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +23,7 @@ pub enum JobError {
 impl JobError {
     /// Whether the API server said that the object is not there.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::Api(kube::Error::Api(status)) if status.code == 404)
+        matches!(self, Self::Api(error) if is_not_found(error))
     }
 
     /// Whether the API server said that there is such an object already.
