@@ -78,7 +78,8 @@ pub(super) async fn serve(
                 return;
             };
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of file descriptors, most likely; it passes when connections close.
+                // Out of file descriptors, most likely; it passes when connections close, which nothing
+                // here hears of.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
