@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
 use divan::{Bencher, black_box};
-use kueue_lab::api::config::{self, FeatureGates};
-use kueue_lab::api::crds::{Conversion, all_yaml, by_kind};
-use kueue_lab::api::v1beta2::Workload;
-use kueue_lab::api::{convert, load, validation};
-use kueue_lab::quantity::Quantity;
+use kueue_lab_api::config::{self, FeatureGates};
+use kueue_lab_api::crds::{Conversion, all_yaml, by_kind};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_api::{convert, load, validation};
+use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
 fn main() {

@@ -9,9 +9,9 @@ use futures::TryStreamExt;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::{Client, ResourceExt};
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 use serde_json::json;
 use tokio::runtime::Runtime;
 

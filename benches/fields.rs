@@ -2,9 +2,9 @@
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
-use kueue_lab::apiserver::managed::{OneVersion, Writer, apply, reset_fields, update};
-use kueue_lab::apiserver::schema::decode::{Source, decode};
-use kueue_lab::apiserver::schema::{Schema, builtin, json};
+use kueue_lab_apiserver::managed::{OneVersion, Writer, apply, reset_fields, update};
+use kueue_lab_apiserver::schema::decode::{Source, decode};
+use kueue_lab_apiserver::schema::{Schema, builtin, json};
 use serde_json::{Value, json};
 
 fn main() {
@@ -34,7 +34,7 @@ fn job(n: usize) -> Value {
 
 fn writer<'a>(
     schema: &'a Schema,
-    reset: &'a kueue_lab::apiserver::managed::set::FieldSet,
+    reset: &'a kueue_lab_apiserver::managed::set::FieldSet,
 ) -> Writer<'a> {
     Writer {
         manager: "bench",

@@ -2,12 +2,12 @@
 //! drawing. A frame has 16 ms.
 
 use divan::Bencher;
-use kueue_lab::tui::model::import::import;
-use kueue_lab::tui::model::{Change, News};
-use kueue_lab::tui::msg::Msg;
-use kueue_lab::tui::state::{Env, State};
-use kueue_lab::tui::update::{settle, update};
-use kueue_lab::tui::{keymap, view};
+use kueue_lab_tui::model::import::import;
+use kueue_lab_tui::model::{Change, News};
+use kueue_lab_tui::msg::Msg;
+use kueue_lab_tui::state::{Env, State};
+use kueue_lab_tui::update::{settle, update};
+use kueue_lab_tui::{keymap, view};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::{Value, json};

@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use kueue_lab::api::crds;
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
-use kueue_lab::tui::{ClusterActions, TuiConfig, run};
+use kueue_lab_api::crds;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_tui::{ClusterActions, TuiConfig, run};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
-//! Entry point of the `kueue-lab` binary: hands the command line to [`kueue_lab::cli`].
+//! Entry point of the `kueue-lab` binary: hands the command line to [`cli`].
+
+mod cli;
 
 use std::process::ExitCode;
 
@@ -8,5 +10,5 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    kueue_lab::cli::main()
+    cli::main()
 }

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use kueue_lab::api::config::FeatureGates;
-use kueue_lab::api::load::{Object, Problem, objects};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::load::{Object, Problem, objects};
 
 const SEEDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/seeds");
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use kueue_lab::api::crds::{Conversion, by_kind};
+use kueue_lab_api::crds::{Conversion, by_kind};
 use serde_json::{Value, json};
 
 const UPSTREAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance/crds");

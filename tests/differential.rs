@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kueue_lab::clock::virtual_runtime;
+use kueue_lab_clock::virtual_runtime;
 use parking_lot::Mutex;
 use serde_json::Value;
 

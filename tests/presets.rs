@@ -10,11 +10,11 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client};
-use kueue_lab::api::config::FeatureGates;
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
-use kueue_lab::presets::{Force, Presets, PresetsConfig, StartError, State};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_presets::{Force, Presets, PresetsConfig, StartError, State};
 use serde_json::json;
 
 struct World {

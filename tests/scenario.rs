@@ -5,13 +5,13 @@
 
 use std::path::Path;
 
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::{Clock, virtual_runtime};
-use kueue_lab::entropy::Entropy;
-use kueue_lab::lab::Files;
-use kueue_lab::scenario::{Entry, Observer, Outcome, Progress, Scenario, Stage, StepState, run};
-use kueue_lab::skypilot::SkyEnv;
-use kueue_lab::skypilot::jobs::ManagedJobs;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::Files;
+use kueue_lab_scenario::{Entry, Observer, Outcome, Progress, Scenario, Stage, StepState, run};
+use kueue_lab_skypilot::SkyEnv;
+use kueue_lab_skypilot::jobs::ManagedJobs;
 use parking_lot::Mutex;
 
 #[derive(Default)]

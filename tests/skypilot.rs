@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::{Clock, virtual_runtime};
-use kueue_lab::entropy::Entropy;
-use kueue_lab::skypilot::jobs::{Job, ManagedJobs, Status};
-use kueue_lab::skypilot::{SkyEnv, Task};
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_skypilot::jobs::{Job, ManagedJobs, Status};
+use kueue_lab_skypilot::{SkyEnv, Task};
 use serde_json::json;
 
 struct World {

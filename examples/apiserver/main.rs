@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use clap::Parser;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use kueue_lab::apiserver::{ApiServer, ServeOptions};
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
-use kueue_lab::machines::{MachinesConfig, control, workloads};
-use kueue_lab::runtime::{Context, Informer};
+use kueue_lab_apiserver::{ApiServer, ServeOptions};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_machines::{MachinesConfig, control, workloads};
+use kueue_lab_runtime::{Context, Informer};
 
 #[derive(Parser)]
 struct Args {

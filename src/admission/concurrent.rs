@@ -4,8 +4,8 @@
 
 use super::gates::Gates;
 use super::workload::predicates::{annotation, label};
-use crate::api::constants as c;
-use crate::api::v1beta2::{API_VERSION, Workload};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{API_VERSION, Workload};
 
 /// Whether the Workload stands for its variants and is never scheduled itself.
 pub fn is_parent(wl: &Workload) -> bool {

@@ -11,8 +11,8 @@ use super::preempt::Target;
 use super::snapshot::Snapshot;
 use super::workload::predicates::annotation;
 use super::workload::{Info, WorkloadKey};
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// The Workload that this one replaces, by its annotation.
 pub fn replacement_for(wl: &Workload) -> Option<WorkloadKey> {

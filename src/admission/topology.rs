@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::resources::{FlavorName, Requests};
-use crate::api::v1beta2 as api;
+use kueue_lab_api::v1beta2 as api;
 
 /// Pods of one pod set on one topology domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -76,14 +76,14 @@ macro_rules! wire_enum {
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::api::v1beta2::UnknownValue;
+            type Err = $crate::v1beta2::UnknownValue;
 
             fn from_str(s: &str) -> Result<Self, Self::Err> {
                 Self::ALL
                     .iter()
                     .copied()
                     .find(|v| v.as_str() == s)
-                    .ok_or_else(|| $crate::api::v1beta2::UnknownValue(s.to_owned()))
+                    .ok_or_else(|| $crate::v1beta2::UnknownValue(s.to_owned()))
             }
         }
 
@@ -189,7 +189,7 @@ macro_rules! kind {
                     $( $field: Option<$ty>, )*
                 }
                 let wire = Wire::deserialize(deserializer)?;
-                $crate::api::wire::check_identity::<Self, D::Error>(
+                $crate::wire::check_identity::<Self, D::Error>(
                     wire.api_version.as_deref(),
                     wire.kind.as_deref(),
                 )?;

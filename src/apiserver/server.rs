@@ -14,8 +14,8 @@ use super::metrics::Metrics;
 use super::openapi::Documents;
 use super::registry::Registry;
 use super::store::{Limits, Store};
-use crate::clock::Clock;
-use crate::entropy::Entropy;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 
 /// An embedded Kubernetes API server. Clones are handles to the same server.
 #[derive(Clone)]

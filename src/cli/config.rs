@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Failure;
-use crate::api::config::{Loaded, load};
+use kueue_lab_api::config::{Loaded, load};
 
 /// Most bytes of a configuration.
 const MAX_FILE: u64 = 1 << 20;
@@ -22,7 +22,7 @@ pub(super) fn read(path: &Path) -> Result<Loaded, Failure> {
         return Err(unreadable(&format!("it is larger than {MAX_FILE} bytes")));
     }
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
-    let place = |p: &crate::api::load::Problem| {
+    let place = |p: &kueue_lab_api::load::Problem| {
         let field = match p.path.as_str() {
             "" => String::new(),
             path => format!("{path}: "),

@@ -8,14 +8,14 @@ use kube::Client;
 
 use super::target::Target;
 use super::{Failure, config, logging, runtime, signals};
-use crate::clock::Clock;
-use crate::controller::ControllerConfig;
-use crate::entropy::Entropy;
-use crate::install::{FailurePolicy, NAMESPACE, Reach};
-use crate::lab::{find_upstream, inside};
-use crate::metrics::{Metrics, ReplicaRole};
-use crate::operator::{Operator, OperatorConfig, WITHOUT_WEBHOOKS};
-use crate::webhooks::certificates::Lifetimes;
+use kueue_lab_clock::Clock;
+use kueue_lab_controller::ControllerConfig;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_install::{FailurePolicy, NAMESPACE, Reach};
+use kueue_lab_lab::{find_upstream, inside};
+use kueue_lab_metrics::{Metrics, ReplicaRole};
+use kueue_lab_operator::{Operator, OperatorConfig, WITHOUT_WEBHOOKS};
+use kueue_lab_webhooks::certificates::Lifetimes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -145,7 +145,7 @@ async fn serve(args: Args) -> Result<(), Failure> {
         metrics: Some(Metrics::new(role)),
         entropy,
     });
-    let refused = |e: &crate::operator::OperatorError| match e.is_usage() {
+    let refused = |e: &kueue_lab_operator::OperatorError| match e.is_usage() {
         true => Failure::usage(e),
         false => Failure::failed(e),
     };

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 
 use super::Failure;
-use crate::api::crds::{Conversion, all_yaml};
+use kueue_lab_api::crds::{Conversion, all_yaml};
 
 /// Print the CustomResourceDefinitions of all kinds as YAML.
 #[derive(Debug, clap::Args)]

@@ -6,10 +6,10 @@ use super::crds::print;
 use super::up::{failure, nodes};
 use super::window::{self, Window};
 use super::{Failure, logging, runtime, signals, speed};
-use crate::clock::Clock;
-use crate::entropy::Entropy;
-use crate::lab::{DEFAULT_PRESET, Files, Lab, LabConfig, Places};
-use crate::scenario::{Entry, Observer, Scenario, Stage, run as run_scenario};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{DEFAULT_PRESET, Files, Lab, LabConfig, Places};
+use kueue_lab_scenario::{Entry, Observer, Scenario, Stage, run as run_scenario};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,9 +6,9 @@ use super::crds::print;
 use super::place::{ClusterChoice, agree};
 use super::target::said;
 use super::{Failure, logging, runtime};
-use crate::clock::Clock;
-use crate::install::{Installer, NAMESPACE};
-use crate::lab::{
+use kueue_lab_clock::Clock;
+use kueue_lab_install::{Installer, NAMESPACE};
+use kueue_lab_lab::{
     Down, LAB, LocalError, OneContext, Remote, Tool, clear_presets, local, remove_nodes, state_dir,
 };
 

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::uptime;
 
-use crate::lab::state_dir;
+use kueue_lab_lab::state_dir;
 
 fn filter() -> EnvFilter {
     // The client library says of each request that it failed; the lab says once what is the matter.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::down::local_failure;
 use super::up::failure;
 use super::{Failure, question};
-use crate::lab::{Files, Local, OneContext, Remote, Tool, WayBack, local, preflight, state_dir};
+use kueue_lab_lab::{Files, Local, OneContext, Remote, Tool, WayBack, local, preflight, state_dir};
 
 /// Where to run.
 #[derive(Clone, Debug, PartialEq, Eq)]

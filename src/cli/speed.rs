@@ -1,6 +1,6 @@
 //! `--speed`: how fast lab time passes.
 
-use crate::clock::SPEED_RANGE;
+use kueue_lab_clock::SPEED_RANGE;
 
 /// Reads a speed.
 pub(super) fn parse(text: &str) -> Result<f64, String> {

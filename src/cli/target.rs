@@ -6,7 +6,7 @@ use kube::Client;
 use kube::config::Kubeconfig;
 
 use super::Failure;
-use crate::lab::{OneContext, causes, names, state_dir};
+use kueue_lab_lab::{OneContext, causes, names, state_dir};
 
 /// Where to find the cluster.
 #[derive(Debug, Default, clap::Args)]

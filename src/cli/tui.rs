@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::target::{Target, said};
 use super::window::{Asked, Window};
 use super::{Failure, logging, runtime};
-use crate::admission::EngineConfig;
-use crate::clock::Clock;
-use crate::tui::{ClusterActions, Colours, Exit, TuiConfig, dump};
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_clock::Clock;
+use kueue_lab_tui::{ClusterActions, Colours, Exit, TuiConfig, dump};
 
 /// Seconds a cluster has to show its objects before a picture is given up.
 const PATIENCE: u64 = 10;
@@ -75,7 +75,7 @@ async fn show(args: Args) -> Result<(), Failure> {
     };
     match args.picture {
         Some(file) => draw(config, &file, args.size, &args.press).await,
-        None => match crate::tui::run(config).await.map_err(Failure::failed)? {
+        None => match kueue_lab_tui::run(config).await.map_err(Failure::failed)? {
             Exit::Quit | Exit::Signal | Exit::Stopped => Ok(()),
         },
     }
@@ -94,7 +94,7 @@ async fn draw(
         ..config
     };
     let keys: Vec<&str> = press.iter().map(String::as_str).collect();
-    let drawn = crate::tui::capture(config, columns, rows, &keys, PATIENCE).await;
+    let drawn = kueue_lab_tui::capture(config, columns, rows, &keys, PATIENCE).await;
     let buffer = drawn.map_err(Failure::failed)?;
     let is_svg = file.extension().is_some_and(|e| e == "svg");
     let text = match is_svg {

@@ -2,9 +2,9 @@
 
 use super::target::Target;
 use super::{Failure, logging, question, runtime};
-use crate::clock::Clock;
-use crate::install::{Installer, NAMESPACE};
-use crate::lab::clear_presets;
+use kueue_lab_clock::Clock;
+use kueue_lab_install::{Installer, NAMESPACE};
+use kueue_lab_lab::clear_presets;
 
 const EXAMPLES: &str = "\
 Examples:

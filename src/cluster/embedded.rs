@@ -7,9 +7,9 @@ use kube::Client;
 
 use super::ClusterError;
 use super::plugs::{Admission, Converter, KindPlug, Kubelet};
-use crate::apiserver::{ApiServer, ServeError, ServeOptions, Serving};
-use crate::clock::Clock;
-use crate::entropy::Entropy;
+use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, Serving};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 
 /// What the cluster's name, user and context are called.
 const NAME: &str = "kueue-lab";

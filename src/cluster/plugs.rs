@@ -1,12 +1,12 @@
 //! What can be plugged into a cluster that is run here: policy, conversion, kinds and logs.
 
-pub use crate::apiserver::crd::Paths as ScalePaths;
-pub use crate::apiserver::hooks::{
+pub use kueue_lab_apiserver::crd::Paths as ScalePaths;
+pub use kueue_lab_apiserver::hooks::{
     Admission, AdmissionRequest, Admitted, Converter, Kubelet, LogRequest, LogStream, Operation,
 };
-pub use crate::apiserver::kind::Column;
-pub use crate::apiserver::registry::{DefinedVersion, Definition, Names};
-pub use crate::apiserver::status::ApiError;
+pub use kueue_lab_apiserver::kind::Column;
+pub use kueue_lab_apiserver::registry::{DefinedVersion, Definition, Names};
+pub use kueue_lab_apiserver::status::ApiError;
 
 /// A custom kind that is there from the start.
 pub struct KindPlug {

@@ -18,8 +18,8 @@ use kube::{Api, Resource};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use crate::admission::messages::{EventType, truncate_event};
-use crate::runtime::Context;
+use kueue_lab_admission::messages::{EventType, truncate_event};
+use kueue_lab_runtime::Context;
 
 /// A series ends when nothing came for this long.
 const SERIES_ENDS_AFTER: Duration = Duration::from_secs(6 * 60);

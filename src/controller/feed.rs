@@ -4,8 +4,8 @@
 //! controller is told.
 
 use super::Shared;
-use crate::admission::workload::{LocalQueueKey, predicates};
-use crate::runtime::Change;
+use kueue_lab_admission::workload::{LocalQueueKey, predicates};
+use kueue_lab_runtime::Change;
 
 /// Connects the informers to the engine.
 pub(super) fn connect(shared: &Shared) {

@@ -9,15 +9,15 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
 
 use super::jobs::marks;
-use crate::api::config::FeatureGates;
+use kueue_lab_api::config::FeatureGates;
 
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::{
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ProvisioningRequestConfig, ResourceFlavor,
     Topology, Workload, WorkloadPriorityClass,
 };
-use crate::runtime::{Context, Informer};
+use kueue_lab_runtime::{Context, Informer};
 
 /// What is in the cluster, kind by kind. Handles are cheap to clone.
 #[derive(Clone)]

@@ -8,10 +8,10 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::Shared;
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::{Workload, WorkloadStatus};
-use crate::runtime::refusals::is_not_found;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{Workload, WorkloadStatus};
+use kueue_lab_runtime::refusals::is_not_found;
 
 /// The conditions that belong to admission.
 const ADMISSION_CONDITIONS: [&str; 9] = [
@@ -61,7 +61,7 @@ pub async fn apply_status(
         metadata["resourceVersion"] = json!(meta.resource_version);
     }
     let body = json!({
-        "apiVersion": crate::api::v1beta2::API_VERSION,
+        "apiVersion": kueue_lab_api::v1beta2::API_VERSION,
         "kind": "Workload",
         "metadata": metadata,
         "status": status,
@@ -80,7 +80,8 @@ pub async fn apply_status(
 fn admission_part(status: &WorkloadStatus) -> Value {
     let conditions = ADMISSION_CONDITIONS.iter();
     let conditions = conditions.filter_map(|t| status.conditions.iter().find(|c| c.type_ == **t));
-    let empty = |s: &crate::api::v1beta2::RequeueState| s.count.is_none() && s.requeue_at.is_none();
+    let empty =
+        |s: &kueue_lab_api::v1beta2::RequeueState| s.count.is_none() && s.requeue_at.is_none();
     let part = WorkloadStatus {
         conditions: conditions.cloned().collect(),
         admission: status.admission.clone(),

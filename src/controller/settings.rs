@@ -1,11 +1,11 @@
 //! [`Settings`]: Kueue's Configuration as the controller uses it.
 
-use crate::admission::EngineConfig;
-use crate::admission::config as engine;
-use crate::admission::devices::{DeviceMappings, Measure, Source};
-use crate::admission::gates::Gates;
-use crate::admission::resources::{Decimal, Formatter, ResourceName};
-use crate::api::config::{self as api, Configuration, Feature, FeatureGates};
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::config as engine;
+use kueue_lab_admission::devices::{DeviceMappings, Measure, Source};
+use kueue_lab_admission::gates::Gates;
+use kueue_lab_admission::resources::{Decimal, Formatter, ResourceName};
+use kueue_lab_api::config::{self as api, Configuration, Feature, FeatureGates};
 
 /// How the controller is set up.
 #[derive(Clone, Debug)]

@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use super::events::Recorder;
 use super::informers::{DeviceInformers, Informers};
 use super::settings::{ControllerConfig, Settings};
-use crate::admission::Engine;
-use crate::admission::cycle::Counts;
-use crate::api::config::Feature;
-use crate::runtime::Context;
+use kueue_lab_admission::Engine;
+use kueue_lab_admission::cycle::Counts;
+use kueue_lab_api::config::Feature;
+use kueue_lab_runtime::Context;
 
 /// What all parts of the controller have in common. Clones are handles to the same thing.
 #[derive(Clone)]

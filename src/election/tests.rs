@@ -8,8 +8,8 @@ use kube::client::Body;
 use tower::service_fn;
 
 use super::*;
-use crate::apiserver::ApiServer;
-use crate::clock::virtual_runtime;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::virtual_runtime;
 
 /// A cluster, and the way there of one candidate, which can be cut.
 struct World {

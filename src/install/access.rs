@@ -8,8 +8,8 @@ use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
-use crate::clock::Clock;
-use crate::runtime::refusals::is_not_found;
+use kueue_lab_clock::Clock;
+use kueue_lab_runtime::refusals::is_not_found;
 
 /// Objects are listed in pieces of this many.
 const PAGE: u32 = 500;

@@ -12,9 +12,9 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
-use crate::clock::Clock;
-use crate::webhooks::Certificates;
-use crate::webhooks::certificates::{Bundle, Lifetimes};
+use kueue_lab_clock::Clock;
+use kueue_lab_webhooks::Certificates;
+use kueue_lab_webhooks::certificates::{Bundle, Lifetimes};
 
 /// Name of the Secret.
 pub const SECRET: &str = "kueue-lab-webhook-certificate";

@@ -13,10 +13,10 @@ use kube::api::{ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
 use super::{Endpoint, InstallError, access};
-use crate::api::crds::{CRDS, Conversion, Crd};
-use crate::api::v1beta2::GROUP;
-use crate::clock::Clock;
-use crate::webhooks::CONVERT;
+use kueue_lab_api::crds::{CRDS, Conversion, Crd};
+use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_clock::Clock;
+use kueue_lab_webhooks::CONVERT;
 
 /// On adopted definitions: `spec.conversion` as it was, as JSON.
 pub(super) const ADOPTED: &str = "kueue-lab.dev/conversion-before";
@@ -203,7 +203,7 @@ pub(super) async fn give_back(client: &Client, there: &DynamicObject) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::install::{FailurePolicy, Reach};
+    use crate::{FailurePolicy, Reach};
 
     fn queues() -> &'static Crd {
         CRDS.iter().find(|c| c.kind == "ClusterQueue").unwrap()

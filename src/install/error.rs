@@ -65,7 +65,7 @@ pub enum InstallError {
     },
     /// The certificate of the webhooks.
     #[error(transparent)]
-    Certificate(#[from] crate::webhooks::certificates::CertificateError),
+    Certificate(#[from] kueue_lab_webhooks::certificates::CertificateError),
     /// Somebody still runs the controller.
     #[error("{0} still runs Kueue's controller on this cluster; stop it first")]
     Running(String),

@@ -18,9 +18,9 @@ use kube::api::ApiResource;
 use serde_json::{Value, json};
 
 use super::{Endpoint, InstallError, access};
-use crate::api::constants::QUEUE_LABEL;
-use crate::webhooks::table::{Hook, Of, Phase, hooks};
-use crate::webhooks::{MUTATE, VALIDATE};
+use kueue_lab_api::constants::QUEUE_LABEL;
+use kueue_lab_webhooks::table::{Hook, Of, Phase, hooks};
+use kueue_lab_webhooks::{MUTATE, VALIDATE};
 
 /// Namespaces that are never asked about, besides our own.
 const SYSTEM: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
@@ -178,7 +178,7 @@ fn webhook(hook: &Hook, client: &Value, namespace: &str, policy: FailurePolicy) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::install::Reach;
+    use crate::Reach;
 
     fn all(phase: Phase) -> Vec<Value> {
         let endpoint = Endpoint {

@@ -7,9 +7,9 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::{Endpoint, FIELD_MANAGER, InstallError};
-use crate::api::v1beta2::{API_VERSION, ResourceFlavor};
-use crate::clock::Clock;
-use crate::webhooks::VALIDATE;
+use kueue_lab_api::v1beta2::{API_VERSION, ResourceFlavor};
+use kueue_lab_clock::Clock;
+use kueue_lab_webhooks::VALIDATE;
 
 /// API servers take note of new webhooks within a moment, each on its own.
 const TRIES: u32 = 100;

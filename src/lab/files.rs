@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::presets::BuiltIn;
+use kueue_lab_presets::BuiltIn;
 
 /// Most bytes of one file.
 const MAX_FILE: u64 = 1 << 20;

@@ -4,9 +4,9 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::cluster::plugs::{Admission, AdmissionRequest, Admitted, ApiError, Operation};
-use crate::controller::Webhooks;
-use crate::controller::webhook::{self, Refusal};
+use kueue_lab_cluster::plugs::{Admission, AdmissionRequest, Admitted, ApiError, Operation};
+use kueue_lab_controller::Webhooks;
+use kueue_lab_controller::webhook::{self, Refusal};
 
 /// Defaulting and validation of jobs.
 pub struct JobPolicy(Webhooks);

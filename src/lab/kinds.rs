@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::convert::{LEGACY_KIND, LEGACY_VERSION};
-use crate::api::crds::{CRDS, Column as CrdColumn, Conversion, Crd, Version};
-use crate::api::v1beta2::GROUP;
-use crate::cluster::plugs::{Column, DefinedVersion, Definition, KindPlug, Names};
+use kueue_lab_api::convert::{LEGACY_KIND, LEGACY_VERSION};
+use kueue_lab_api::crds::{CRDS, Column as CrdColumn, Conversion, Crd, Version};
+use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_cluster::plugs::{Column, DefinedVersion, Definition, KindPlug, Names};
 
 /// The definitions of all kinds, each with what makes its CustomResourceDefinition.
 pub(super) fn definitions() -> Vec<KindPlug> {

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
-use crate::cluster::plugs::{ApiError, Kubelet, LogRequest, LogStream};
-use crate::machines::kubelet::{LogError, LogQuery, LogStore};
+use kueue_lab_cluster::plugs::{ApiError, Kubelet, LogRequest, LogStream};
+use kueue_lab_machines::kubelet::{LogError, LogQuery, LogStore};
 
 /// The kubelets of the lab's nodes, as far as logs go.
 pub(super) struct Logs {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::Files;
 use super::shipped::{LAB_FILES, PRESETS};
-use crate::presets::write_out;
+use kueue_lab_presets::write_out;
 
 /// A folder, and how it came to be the one.
 #[derive(Clone, Debug, PartialEq, Eq)]

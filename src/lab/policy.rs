@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::jobs::operation;
-use crate::api::config::FeatureGates;
-use crate::api::convert::convert;
-use crate::api::v1beta2::GROUP;
-use crate::api::{crds, validation};
-use crate::cluster::plugs::{Admission, AdmissionRequest, Admitted, ApiError, Converter};
-use crate::webhooks::{Fault, kinds};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::convert::convert;
+use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_api::{crds, validation};
+use kueue_lab_cluster::plugs::{Admission, AdmissionRequest, Admitted, ApiError, Converter};
+use kueue_lab_webhooks::{Fault, kinds};
 
 /// Conversion between the versions of Kueue's kinds.
 pub(super) struct KueueVersions;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::machines::Machines;
-use crate::machines::nodes::NodePools;
-use crate::presets::{Watch, folders_of_file};
-use crate::runtime::Context;
+use kueue_lab_machines::Machines;
+use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_presets::{Watch, folders_of_file};
+use kueue_lab_runtime::Context;
 
 /// Follows the file in the tasks of `context`.
 pub(super) fn follow(context: &Context, machines: &Arc<Machines>, file: PathBuf) {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::LabError;
-use crate::clock::Clock;
-use crate::cluster::Remote;
-use crate::cluster::local::WayBack;
-use crate::controller::{Controller, ControllerConfig};
-use crate::entropy::Entropy;
-use crate::install::{FailurePolicy, NAMESPACE, Reach};
-use crate::machines::Machines;
-use crate::operator::{Operator, OperatorConfig, Role, WITHOUT_WEBHOOKS};
-use crate::presets::Presets;
-use crate::runtime::Context;
-use crate::webhooks::certificates::{Bundle, Certificates, Lifetimes};
+use kueue_lab_clock::Clock;
+use kueue_lab_cluster::Remote;
+use kueue_lab_cluster::local::WayBack;
+use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_install::{FailurePolicy, NAMESPACE, Reach};
+use kueue_lab_machines::Machines;
+use kueue_lab_operator::{Operator, OperatorConfig, Role, WITHOUT_WEBHOOKS};
+use kueue_lab_presets::Presets;
+use kueue_lab_runtime::Context;
+use kueue_lab_webhooks::certificates::{Bundle, Certificates, Lifetimes};
 
 /// How the names of labs begin in an election.
 pub const LAB: &str = "kueue-lab_";

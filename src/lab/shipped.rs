@@ -2,7 +2,7 @@
 //!
 //! A test compares these lists with the folders, so that nothing is forgotten.
 
-use crate::presets::BuiltIn;
+use kueue_lab_presets::BuiltIn;
 
 macro_rules! files {
     ($base:literal: $($path:literal),+ $(,)?) => {
@@ -57,12 +57,12 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::api::config::FeatureGates;
-    use crate::presets::{list, parse, read};
-    use crate::skypilot::Task;
+    use kueue_lab_api::config::FeatureGates;
+    use kueue_lab_presets::{list, parse, read};
+    use kueue_lab_skypilot::Task;
 
     fn root() -> &'static Path {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
     }
 
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use super::MachinesConfig;
 use super::control::{self, Control};
 use super::workloads::{self, Shared};
-use crate::runtime::{Context, Informer};
+use kueue_lab_runtime::{Context, Informer};
 
 /// Starts the controllers that `config` switches on, in the tasks of `context`. `pods` are those of
 /// [`workloads::follow_pods`].

@@ -13,8 +13,8 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::clock::{Clock, whole_seconds};
-use crate::runtime::Context;
+use kueue_lab_clock::{Clock, whole_seconds};
+use kueue_lab_runtime::Context;
 
 /// How many Events are written at a time. Those about one object are written one after the other,
 /// so that a repetition finds what it repeats.

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Container, PodSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use smallvec::SmallVec;
 
-use crate::quantity::Quantity;
+use kueue_lab_quantity::Quantity;
 
 /// The resource that counts processors.
 pub const CPU: &str = "cpu";

@@ -5,10 +5,10 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
 use super::{Counters, Histograms, Labels, ReplicaRole, waits};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::runtime::Change;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::Change;
 
 /// The same thing counted by ClusterQueue and by LocalQueue.
 struct ByQueue<T> {

@@ -6,8 +6,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::{Counters, Histograms, Labels, ReplicaRole};
-use crate::admission::cycle::Recomputation;
-use crate::controller::Attempt;
+use kueue_lab_admission::cycle::Recomputation;
+use kueue_lab_controller::Attempt;
 
 /// Counted of cycles.
 pub(super) struct Cycles {

@@ -9,11 +9,11 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::{Labels, ReplicaRole};
-use crate::admission::workload::{LocalQueueKey, predicates};
-use crate::api::constants as c;
-use crate::api::v1beta2::{ClusterQueue, LocalQueue};
-use crate::controller::Shared;
-use crate::quantity::Quantity;
+use kueue_lab_admission::workload::{LocalQueueKey, predicates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue};
+use kueue_lab_controller::Shared;
+use kueue_lab_quantity::Quantity;
 
 type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
 
@@ -345,7 +345,7 @@ fn shared_root(shared: &Shared, cohort: &str) -> String {
     const DEEPEST: usize = 64;
     let mut name = cohort.to_owned();
     for _ in 0..DEEPEST {
-        let key = crate::runtime::ObjectKey {
+        let key = kueue_lab_runtime::ObjectKey {
             namespace: String::new(),
             name: name.clone(),
         };

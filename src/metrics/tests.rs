@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::admission::cycle::{Counts, Recomputation};
-use crate::api::v1beta2::Workload;
-use crate::controller::Attempt;
-use crate::runtime::Change;
+use kueue_lab_admission::cycle::{Counts, Recomputation};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_controller::Attempt;
+use kueue_lab_runtime::Change;
 
 fn workload(status: Value) -> Arc<Workload> {
     let object = json!({

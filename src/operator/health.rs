@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::runtime::Tasks;
+use kueue_lab_runtime::Tasks;
 
 /// Connections open at the same time.
 const CONNECTIONS: usize = 64;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, service_fn};
 
-use crate::api::config::ClientConnection;
+use kueue_lab_api::config::ClientConnection;
 
 /// So many calls a second, and so many at once after a rest.
 struct Pace {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::{Instance, OperatorError, Role};
-use crate::controller::{Controller, Standby};
-use crate::election::{Candidate, NoNamespace};
-use crate::install::InstallError;
-use crate::runtime::Context;
+use kueue_lab_controller::{Controller, Standby};
+use kueue_lab_election::{Candidate, NoNamespace};
+use kueue_lab_install::InstallError;
+use kueue_lab_runtime::Context;
 
 /// Unregistering webhooks at the end may take this long.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -15,9 +15,9 @@ use super::folder::{self, FolderError, Source};
 use super::remote::Remote;
 use super::watch::{Watch, folders};
 use super::{Finding, Force, Parsed, PresetInfo, State, document};
-use crate::api::config::FeatureGates;
-use crate::clock::Clock;
-use crate::yaml::Position;
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_clock::Clock;
+use kueue_lab_yaml::Position;
 
 /// How long a file that is suddenly empty may stay so before that is believed.
 const BLANK_GRACE: Duration = Duration::from_millis(60);

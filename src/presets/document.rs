@@ -1,4 +1,4 @@
-//! Files to objects: read by [`crate::api::load`], which checks Kueue's kinds against their schemas and
+//! Files to objects: read by [`kueue_lab_api::load`], which checks Kueue's kinds against their schemas and
 //! validation and brings older versions to the current one, and then looked at as a whole.
 
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::folder::SourceFile;
 use super::{Finding, ObjectKey};
-use crate::api::config::FeatureGates;
-use crate::api::load::{self, Problem};
-use crate::api::v1beta2::{GROUP, VERSION};
-use crate::yaml::{self, Limits, Position};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::load::{self, Problem};
+use kueue_lab_api::v1beta2::{GROUP, VERSION};
+use kueue_lab_yaml::{self as yaml, Limits, Position};
 
 /// Most objects of one preset.
 const MAX_OBJECTS: usize = 2000;

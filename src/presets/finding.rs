@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::yaml::Position;
+use kueue_lab_yaml::Position;
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::yaml::leading_comment;
+use kueue_lab_yaml::leading_comment;
 
 /// Most bytes of one file.
 const MAX_FILE: u64 = 1 << 20;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::v1beta2::GROUP;
+use kueue_lab_api::v1beta2::GROUP;
 
 /// One object of the cluster, whatever its version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

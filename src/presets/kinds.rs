@@ -43,7 +43,7 @@ impl Kinds {
         };
         let message = format!("no matches for kind {kind:?} in version {version:?}");
         let finding = manifest.error("kind", message);
-        match crate::yaml::closest(kind, kinds.keys().map(String::as_str)) {
+        match kueue_lab_yaml::closest(kind, kinds.keys().map(String::as_str)) {
             Some(guess) => finding.remedy(format!("did you mean {guess:?}?")),
             None => finding.remedy(format!(
                 "that version has {}",

@@ -54,8 +54,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::api::config::FeatureGates;
-    use crate::presets::{SourceFile, parse};
+    use crate::{SourceFile, parse};
+    use kueue_lab_api::config::FeatureGates;
 
     fn manifest(kind: &str, name: &str, quota: u8) -> Manifest {
         let text = format!(
@@ -66,7 +66,7 @@ mod tests {
             bytes: text.into(),
         };
         let mut manifest = parse(&[file], &FeatureGates::default()).manifests.remove(0);
-        manifest.key.group = crate::api::v1beta2::GROUP.into();
+        manifest.key.group = kueue_lab_api::v1beta2::GROUP.into();
         manifest
     }
 

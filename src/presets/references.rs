@@ -16,7 +16,7 @@ pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) ->
     manifests
         .iter()
         .flat_map(|manifest| match manifest.key.kind.as_str() {
-            _ if manifest.key.group != crate::api::v1beta2::GROUP => Vec::new(),
+            _ if manifest.key.group != kueue_lab_api::v1beta2::GROUP => Vec::new(),
             "LocalQueue" => local_queue(manifest, &known),
             "ClusterQueue" => cluster_queue(manifest, &known),
             "ResourceFlavor" => flavor(manifest, &known),
@@ -55,7 +55,7 @@ impl Known<'_> {
             return None;
         }
         let finding = from.warning(path, format!("there is no {kind} {name:?}"));
-        let remedy = match crate::yaml::closest(name, self.names(kind)) {
+        let remedy = match kueue_lab_yaml::closest(name, self.names(kind)) {
             Some(guess) => format!("did you mean {guess:?}?"),
             None => format!(
                 "add one to the preset or correct the name{}",
@@ -175,8 +175,8 @@ fn admission_check(check: &Manifest, known: &Known<'_>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::config::FeatureGates;
-    use crate::presets::{SourceFile, parse};
+    use crate::{SourceFile, parse};
+    use kueue_lab_api::config::FeatureGates;
 
     fn warnings(text: &str) -> Vec<String> {
         let file = SourceFile {

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::Context;
 use super::delays::{self, Delays};
-use crate::clock::Clock;
+use kueue_lab_clock::Clock;
 
 /// What is to become of a key after it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

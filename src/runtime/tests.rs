@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::apiserver::ApiServer;
-use crate::clock::virtual_runtime;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::virtual_runtime;
 
 fn context(client: kube::Client) -> Context {
     let base = "2026-03-02T12:00:00Z".parse().unwrap();

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::glob::matches;
 use super::raw::{RawCondition, RawExpectation, RawSelector, RawStatus};
-use crate::api::v1beta2::API_VERSION as KUEUE;
-use crate::skypilot::jobs::Status;
-use crate::yaml::{Position, Problem, closest};
+use kueue_lab_api::v1beta2::API_VERSION as KUEUE;
+use kueue_lab_skypilot::jobs::Status;
+use kueue_lab_yaml::{Position, Problem, closest};
 
 /// How long is waited for something when the scenario does not say, in lab time.
 const DEFAULT_WITHIN: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::duration::Span;
-use crate::yaml::Located;
+use kueue_lab_yaml::Located;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -13,9 +13,9 @@ use super::expect::{Expectation, Selector};
 use super::format::{Action, Scenario, Step, Timing};
 use super::seen::{Changed, KindKey, Seen, resource};
 use super::timeline::{Entry, EntryKind, Observer, Progress, StepProgress, StepState};
-use crate::clock::Clock;
-use crate::presets::Presets;
-use crate::skypilot::jobs::ManagedJobs;
+use kueue_lab_clock::Clock;
+use kueue_lab_presets::Presets;
+use kueue_lab_skypilot::jobs::ManagedJobs;
 
 /// The kind whose objects tell the story.
 const EVENT: (&str, &str) = ("events.k8s.io/v1", "Event");
@@ -451,7 +451,7 @@ fn later(from: Timestamp, by: Duration) -> Timestamp {
         .unwrap_or(Timestamp::MAX)
 }
 
-fn words(what: &str, findings: &[crate::presets::Finding]) -> String {
+fn words(what: &str, findings: &[kueue_lab_presets::Finding]) -> String {
     let said: Vec<_> = findings.iter().map(ToString::to_string).collect();
     format!("{what} cannot be put in force: {}", said.join("; "))
 }

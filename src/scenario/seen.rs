@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::expect::{Expectation, Fact, ObjectFact, Selector};
 use super::glob::matches;
-use crate::runtime::Reconnect;
-use crate::skypilot::jobs::{Job, JobEvent, ManagedJobs, Status};
+use kueue_lab_runtime::Reconnect;
+use kueue_lab_skypilot::jobs::{Job, JobEvent, ManagedJobs, Status};
 
 /// Objects shown when nothing fits.
 const SHOWN: usize = 5;
@@ -318,7 +318,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::scenario::expect::Condition;
+    use crate::expect::Condition;
 
     #[test]
     fn fields_are_found_by_path() {

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::pod::merge;
-use crate::yaml::{Limits, Problem, from_node, parse_one};
+use kueue_lab_yaml::{Limits, Problem, from_node, parse_one};
 
 /// The settings of the person who launches, as in `~/.sky/config.yaml`. Sections that say nothing
 /// about Pods are accepted and not looked at.
@@ -201,7 +201,7 @@ mod tests {
             config.queue_settings(&none, 1).local_queue.as_deref(),
             Some("far")
         );
-        let task: Overrides = crate::yaml::from_str(
+        let task: Overrides = kueue_lab_yaml::from_str(
             "kubernetes:\n  kueue: {local_queue_name: b}\n  quota: {queue: a}\n  provision_timeout: -1\n",
         )
         .unwrap();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_task_may_not_override_everything() {
-        let e = crate::yaml::from_str::<Overrides>("kubernetes:\n  namespace: x\n").unwrap_err();
+        let e = kueue_lab_yaml::from_str::<Overrides>("kubernetes:\n  namespace: x\n").unwrap_err();
         assert!(
             e.to_string()
                 .starts_with("2:3: unknown field \"namespace\""),

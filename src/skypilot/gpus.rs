@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::quantity::Quantity;
+use kueue_lab_quantity::Quantity;
 
 /// What SkyPilot looks at on a node.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::actions::{ActionError, Actions, ObjectRef, Sample};
 use super::fetch::{api_for, said};
-use crate::api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
+use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
 
 /// Actions on a cluster.
 #[derive(Clone)]
@@ -105,7 +105,7 @@ fn job(sample: &Sample) -> Result<Job, ActionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::model::Key;
+    use crate::model::Key;
 
     #[test]
     fn a_sample_is_a_suspended_job_in_its_queue() {

@@ -6,7 +6,7 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 use super::actions::{Actions, Explain};
-use crate::clock::Clock;
+use kueue_lab_clock::Clock;
 
 /// Whether to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

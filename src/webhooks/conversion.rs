@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::convert::convert;
+use kueue_lab_api::convert::convert;
 
 /// Answers a review.
 pub(super) fn answer(review: &Value) -> Result<Value, String> {

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::Fault;
-use crate::api::config::FeatureGates;
-use crate::api::convert::convert;
-use crate::api::v1beta2::VERSION;
-use crate::api::{defaults, validation};
-use crate::controller::webhook::{Operation, Refusal};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::convert::convert;
+use kueue_lab_api::v1beta2::VERSION;
+use kueue_lab_api::{defaults, validation};
+use kueue_lab_controller::webhook::{Operation, Refusal};
 
 /// An object in the version the rules are written for.
 fn in_hub(object: &Value) -> Result<Value, Fault> {

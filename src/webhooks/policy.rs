@@ -5,10 +5,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use super::kinds;
-use crate::api::config::FeatureGates;
-use crate::api::v1beta2::GROUP;
-use crate::controller::Webhooks;
-use crate::controller::webhook::{Refusal, Request, Warnings};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_controller::Webhooks;
+use kueue_lab_controller::webhook::{Refusal, Request, Warnings};
 
 /// Why a write does not go through.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::table::Phase;
 use super::{Fault, Policy};
-use crate::controller::webhook::{Operation, Request};
+use kueue_lab_controller::webhook::{Operation, Request};
 
 /// Answers a review.
 ///
@@ -104,7 +104,7 @@ fn refused(uid: &str, code: u16, reason: &str, message: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::config::FeatureGates;
+    use kueue_lab_api::config::FeatureGates;
 
     async fn ask(phase: Phase, kind: &Value, object: &Value) -> Result<Value, Unanswered> {
         let request = json!({

@@ -25,7 +25,7 @@ use super::certificates::{CertificateError, Certificates};
 use super::review::{self, Unanswered};
 use super::table::Phase;
 use super::{Policy, conversion};
-use crate::runtime::Tasks;
+use kueue_lab_runtime::Tasks;
 
 /// Where objects may be changed.
 pub const MUTATE: &str = "/mutate";

@@ -1,7 +1,7 @@
 //! Which writes are asked about: one row for each of upstream's webhooks.
 
-use crate::api::v1beta2;
-use crate::controller::webhook::{KINDS, Kind};
+use kueue_lab_api::v1beta2;
+use kueue_lab_controller::webhook::{KINDS, Kind};
 
 /// What a webhook does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

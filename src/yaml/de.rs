@@ -341,7 +341,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::yaml::Located;
+    use crate::Located;
 
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields)]

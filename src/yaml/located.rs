@@ -20,7 +20,7 @@ pub struct Located<T> {
 }
 
 /// The type name by which the tree's deserializer knows that a place is wanted.
-pub(super) const LOCATED: &str = "kueue_lab::yaml::Located";
+pub(super) const LOCATED: &str = "crate::Located";
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -68,7 +68,7 @@ fn closing(inside: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::yaml::{Limits, parse_one};
+    use crate::{Limits, parse_one};
 
     #[test]
     fn paths_of_api_errors_lead_back_to_the_file() {

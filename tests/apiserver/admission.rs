@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use kueue_lab::apiserver::hooks::{Admission, AdmissionRequest, Admitted, Operation};
-use kueue_lab::apiserver::status::ApiError;
+use kueue_lab_apiserver::hooks::{Admission, AdmissionRequest, Admitted, Operation};
+use kueue_lab_apiserver::status::ApiError;
 use serde_json::{Value, json};
 
 use super::support::*;

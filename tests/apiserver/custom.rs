@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kueue_lab::apiserver::registry::{DefinedVersion, Definition, Names};
+use kueue_lab_apiserver::registry::{DefinedVersion, Definition, Names};
 use serde_json::{Value, json};
 
 use super::support::*;

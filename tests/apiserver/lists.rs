@@ -2,10 +2,10 @@
 
 use http::Request;
 use kube::api::{ListParams, PostParams};
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::apiserver::store::Limits;
-use kueue_lab::clock::{Clock, virtual_runtime};
-use kueue_lab::entropy::Entropy;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_apiserver::store::Limits;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
 use super::support::*;

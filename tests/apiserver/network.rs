@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use kueue_lab::apiserver::{ApiServer, ServeError, ServeOptions, Serving};
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
+use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, Serving};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 use serde_json::json;
 
 use super::support::*;

@@ -1,9 +1,9 @@
 //! Creating, reading, changing objects.
 
 use kube::api::{Patch, PatchParams, PostParams};
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
 use super::support::*;
@@ -246,7 +246,7 @@ fn bodies_that_are_nothing_are_refused() {
 #[test]
 fn the_same_seed_tells_the_same_story() {
     let tell = || {
-        let runtime = kueue_lab::clock::virtual_runtime().unwrap();
+        let runtime = kueue_lab_clock::virtual_runtime().unwrap();
         runtime.block_on(async {
             let client = server().client();
             namespace(&client, "test").await;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
-use kueue_lab::apiserver::hooks::{Kubelet, LogRequest, LogStream};
-use kueue_lab::apiserver::status::ApiError;
+use kueue_lab_apiserver::hooks::{Kubelet, LogRequest, LogStream};
+use kueue_lab_apiserver::status::ApiError;
 use serde_json::{Value, json};
 
 use super::support::*;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab::admission::EngineConfig;
-use kueue_lab::admission::cache::{Cache, Drs, NodeId, QueueStatus};
-use kueue_lab::admission::resources::{Amount, FrAmounts};
-use kueue_lab::admission::snapshot::{Snapshot, Usage};
-use kueue_lab::admission::topology::TasUsage;
-use kueue_lab::admission::workload::{LocalQueueKey, WorkloadKey, predicates};
-use kueue_lab::api::v1beta2::{
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::cache::{Cache, Drs, NodeId, QueueStatus};
+use kueue_lab_admission::resources::{Amount, FrAmounts};
+use kueue_lab_admission::snapshot::{Snapshot, Usage};
+use kueue_lab_admission::topology::TasUsage;
+use kueue_lab_admission::workload::{LocalQueueKey, WorkloadKey, predicates};
+use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, StopPolicy, Topology, Workload,
 };
 use serde_json::{Map, Value, json};
@@ -116,7 +116,7 @@ fn charge(case: &Case, cache: &mut Cache, config: &EngineConfig) {
 /// An amount of every pair of every ClusterQueue.
 fn table(
     snapshot: &Snapshot<'_>,
-    f: impl Fn(NodeId, kueue_lab::admission::resources::FrId) -> Amount,
+    f: impl Fn(NodeId, kueue_lab_admission::resources::FrId) -> Amount,
 ) -> Value {
     let queues = snapshot.cache.cluster_queues().map(|queue| {
         let resources = &snapshot.cache.forest[queue.node].resources;
@@ -465,7 +465,7 @@ fn precise(case: &Case) -> Result<(), String> {
 /// A snapshot as the tables write it.
 fn shown(snapshot: &Snapshot<'_>) -> Value {
     let forest = &snapshot.cache.forest;
-    let named = |cells: Vec<(kueue_lab::admission::resources::FrId, Amount)>| {
+    let named = |cells: Vec<(kueue_lab_admission::resources::FrId, Amount)>| {
         let cells = cells.into_iter().filter(|(_, a)| !a.is_zero());
         let cells = cells.map(|(fr, a)| (forest.frs.pair(fr).to_string(), json!(a)));
         Value::Object(cells.collect::<Map<_, _>>())

@@ -1,7 +1,7 @@
 //! Comparing what came out with what a case wants, and telling the difference.
 
-use kueue_lab::admission::resources::Decimal;
-use kueue_lab::api::v1beta2::Workload;
+use kueue_lab_admission::resources::Decimal;
+use kueue_lab_api::v1beta2::Workload;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab::admission::workload::{LocalQueueKey, WorkloadKey};
-use kueue_lab::api::v1beta2::Workload;
+use kueue_lab_admission::workload::{LocalQueueKey, WorkloadKey};
+use kueue_lab_api::v1beta2::Workload;
 use serde_json::{Map, Value, json};
 
 use super::Judge;

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab::admission::EngineConfig;
-use kueue_lab::admission::assign::{FlavorAssignment, PodSetAssignment};
-use kueue_lab::admission::cache::Drs;
-use kueue_lab::admission::config::AdmissionFairSharing;
-use kueue_lab::admission::cycle::{Entry, EntryStatus, quota_to_reserve, sort_entries};
-use kueue_lab::admission::fair::{Contender, goes_before};
-use kueue_lab::admission::queue::{Head, QuotaReservedReason, RequeueReason};
-use kueue_lab::admission::resources::{Amount, FlavorResources, FrAmounts, FrId};
-use kueue_lab::admission::snapshot::{Snapshot, Usage};
-use kueue_lab::admission::topology::TasUsage;
-use kueue_lab::admission::workload::{AssignmentState, EquivalenceHash, Info};
-use kueue_lab::api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::assign::{FlavorAssignment, PodSetAssignment};
+use kueue_lab_admission::cache::Drs;
+use kueue_lab_admission::config::AdmissionFairSharing;
+use kueue_lab_admission::cycle::{Entry, EntryStatus, quota_to_reserve, sort_entries};
+use kueue_lab_admission::fair::{Contender, goes_before};
+use kueue_lab_admission::queue::{Head, QuotaReservedReason, RequeueReason};
+use kueue_lab_admission::resources::{Amount, FlavorResources, FrAmounts, FrId};
+use kueue_lab_admission::snapshot::{Snapshot, Usage};
+use kueue_lab_admission::topology::TasUsage;
+use kueue_lab_admission::workload::{AssignmentState, EquivalenceHash, Info};
+use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
 use serde_json::{Map, Value, json};
 
 use super::Judge;
@@ -46,8 +46,8 @@ fn ordered(case: &Case) -> Result<(), String> {
         requeuing_timestamp: match case.config["workloadOrdering"]["podsReadyRequeuingTimestamp"]
             .as_str()
         {
-            Some("Creation") => kueue_lab::admission::config::RequeuingTimestamp::Creation,
-            _ => kueue_lab::admission::config::RequeuingTimestamp::Eviction,
+            Some("Creation") => kueue_lab_admission::config::RequeuingTimestamp::Creation,
+            _ => kueue_lab_admission::config::RequeuingTimestamp::Eviction,
         },
         ..config(case)
     };

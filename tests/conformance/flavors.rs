@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab::admission::EngineConfig;
-use kueue_lab::admission::assign::{
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::assign::{
     Assigner, Assignment, FlavorAttempt, GranularMode, Mode, Possibility, PreemptionMode,
     PreemptionOracle, search_counts,
 };
-use kueue_lab::admission::cache::{Cache, Fungibility, NodeId};
-use kueue_lab::admission::config::QuotaCheckStrategy;
-use kueue_lab::admission::resources::{Amount, FrAmounts, FrId, ResourceName};
-use kueue_lab::admission::snapshot::{Snapshot, Usage};
-use kueue_lab::admission::topology::{TasUsage, TopologyDomainRequests};
-use kueue_lab::admission::workload::{Info, PodSetResources};
-use kueue_lab::api::v1beta2::{
+use kueue_lab_admission::cache::{Cache, Fungibility, NodeId};
+use kueue_lab_admission::config::QuotaCheckStrategy;
+use kueue_lab_admission::resources::{Amount, FrAmounts, FrId, ResourceName};
+use kueue_lab_admission::snapshot::{Snapshot, Usage};
+use kueue_lab_admission::topology::{TasUsage, TopologyDomainRequests};
+use kueue_lab_admission::workload::{Info, PodSetResources};
+use kueue_lab_api::v1beta2::{
     self as api, ClusterQueue, FlavorFungibility, FlavorQuotas, PodSet, ResourceFlavor, Topology,
     Workload,
 };
@@ -195,7 +195,7 @@ impl Trial {
         if case.config.get("allowedFlavors").is_some() {
             let flavors = texts(&case.config["allowedFlavors"]).join(",");
             let annotations = obj.metadata.annotations.get_or_insert_default();
-            let key = kueue_lab::api::constants::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION;
+            let key = kueue_lab_api::constants::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION;
             annotations.insert(key.to_owned(), flavors);
         }
         let mut wl = Info::new(Arc::new(obj), &config);

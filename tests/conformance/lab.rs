@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
-use kueue_lab::admission::Engine;
-use kueue_lab::admission::EngineConfig;
-use kueue_lab::admission::config::{AdmissionFairSharing, FairSharing};
-use kueue_lab::admission::cycle::{Action, ActionKind, Counts, Outcome};
-use kueue_lab::admission::engine::Cycle;
-use kueue_lab::admission::messages::Event;
-use kueue_lab::admission::queue::Head;
-use kueue_lab::admission::workload::{WorkloadKey, predicates};
-use kueue_lab::api::v1beta2::Workload;
+use kueue_lab_admission::Engine;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::config::{AdmissionFairSharing, FairSharing};
+use kueue_lab_admission::cycle::{Action, ActionKind, Counts, Outcome};
+use kueue_lab_admission::engine::Cycle;
+use kueue_lab_admission::messages::Event;
+use kueue_lab_admission::queue::Head;
+use kueue_lab_admission::workload::{WorkloadKey, predicates};
+use kueue_lab_api::v1beta2::Workload;
 use serde_json::{Map, Value, json};
 
 use super::case::{Case, read_or_default};

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab::admission::EngineConfig;
-use kueue_lab::admission::afs::LedgerEntry;
-use kueue_lab::admission::afs::UsageLedger;
-use kueue_lab::admission::assign::{Assignment, FlavorAssignment, Mode, PodSetAssignment};
-use kueue_lab::admission::cache::{Cache, NodeId};
-use kueue_lab::admission::config::{AdmissionFairSharing, FairSharing, PreemptionStrategy};
-use kueue_lab::admission::messages::PreemptionStory;
-use kueue_lab::admission::preempt::{
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::afs::LedgerEntry;
+use kueue_lab_admission::afs::UsageLedger;
+use kueue_lab_admission::assign::{Assignment, FlavorAssignment, Mode, PodSetAssignment};
+use kueue_lab_admission::cache::{Cache, NodeId};
+use kueue_lab_admission::config::{AdmissionFairSharing, FairSharing, PreemptionStrategy};
+use kueue_lab_admission::messages::PreemptionStory;
+use kueue_lab_admission::preempt::{
     Candidate, Ground, PreemptionReason, Search, Target, sort_candidates,
 };
-use kueue_lab::admission::resources::{Decimal, ResourceName};
-use kueue_lab::admission::snapshot::{LocalQueueUsages, Snapshot};
-use kueue_lab::admission::status::{Eviction, StatusChange, condition, set_condition};
-use kueue_lab::admission::workload::ordering::{base_priority, effective_priority};
-use kueue_lab::admission::workload::{Info, WorkloadKey, predicates};
-use kueue_lab::api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
+use kueue_lab_admission::resources::{Decimal, ResourceName};
+use kueue_lab_admission::snapshot::{LocalQueueUsages, Snapshot};
+use kueue_lab_admission::status::{Eviction, StatusChange, condition, set_condition};
+use kueue_lab_admission::workload::ordering::{base_priority, effective_priority};
+use kueue_lab_admission::workload::{Info, WorkloadKey, predicates};
+use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
 use serde_json::{Value, json};
 
 use super::Judge;
@@ -107,8 +107,8 @@ pub fn assignment(value: &Value) -> Assignment {
     assignment
 }
 
-pub fn topology(value: &Value) -> Option<kueue_lab::admission::topology::TopologyAssignment> {
-    use kueue_lab::admission::topology::{TopologyAssignment, TopologyDomainAssignment};
+pub fn topology(value: &Value) -> Option<kueue_lab_admission::topology::TopologyAssignment> {
+    use kueue_lab_admission::topology::{TopologyAssignment, TopologyDomainAssignment};
     let domains: Vec<Value> = read_or_default(&value["domains"]);
     value.is_object().then(|| TopologyAssignment {
         levels: texts(&value["levels"]),

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use kueue_lab::admission::EngineConfig;
-use kueue_lab::admission::afs::{LedgerEntry, UsageLedger};
-use kueue_lab::admission::cache::Forest;
-use kueue_lab::admission::config::{AdmissionFairSharing, RequeuingTimestamp};
-use kueue_lab::admission::kube::pod_requests::exact;
-use kueue_lab::admission::queue::{
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::afs::{LedgerEntry, UsageLedger};
+use kueue_lab_admission::cache::Forest;
+use kueue_lab_admission::config::{AdmissionFairSharing, RequeuingTimestamp};
+use kueue_lab_admission::kube::pod_requests::exact;
+use kueue_lab_admission::queue::{
     OrderContext, Pending, QueueError, Queues, QuotaReservedReason, RequeueReason, SecondPass,
     backoff_expired,
 };
-use kueue_lab::admission::workload::{
+use kueue_lab_admission::workload::{
     EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
 };
-use kueue_lab::admission::world::World;
-use kueue_lab::api::v1beta2::{ClusterQueue, LocalQueue, QueueingStrategy, Workload};
+use kueue_lab_admission::world::World;
+use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, QueueingStrategy, Workload};
 use serde_json::{Map, Value, json};
 
 use super::Judge;
@@ -207,7 +207,7 @@ fn requeue_one(case: &Case) -> Result<(), String> {
     let mut info = bench.info(wl);
     let progress = &case.config["lastAssignment"];
     if progress.is_object() {
-        use kueue_lab::admission::workload::AssignmentState;
+        use kueue_lab_admission::workload::AssignmentState;
         let tried: Vec<BTreeMap<String, i32>> = read_or_default(&progress["lastTriedFlavorIdx"]);
         let tried = tried.iter();
         let tried = tried.map(|m| m.iter().map(|(k, &i)| (k.as_str().into(), i)).collect());
@@ -291,7 +291,7 @@ fn by_usage(case: &Case) -> Result<(), String> {
     let queue = &case.objects::<ClusterQueue>("clusterQueues")[0];
     bench.pending.read(&queue.spec, &bench.config, true);
     for lq in case.objects::<LocalQueue>("localQueues") {
-        let weight = kueue_lab::admission::afs::local_queue_weight(&lq);
+        let weight = kueue_lab_admission::afs::local_queue_weight(&lq);
         bench
             .pending
             .set_weight(&queue_key(&lq), weight, ctx!(bench));
@@ -469,7 +469,7 @@ fn flush(case: &Case) -> Result<(), String> {
         forest.set_parent(node, &cq.spec.cohort_name);
         nodes.insert(name, node);
     }
-    for cohort in case.objects::<kueue_lab::api::v1beta2::Cohort>("cohorts") {
+    for cohort in case.objects::<kueue_lab_api::v1beta2::Cohort>("cohorts") {
         let node = forest.insert_cohort(cohort.metadata.name.as_deref().unwrap());
         forest.set_parent(node, &cohort.spec.parent_name);
     }

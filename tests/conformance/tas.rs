@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab::admission::Gates;
-use kueue_lab::admission::resources::{Requests, ResourceName};
-use kueue_lab::admission::tas::{FindOptions, TasCache, TasPodSetRequests, truncate};
-use kueue_lab::admission::topology::{
+use kueue_lab_admission::Gates;
+use kueue_lab_admission::resources::{Requests, ResourceName};
+use kueue_lab_admission::tas::{FindOptions, TasCache, TasPodSetRequests, truncate};
+use kueue_lab_admission::topology::{
     TopologyAssignment, TopologyDomainAssignment, TopologyDomainRequests,
 };
-use kueue_lab::api::v1beta2 as api;
+use kueue_lab_api::v1beta2 as api;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

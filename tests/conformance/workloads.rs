@@ -6,18 +6,18 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::LimitRange;
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kueue_lab::admission::EngineConfig;
-use kueue_lab::admission::cache::usage_of;
-use kueue_lab::admission::config::RequeuingTimestamp;
-use kueue_lab::admission::resources::{
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::cache::usage_of;
+use kueue_lab_admission::config::RequeuingTimestamp;
+use kueue_lab_admission::resources::{
     Amount, Decimal, FlavorResources, Formatter, ResourceName, amount_of,
 };
-use kueue_lab::admission::status;
-use kueue_lab::admission::workload::ordering::queue_order_timestamp;
-use kueue_lab::admission::workload::validate::{limit_range_errors, resource_errors};
-use kueue_lab::admission::workload::{AssignmentState, Info, adjust_resources, predicates};
-use kueue_lab::admission::world::World;
-use kueue_lab::api::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, Workload};
+use kueue_lab_admission::status;
+use kueue_lab_admission::workload::ordering::queue_order_timestamp;
+use kueue_lab_admission::workload::validate::{limit_range_errors, resource_errors};
+use kueue_lab_admission::workload::{AssignmentState, Info, adjust_resources, predicates};
+use kueue_lab_admission::world::World;
+use kueue_lab_api::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, Workload};
 use serde_json::{Map, Value, json};
 
 use super::Judge;
@@ -143,7 +143,7 @@ fn totals(case: &Case) -> Result<(), String> {
         ..config(case)
     };
     let info = Info::new(Arc::new(case.object("incoming")), &config);
-    let shown = |ps: &kueue_lab::admission::workload::PodSetResources| {
+    let shown = |ps: &kueue_lab_admission::workload::PodSetResources| {
         let requests = ps.requests.iter();
         let requests = requests.map(|(r, n)| (r.as_str().to_owned(), json!(n)));
         let flavors = ps

@@ -1,7 +1,7 @@
 //! Devices of dynamic resource allocation as quota.
 
-use kueue_lab::api::config;
-use kueue_lab::controller::ControllerConfig;
+use kueue_lab_api::config;
+use kueue_lab_controller::ControllerConfig;
 use serde_json::json;
 
 use super::world::*;
@@ -187,7 +187,7 @@ fn an_extended_resource_counts_as_its_class_once_there_is_one() {
 
 #[test]
 fn claims_are_refused_where_they_do_not_count() {
-    use kueue_lab::api::config::Feature;
+    use kueue_lab_api::config::Feature;
     let config = ControllerConfig {
         gates: ControllerConfig::default()
             .gates

@@ -4,8 +4,8 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kueue_lab::controller::jobs::frameworks::Gvk;
-use kueue_lab::controller::jobs::names::workload_name;
+use kueue_lab_controller::jobs::frameworks::Gvk;
+use kueue_lab_controller::jobs::names::workload_name;
 use serde_json::{Value, json};
 
 use crate::world::{QUEUES, World, with_world};
@@ -303,7 +303,7 @@ fn namespaces_of_the_system_are_not_managed() {
         let created = api.create(&PostParams::default(), &job).await.unwrap();
         world.sleep(1).await;
         let name = name_of(&created);
-        let workloads: Api<kueue_lab::api::v1beta2::Workload> =
+        let workloads: Api<kueue_lab_api::v1beta2::Workload> =
             Api::namespaced(world.client.clone(), "kube-system");
         assert!(workloads.get_opt(&name).await.unwrap().is_none());
     });

@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kueue_lab::api::v1beta2::Workload;
-use kueue_lab::controller::jobs::frameworks::Gvk;
-use kueue_lab::controller::jobs::names::workload_name;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_controller::jobs::frameworks::Gvk;
+use kueue_lab_controller::jobs::names::workload_name;
 use serde_json::{Value, json};
 
 use crate::world::{QUEUES, World, with_world};

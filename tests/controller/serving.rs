@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kueue_lab::controller::jobs::frameworks::Gvk;
-use kueue_lab::controller::jobs::names::workload_name;
+use kueue_lab_controller::jobs::frameworks::Gvk;
+use kueue_lab_controller::jobs::names::workload_name;
 use serde_json::{Value, json};
 
 use crate::world::{QUEUES, World, with_world};

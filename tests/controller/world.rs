@@ -8,14 +8,14 @@ use k8s_openapi::api::events::v1::Event;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kueue_lab::api::crds::{CRDS, Conversion};
-use kueue_lab::api::v1beta2::Workload;
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::{Clock, virtual_runtime};
-use kueue_lab::controller::{Controller, ControllerConfig};
-use kueue_lab::entropy::Entropy;
-use kueue_lab::lab::JobPolicy;
-use kueue_lab::runtime::Context;
+use kueue_lab_api::crds::{CRDS, Conversion};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::JobPolicy;
+use kueue_lab_runtime::Context;
 use serde_json::Value;
 
 pub struct World {

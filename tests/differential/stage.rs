@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use kueue_lab::api::config;
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
-use kueue_lab::lab::{Lab, LabConfig, NodePools};
-use kueue_lab::runtime::Context;
+use kueue_lab_api::config;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
+use kueue_lab_runtime::Context;
 use serde_json::Value;
 
 use super::book::Book;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use kueue_lab::admission::config::FairSharing;
-use kueue_lab::admission::cycle::{Action, Outcome};
-use kueue_lab::admission::engine::Cycle;
-use kueue_lab::admission::status::{Eviction, evict, finish, unreserve_quota};
-use kueue_lab::admission::workload::{WorkloadKey, predicates};
-use kueue_lab::admission::{Engine, EngineConfig};
-use kueue_lab::api::constants as c;
-use kueue_lab::api::v1beta2::Workload;
+use kueue_lab_admission::config::FairSharing;
+use kueue_lab_admission::cycle::{Action, Outcome};
+use kueue_lab_admission::engine::Cycle;
+use kueue_lab_admission::status::{Eviction, evict, finish, unreserve_quota};
+use kueue_lab_admission::workload::{WorkloadKey, predicates};
+use kueue_lab_admission::{Engine, EngineConfig};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

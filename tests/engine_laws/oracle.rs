@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab::admission::assign::Mode;
-use kueue_lab::admission::cycle::Decision;
-use kueue_lab::admission::engine::Place;
-use kueue_lab::admission::preempt::{Fate, PreemptionReason};
-use kueue_lab::admission::topology::decode;
-use kueue_lab::admission::workload::predicates;
-use kueue_lab::api::v1beta2::{Admission, Workload};
+use kueue_lab_admission::assign::Mode;
+use kueue_lab_admission::cycle::Decision;
+use kueue_lab_admission::engine::Place;
+use kueue_lab_admission::preempt::{Fate, PreemptionReason};
+use kueue_lab_admission::topology::decode;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::{Admission, Workload};
 use proptest::test_runner::TestCaseError;
 
 use super::history::{Quota, Setup};

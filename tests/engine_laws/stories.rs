@@ -1,10 +1,10 @@
 //! What stops a ClusterQueue or LocalQueue, what is said of it, and what comes of it when that is
 //! over.
 
-use kueue_lab::admission::engine::Place;
-use kueue_lab::admission::status::sync_admitted;
-use kueue_lab::admission::workload::predicates;
-use kueue_lab::api::v1beta2::{CheckState, Workload};
+use kueue_lab_admission::engine::Place;
+use kueue_lab_admission::status::sync_admitted;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::{CheckState, Workload};
 use serde_json::{Value, json};
 
 use super::history::{Op, Setup};

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use kueue_lab::apiserver::ServeOptions;
+use kueue_lab_apiserver::ServeOptions;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::PostParams;
-use kueue_lab::apiserver::ServeOptions;
-use kueue_lab::apiserver::http::serve::Serving;
-use kueue_lab::clock::Clock;
+use kueue_lab_apiserver::ServeOptions;
+use kueue_lab_apiserver::http::serve::Serving;
+use kueue_lab_clock::Clock;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};

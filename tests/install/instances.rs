@@ -13,13 +13,13 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use kube::Client;
 use kube::client::Body;
-use kueue_lab::api::v1beta2::Workload;
-use kueue_lab::clock::Clock;
-use kueue_lab::controller::ControllerConfig;
-use kueue_lab::entropy::Entropy;
-use kueue_lab::install::{FailurePolicy, NAMESPACE, Reach};
-use kueue_lab::metrics::{Metrics, ReplicaRole};
-use kueue_lab::operator::{Operator, OperatorConfig, Role};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_clock::Clock;
+use kueue_lab_controller::ControllerConfig;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_install::{FailurePolicy, NAMESPACE, Reach};
+use kueue_lab_metrics::{Metrics, ReplicaRole};
+use kueue_lab_operator::{Operator, OperatorConfig, Role};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -338,7 +338,7 @@ async fn old_versions_are_converted_over_the_network() {
     assert_eq!(old["spec"]["cohort"], "all");
     assert_eq!(old["metadata"]["uid"], new["metadata"]["uid"]);
     operator.stop().await;
-    let kind = kueue_lab::api::crds::CRDS
+    let kind = kueue_lab_api::crds::CRDS
         .iter()
         .find(|c| c.kind == "ClusterQueue")
         .unwrap();

@@ -1,7 +1,7 @@
 //! There and back again.
 
-use kueue_lab::clock::Clock;
-use kueue_lab::install::Installer;
+use kueue_lab_clock::Clock;
+use kueue_lab_install::Installer;
 use serde_json::json;
 
 use crate::support::{Cluster, Visitor, job, refusal, until};
@@ -93,7 +93,7 @@ async fn jobs_are_held_admitted_and_let_go_again() {
 
 /// The name of a job's Workload.
 async fn workload(cluster: &Cluster, job: &str) -> Option<String> {
-    use kueue_lab::api::v1beta2::Workload;
+    use kueue_lab_api::v1beta2::Workload;
     let api: kube::Api<Workload> = kube::Api::namespaced(cluster.client.clone(), "team");
     let all = api.list(&Default::default()).await.unwrap();
     all.items.into_iter().find_map(|wl| {
@@ -109,7 +109,7 @@ async fn what_somebody_stopped_stays_stopped() {
     cluster.queues(8).await;
     cluster.job("stopped", 8).await;
     let name = until("its Workload", || workload(&cluster, "stopped")).await;
-    let api: kube::Api<kueue_lab::api::v1beta2::Workload> =
+    let api: kube::Api<kueue_lab_api::v1beta2::Workload> =
         kube::Api::namespaced(cluster.client.clone(), "team");
     let off = kube::api::Patch::Merge(json!({"spec": {"active": false}}));
     api.patch(&name, &Default::default(), &off).await.unwrap();
@@ -160,7 +160,7 @@ async fn kueues_rules_hold_over_the_network() {
     let bundle = visitor.keeper.certificates().bundle();
     let day = jiff::SignedDuration::from_hours(24);
     let (now, hosts) = (Clock::real().now(), visitor.endpoint.reach.hosts());
-    let other = kueue_lab::webhooks::Validity {
+    let other = kueue_lab_webhooks::Validity {
         from: now - day,
         until: now + day,
     };
@@ -172,7 +172,7 @@ async fn kueues_rules_hold_over_the_network() {
         "the authority stays"
     );
     let renewed = visitor.keeper.certificates().bundle().certificate.clone();
-    let until = kueue_lab::webhooks::certificates::validity(&renewed)
+    let until = kueue_lab_webhooks::certificates::validity(&renewed)
         .unwrap()
         .until;
     assert!(until > now + day * 300);
@@ -196,7 +196,7 @@ async fn nobody_is_stuck_when_the_lab_dies() {
         "{message}"
     );
     // What goes can go: its finalizer comes off by hand.
-    use kueue_lab::api::v1beta2::ClusterQueue;
+    use kueue_lab_api::v1beta2::ClusterQueue;
     let api: kube::Api<ClusterQueue> = kube::Api::all(cluster.client.clone());
     api.delete("cq", &Default::default()).await.unwrap();
     let off = kube::api::Patch::Merge(json!({"metadata": {"finalizers": null}}));
@@ -213,7 +213,7 @@ async fn nobody_is_stuck_when_the_lab_dies() {
 
 #[tokio::test]
 async fn kinds_of_others_are_kept() {
-    use kueue_lab::api::crds::{CRDS, Conversion};
+    use kueue_lab_api::crds::{CRDS, Conversion};
     let cluster = Cluster::start().await;
     for crd in CRDS {
         cluster

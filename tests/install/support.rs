@@ -8,15 +8,15 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Error};
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::Clock;
-use kueue_lab::controller::{Controller, ControllerConfig};
-use kueue_lab::entropy::Entropy;
-use kueue_lab::install::{Endpoint, FailurePolicy, Installer, Keeper, NAMESPACE, Reach};
-use kueue_lab::machines::nodes::NodePools;
-use kueue_lab::machines::{Machines, MachinesConfig};
-use kueue_lab::runtime::Context;
-use kueue_lab::webhooks::{Policy, Server};
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_install::{Endpoint, FailurePolicy, Installer, Keeper, NAMESPACE, Reach};
+use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_machines::{Machines, MachinesConfig};
+use kueue_lab_runtime::Context;
+use kueue_lab_webhooks::{Policy, Server};
 use serde_json::{Value, json};
 
 /// Waits until `look` finds something; three minutes are for ever, on a busy machine too.

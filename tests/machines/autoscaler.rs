@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
-use kueue_lab::api::provisioning::ProvisioningRequest;
+use kueue_lab_api::provisioning::ProvisioningRequest;
 use serde_json::json;
 
 use super::support::*;

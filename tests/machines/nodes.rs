@@ -6,7 +6,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams};
-use kueue_lab::machines::nodes::NodePools;
+use kueue_lab_machines::nodes::NodePools;
 use serde_json::json;
 
 use super::support::*;

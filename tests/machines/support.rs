@@ -6,11 +6,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ServiceAccount};
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::{Clock, virtual_runtime};
-use kueue_lab::entropy::Entropy;
-use kueue_lab::machines::nodes::NodePools;
-use kueue_lab::machines::{Machines, MachinesConfig};
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_machines::{Machines, MachinesConfig};
 use serde_json::{Value, json};
 
 /// A cluster with machines.

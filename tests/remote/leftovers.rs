@@ -4,7 +4,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Client;
 use kube::api::{Api, ListParams};
-use kueue_lab::api::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor};
+use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor};
 
 use crate::binary::until;
 use crate::cluster::{OtherCluster, create};

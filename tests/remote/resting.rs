@@ -10,7 +10,7 @@ use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Config, watcher};
-use kueue_lab::api::provisioning::ProvisioningRequest;
+use kueue_lab_api::provisioning::ProvisioningRequest;
 use parking_lot::Mutex;
 use serde_json::json;
 

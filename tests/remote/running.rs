@@ -4,7 +4,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
-use kueue_lab::api::v1beta2::ClusterQueue;
+use kueue_lab_api::v1beta2::ClusterQueue;
 use serde_json::{Value, json};
 
 use crate::binary::{Desk, until};
@@ -172,7 +172,7 @@ async fn a_save_changes_the_cluster_and_a_new_start_takes_up_where_the_old_one_w
     })
     .await;
     queues.get("science").await.unwrap();
-    let flavors: Api<kueue_lab::api::v1beta2::ResourceFlavor> = Api::all(client.clone());
+    let flavors: Api<kueue_lab_api::v1beta2::ResourceFlavor> = Api::all(client.clone());
     flavors.get("mine").await.unwrap();
     let nodes: Api<Node> = Api::all(client);
     let names: Vec<_> = nodes.list(&ListParams::default()).await.unwrap().items;

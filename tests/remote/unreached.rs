@@ -13,9 +13,9 @@ use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, PostParams};
 use kube::{Client, Resource};
-use kueue_lab::api::v1beta2::ClusterQueue;
-use kueue_lab::apiserver::hooks::{Admission, AdmissionRequest, Admitted};
-use kueue_lab::apiserver::status::ApiError;
+use kueue_lab_api::v1beta2::ClusterQueue;
+use kueue_lab_apiserver::hooks::{Admission, AdmissionRequest, Admitted};
+use kueue_lab_apiserver::status::ApiError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
-use kueue_lab::api::v1beta2::ClusterQueue;
+use kueue_lab_api::v1beta2::ClusterQueue;
 use serde_json::{Value, json};
 
 use crate::binary::until;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::Clock;
-use kueue_lab::entropy::Entropy;
-use kueue_lab::tui::actions::{ActionError, Actions, Demo, ObjectRef, Sample};
-use kueue_lab::tui::{TuiConfig, TuiError, run};
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_tui::actions::{ActionError, Actions, Demo, ObjectRef, Sample};
+use kueue_lab_tui::{TuiConfig, TuiError, run};
 
 use super::lab;
 use super::terminal::{Terminal, available};

@@ -278,7 +278,7 @@ fn indexed_pods_have_their_number_everywhere() {
             let running = cluster.all_pods("job-name=ix").await;
             for pod in running
                 .iter()
-                .filter(|p| kueue_lab::machines::workloads::pods::is_active(p))
+                .filter(|p| kueue_lab_machines::workloads::pods::is_active(p))
             {
                 cluster.report(pod, "Succeeded", false).await;
             }

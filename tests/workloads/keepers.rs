@@ -268,7 +268,7 @@ fn a_thousand_jobs_at_once() {
                     .await
                     .unwrap();
                 let done =
-                    |j: &&Job| kueue_lab::machines::workloads::job::conditions::is_finished(j);
+                    |j: &&Job| kueue_lab_machines::workloads::job::conditions::is_finished(j);
                 (jobs.iter().filter(done).count() == 1000).then_some(())
             })
             .await;

@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
-use kueue_lab::apiserver::ApiServer;
-use kueue_lab::clock::{Clock, virtual_runtime};
-use kueue_lab::entropy::Entropy;
-use kueue_lab::machines::MachinesConfig;
-use kueue_lab::machines::{controllers, workloads};
-use kueue_lab::runtime::{Context, Informer};
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_machines::MachinesConfig;
+use kueue_lab_machines::{controllers, workloads};
+use kueue_lab_runtime::{Context, Informer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{decayed, sum, usage};
-use crate::admission::config::AdmissionFairSharing;
-use crate::admission::kube::pod_requests::ExactList;
-use crate::admission::workload::{LocalQueueKey, WorkloadKey};
+use crate::config::AdmissionFairSharing;
+use crate::kube::pod_requests::ExactList;
+use crate::workload::{LocalQueueKey, WorkloadKey};
 
 /// What one LocalQueue used in the past, and what it is charged but not yet settled.
 #[derive(Clone, Debug, PartialEq)]

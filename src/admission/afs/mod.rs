@@ -12,7 +12,7 @@ use jiff::SignedDuration;
 use super::config::AdmissionFairSharing;
 use super::kube::pod_requests::ExactList;
 use super::resources::{Decimal, Requests, ResourceName};
-use crate::api::v1beta2::{FairSharing, LocalQueue};
+use kueue_lab_api::v1beta2::{FairSharing, LocalQueue};
 
 /// The weight of a LocalQueue, 1 when it states none.
 pub fn local_queue_weight(queue: &LocalQueue) -> f64 {

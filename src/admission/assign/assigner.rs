@@ -10,13 +10,13 @@ use super::assignment::{
 use super::attempts::Attempts;
 use super::mode::{Mode, Possibility};
 use super::topology::group_name;
-use crate::admission::cache::{Fungibility, NodeId, Preemption, ResourceGroup};
-use crate::admission::queue::QuotaReservedReason;
-use crate::admission::resources::{Amount, FlavorName, FrId, Requests, ResourceName};
-use crate::admission::snapshot::Snapshot;
-use crate::admission::tas::FindOptions;
-use crate::admission::topology::decode;
-use crate::admission::workload::{AssignmentState, Info, PodSetResources};
+use crate::cache::{Fungibility, NodeId, Preemption, ResourceGroup};
+use crate::queue::QuotaReservedReason;
+use crate::resources::{Amount, FlavorName, FrId, Requests, ResourceName};
+use crate::snapshot::Snapshot;
+use crate::tas::FindOptions;
+use crate::topology::decode;
+use crate::workload::{AssignmentState, Info, PodSetResources};
 
 /// Tells whether preemption could make room.
 pub trait PreemptionOracle {

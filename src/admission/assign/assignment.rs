@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use super::attempts::{FlavorAttempt, describe};
 use super::mode::Mode;
-use crate::admission::cache::ClusterQueue;
-use crate::admission::config::EngineConfig;
-use crate::admission::queue::QuotaReservedReason;
-use crate::admission::resources::{
+use crate::cache::ClusterQueue;
+use crate::config::EngineConfig;
+use crate::queue::QuotaReservedReason;
+use crate::resources::{
     Amount, FlavorName, FlavorResources, FrAmounts, FrId, Requests, ResourceName,
 };
-use crate::admission::tas;
-use crate::admission::topology::{TasUsage, TopologyAssignment};
-use crate::admission::workload::{AssignmentState, Info};
-use crate::api::v1beta2::{self as api, DelayedTopologyRequestState};
+use crate::tas;
+use crate::topology::{TasUsage, TopologyAssignment};
+use crate::workload::{AssignmentState, Info};
+use kueue_lab_api::v1beta2::{self as api, DelayedTopologyRequestState};
 
 /// A flavor for a resource.
 #[derive(Clone, Debug, PartialEq)]

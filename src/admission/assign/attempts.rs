@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use super::assignment::joined;
 use super::mode::{Mode, Possibility, PreemptionMode};
 use super::told::{Mismatch, ResourceAttempt};
-use crate::admission::cache::ResourceGroup;
-use crate::admission::queue::QuotaReservedReason;
-use crate::admission::resources::{FlavorName, ResourceName};
+use crate::cache::ResourceGroup;
+use crate::queue::QuotaReservedReason;
+use crate::resources::{FlavorName, ResourceName};
 
 /// What came of one flavor for a pod set.
 #[derive(Clone, Debug, PartialEq, Serialize)]

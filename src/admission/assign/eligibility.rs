@@ -8,12 +8,12 @@ use k8s_openapi::api::core::v1::PodSpec;
 use super::assignment::Status;
 use super::told::Mismatch;
 use super::topology::{is_tas_implied, is_tas_requested};
-use crate::admission::cache::{NodeId, ResourceGroup};
-use crate::admission::kube::affinity::RequiredNodeAffinity;
-use crate::admission::kube::pod_requests::pod_requests;
-use crate::admission::kube::taints::{describe, find_untolerated};
-use crate::admission::snapshot::Snapshot;
-use crate::api::v1beta2::{PodSet, ResourceFlavor};
+use crate::cache::{NodeId, ResourceGroup};
+use crate::kube::affinity::RequiredNodeAffinity;
+use crate::kube::pod_requests::pod_requests;
+use crate::kube::taints::{describe, find_untolerated};
+use crate::snapshot::Snapshot;
+use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
 
 /// Why a flavor does not suit pod sets: as messages word it, and as data.
 pub(super) struct Unsuitable {

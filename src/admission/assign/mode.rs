@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::admission::cache::Fungibility;
+use crate::cache::Fungibility;
 
 /// How a workload could get what was assigned to it, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

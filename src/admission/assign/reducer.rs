@@ -1,6 +1,6 @@
 //! Partial admission: the most pods that still fit.
 
-use crate::api::v1beta2::PodSet;
+use kueue_lab_api::v1beta2::PodSet;
 
 /// The largest counts, between those wanted and those minimally needed, for which `fits` gives
 /// something; found by bisection over how far to go down, the same share for every pod set.

@@ -8,12 +8,12 @@ use super::attempts::FlavorAttempt;
 use super::eligibility::{Unsuitable, check, refuse};
 use super::mode::{GranularMode, PreemptionMode};
 use super::told::{Mismatch, ResourceAttempt};
-use crate::admission::cache::{Policy, ResourceGroup};
-use crate::admission::concurrent::is_flavor_allowed;
-use crate::admission::queue::QuotaReservedReason;
-use crate::admission::resources::{Amount, FlavorName, FrAmounts, FrId, Requests, ResourceName};
-use crate::admission::snapshot::Snapshot;
-use crate::admission::workload::AssignmentState;
+use crate::cache::{Policy, ResourceGroup};
+use crate::concurrent::is_flavor_allowed;
+use crate::queue::QuotaReservedReason;
+use crate::resources::{Amount, FlavorName, FrAmounts, FrId, Requests, ResourceName};
+use crate::snapshot::Snapshot;
+use crate::workload::AssignmentState;
 
 /// What the search through a resource group came to.
 #[derive(Default)]

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::mode::{Mode, Possibility};
-use crate::admission::resources::{Amount, ResourceName};
+use crate::resources::{Amount, ResourceName};
 
 /// What came of the quota of one resource in one flavor. Amounts are in the unit quota is counted
 /// in: thousandths of a core for `cpu`, whole units for everything else.

@@ -8,14 +8,14 @@ use thiserror::Error;
 
 use super::assignment::Assignment;
 use super::mode::Mode;
-use crate::admission::cache::{ClusterQueue, NodeId};
-use crate::admission::kube::pod_requests::pod_requests;
-use crate::admission::resources::FlavorName;
-use crate::admission::snapshot::Snapshot;
-use crate::admission::tas::{TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
-use crate::admission::topology::{TasUsage, TopologyDomainRequests, decode};
-use crate::admission::workload::{Info, predicates};
-use crate::api::v1beta2::{
+use crate::cache::{ClusterQueue, NodeId};
+use crate::kube::pod_requests::pod_requests;
+use crate::resources::FlavorName;
+use crate::snapshot::Snapshot;
+use crate::tas::{TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
+use crate::topology::{TasUsage, TopologyDomainRequests, decode};
+use crate::workload::{Info, predicates};
+use kueue_lab_api::v1beta2::{
     Admission, CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment,
 };
 

@@ -9,11 +9,11 @@ use super::forest::NodeId;
 use super::local_queue::LocalQueueUsage;
 use super::policy::Preemption;
 use super::workloads::WlIdx;
-use crate::admission::kube::selector::Selector;
-use crate::admission::lookup::Lookup;
-use crate::admission::resources::{FlavorName, FrAmounts, ResourceName};
-use crate::admission::workload::{LocalQueueKey, Rank, WorkloadKey};
-use crate::api::v1beta2::{
+use crate::kube::selector::Selector;
+use crate::lookup::Lookup;
+use crate::resources::{FlavorName, FrAmounts, ResourceName};
+use crate::workload::{LocalQueueKey, Rank, WorkloadKey};
+use kueue_lab_api::v1beta2::{
     AdmissionMode, ClusterQueueSpec, FlavorFungibility, FlavorFungibilityPolicy,
     ResourceGroup as ApiResourceGroup,
 };
@@ -103,7 +103,7 @@ pub struct Fungibility {
 impl Fungibility {
     /// Reads the spec.
     pub fn from_spec(spec: Option<&FlavorFungibility>) -> Self {
-        use crate::api::v1beta2::FlavorFungibilityPreference as Preference;
+        use kueue_lab_api::v1beta2::FlavorFungibilityPreference as Preference;
         let default = FlavorFungibility::default();
         let spec = spec.unwrap_or(&default);
         let next = FlavorFungibilityPolicy::TryNextFlavor;

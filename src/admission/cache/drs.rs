@@ -8,7 +8,7 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 use super::forest::{Forest, NodeId};
-use crate::admission::resources::{Amount, FrAmounts, FrId, ResourceName};
+use crate::resources::{Amount, FrAmounts, FrId, ResourceName};
 
 /// The dominant resource share of a ClusterQueue or cohort at some state of usage.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,11 +16,11 @@ use super::forest::{CohortHasCycle, NodeId};
 use super::node::Quota;
 use super::policy::Preemption;
 use super::readiness::CheckInfo;
-use crate::admission::config::EngineConfig;
-use crate::admission::kube::selector::{Selector, SelectorError};
-use crate::admission::resources::{Decimal, FrId, ResourceName, amount_of};
-use crate::admission::workload::Info;
-use crate::api::v1beta2::{
+use crate::config::EngineConfig;
+use crate::kube::selector::{Selector, SelectorError};
+use crate::resources::{Decimal, FrId, ResourceName, amount_of};
+use crate::workload::Info;
+use kueue_lab_api::v1beta2::{
     self as api, AdmissionCheck, Cohort, FairSharing, ResourceFlavor, StopPolicy, Topology,
 };
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::node::{Cell, Quota, ResourceNode};
-use crate::admission::resources::{Amount, FlavorResources, FrAmounts, FrId, ResourceName};
+use crate::resources::{Amount, FlavorResources, FrAmounts, FrId, ResourceName};
 
 /// A node of the forest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -584,7 +584,7 @@ impl Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::resources::FlavorResources;
+    use crate::resources::FlavorResources;
     use proptest::prelude::*;
 
     fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Cache;
 use super::edit::{CacheError, QueueNames};
 use super::forest::CohortHasCycle;
-use crate::admission::kube::selector::Labels;
-use crate::admission::workload::WorkloadKey;
+use crate::kube::selector::Labels;
+use crate::workload::WorkloadKey;
 
 impl Cache {
     fn names(&self, keep: impl Fn(&super::ClusterQueue) -> bool) -> QueueNames {

@@ -2,7 +2,7 @@
 //!
 //! Must not know of pending workloads.
 
-use crate::admission::resources::{FlavorResources, FrAmounts, Requests};
+use crate::resources::{FlavorResources, FrAmounts, Requests};
 
 /// What the workloads of a LocalQueue hold in its ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

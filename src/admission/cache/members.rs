@@ -6,12 +6,12 @@ use super::cluster_queue::Member;
 use super::local_queue::LocalQueueUsage;
 use super::workloads::{CachedWorkload, WlIdx};
 use super::{Cache, CacheError, NodeId};
-use crate::admission::concurrent::is_variant;
-use crate::admission::config::EngineConfig;
-use crate::admission::resources::{Amount, FrAmounts};
-use crate::admission::workload::{Info, LocalQueueKey, WorkloadKey, predicates};
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
+use crate::concurrent::is_variant;
+use crate::config::EngineConfig;
+use crate::resources::{Amount, FrAmounts};
+use crate::workload::{Info, LocalQueueKey, WorkloadKey, predicates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 fn charge(total: &mut FrAmounts, usage: &FrAmounts, add: bool) {
     for (fr, amount) in usage.iter() {

@@ -39,7 +39,7 @@ use super::lookup::Lookup;
 use super::resources::FlavorName;
 use super::tas::TasCache;
 use super::workload::WorkloadKey;
-use crate::api::v1beta2::ResourceFlavor;
+use kueue_lab_api::v1beta2::ResourceFlavor;
 
 /// Who holds how much of what.
 #[derive(Clone, Debug, Default)]

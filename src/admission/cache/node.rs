@@ -2,7 +2,7 @@
 //!
 //! Must not know its parent; see [`super::forest`].
 
-use crate::admission::resources::{Amount, FrId, ResourceName};
+use crate::resources::{Amount, FrId, ResourceName};
 
 /// What a node is given of one resource in one flavor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

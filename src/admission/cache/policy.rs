@@ -2,7 +2,7 @@
 //!
 //! Must not know of workloads.
 
-use crate::api::v1beta2::{
+use kueue_lab_api::v1beta2::{
     BorrowWithinCohortPolicy, ClusterQueuePreemption, ReclaimWithinCohort, WithinClusterQueue,
 };
 

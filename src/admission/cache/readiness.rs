@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use super::cluster_queue::{ClusterQueue, QueueStatus};
-use crate::admission::gates::Gates;
-use crate::admission::resources::FlavorName;
-use crate::api::constants as c;
-use crate::api::constants::active;
-use crate::api::v1beta2::{AdmissionCheck, ResourceFlavor};
+use crate::gates::Gates;
+use crate::resources::FlavorName;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::active;
+use kueue_lab_api::v1beta2::{AdmissionCheck, ResourceFlavor};
 
 /// An admission check as the cache knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl ClusterQueue {
                 };
                 let messages: Vec<&str> = why.iter().map(|(_, m)| m.as_str()).collect();
                 let text = format!("Can't admit new workloads: {}.", messages.join(", "));
-                inactive(reason, crate::admission::messages::truncate_condition(text))
+                inactive(reason, crate::messages::truncate_condition(text))
             }
         }
     }

@@ -1,14 +1,14 @@
 //! What status shows of ClusterQueues, cohorts and LocalQueues.
 
 use super::{Cache, CacheError, ClusterQueue, Drs, LocalQueueUsage, Readiness};
-use crate::admission::config::EngineConfig;
-use crate::admission::resources::{Amount, FrAmounts, ResourceName};
-use crate::admission::workload::LocalQueueKey;
-use crate::api::constants::active;
-use crate::api::v1beta2::{
+use crate::config::EngineConfig;
+use crate::resources::{Amount, FrAmounts, ResourceName};
+use crate::workload::LocalQueueKey;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kueue_lab_api::constants::active;
+use kueue_lab_api::v1beta2::{
     FlavorUsage, LocalQueueFlavorUsage, LocalQueueResourceUsage, ResourceUsage,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 /// What a ClusterQueue's workloads hold.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +42,7 @@ pub struct LocalQueueReport {
 fn by_flavor<T>(
     cache: &Cache,
     queue: &ClusterQueue,
-    amounts: impl Fn(crate::admission::resources::FrId) -> Amount,
+    amounts: impl Fn(crate::resources::FrId) -> Amount,
     make: impl Fn(ResourceName, Amount, Amount) -> T,
 ) -> Vec<(String, Vec<T>)> {
     let node = &cache.forest[queue.node];
@@ -91,7 +91,7 @@ impl Cache {
             .then(|| Drs::of(&mut self.forest, node, None).rounded_weighted_share());
         let queue = self.queue(node).ok_or(CacheError::ClusterQueueNotFound)?;
         let in_cohort = self.forest.has_parent(node);
-        let flavors = |amounts: &dyn Fn(crate::admission::resources::FrId) -> Amount| {
+        let flavors = |amounts: &dyn Fn(crate::resources::FrId) -> Amount| {
             let make = |resource: ResourceName, used: Amount, nominal: Amount| {
                 let over = used.minus(nominal);
                 let borrowed = if in_cohort && over.is_positive() {

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use smallvec::SmallVec;
 
 use super::forest::NodeId;
-use crate::admission::resources::Amount;
-use crate::admission::resources::{FlavorResources, FrAmounts, FrId};
-use crate::admission::topology::TasUsage;
-use crate::admission::workload::{Info, predicates};
-use crate::api::constants as c;
+use crate::resources::Amount;
+use crate::resources::{FlavorResources, FrAmounts, FrId};
+use crate::topology::TasUsage;
+use crate::workload::{Info, predicates};
+use kueue_lab_api::constants as c;
 
 /// A workload that holds quota, by its place in the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,9 +4,9 @@
 
 use serde::Serialize;
 
-use crate::admission::messages::Event;
-use crate::admission::status::StatusChange;
-use crate::admission::workload::WorkloadKey;
+use crate::messages::Event;
+use crate::status::StatusChange;
+use crate::workload::WorkloadKey;
 
 /// What an action is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

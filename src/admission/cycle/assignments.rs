@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::entry::Outlook;
-use crate::admission::assign::{Assigner, Assignment, Mode, NominationMapping, search_counts};
-use crate::admission::cache::{NodeId, WlIdx};
-use crate::admission::preempt::{Oracle, Search, Target, Victims};
-use crate::admission::slices;
-use crate::admission::snapshot::Snapshot;
-use crate::admission::tas::FindOptions;
-use crate::admission::workload::{Info, predicates};
+use crate::assign::{Assigner, Assignment, Mode, NominationMapping, search_counts};
+use crate::cache::{NodeId, WlIdx};
+use crate::preempt::{Oracle, Search, Target, Victims};
+use crate::slices;
+use crate::snapshot::Snapshot;
+use crate::tas::FindOptions;
+use crate::workload::{Info, predicates};
 
 /// Finds flavors and victims for a workload. Where the last search stopped is forgotten when it
 /// no longer describes the state of affairs.

@@ -9,15 +9,15 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::entry::{Entry, EntryStatus};
-use crate::admission::assign::{Assignment, FlavorAttempt, Mode};
-use crate::admission::cache::WlIdx;
-use crate::admission::lookup::Lookup;
-use crate::admission::preempt::{Considered, Fate, Ground, PreemptionReason, SharesCompared};
-use crate::admission::queue::{QuotaReservedReason, RequeueReason};
-use crate::admission::resources::{FlavorName, Requests, ResourceName};
-use crate::admission::snapshot::Snapshot;
-use crate::admission::topology::TopologyAssignment;
-use crate::admission::workload::{LocalQueueKey, WorkloadKey};
+use crate::assign::{Assignment, FlavorAttempt, Mode};
+use crate::cache::WlIdx;
+use crate::lookup::Lookup;
+use crate::preempt::{Considered, Fate, Ground, PreemptionReason, SharesCompared};
+use crate::queue::{QuotaReservedReason, RequeueReason};
+use crate::resources::{FlavorName, Requests, ResourceName};
+use crate::snapshot::Snapshot;
+use crate::topology::TopologyAssignment;
+use crate::workload::{LocalQueueKey, WorkloadKey};
 
 /// So many candidates for preemption are kept of a decision that nobody asked for.
 const MOST_CONSIDERED: usize = 50;
@@ -182,7 +182,7 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
         .into_iter()
         .map(Arc::from)
         .collect();
-    let decision = |ps: &crate::admission::assign::PodSetAssignment| PodSetDecision {
+    let decision = |ps: &crate::assign::PodSetAssignment| PodSetDecision {
         name: ps.name.clone(),
         count: ps.count,
         requests: ps.requests.clone(),
@@ -217,7 +217,7 @@ fn victims(
         .enumerate()
         .map(|(place, c)| (c.idx, place))
         .collect();
-    let victim = |t: &crate::admission::preempt::Target| {
+    let victim = |t: &crate::preempt::Target| {
         let workload = snapshot.workload(t.idx)?;
         let place = places.get(&t.idx).copied();
         let candidate = place.map(|i| &considered[i]);

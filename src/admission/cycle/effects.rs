@@ -3,12 +3,12 @@
 use super::action::{Action, ActionKind};
 use super::entry::EntryStatus;
 use super::run::Run;
-use crate::admission::cache::NodeId;
-use crate::admission::messages::{self, Event, EventType};
-use crate::admission::status::{self, Eviction, StatusChange};
-use crate::admission::workload::{Info, WorkloadKey, predicates};
-use crate::api::constants as c;
-use crate::api::v1beta2::Admission;
+use crate::cache::NodeId;
+use crate::messages::{self, Event, EventType};
+use crate::status::{self, Eviction, StatusChange};
+use crate::workload::{Info, WorkloadKey, predicates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Admission;
 
 impl Run<'_> {
     pub(super) fn act(
@@ -89,7 +89,7 @@ impl Run<'_> {
             required_checks,
             cluster_name,
         };
-        let mut after = crate::api::v1beta2::Workload::clone(obj);
+        let mut after = kueue_lab_api::v1beta2::Workload::clone(obj);
         change.apply(&mut after, self.snapshot.now, &self.snapshot.config.gates);
 
         let mut events = Vec::new();

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::admission::assign::Assignment;
-use crate::admission::cache::NodeId;
-use crate::admission::preempt::{Considered, Target};
-use crate::admission::queue::{Head, QuotaReservedReason, RequeueReason};
-use crate::admission::resources::FrAmounts;
-use crate::admission::snapshot::{Snapshot, Usage};
-use crate::admission::workload::{Info, WorkloadKey, predicates};
+use crate::assign::Assignment;
+use crate::cache::NodeId;
+use crate::preempt::{Considered, Target};
+use crate::queue::{Head, QuotaReservedReason, RequeueReason};
+use crate::resources::FrAmounts;
+use crate::snapshot::{Snapshot, Usage};
+use crate::workload::{Info, WorkloadKey, predicates};
 
 use super::decision::Decision;
-use crate::api::v1beta2::Workload;
+use kueue_lab_api::v1beta2::Workload;
 
 /// How far an entry got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::admission::workload::WorkloadKey;
+use crate::workload::WorkloadKey;
 
 /// Preemptions that were issued and not observed yet, so that none is issued twice.
 #[derive(Clone, Debug, Default)]

@@ -2,9 +2,9 @@
 
 use super::entry::Entry;
 use super::run::Run;
-use crate::admission::queue::{Head, QuotaReservedReason, RequeueReason};
-use crate::admission::workload::predicates;
-use crate::admission::workload::validate::{Inadmissible, validate_admissibility};
+use crate::queue::{Head, QuotaReservedReason, RequeueReason};
+use crate::workload::predicates;
+use crate::workload::validate::{Inadmissible, validate_admissibility};
 
 impl Run<'_> {
     /// Looks at the heads. Those that cannot be admitted whatever the quota are kept apart.

@@ -7,11 +7,11 @@ use super::decision::Decision;
 use super::entry::{Entry, EntryStatus};
 use super::preempted::Preempted;
 use super::run::{Counts, Progress, Run};
-use crate::admission::snapshot::Usage;
-use crate::admission::workload::WorkloadKey;
+use crate::snapshot::Usage;
+use crate::workload::WorkloadKey;
 
 /// A cycle whose decisions are made. Its actions are to be carried out in order; what came of
-/// them is told to [`crate::admission::Engine::finish_cycle`].
+/// them is told to [`crate::Engine::finish_cycle`].
 #[derive(Debug)]
 pub struct OpenCycle {
     /// The number of the cycle.
@@ -21,13 +21,13 @@ pub struct OpenCycle {
     /// Whether the cycle waits until the pods of all admitted workloads are ready, to be resumed
     /// then.
     pub waiting: bool,
-    pub(in crate::admission) waits: Option<usize>,
-    pub(in crate::admission) entries: Vec<Entry>,
-    pub(in crate::admission) rejected: Vec<Entry>,
+    pub(crate) waits: Option<usize>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) rejected: Vec<Entry>,
     /// Who was passed over for others, and who looked for other victims.
     pub counts: Counts,
     /// The entry each action is for.
-    pub(in crate::admission) owners: Vec<usize>,
+    pub(crate) owners: Vec<usize>,
     victims: Vec<WorkloadKey>,
 }
 
@@ -84,7 +84,7 @@ impl Run<'_> {
             .victims
             .iter()
             .filter_map(|key| find(self, key))
-            .map(|idx| crate::admission::preempt::Target { idx, reason: None })
+            .map(|idx| crate::preempt::Target { idx, reason: None })
             .collect();
         self.preempted = Preempted::default();
         self.preempted.insert(&victims, &self.snapshot);
@@ -98,7 +98,7 @@ impl Run<'_> {
                 let known: Vec<_> = keys.iter().map(|key| find(self, key)).collect();
                 let targets = std::mem::take(&mut self.entries[i].targets).into_iter();
                 let targets = targets.zip(known).filter_map(|(target, idx)| {
-                    Some(crate::admission::preempt::Target {
+                    Some(crate::preempt::Target {
                         idx: idx?,
                         ..target
                     })
@@ -136,7 +136,7 @@ impl Entry {
         &mut self,
         cycle: i64,
         all_candidates: bool,
-        snapshot: &crate::admission::snapshot::Snapshot<'_>,
+        snapshot: &crate::snapshot::Snapshot<'_>,
     ) {
         if self.decision.is_none() {
             self.decision = Some(Decision::of(self, cycle, all_candidates, snapshot));
@@ -147,7 +147,7 @@ impl Entry {
 impl OpenCycle {
     /// Takes in how writing went; what nothing is said of went well. Gives the victims whose
     /// eviction failed.
-    pub(in crate::admission) fn settle(
+    pub(crate) fn settle(
         &mut self,
         outcomes: &BTreeMap<usize, Outcome>,
     ) -> Vec<(WorkloadKey, String)> {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::entry::Entry;
-use crate::admission::gates::Gates;
-use crate::admission::workload::predicates;
+use crate::gates::Gates;
+use crate::workload::predicates;
 
 /// Sorts entries: those that hold quota already, preemptors, those that borrow from less far away,
 /// higher priorities, earlier times. Equals stay in the order of the heads.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::admission::cache::{NodeId, WlIdx};
-use crate::admission::lookup::LookupSet;
-use crate::admission::preempt::Target;
-use crate::admission::snapshot::{FitsCheck, Snapshot, Usage};
+use crate::cache::{NodeId, WlIdx};
+use crate::lookup::LookupSet;
+use crate::preempt::Target;
+use crate::snapshot::{FitsCheck, Snapshot, Usage};
 
 /// The victims of a cycle so far.
 #[derive(Clone, Debug, Default)]

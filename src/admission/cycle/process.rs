@@ -4,18 +4,18 @@
 use super::action::ActionKind;
 use super::entry::{Entry, EntryStatus};
 use super::run::{Recomputation, Run};
-use crate::admission::assign::Mode;
-use crate::admission::cache::{NodeId, Policy};
-use crate::admission::concurrent;
-use crate::admission::messages;
-use crate::admission::preempt::Target;
-use crate::admission::queue::{QuotaReservedReason as Reason, RequeueReason};
-use crate::admission::resources::{Amount, FrAmounts};
-use crate::admission::slices;
-use crate::admission::snapshot::{FitsCheck, Usage};
-use crate::admission::status::StatusChange;
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
+use crate::assign::Mode;
+use crate::cache::{NodeId, Policy};
+use crate::concurrent;
+use crate::messages;
+use crate::preempt::Target;
+use crate::queue::{QuotaReservedReason as Reason, RequeueReason};
+use crate::resources::{Amount, FrAmounts};
+use crate::slices;
+use crate::snapshot::{FitsCheck, Usage};
+use crate::status::StatusChange;
+use crate::workload::predicates;
+use kueue_lab_api::constants as c;
 
 /// Whether an entry is through, or has to wait until the pods of all admitted workloads are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl Run<'_> {
         }
     }
 
-    fn snapshot_node(&self, node: NodeId) -> &crate::admission::cache::ResourceNode {
+    fn snapshot_node(&self, node: NodeId) -> &crate::cache::ResourceNode {
         &self.snapshot.cache.forest[node].resources
     }
 
@@ -262,7 +262,7 @@ impl Run<'_> {
         }
     }
 
-    fn migrate(&mut self, i: usize, idx: crate::admission::cache::WlIdx) {
+    fn migrate(&mut self, i: usize, idx: crate::cache::WlIdx) {
         let Some(victim) = self.snapshot.workload(idx).map(|w| w.info.clone()) else {
             return;
         };
@@ -346,7 +346,7 @@ impl Run<'_> {
             .is_some()
     }
 
-    fn worse_sibling(&self, i: usize, node: NodeId) -> Option<crate::admission::cache::WlIdx> {
+    fn worse_sibling(&self, i: usize, node: NodeId) -> Option<crate::cache::WlIdx> {
         self.admitted_sibling(i, node, |sibling, own| sibling > own)
     }
 
@@ -357,7 +357,7 @@ impl Run<'_> {
         i: usize,
         node: NodeId,
         matches: impl Fn(usize, usize) -> bool,
-    ) -> Option<crate::admission::cache::WlIdx> {
+    ) -> Option<crate::cache::WlIdx> {
         let info = &self.entries[i].info;
         if !self.snapshot.config.gates.concurrent_admission {
             return None;
@@ -379,7 +379,7 @@ impl Run<'_> {
     }
 
     /// The place of a variant's flavor in its ClusterQueue.
-    fn flavor_index(&self, wl: &crate::api::v1beta2::Workload, node: NodeId) -> Option<usize> {
+    fn flavor_index(&self, wl: &kueue_lab_api::v1beta2::Workload, node: NodeId) -> Option<usize> {
         let group = self.snapshot.queue(node)?.groups.first()?;
         let flavor = concurrent::variant_flavor(wl)?;
         group.flavors.iter().position(|f| **f == *flavor)
@@ -413,7 +413,7 @@ impl Run<'_> {
 
 /// How much quota to keep for an entry that waits: no more than it could take by right, or by
 /// borrowing where it has to borrow.
-pub fn quota_to_reserve(entry: &Entry, node: &crate::admission::cache::ResourceNode) -> FrAmounts {
+pub fn quota_to_reserve(entry: &Entry, node: &crate::cache::ResourceNode) -> FrAmounts {
     let wanted = &entry.assignment.usage;
     if entry.assignment.mode() != Mode::Preempt {
         return wanted.clone();

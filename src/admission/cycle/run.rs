@@ -11,9 +11,9 @@ use super::expectations::Expectations;
 use super::order;
 use super::preempted::Preempted;
 use super::process::Step;
-use crate::admission::fair::Tournament;
-use crate::admission::snapshot::Snapshot;
-use crate::admission::world::World;
+use crate::fair::Tournament;
+use crate::snapshot::Snapshot;
+use crate::world::World;
 
 /// What came of looking for other victims when somebody else claimed the first ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -7,9 +7,9 @@ use k8s_openapi::api::resource::v1::{DeviceRequest, ExactDeviceRequest, Resource
 use super::matching::{class_selectors, request_path};
 use super::selectors::{Candidate, Evaluator, Selector, compile_all};
 use super::{Counting, Source, claims_of, merge, pod_path};
-use crate::admission::resources::{Decimal, ResourceList};
-use crate::api::field::{FieldError, FieldErrors, Path, aggregate};
-use crate::api::v1beta2::PodSet;
+use crate::resources::{Decimal, ResourceList};
+use kueue_lab_api::field::{FieldError, FieldErrors, Path, aggregate};
+use kueue_lab_api::v1beta2::PodSet;
 
 /// A template that a pod set names, with the place where.
 pub(super) struct Template<'a> {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Container;
 
 use super::{Counting, Source, is_extended, merge, pod_path};
-use crate::admission::resources::{Decimal, ResourceList};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::v1beta2::PodSet;
+use crate::resources::{Decimal, ResourceList};
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_api::v1beta2::PodSet;
 
 /// What extended resources of a pod set count as.
 #[derive(Default)]

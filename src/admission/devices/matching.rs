@@ -6,7 +6,7 @@ use k8s_openapi::api::resource::v1::{ExactDeviceRequest, ResourceSlice};
 
 use super::selectors::{Candidate, Evaluator, Selector, compile_all};
 use super::{Counting, Measure};
-use crate::api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 /// The compiled selectors of a class, told where the request stands that names it.
 ///

@@ -27,8 +27,8 @@ use super::gates::Gates;
 use super::resources::{Decimal, ResourceList};
 use super::workload::DraRequests;
 use super::workload::predicates;
-use crate::api::field::{FieldErrors, Path};
-use crate::api::v1beta2::{PodSet, Workload};
+use kueue_lab_api::field::{FieldErrors, Path};
+use kueue_lab_api::v1beta2::{PodSet, Workload};
 
 /// What the devices of a Workload with effective requests count as.
 ///

@@ -11,7 +11,7 @@ use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
-use crate::api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 /// A compiled selector.
 pub(super) struct Selector {

@@ -11,9 +11,9 @@ use super::claims::templates;
 use super::matching::{Wanted, devices_of, request_path};
 use super::selectors::{Candidate, Evaluator};
 use super::{Counting, Measure, Source, merge};
-use crate::admission::resources::{Decimal, ResourceList};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::v1beta2::PodSet;
+use crate::resources::{Decimal, ResourceList};
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_api::v1beta2::PodSet;
 
 /// What the claims of a pod use up of counters or capacities.
 pub(super) fn of_pod_set(

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::field::{FieldErrorKind, aggregate};
+use kueue_lab_api::field::{FieldErrorKind, aggregate};
 
 const CLASS: &str = "gpu.example.com";
 

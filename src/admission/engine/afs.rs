@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Engine, order_context};
-use crate::admission::afs::{LedgerEntry, exact_requests};
-use crate::admission::kube::pod_requests::{ExactList, exact};
-use crate::admission::resources::ResourceList;
-use crate::admission::workload::LocalQueueKey;
+use crate::afs::{LedgerEntry, exact_requests};
+use crate::kube::pod_requests::{ExactList, exact};
+use crate::resources::ResourceList;
+use crate::workload::LocalQueueKey;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 /// The past usage of a LocalQueue, as its status shows it.
@@ -37,7 +37,7 @@ impl Engine {
                 self.ledger.set(key.clone(), entry);
             }
             Some(entry) if !entry.status_accounted => {
-                entry.consumed = crate::admission::afs::sum(&entry.consumed, &seed);
+                entry.consumed = crate::afs::sum(&entry.consumed, &seed);
                 entry.status_accounted = true;
             }
             Some(_) => {}

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 
 use super::{Engine, order_context};
-use crate::admission::devices;
-use crate::admission::queue::QueueError;
-use crate::admission::workload::{DraRequests, adjust_resources};
-use crate::api::field::FieldErrors;
-use crate::api::v1beta2::Workload;
+use crate::devices;
+use crate::queue::QueueError;
+use crate::workload::{DraRequests, adjust_resources};
+use kueue_lab_api::field::FieldErrors;
+use kueue_lab_api::v1beta2::Workload;
 
 impl Engine {
     /// Whether the devices of a Workload have to be counted before it is queued.
@@ -108,7 +108,7 @@ impl Engine {
             return;
         }
         let resources = mappings.measured_resources();
-        let covers = |covered: &[crate::admission::resources::ResourceName]| {
+        let covers = |covered: &[crate::resources::ResourceName]| {
             covered.iter().any(|r| resources.contains(r.as_str()))
         };
         let queues = self.cache.cluster_queues();

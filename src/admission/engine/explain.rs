@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::Engine;
 use super::report::{Place, QueueBlocker};
-use crate::admission::cycle::{Decision, Progress};
-use crate::admission::queue::Head;
-use crate::admission::workload::{Info, WorkloadKey, adjust_resources, predicates};
+use crate::cycle::{Decision, Progress};
+use crate::queue::Head;
+use crate::workload::{Info, WorkloadKey, adjust_resources, predicates};
 
 /// Everything the engine can say about one workload.
 #[derive(Clone, Debug, Serialize)]
@@ -106,12 +106,12 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
 
-    use crate::admission::assign::{Mismatch, Mode};
-    use crate::admission::config::{EngineConfig, FairSharing};
-    use crate::admission::engine::{Engine, Explanation};
-    use crate::admission::preempt::{Fate, Ground};
-    use crate::admission::workload::WorkloadKey;
-    use crate::api::v1beta2::Workload;
+    use crate::assign::{Mismatch, Mode};
+    use crate::config::{EngineConfig, FairSharing};
+    use crate::engine::{Engine, Explanation};
+    use crate::preempt::{Fate, Ground};
+    use crate::workload::WorkloadKey;
+    use kueue_lab_api::v1beta2::Workload;
 
     fn typed<T: DeserializeOwned>(object: Value) -> T {
         serde_json::from_value(object).unwrap()

@@ -64,7 +64,7 @@ struct Assumed {
 /// The context of order among pending workloads, borrowed field by field.
 macro_rules! order_context {
     ($engine:expr) => {
-        $crate::admission::queue::OrderContext {
+        $crate::queue::OrderContext {
             config: &$engine.config,
             ledger: &$engine.ledger,
         }

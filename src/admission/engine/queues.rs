@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Engine, order_context};
-use crate::admission::afs::local_queue_weight;
-use crate::admission::cache::CacheError;
-use crate::admission::devices;
-use crate::admission::queue::FlushTarget;
-use crate::admission::workload::{LocalQueueKey, predicates};
-use crate::api::v1beta2::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
+use crate::afs::local_queue_weight;
+use crate::cache::CacheError;
+use crate::devices;
+use crate::queue::FlushTarget;
+use crate::workload::{LocalQueueKey, predicates};
+use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
 
 /// ClusterQueues.
 impl Engine {

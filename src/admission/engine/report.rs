@@ -6,15 +6,15 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Engine, order_context};
-use crate::admission::cache::{CacheError, ClusterQueueUsage, LocalQueueReport, Readiness};
-use crate::admission::gates::Gates;
-use crate::admission::kube::selector::Selector;
-use crate::admission::workload::predicates;
-use crate::admission::workload::validate::validate_admissibility;
-use crate::admission::workload::{LocalQueueKey, WorkloadKey};
-use crate::api::constants as c;
-use crate::api::constants::quota_reserved as q;
-use crate::api::v1beta2::{StopPolicy, Workload};
+use crate::cache::{CacheError, ClusterQueueUsage, LocalQueueReport, Readiness};
+use crate::gates::Gates;
+use crate::kube::selector::Selector;
+use crate::workload::predicates;
+use crate::workload::validate::validate_admissibility;
+use crate::workload::{LocalQueueKey, WorkloadKey};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::v1beta2::{StopPolicy, Workload};
 
 /// Pending workloads of a ClusterQueue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

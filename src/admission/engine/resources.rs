@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace};
 use k8s_openapi::api::node::v1::RuntimeClass;
 
 use super::Engine;
-use crate::admission::workload::predicates;
-use crate::api::v1beta2::{AdmissionCheck, ResourceFlavor, Topology};
+use crate::workload::predicates;
+use kueue_lab_api::v1beta2::{AdmissionCheck, ResourceFlavor, Topology};
 
 impl Engine {
     /// Takes note of a flavor as it is now.
@@ -141,7 +141,7 @@ impl Engine {
     }
 
     fn requeue_users(&mut self, runtime_class: &str, now: Timestamp) {
-        let uses = |wl: &crate::api::v1beta2::Workload| {
+        let uses = |wl: &kueue_lab_api::v1beta2::Workload| {
             let specs = wl.spec.pod_sets.iter();
             let mut specs = specs.filter_map(|ps| ps.template.spec.as_ref());
             specs.any(|spec| spec.runtime_class_name.as_deref() == Some(runtime_class))

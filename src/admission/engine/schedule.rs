@@ -6,17 +6,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Assumed, Engine, order_context};
-use crate::admission::afs::entry_penalty;
-use crate::admission::cycle::{
+use crate::afs::entry_penalty;
+use crate::cycle::{
     Action, ActionKind, Counts, Decision, Entry, EntryStatus, OpenCycle, Outcome, Run,
 };
-use crate::admission::messages;
-use crate::admission::queue::{Head, QuotaReservedReason, RequeueReason};
-use crate::admission::resources::Requests;
-use crate::admission::snapshot::{LocalQueueUsages, Snapshot};
-use crate::admission::status::{self, StatusChange};
-use crate::admission::workload::{Info, WorkloadKey, predicates};
-use crate::api::constants as c;
+use crate::messages;
+use crate::queue::{Head, QuotaReservedReason, RequeueReason};
+use crate::resources::Requests;
+use crate::snapshot::{LocalQueueUsages, Snapshot};
+use crate::status::{self, StatusChange};
+use crate::workload::{Info, WorkloadKey, predicates};
+use kueue_lab_api::constants as c;
 
 /// A cycle that is over.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -89,7 +89,7 @@ impl Engine {
     pub(super) fn run(
         &mut self,
         now: Timestamp,
-        f: impl FnOnce(&mut Run<'_>) -> crate::admission::cycle::Progress,
+        f: impl FnOnce(&mut Run<'_>) -> crate::cycle::Progress,
     ) -> OpenCycle {
         let usages = LocalQueueUsages {
             ledger: &self.ledger,

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::admission::afs::local_queue_weight;
-use crate::admission::lookup::Lookup;
-use crate::admission::workload::{LocalQueueKey, WorkloadKey, predicates};
-use crate::api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Topology, Workload};
+use crate::afs::local_queue_weight;
+use crate::lookup::Lookup;
+use crate::workload::{LocalQueueKey, WorkloadKey, predicates};
+use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Topology, Workload};
 
 /// The newest version of every object.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Engine, order_context};
-use crate::admission::cache::QueueNames;
-use crate::admission::kube::selector::Labels;
+use crate::cache::QueueNames;
+use crate::kube::selector::Labels;
 
 /// Changes of nodes are gathered this long.
 const NODE_DELAY: SignedDuration = SignedDuration::from_secs(1);

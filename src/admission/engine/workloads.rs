@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Engine, order_context};
-use crate::admission::gates::Gates;
-use crate::admission::workload::ordering::effective_priority;
-use crate::admission::workload::predicates::{self, Status};
-use crate::admission::workload::{DraRequests, LocalQueueKey, WorkloadKey, adjust_resources};
-use crate::api::v1beta2::{PriorityClassKind, PriorityClassRef, Workload};
+use crate::gates::Gates;
+use crate::workload::ordering::effective_priority;
+use crate::workload::predicates::{self, Status};
+use crate::workload::{DraRequests, LocalQueueKey, WorkloadKey, adjust_resources};
+use kueue_lab_api::v1beta2::{PriorityClassKind, PriorityClassRef, Workload};
 
 impl Engine {
     /// Takes note of a Workload as it is now.
@@ -204,7 +204,7 @@ impl Engine {
             && let Ok(usage) = self.cache.local_queue(name, &queue)
         {
             let used = usage.admitted_by_resource(&self.cache.forest.frs);
-            let used = crate::admission::afs::exact_requests(&used);
+            let used = crate::afs::exact_requests(&used);
             self.ledger.settle_admission(&queue, key, &used, now, afs);
         }
         let was = predicates::local_queue_key(old);
@@ -279,8 +279,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::admission::config::EngineConfig;
-    use crate::admission::cycle::ActionKind;
+    use crate::config::EngineConfig;
+    use crate::cycle::ActionKind;
 
     fn typed<T: DeserializeOwned>(object: Value) -> T {
         serde_json::from_value(object).unwrap()

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::admission::cache::Drs;
-use crate::admission::gates::Gates;
-use crate::admission::resources::FrAmounts;
+use crate::cache::Drs;
+use crate::gates::Gates;
+use crate::resources::FrAmounts;
 
 /// An entry as it competes under some cohort.
 #[derive(Clone, Copy, Debug)]

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 
 use super::compare::{Contender, goes_before};
-use crate::admission::cache::{Drs, NodeId};
-use crate::admission::cycle::Entry;
-use crate::admission::gates::Gates;
-use crate::admission::lookup::Lookup;
-use crate::admission::snapshot::{Snapshot, Usage};
+use crate::cache::{Drs, NodeId};
+use crate::cycle::Entry;
+use crate::gates::Gates;
+use crate::lookup::Lookup;
+use crate::snapshot::{Snapshot, Usage};
 
 /// A ClusterQueue's entry with its share under the lowest cohort.
 struct Leaf {

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::pod_requests::pod_requests;
-use crate::admission::resources::{Decimal, Requests, ResourceList, ResourceName};
+use crate::resources::{Decimal, Requests, ResourceList, ResourceName};
 
 const ABOVE_LIMITS: &str = "requests must not exceed its limits";
 const ABOVE_MAX: &str = "requests must not be above the limitRange max";

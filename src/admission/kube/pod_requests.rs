@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
-use crate::admission::resources::{Decimal, Requests, ResourceList, ResourceName};
+use crate::resources::{Decimal, Requests, ResourceList, ResourceName};
 
 /// Exact quantities by resource.
 pub type ExactList = BTreeMap<ResourceName, Decimal>;

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::truncate::truncate_event;
-use crate::admission::workload::WorkloadKey;
-use crate::admission::workload::ordering::creation;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
+use crate::workload::WorkloadKey;
+use crate::workload::ordering::creation;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// The type of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

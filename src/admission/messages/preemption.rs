@@ -2,12 +2,12 @@
 //! in an Event.
 
 use super::event::{Event, EventType};
-use crate::admission::gates::Gates;
-use crate::admission::preempt::PreemptionReason;
-use crate::admission::workload::ordering::{base_priority, effective_priority};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
+use crate::gates::Gates;
+use crate::preempt::PreemptionReason;
+use crate::workload::ordering::{base_priority, effective_priority};
+use crate::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// A preemption, with what its texts tell. Empty paths are unknown.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use jiff::Timestamp;
 
 use super::target::Ground;
-use crate::admission::cache::{CachedWorkload, NodeId, WlIdx};
-use crate::admission::snapshot::Snapshot;
+use crate::cache::{CachedWorkload, NodeId, WlIdx};
+use crate::snapshot::Snapshot;
 
 /// A workload that may be preempted, with all its order depends on.
 #[derive(Clone, Copy, Debug)]

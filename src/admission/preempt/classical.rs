@@ -8,8 +8,8 @@ use super::candidates::{Candidate, sort};
 use super::policy::allows;
 use super::search::{Search, mark, restore};
 use super::target::{Considered, Fate, Ground, PreemptionReason, Target, Victims};
-use crate::admission::cache::{NodeId, Policy, Preemption};
-use crate::admission::snapshot::Snapshot;
+use crate::cache::{NodeId, Policy, Preemption};
+use crate::snapshot::Snapshot;
 
 /// The candidates of a search, each list in order.
 #[derive(Default)]

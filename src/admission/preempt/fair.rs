@@ -5,9 +5,9 @@ use super::fair_order::Ordering as TargetOrdering;
 use super::policy::allows;
 use super::search::{Search, mark, restore};
 use super::target::{Considered, Fate, Ground, PreemptionReason, SharesCompared, Target, Victims};
-use crate::admission::cache::{Drs, NodeId, Policy, WlIdx};
-use crate::admission::config::PreemptionStrategy;
-use crate::admission::snapshot::Snapshot;
+use crate::cache::{Drs, NodeId, Policy, WlIdx};
+use crate::config::PreemptionStrategy;
+use crate::snapshot::Snapshot;
 
 const BOTH: [PreemptionStrategy; 2] = [
     PreemptionStrategy::LessThanOrEqualToFinalShare,

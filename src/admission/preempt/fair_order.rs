@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::candidates::{Candidate, order};
-use crate::admission::cache::{Drs, NodeId, WlIdx};
-use crate::admission::lookup::LookupSet;
-use crate::admission::snapshot::Snapshot;
+use crate::cache::{Drs, NodeId, WlIdx};
+use crate::lookup::LookupSet;
+use crate::snapshot::Snapshot;
 
 /// The order in which ClusterQueues give up candidates. A ClusterQueue may come several times in a
 /// row; each time a candidate has to be popped, or the ClusterQueue dropped.

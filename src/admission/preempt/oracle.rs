@@ -1,12 +1,12 @@
 //! [`Oracle`]: whether preemption could make room for one pair, for the flavor search.
 
 use super::search::Search;
-use crate::admission::assign::{Possibility, PreemptionOracle};
-use crate::admission::cache::NodeId;
-use crate::admission::resources::{Amount, FrAmounts, FrId};
-use crate::admission::snapshot::Snapshot;
-use crate::admission::tas::WorkloadTasRequests;
-use crate::admission::workload::Info;
+use crate::assign::{Possibility, PreemptionOracle};
+use crate::cache::NodeId;
+use crate::resources::{Amount, FrAmounts, FrId};
+use crate::snapshot::Snapshot;
+use crate::tas::WorkloadTasRequests;
+use crate::workload::Info;
 
 /// Asks the preemption rules themselves, for quota only.
 pub struct Oracle;

@@ -1,7 +1,7 @@
 //! Who may preempt whom, by priority and age.
 
-use crate::admission::cache::Policy;
-use crate::admission::workload::Rank;
+use crate::cache::Policy;
+use crate::workload::Rank;
 
 /// Whether a policy lets `preemptor` preempt `candidate`.
 pub fn allows(policy: Policy, preemptor: Rank, candidate: Rank) -> bool {

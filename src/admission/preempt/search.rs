@@ -3,12 +3,12 @@
 use super::classical;
 use super::fair;
 use super::target::{Considered, Fate, Target, Victims};
-use crate::admission::assign::Assignment;
-use crate::admission::cache::NodeId;
-use crate::admission::resources::{FrAmounts, FrId};
-use crate::admission::snapshot::{Snapshot, Usage};
-use crate::admission::tas::{FindOptions, WorkloadTasRequests};
-use crate::admission::workload::Info;
+use crate::assign::Assignment;
+use crate::cache::NodeId;
+use crate::resources::{FrAmounts, FrId};
+use crate::snapshot::{Snapshot, Usage};
+use crate::tas::{FindOptions, WorkloadTasRequests};
+use crate::workload::Info;
 
 /// A search for victims.
 pub struct Search<'a> {
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
     }
 }
 
-pub(super) fn mark(considered: &mut [Considered], idx: crate::admission::cache::WlIdx, fate: Fate) {
+pub(super) fn mark(considered: &mut [Considered], idx: crate::cache::WlIdx, fate: Fate) {
     if let Some(c) = considered.iter_mut().find(|c| c.idx == idx) {
         c.fate = fate;
     }

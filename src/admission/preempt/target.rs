@@ -4,9 +4,9 @@
 
 use serde::Serialize;
 
-use crate::admission::cache::WlIdx;
-use crate::admission::config::PreemptionStrategy;
-use crate::api::constants::preempted as p;
+use crate::cache::WlIdx;
+use crate::config::PreemptionStrategy;
+use kueue_lab_api::constants::preempted as p;
 
 /// Why a workload is preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

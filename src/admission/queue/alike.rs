@@ -7,8 +7,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::heap::{Heap, Item};
-use crate::admission::workload::{EquivalenceHash, Info, Rank, WorkloadKey, predicates};
-use crate::api::constants as c;
+use crate::workload::{EquivalenceHash, Info, Rank, WorkloadKey, predicates};
+use kueue_lab_api::constants as c;
 
 /// A pending workload with its rank beside it, so that putting many into order fetches few.
 #[derive(Clone, Debug)]

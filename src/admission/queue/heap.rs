@@ -5,7 +5,7 @@
 
 use std::hash::Hash;
 
-use crate::admission::lookup::Lookup;
+use crate::lookup::Lookup;
 
 /// Something that is found again by its key.
 pub trait Item {

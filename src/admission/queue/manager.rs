@@ -9,17 +9,17 @@ use thiserror::Error;
 use super::pending::{OrderContext, Pending};
 use super::reason::{QuotaReservedReason, RequeueReason};
 use super::second_pass::SecondPass;
-use crate::admission::cache::Forest;
-use crate::admission::cache::NodeId;
-use crate::admission::concurrent;
-use crate::admission::config::EngineConfig;
-use crate::admission::lookup::Lookup;
-use crate::admission::workload::{
+use crate::cache::Forest;
+use crate::cache::NodeId;
+use crate::concurrent;
+use crate::config::EngineConfig;
+use crate::lookup::Lookup;
+use crate::workload::{
     DraRequests, Info, LocalQueueKey, WorkloadKey, adjust_resources, predicates,
 };
-use crate::admission::world::World;
-use crate::api::constants as c;
-use crate::api::v1beta2::{ClusterQueue, Workload};
+use crate::world::World;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 
 /// Requests to retry parked workloads are gathered this long.
 const FLUSH_DELAY: SignedDuration = SignedDuration::from_secs(1);

@@ -13,17 +13,17 @@ use jiff::Timestamp;
 use super::alike::{Before, Queued};
 use super::reason::{QuotaReservedReason, RequeueReason};
 use super::waiting::Waiting;
-use crate::admission::afs::UsageLedger;
-use crate::admission::concurrent;
-use crate::admission::config::EngineConfig;
-use crate::admission::kube::selector::Selector;
-use crate::admission::resources::Requests;
-use crate::admission::workload::{
+use crate::afs::UsageLedger;
+use crate::concurrent;
+use crate::config::EngineConfig;
+use crate::kube::selector::Selector;
+use crate::resources::Requests;
+use crate::workload::{
     AssignmentState, EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
 };
-use crate::admission::world::World;
-use crate::api::constants as c;
-use crate::api::v1beta2::{AdmissionMode, ClusterQueueSpec, QueueingStrategy, Workload};
+use crate::world::World;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{AdmissionMode, ClusterQueueSpec, QueueingStrategy, Workload};
 
 /// The workload whose preemptions are in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::api::constants::quota_reserved as q;
+use kueue_lab_api::constants::quota_reserved as q;
 
 /// Why a workload that was looked at goes back to its queue; decides whether it is tried again at
 /// once or parked until something changes.

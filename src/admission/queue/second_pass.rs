@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::admission::config::EngineConfig;
-use crate::admission::workload::{Info, WorkloadKey, predicates};
-use crate::api::v1beta2::Workload;
+use crate::config::EngineConfig;
+use crate::workload::{Info, WorkloadKey, predicates};
+use kueue_lab_api::v1beta2::Workload;
 
 const FIRST_DELAY: i64 = 1;
 const LONGEST_DELAY: i64 = 30;

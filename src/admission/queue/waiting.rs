@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::alike::{Alike, Before};
 use super::heap::Heap;
-use crate::admission::lookup::Lookup;
-use crate::admission::workload::{EquivalenceHash, Info, WorkloadKey};
+use crate::lookup::Lookup;
+use crate::workload::{EquivalenceHash, Info, WorkloadKey};
 
 /// Workloads that wait to be tried, by precedence, and parked ones. Each is in one place only.
 #[derive(Clone, Debug, Default)]

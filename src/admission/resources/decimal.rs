@@ -7,7 +7,7 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use thiserror::Error;
 
-use crate::quantity::Quantity as Exact;
+use kueue_lab_quantity::Quantity as Exact;
 
 /// Units of a [`Decimal`] in one whole.
 const ONE: i128 = 1_000_000_000_000_000_000;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::{Amount, ResourceName};
-use crate::admission::lookup::Lookup;
+use crate::lookup::Lookup;
 
 /// The name of a ResourceFlavor.
 pub type FlavorName = std::sync::Arc<str>;

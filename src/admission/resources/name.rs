@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use parking_lot::RwLock;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::admission::lookup::Lookup;
+use crate::lookup::Lookup;
 
 /// The name of a resource, interned: a pointer wide, copied freely, compared in a word.
 ///

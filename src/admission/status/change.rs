@@ -10,8 +10,8 @@ use super::reservation::{
     has_all_required_checks, propagate_resource_requests, reserve_quota,
     set_blocked_on_preemption_gates, sync_admitted, unreserve_quota,
 };
-use crate::admission::gates::Gates;
-use crate::api::v1beta2::{Admission, PodSetRequest, Workload};
+use crate::gates::Gates;
+use kueue_lab_api::v1beta2::{Admission, PodSetRequest, Workload};
 
 /// What a decision does to the status of a Workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -120,7 +120,8 @@ fn normalize(wl: &mut Workload) {
     if wl.status.admission.is_some() {
         wl.status.resource_requests.clear();
     }
-    let empty = |s: &crate::api::v1beta2::RequeueState| s.count.is_none() && s.requeue_at.is_none();
+    let empty =
+        |s: &kueue_lab_api::v1beta2::RequeueState| s.count.is_none() && s.requeue_at.is_none();
     if wl.status.requeue_state.as_ref().is_some_and(empty) {
         wl.status.requeue_state = None;
     }

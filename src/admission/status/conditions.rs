@@ -5,9 +5,9 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::admission::messages::truncate_condition;
-use crate::admission::workload::predicates::generation;
-use crate::api::v1beta2::Workload;
+use crate::messages::truncate_condition;
+use crate::workload::predicates::generation;
+use kueue_lab_api::v1beta2::Workload;
 
 /// A condition for the Workload as it is now.
 pub fn condition(

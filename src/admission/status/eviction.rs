@@ -5,9 +5,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
 use super::conditions::{condition, set_condition};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::{
+use crate::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, PreemptionGatePosition, Workload,
     WorkloadSchedulingStatsEviction,
 };

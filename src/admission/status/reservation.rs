@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::conditions::{condition, set_condition};
-use crate::admission::cache::{AdmissionChecks, admission_checks};
-use crate::admission::gates::Gates;
-use crate::admission::resources::{Decimal, FlavorName, Formatter, ResourceList};
-use crate::admission::workload::{Info, predicates};
-use crate::api::constants as c;
-use crate::api::v1beta2::{Admission, ClusterQueueSpec, PodSetRequest, Workload};
+use crate::cache::{AdmissionChecks, admission_checks};
+use crate::gates::Gates;
+use crate::resources::{Decimal, FlavorName, Formatter, ResourceList};
+use crate::workload::{Info, predicates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{Admission, ClusterQueueSpec, PodSetRequest, Workload};
 
 /// Gives the Workload its quota. Whatever was said of its last eviction is over.
 pub fn reserve_quota(wl: &mut Workload, admission: Admission, now: Timestamp) {

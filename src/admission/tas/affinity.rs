@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 
 use super::label_rules;
 use super::nodes::NodeInfo;
-use crate::admission::kube::selector::Labels;
+use crate::kube::selector::Labels;
 
 /// Terms of which one must match.
 #[derive(Clone, Debug)]
@@ -283,7 +283,7 @@ pub(super) fn describe_preferred(terms: &[PreferredSchedulingTerm]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::resources::Requests;
+    use crate::resources::Requests;
     use serde_json::{Value, json};
 
     fn node(name: &str, labels: &[(&str, &str)]) -> NodeInfo {

@@ -1,13 +1,13 @@
 //! Topology assignments: counting, cutting down, and the compressed form of the API.
 //!
-//! The other way is [`crate::admission::topology::decode`]. Must not know of trees or capacity.
+//! The other way is [`crate::topology::decode`]. Must not know of trees or capacity.
 
 use std::collections::HashMap;
 use std::io::Write;
 
 use super::nodes::HOSTNAME;
-use crate::admission::topology::{TopologyAssignment, TopologyDomainAssignment};
-use crate::api::v1beta2::{
+use crate::topology::{TopologyAssignment, TopologyDomainAssignment};
+use kueue_lab_api::v1beta2::{
     TopologyAssignment as Compressed, TopologyAssignmentSlice as Slice,
     TopologyAssignmentSliceLevelIndividualValues as IndividualValues,
     TopologyAssignmentSliceLevelValues as LevelValues,
@@ -228,7 +228,7 @@ fn json_length(assignment: &Compressed) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::topology::decode;
+    use crate::topology::decode;
     use proptest::prelude::*;
     use serde_json::json;
 

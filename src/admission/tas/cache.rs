@@ -15,11 +15,11 @@ use super::pods::{FixedPods, PodChange};
 use super::snapshot::TasFlavorSnapshot;
 use super::snapshots::{Checkpoint, TasSnapshots};
 use super::tree::TopologyTree;
-use crate::admission::gates::Gates;
-use crate::admission::kube::selector::Labels;
-use crate::admission::resources::{FlavorName, Requests};
-use crate::admission::topology::TopologyDomainRequests;
-use crate::api::v1beta2::{ResourceFlavor, Topology};
+use crate::gates::Gates;
+use crate::kube::selector::Labels;
+use crate::resources::{FlavorName, Requests};
+use crate::topology::TopologyDomainRequests;
+use kueue_lab_api::v1beta2::{ResourceFlavor, Topology};
 
 /// A ResourceFlavor that names a topology.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! Must not know the shape of the topology.
 
-use crate::admission::resources::{Requests, ResourceName};
+use crate::resources::{Requests, ResourceName};
 
 use super::tree::Leaf;
 

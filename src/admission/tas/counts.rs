@@ -8,7 +8,7 @@ use super::node_filter::NodeMatches;
 use super::placement::{DomainState, Placement};
 use super::tree::{Domain, Leaf};
 use super::usage::AssumedUsage;
-use crate::admission::resources::{Requests, ResourceName};
+use crate::resources::{Requests, ResourceName};
 
 /// What limits the pods on a leaf.
 pub(super) struct Limits<'a> {

@@ -8,7 +8,7 @@ use super::find::Search;
 use super::request::{TasAssignmentsResult, TasPodSetRequests};
 use super::snapshot::TasFlavorSnapshot;
 use super::usage::AssumedUsage;
-use crate::admission::topology::{TopologyAssignment, decode};
+use crate::topology::{TopologyAssignment, decode};
 
 impl TasFlavorSnapshot {
     /// Places workers and leader by what they had before. None when they are to be placed anew:

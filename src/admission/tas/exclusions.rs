@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::admission::resources::ResourceName;
+use crate::resources::ResourceName;
 
 /// Why nodes of a flavor cannot take a pod. The text is the tail of Kueue's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -12,8 +12,8 @@ use super::shape::Shape;
 use super::snapshot::TasFlavorSnapshot;
 use super::tree::Domain;
 use super::usage::{AssumedUsage, with_pods};
-use crate::admission::topology::{TopologyAssignment, decode};
-use crate::api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
+use crate::topology::{TopologyAssignment, decode};
+use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 
 /// Places of workers and, where there is one, their leader.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -14,7 +14,7 @@ use super::tree::{Domain, TopologyTree};
 
 fn table(suite: &str) -> Option<Value> {
     let folder = std::env::var_os("KUEUE_LAB_CONFORMANCE").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance").into(),
+        || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/conformance").into(),
         PathBuf::from,
     );
     let file = folder.join(format!("cache/{suite}.json"));

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::nodes::HOSTNAME;
 use super::shape::layers;
 use super::{FindOptions, TasAssignmentsResult, TasCache, TasPodSetRequests, encode};
-use crate::admission::gates::Gates;
-use crate::admission::resources::Requests;
-use crate::admission::topology::{TasUsage, TopologyDomainRequests, decode};
-use crate::api::v1beta2::{PodSet, PodSetTopologyRequest};
+use crate::gates::Gates;
+use crate::resources::Requests;
+use crate::topology::{TasUsage, TopologyDomainRequests, decode};
+use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
 
 const FLAVOR: &str = "tas";
 const LEVELS: [&str; 3] = ["block", "rack", HOSTNAME];

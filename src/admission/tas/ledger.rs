@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::tree::domain_id;
 use super::usage::with_pods;
-use crate::admission::resources::Requests;
-use crate::admission::topology::TopologyDomainRequests;
+use crate::resources::Requests;
+use crate::topology::TopologyDomainRequests;
 
 /// Usage of domains by workload and in total. Totals include the share of `pods`.
 #[derive(Clone, Debug, Default)]

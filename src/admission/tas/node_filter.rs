@@ -13,9 +13,9 @@ use super::label_rules;
 use super::nodes::NodeInfo;
 use super::request::TasPodSetRequests;
 use super::tree::{Leaf, TopologyTree};
-use crate::admission::kube::selector::Labels;
-use crate::admission::kube::taints::find_untolerated;
-use crate::api::v1beta2::PodSetUpdate;
+use crate::kube::selector::Labels;
+use crate::kube::taints::find_untolerated;
+use kueue_lab_api::v1beta2::PodSetUpdate;
 
 /// Where the pods of a set may run.
 #[derive(Clone, Debug, Default)]

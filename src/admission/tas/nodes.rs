@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
-use crate::admission::kube::selector::Labels;
-use crate::admission::kube::taints::is_scheduling_taint;
-use crate::admission::resources::Requests;
+use crate::kube::selector::Labels;
+use crate::kube::taints::is_scheduling_taint;
+use crate::resources::Requests;
 
 /// The label with the host name of a node: as the lowest level of a topology it makes each node a
 /// domain of its own.
@@ -127,7 +127,7 @@ pub(super) mod tests {
     use serde_json::json;
 
     /// A ready node with labels and capacity.
-    pub(in crate::admission::tas) fn node(
+    pub(in crate::tas) fn node(
         name: &str,
         labels: &[(&str, &str)],
         allocatable: &[(&str, &str)],

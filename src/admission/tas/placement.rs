@@ -8,7 +8,7 @@
 use super::TasGates;
 use super::shape::Shape;
 use super::tree::{Domain, TopologyTree};
-use crate::admission::topology::{TopologyAssignment, TopologyDomainAssignment};
+use crate::topology::{TopologyAssignment, TopologyDomainAssignment};
 
 /// Figures of one domain: first what fits, then, for picked domains, what is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::admission::kube::pod_requests::pod_requests;
-use crate::admission::resources::{Requests, ResourceName};
-use crate::api::constants as c;
+use crate::kube::pod_requests::pod_requests;
+use crate::resources::{Requests, ResourceName};
+use kueue_lab_api::constants as c;
 
 /// A pod that takes part of a node.
 #[derive(Clone, Debug, PartialEq)]

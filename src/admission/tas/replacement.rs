@@ -9,9 +9,9 @@ use super::shape::{layers, level_key_or_implied, slice_size};
 use super::snapshot::TasFlavorSnapshot;
 use super::tree::Domain;
 use super::usage::AssumedUsage;
-use crate::admission::topology::TopologyAssignment;
-use crate::api::constants::{IS_GROUP_WORKLOAD_ANNOTATION, IS_GROUP_WORKLOAD_VALUE};
-use crate::api::v1beta2::Workload;
+use crate::topology::TopologyAssignment;
+use kueue_lab_api::constants::{IS_GROUP_WORKLOAD_ANNOTATION, IS_GROUP_WORKLOAD_VALUE};
+use kueue_lab_api::v1beta2::Workload;
 
 /// Whether the Workload stands for one plain pod.
 pub(super) fn is_owned_by_single_pod(workload: &Workload) -> bool {

@@ -8,9 +8,9 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::failure::TasFailure;
-use crate::admission::resources::{FlavorName, Requests};
-use crate::admission::topology::TopologyAssignment;
-use crate::api::v1beta2 as api;
+use crate::resources::{FlavorName, Requests};
+use crate::topology::TopologyAssignment;
+use kueue_lab_api::v1beta2 as api;
 
 /// The pods of one pod set that are to be placed in the topology of a flavor.
 #[derive(Clone, Debug)]

@@ -4,7 +4,9 @@
 
 use super::failure::TasFailure;
 use super::tree::TopologyTree;
-use crate::api::v1beta2::{PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint as Layer};
+use kueue_lab_api::v1beta2::{
+    PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint as Layer,
+};
 
 /// How the pods of a set are to be grouped into domains.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,9 +16,9 @@ use super::nodes::NodeInfo;
 use super::placement::DomainState;
 use super::shape::has_levels;
 use super::tree::{Leaf, TopologyTree};
-use crate::admission::resources::{FlavorName, Requests};
-use crate::admission::topology::{TopologyAssignment, TopologyDomainRequests};
-use crate::api::v1beta2::PodSetTopologyRequest;
+use crate::resources::{FlavorName, Requests};
+use crate::topology::{TopologyAssignment, TopologyDomainRequests};
+use kueue_lab_api::v1beta2::PodSetTopologyRequest;
 
 /// Outcomes of node filters are kept for the next search up to this number.
 const MAX_MATCHES: usize = 256;

@@ -9,8 +9,8 @@ use super::failure::TasFailure;
 use super::request::{FindOptions, TasAssignmentsResult, WorkloadTasRequests};
 use super::snapshot::TasFlavorSnapshot;
 use super::usage::AssumedUsage;
-use crate::admission::resources::FlavorName;
-use crate::admission::topology::TasUsage;
+use crate::resources::FlavorName;
+use crate::topology::TasUsage;
 
 /// The topologies of all flavors that have one, by flavor.
 #[derive(Clone, Debug, Default)]

@@ -277,10 +277,10 @@ impl TopologyTree {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::admission::resources::Requests;
+    use crate::resources::Requests;
 
     /// A tree of nodes that are given by their values only.
-    pub(in crate::admission::tas) fn tree(levels: &[&str], nodes: &[&[&str]]) -> TopologyTree {
+    pub(in crate::tas) fn tree(levels: &[&str], nodes: &[&[&str]]) -> TopologyTree {
         let levels: Vec<String> = levels.iter().map(|l| (*l).to_owned()).collect();
         let nodes: Vec<Arc<NodeInfo>> = nodes
             .iter()

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::tree::{Leaf, TopologyTree, domain_id};
-use crate::admission::resources::{Requests, ResourceName};
-use crate::admission::topology::TopologyAssignment;
+use crate::resources::{Requests, ResourceName};
+use crate::topology::TopologyAssignment;
 
 /// Requests by leaf, the share of `pods` included. Leaves go by name, so that hosts are the same
 /// in every flavor that has them.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
 
 use super::predicates::namespace;
-use crate::admission::kube::limits::use_limits_as_missing_requests;
-use crate::admission::world::World;
-use crate::api::v1beta2::Workload;
+use crate::kube::limits::use_limits_as_missing_requests;
+use crate::world::World;
+use kueue_lab_api::v1beta2::Workload;
 
 /// The Workload with its effective requests; the same object when there is nothing to adjust.
 pub fn adjust_resources(wl: &Arc<Workload>, world: &World) -> Arc<Workload> {
@@ -44,7 +44,7 @@ pub fn adjust_resources(wl: &Arc<Workload>, world: &World) -> Arc<Workload> {
 fn missing_overhead<'w>(
     spec: &PodSpec,
     world: &'w World,
-) -> Option<&'w crate::admission::resources::ResourceList> {
+) -> Option<&'w crate::resources::ResourceList> {
     if spec.overhead.as_ref().is_some_and(|o| !o.is_empty()) {
         return None;
     }

@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use super::ordering::effective_priority;
 use super::predicates::annotation;
 use super::totals::PodSetResources;
-use crate::admission::gates::Gates;
-use crate::admission::resources::{Requests, ResourceList};
-use crate::api::constants as c;
-use crate::api::v1beta2::{PodSet, PodSetTopologyRequest, Workload};
+use crate::gates::Gates;
+use crate::resources::{Requests, ResourceList};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest, Workload};
 
 /// Identifies the Workloads that differ in nothing the scheduler looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

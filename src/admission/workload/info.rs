@@ -10,10 +10,10 @@ use super::predicates::{generation, key, local_queue_key, uid};
 use super::progress::AssignmentState;
 use super::totals::{DraRequests, PodSetResources, from_admission, from_pod_sets};
 use super::{LocalQueueKey, WorkloadKey};
-use crate::admission::config::EngineConfig;
-use crate::admission::resources::Requests;
-use crate::admission::topology::TasUsage;
-use crate::api::v1beta2::Workload;
+use crate::config::EngineConfig;
+use crate::resources::Requests;
+use crate::topology::TasUsage;
+use kueue_lab_api::v1beta2::Workload;
 
 /// A Workload with its total requests and place in the order of things. Taken afresh from every
 /// version of the object; what the engine itself learned along the way is carried over.

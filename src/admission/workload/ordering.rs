@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::predicates::{annotation, true_condition};
-use crate::admission::config::{EngineConfig, RequeuingTimestamp};
-use crate::admission::gates::Gates;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
+use crate::config::{EngineConfig, RequeuingTimestamp};
+use crate::gates::Gates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// What decides whether one Workload goes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! What the conditions and spec of a Workload say about it.
 //!
-//! Must not change a Workload; see [`crate::admission::status`] for that.
+//! Must not change a Workload; see [`crate::status`] for that.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{LocalQueueKey, WorkloadKey};
-use crate::admission::gates::Gates;
-use crate::admission::topology;
-use crate::api::constants as c;
-use crate::api::v1beta2::{
+use crate::gates::Gates;
+use crate::topology;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, DelayedTopologyRequestState, PodSet, PreemptionGatePosition,
     Workload,
 };

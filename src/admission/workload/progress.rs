@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::hash::EquivalenceHash;
-use crate::admission::gates::Gates;
-use crate::admission::resources::ResourceName;
+use crate::gates::Gates;
+use crate::resources::ResourceName;
 
 /// What the last flavor assignment of a Workload tried, and what it was computed for.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::admission::config::{EngineConfig, ResourceTransformation, TransformationStrategy};
-use crate::admission::kube::pod_requests::{ExactList, exact, pod_requests, pod_requests_exact};
-use crate::admission::resources::{Decimal, FlavorName, Requests, ResourceList, ResourceName};
-use crate::admission::topology::{self, TopologyDomainRequests};
-use crate::api::v1beta2::{DelayedTopologyRequestState, Workload};
+use crate::config::{EngineConfig, ResourceTransformation, TransformationStrategy};
+use crate::kube::pod_requests::{ExactList, exact, pod_requests, pod_requests_exact};
+use crate::resources::{Decimal, FlavorName, Requests, ResourceList, ResourceName};
+use crate::topology::{self, TopologyDomainRequests};
+use kueue_lab_api::v1beta2::{DelayedTopologyRequestState, Workload};
 
 /// What one pod set requests in total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -100,7 +100,7 @@ pub fn from_pod_sets(
     dra: Option<&DraRequests>,
 ) -> Vec<PodSetResources> {
     let counts = counts_after_reclaim(wl, config);
-    let single = |ps: &crate::api::v1beta2::PodSet| {
+    let single = |ps: &kueue_lab_api::v1beta2::PodSet| {
         let Some(spec) = &ps.template.spec else {
             return ExactList::new();
         };

@@ -6,10 +6,10 @@ use std::fmt;
 use thiserror::Error;
 
 use super::predicates::namespace;
-use crate::admission::kube::limits::{aggregate, requests_above_limits};
-use crate::admission::kube::selector::Selector;
-use crate::admission::world::World;
-use crate::api::v1beta2::Workload;
+use crate::kube::limits::{aggregate, requests_above_limits};
+use crate::kube::selector::Selector;
+use crate::world::World;
+use kueue_lab_api::v1beta2::Workload;
 
 /// Why a Workload cannot be admitted whatever the quota. The texts go into its conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

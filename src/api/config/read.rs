@@ -3,9 +3,9 @@
 use super::features::FeatureGates;
 use super::frameworks::Framework;
 use super::{Configuration, GROUP, defaults, v1beta1, validate};
-use crate::api::field::{FieldError, Path};
-use crate::api::load::Problem;
-use crate::yaml::{self, Kind, Limits, Misfit, Node, Position, Unknown};
+use crate::field::{FieldError, Path};
+use crate::load::Problem;
+use kueue_lab_yaml::{self as yaml, Kind, Limits, Misfit, Node, Position, Unknown};
 
 /// The key of the configuration in Kueue's ConfigMap.
 pub const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";

@@ -6,7 +6,7 @@ use k8s_openapi::api::resource::v1::DeviceSelector;
 use serde::{Deserialize, Serialize};
 
 use super::Duration;
-use crate::api::v1beta2::ResourceList;
+use crate::v1beta2::ResourceList;
 
 wire_enum! {
     /// When fair sharing may preempt.

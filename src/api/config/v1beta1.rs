@@ -4,8 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 
 use super::{Configuration, Duration, defaults};
-use crate::api::load::Problem;
-use crate::yaml::{self, Entry, Kind, Misfit, Node, Position, Unknown};
+use crate::load::Problem;
+use kueue_lab_yaml::{self as yaml, Entry, Kind, Misfit, Node, Position, Unknown};
 
 /// Settings that only v1beta1 has, taken out of the document.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::steps::{at, drop, items, rename};
 use super::{ConvertError, Warning};
-use crate::quantity::Quantity;
+use kueue_lab_quantity::Quantity;
 
 /// Brings an alpha object into the form of v1beta1.
 pub(super) fn to_v1beta1(

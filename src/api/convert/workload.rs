@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::ConvertError;
 use super::steps::{at, drop, items, rename};
-use crate::api::constants::{POD_PRIORITY_CLASS_SOURCE, WORKLOAD_PRIORITY_CLASS_SOURCE};
-use crate::api::v1beta2::{PriorityClassRef, TopologyAssignment, TopologyDomain};
+use crate::constants::{POD_PRIORITY_CLASS_SOURCE, WORKLOAD_PRIORITY_CLASS_SOURCE};
+use crate::v1beta2::{PriorityClassRef, TopologyAssignment, TopologyDomain};
 
 /// The field as v1beta1 spells it.
 const MISSPELT: &str = "accumulatedPastExexcutionTimeSeconds";

@@ -1,7 +1,7 @@
 //! Names, columns and versions of the kinds.
 
 use super::{Column, Crd, Version};
-use crate::api::{provisioning, v1beta2};
+use crate::{provisioning, v1beta2};
 
 const DEPRECATED: Option<&str> = Some("This version is deprecated. Use v1beta2 instead.");
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/api/crds/schemas.txt");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crds/schemas.txt");
 
 fn generated() -> String {
     let schemas = generate::schemas();

@@ -1,7 +1,7 @@
 //! Fields under the name another version has for them, as notes and half-converted files have them.
 
 use super::Problem;
-use crate::yaml::{Entry, Kind, Node, Position};
+use kueue_lab_yaml::{Entry, Kind, Node, Position};
 
 /// Names of the same field: kind, owner, name in v1beta1, name in v1beta2.
 const RENAMED: &[(&str, &str, &str, &str)] = &[

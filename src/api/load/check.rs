@@ -7,9 +7,9 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::api::crds::{Schema, Type};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::yaml::closest;
+use crate::crds::{Schema, Type};
+use crate::field::{FieldError, FieldErrors, Path};
+use kueue_lab_yaml::closest;
 
 /// A field that the schema does not have.
 #[derive(Debug, PartialEq, Eq)]

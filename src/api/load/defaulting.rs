@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::crds::{self, Schema};
+use crate::crds::{self, Schema};
 
 /// Sets what the schema of the object's version defaults, and drops nulls that mean nothing, as an
 /// API server does before it validates. Objects of other kinds stay as they are.

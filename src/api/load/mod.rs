@@ -17,7 +17,7 @@ use super::config::FeatureGates;
 use super::crds::{self, Crd};
 use super::field::FieldError;
 use super::{convert, v1beta2, validation};
-use crate::yaml::{self, Limits, Misfit, Node, Position, closest, documents};
+use kueue_lab_yaml::{self as yaml, Limits, Misfit, Node, Position, closest, documents};
 
 pub use defaulting::structural_defaults;
 

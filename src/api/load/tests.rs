@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::api::v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, ResourceFlavor};
+use crate::v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, ResourceFlavor};
 
 fn read(text: &str) -> Vec<Object> {
     objects(text, &FeatureGates::default())

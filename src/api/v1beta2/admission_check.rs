@@ -4,8 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::{LABEL, SUBDOMAIN, cel};
-use crate::api::wire::nullable;
+use crate::schema::{LABEL, SUBDOMAIN, cel};
+use crate::wire::nullable;
 
 kind! {
     /// Something besides quota that must be ready before workloads of a ClusterQueue start.

@@ -9,8 +9,8 @@ use super::{
     AdmissionScope, ClusterQueuePreemption, FairSharing, FairSharingStatus, FlavorFungibility,
     ResourceGroup, StopPolicy,
 };
-use crate::api::schema::{Amount, CheckName, ObjectName, cel};
-use crate::api::wire::nullable;
+use crate::schema::{Amount, CheckName, ObjectName, cel};
+use crate::wire::nullable;
 
 kind! {
     /// A pool of quota with its rules, to which LocalQueues of many namespaces lead.
@@ -255,11 +255,11 @@ pub struct ResourceUsage {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// All that is used, borrowed amounts included.
-    #[serde(with = "crate::api::wire::quantity")]
+    #[serde(with = "crate::wire::quantity")]
     #[schemars(with = "Amount")]
     pub total: Quantity,
     /// What of it is above nominal quota, that is borrowed from the cohort.
-    #[serde(with = "crate::api::wire::quantity")]
+    #[serde(with = "crate::wire::quantity")]
     #[schemars(with = "Amount")]
     pub borrowed: Quantity,
 }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FairSharing, FairSharingStatus, ResourceGroup};
-use crate::api::schema::ObjectName;
-use crate::api::wire::nullable;
+use crate::schema::ObjectName;
+use crate::wire::nullable;
 
 kind! {
     /// A group of ClusterQueues and Cohorts that share unused quota. A cohort that members name but

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::Amount;
+use crate::schema::Amount;
 
 /// How a ClusterQueue, Cohort or LocalQueue takes part in fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FairSharing, ResourceList, StopPolicy};
-use crate::api::schema::{Amount, ObjectName, cel};
-use crate::api::wire::nullable;
+use crate::schema::{Amount, ObjectName, cel};
+use crate::wire::nullable;
 
 kind! {
     /// The queue that jobs of a namespace name; it leads to one ClusterQueue.
@@ -135,7 +135,7 @@ pub struct LocalQueueResourceUsage {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// How much is used.
-    #[serde(with = "crate::api::wire::quantity")]
+    #[serde(with = "crate::wire::quantity")]
     #[schemars(with = "Amount")]
     pub total: Quantity,
 }

@@ -4,8 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::cel;
-use crate::api::wire::nullable;
+use crate::schema::cel;
+use crate::wire::nullable;
 
 kind! {
     /// Where the workloads of a MultiKueue check may go.

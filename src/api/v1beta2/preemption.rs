@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::cel;
+use crate::schema::cel;
 
 wire_enum! {
     /// Which workloads may be preempted for a pending one of the same ClusterQueue.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::api::schema::{Parameter, QUALIFIED, SUBDOMAIN};
-use crate::api::wire::nullable;
+use crate::schema::{Parameter, QUALIFIED, SUBDOMAIN};
+use crate::wire::nullable;
 
 kind! {
     /// Settings of the provisioning check: what it asks for, for which resources, how often.

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::{ObjectName, cel, toleration_rules};
-use crate::api::wire::nullable;
+use crate::schema::{ObjectName, cel, toleration_rules};
+use crate::wire::nullable;
 
 kind! {
     /// A sort of machine: quota is given by flavor, and a flavor leads pods to its nodes by labels

@@ -5,8 +5,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::{Amount, ObjectName, cel};
-use crate::api::wire::nullable;
+use crate::schema::{Amount, ObjectName, cel};
+use crate::wire::nullable;
 
 /// Resources that are always taken from the same flavor, and the flavors to try in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ pub struct ResourceQuota {
     pub name: String,
     /// How much of the resource is this queue's own; never negative. In a cohort, what the queue
     /// leaves unused can be borrowed by others, and taken back by reclaim.
-    #[serde(with = "crate::api::wire::quantity")]
+    #[serde(with = "crate::wire::quantity")]
     #[schemars(with = "Amount")]
     pub nominal_quota: Quantity,
     /// How much may be borrowed from the cohort on top of `nominalQuota`; without it, all that the

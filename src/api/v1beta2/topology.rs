@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::{QUALIFIED, cel};
-use crate::api::wire::nullable;
+use crate::schema::{QUALIFIED, cel};
+use crate::wire::nullable;
 
 kind! {
     /// The hierarchy of blocks, racks and hosts that topology-aware scheduling places pods in.

@@ -8,6 +8,6 @@ kind! {
         value: i32,
         /// When to use this class, in words for people. At most 2048 characters.
         #[schemars(length(max = 2048))]
-        description: String => "crate::api::wire::empty_str",
+        description: String => "crate::wire::empty_str",
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::meta::{IMMUTABLE, label_selector};
 use super::quotas::{Owner, fair_sharing, resource_groups};
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::v1beta2::{
+use crate::config::{Feature, FeatureGates};
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::v1beta2::{
     BorrowWithinCohortPolicy, ClusterQueue, ClusterQueuePreemption, ClusterQueueSpec,
     ConcurrentAdmissionMigrationMode, FlavorFungibility, FlavorFungibilityPolicy, QueueingStrategy,
     ReclaimWithinCohort, ResourceGroup,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::constants::ADMISSION_GATED_BY_ANNOTATION;
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
+use crate::constants::ADMISSION_GATED_BY_ANNOTATION;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
 
 const MAX_NAME: usize = 63;
 

@@ -9,9 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     Condition, LabelSelector, LabelSelectorRequirement,
 };
 
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
-use crate::quantity::Quantity;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
+use kueue_lab_quantity::Quantity;
 
 /// What Kubernetes says of a number that must not be negative.
 pub const NOT_NEGATIVE: &str = "must be greater than or equal to 0";

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 
 use super::meta::{NOT_NEGATIVE, not_negative, quantity};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
-use crate::api::v1beta2::{Cohort, FairSharing, FlavorQuotas, ResourceGroup};
-use crate::quantity::Quantity;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
+use crate::v1beta2::{Cohort, FairSharing, FlavorQuotas, ResourceGroup};
+use kueue_lab_quantity::Quantity;
 
 /// Whose groups are validated.
 #[derive(Clone, Copy)]

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::Taint;
 
 use super::meta::{label_name, labels, tolerations};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
-use crate::api::v1beta2::ResourceFlavor;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
+use crate::v1beta2::ResourceFlavor;
 
 /// Validates a ResourceFlavor, new or changed.
 pub fn resource_flavor(flavor: &ResourceFlavor) -> FieldErrors {

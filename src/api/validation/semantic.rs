@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::quantity::Quantity;
+use kueue_lab_quantity::Quantity;
 
 /// Maps from resource to quantity.
 const AMOUNTS: [&str; 6] = [
@@ -74,7 +74,7 @@ fn canonical(text: &mut String) {
     if let Ok(quantity) = Quantity::parse(text) {
         // The value alone, however it was written.
         *text = quantity
-            .with_format(crate::quantity::Format::DecimalExponent)
+            .with_format(kueue_lab_quantity::Format::DecimalExponent)
             .to_string();
     }
 }

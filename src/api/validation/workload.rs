@@ -4,15 +4,13 @@ use k8s_openapi::api::core::v1::{Container, ResourceRequirements};
 
 use super::gated_by::admission_gated_by;
 use super::meta::{annotations, conditions, labels, not_negative, quantity, tolerations};
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants::{
+use crate::config::{Feature, FeatureGates};
+use crate::constants::{
     ELASTIC_JOB_ANNOTATION, ELASTIC_JOB_VALUE, PRIORITY_BOOST_ANNOTATION, QUOTA_RESERVED,
 };
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::v1beta2::{
-    AdmissionCheckState, PodSet, PodSetTopologyRequest, ResourceList, Workload,
-};
-use crate::quantity::Quantity;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::v1beta2::{AdmissionCheckState, PodSet, PodSetTopologyRequest, ResourceList, Workload};
+use kueue_lab_quantity::Quantity;
 
 /// Whether the workload holds quota.
 pub(super) fn reserves(workload: &Workload) -> bool {

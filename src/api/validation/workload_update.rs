@@ -6,10 +6,10 @@ use super::gated_by::admission_gated_by_update;
 use super::meta::IMMUTABLE;
 use super::semantic::equal;
 use super::workload::{elastic, reserves, workload};
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION;
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::v1beta2::{Admission, CheckState, PodSet, Workload};
+use crate::config::{Feature, FeatureGates};
+use crate::constants::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::v1beta2::{Admission, CheckState, PodSet, Workload};
 
 /// Validates a change of a Workload or of its status.
 pub fn workload_update(new: &Workload, old: &Workload, gates: &FeatureGates) -> FieldErrors {

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::Seed;
-use crate::apiserver::http::tls::SERVICE_ADDRESS;
-use crate::apiserver::server::Core;
+use crate::http::tls::SERVICE_ADDRESS;
+use crate::server::Core;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -46,7 +46,7 @@ pub(super) fn priority_classes() -> impl Iterator<Item = Seed> {
 /// One for each group version that is built in.
 pub(super) fn api_services(core: &Core) -> impl Iterator<Item = Seed> {
     let table = core.registry.table();
-    let now = crate::apiserver::handlers::meta::time(core.clock.now());
+    let now = crate::handlers::meta::time(core.clock.now());
     let mut seeds = Vec::new();
     for group in table.groups() {
         for (i, version) in group.versions.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Conversion between the versions of built-in kinds that are served in two forms.
 //!
-//! Works on objects only. Custom resources convert through [`crate::apiserver::hooks::Converter`].
+//! Works on objects only. Custom resources convert through [`crate::hooks::Converter`].
 
 mod autoscaler;
 mod event;

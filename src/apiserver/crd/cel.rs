@@ -8,8 +8,8 @@ use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use super::lists::Correlated;
-use crate::apiserver::field::{FieldError, FieldErrorKind};
-use crate::apiserver::schema::{Rule, Schema, Shape};
+use crate::field::{FieldError, FieldErrorKind};
+use crate::schema::{Rule, Schema, Shape};
 pub use free::{Answer, Names};
 use program::Scope;
 pub(super) use program::{Compiled, compile};

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::jsonpath::Path;
-use crate::apiserver::kind::Column;
-use crate::apiserver::kinds::tables::parts;
-use crate::apiserver::schema::encode::go_text;
+use crate::kind::Column;
+use crate::kinds::tables::parts;
+use crate::schema::encode::go_text;
 
 /// One column with the path to its value.
 pub(super) struct Printer {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::meta;
-use crate::apiserver::schema::{Schema, Shape};
+use crate::field::FieldError;
+use crate::kinds::meta;
+use crate::schema::{Schema, Shape};
 
 /// What is wrong with embedded objects anywhere below the value.
 pub(super) fn faults(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::schema::{ListKind, ListShape, Name, Schema, Shape};
+use crate::field::FieldError;
+use crate::schema::{ListKind, ListShape, Name, Schema, Shape};
 
 /// Duplicates in sets and keyed lists.
 pub(super) fn duplicates(schema: &Schema, value: &Value) -> Vec<FieldError> {

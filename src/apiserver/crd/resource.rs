@@ -9,11 +9,11 @@ use super::columns::{Printer, printers};
 use super::jsonpath::Path;
 use super::scale::Paths;
 use super::{cel, embedded, lists, structural, validate};
-use crate::apiserver::field::{FieldError, FieldErrorKind};
-use crate::apiserver::kind::{Behaviour, Column};
-use crate::apiserver::kinds::meta;
-use crate::apiserver::schema::encode::go_text;
-use crate::apiserver::schema::{Schema, Shape, custom};
+use crate::field::{FieldError, FieldErrorKind};
+use crate::kind::{Behaviour, Column};
+use crate::kinds::meta;
+use crate::schema::encode::go_text;
+use crate::schema::{Schema, Shape, custom};
 
 /// What the definition says of one version.
 pub struct Version {

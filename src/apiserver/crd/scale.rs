@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::schema::encode::go_text;
+use crate::field::FieldError;
+use crate::schema::encode::go_text;
 
 /// Where a custom resource keeps what `autoscaling/v1` Scale speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::formats;
-use crate::apiserver::schema::{
+use crate::schema::{
     AnyShape, Field, ListKind, ListShape, MapShape, Name, PatchStrategy, Presence, Rule, Rules,
     Schema, Shape, StructShape, TypeRef, named,
 };

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::apiserver::kind::Behaviour;
-use crate::apiserver::schema::decode::{Source, decode};
+use crate::kind::Behaviour;
+use crate::schema::decode::{Source, decode};
 
 fn schema() -> Value {
     json!({

@@ -10,9 +10,9 @@ mod string;
 use serde_json::Value;
 
 use super::lists::Correlated;
-use crate::apiserver::field::{FieldError, FieldErrorKind};
-use crate::apiserver::schema::encode::go_float;
-use crate::apiserver::schema::{Rules, Schema, Shape};
+use crate::field::{FieldError, FieldErrorKind};
+use crate::schema::encode::go_float;
+use crate::schema::{Rules, Schema, Shape};
 use outcome::{Fault, Outcome};
 pub(super) use pattern::compiled;
 

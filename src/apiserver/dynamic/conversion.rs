@@ -12,7 +12,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::client::Callers;
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::value::Look;
 
 /// Seconds a webhook has to answer in.
 const TIMEOUT: u64 = 30;

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::apiserver::crd::{Answer, Names};
-use crate::apiserver::hooks::{AdmissionRequest, Operation};
-use crate::apiserver::http::identity::User;
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::policy::Reader;
-use crate::apiserver::request::LabelSelector;
-use crate::apiserver::status::ApiError;
+use crate::crd::{Answer, Names};
+use crate::hooks::{AdmissionRequest, Operation};
+use crate::http::identity::User;
+use crate::kinds::value::Look;
+use crate::policy::Reader;
+use crate::request::LabelSelector;
+use crate::status::ApiError;
 
 /// One write, as configurations look at it.
 pub struct Subject<'a> {

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::matching::Subject;
 use super::review::reason;
-use crate::apiserver::crd::{Answer, Names};
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::status::ApiError;
+use crate::crd::{Answer, Names};
+use crate::kinds::value::Look;
+use crate::status::ApiError;
 
 /// The longest text a message expression may make.
 const MESSAGE_MAX: usize = 5 * 1024;

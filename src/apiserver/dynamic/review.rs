@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::matching::{Subject, word};
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::status::ApiError;
+use crate::kinds::value::Look;
+use crate::status::ApiError;
 
 /// The versions of reviews this server speaks.
 const SPOKEN: [&str; 2] = ["v1", "v1beta1"];

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::client::Callers;
 use super::matching::Subject;
 use super::review::{self, Answer, Question};
-use crate::apiserver::crd::Names;
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::schema::Schema;
-use crate::apiserver::status::ApiError;
+use crate::crd::Names;
+use crate::kinds::value::Look;
+use crate::schema::Schema;
+use crate::status::ApiError;
 
 /// What a webhook is asked about: a write, in the version it is asked in.
 pub struct Case<'a> {

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::call::Call;
 use super::reader::Stored;
 use super::{dynamic, meta};
-use crate::apiserver::hooks::{AdmissionRequest, Operation};
-use crate::apiserver::policy::{self, Write, quota};
-use crate::apiserver::status::ApiError;
+use crate::hooks::{AdmissionRequest, Operation};
+use crate::policy::{self, Write, quota};
+use crate::status::ApiError;
 
 /// One write on its way through admission.
 pub(super) struct Admitting<'a> {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::apiserver::http::identity::User;
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
+use crate::http::identity::User;
+use crate::server::Core;
+use crate::status::ApiError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

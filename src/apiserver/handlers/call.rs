@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 
 use super::Incoming;
 use super::view::{Include, View};
-use crate::apiserver::managed;
-use crate::apiserver::registry::Served;
-use crate::apiserver::request::accept::{Accept, Views};
-use crate::apiserver::request::{Query, ResourcePath};
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::Space;
+use crate::managed;
+use crate::registry::Served;
+use crate::request::accept::{Accept, Views};
+use crate::request::{Query, ResourcePath};
+use crate::server::Core;
+use crate::status::ApiError;
+use crate::store::Space;
 
 /// A request to a resource that is served.
 pub(super) struct Call<'s> {

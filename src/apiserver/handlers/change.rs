@@ -9,11 +9,11 @@ use super::call::Call;
 use super::create::{Written, new_object};
 use super::options::WriteOptions;
 use super::{convert, definitions, meta, namespace, owners};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::hooks::Operation;
-use crate::apiserver::managed;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::{CommitError, Draft, Object};
+use crate::field::FieldError;
+use crate::hooks::Operation;
+use crate::managed;
+use crate::status::ApiError;
+use crate::store::{CommitError, Draft, Object};
 
 /// What clients are told when their resourceVersion is not the present one.
 pub(super) const STALE: &str =

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::reader::Stored;
-use crate::apiserver::convert as builtin;
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::policy::Reader;
-use crate::apiserver::registry::Served;
-use crate::apiserver::schema::Schema;
-use crate::apiserver::schema::custom::default;
-use crate::apiserver::schema::decode::{Source, decode};
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
+use crate::convert as builtin;
+use crate::kinds::value::Look;
+use crate::policy::Reader;
+use crate::registry::Served;
+use crate::schema::Schema;
+use crate::schema::custom::default;
+use crate::schema::decode::{Source, decode};
+use crate::server::Core;
+use crate::status::ApiError;
 
 /// The object in the version `to` serves, whichever it is in.
 pub(super) fn between(core: &Core, to: &Served, object: &Value) -> Result<Value, ApiError> {

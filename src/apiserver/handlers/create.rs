@@ -9,9 +9,9 @@ use super::call::Call;
 use super::options::WriteOptions;
 use super::reply::Reply;
 use super::{convert, definitions, input, meta, owners};
-use crate::apiserver::hooks::Operation;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::{CommitError, Draft, Object};
+use crate::hooks::Operation;
+use crate::status::ApiError;
+use crate::store::{CommitError, Draft, Object};
 
 /// How often a taken generated name is replaced by another.
 const NAME_ATTEMPTS: usize = 8;

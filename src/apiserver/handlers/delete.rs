@@ -9,10 +9,10 @@ use super::call::Call;
 use super::grace::{self, Grace};
 use super::reply::Reply;
 use super::{convert, definitions, list, meta, namespace};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::hooks::Operation;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::{CommitError, Draft, Object};
+use crate::field::FieldError;
+use crate::hooks::Operation;
+use crate::status::ApiError;
+use crate::store::{CommitError, Draft, Object};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";

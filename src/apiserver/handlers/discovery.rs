@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::Incoming;
 use super::reply::Reply;
-use crate::apiserver::http::Body;
-use crate::apiserver::kind::Kind;
-use crate::apiserver::registry::{Group, Served, Table, Version, api_version};
-use crate::apiserver::request::Form;
-use crate::apiserver::request::accept::{Accept, Views};
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
+use crate::http::Body;
+use crate::kind::Kind;
+use crate::registry::{Group, Served, Table, Version, api_version};
+use crate::request::Form;
+use crate::request::accept::{Accept, Views};
+use crate::server::Core;
+use crate::status::ApiError;
 
 /// The content type of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

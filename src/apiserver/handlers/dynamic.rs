@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::admit::Admitting;
 use super::convert;
 use super::reader::Stored;
-use crate::apiserver::crd::Names;
-use crate::apiserver::dynamic::webhook::{Case, Consent};
-use crate::apiserver::dynamic::{Subject, policy};
-use crate::apiserver::hooks::AdmissionRequest;
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::policy::Reader;
-use crate::apiserver::registry::{Served, Table};
-use crate::apiserver::request::LabelSelector;
-use crate::apiserver::schema::decode::{Source, decode};
-use crate::apiserver::status::ApiError;
+use crate::crd::Names;
+use crate::dynamic::webhook::{Case, Consent};
+use crate::dynamic::{Subject, policy};
+use crate::hooks::AdmissionRequest;
+use crate::kinds::value::Look;
+use crate::policy::Reader;
+use crate::registry::{Served, Table};
+use crate::request::LabelSelector;
+use crate::schema::decode::{Source, decode};
+use crate::status::ApiError;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 

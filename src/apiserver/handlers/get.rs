@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::reply::Reply;
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// GET of a named object.
 pub(super) fn get(call: &Call<'_>) -> Result<Reply, ApiError> {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::meta;
-use crate::apiserver::registry::Served;
+use crate::registry::Served;
 
 /// What grace means for one delete of one object.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::call::Call;
-use crate::apiserver::patch::FieldValidation;
-use crate::apiserver::protobuf;
-use crate::apiserver::request::accept::MEDIA_TYPES;
-use crate::apiserver::schema::decode::{Source, decode};
-use crate::apiserver::schema::json::{self, Parsed};
-use crate::apiserver::schema::{self, Schema};
-use crate::apiserver::status::ApiError;
+use crate::patch::FieldValidation;
+use crate::protobuf;
+use crate::request::accept::MEDIA_TYPES;
+use crate::schema::decode::{Source, decode};
+use crate::schema::json::{self, Parsed};
+use crate::schema::{self, Schema};
+use crate::status::ApiError;
 
 /// How much of a body an error quotes.
 const QUOTED: usize = 30;

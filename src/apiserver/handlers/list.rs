@@ -12,12 +12,12 @@ use super::call::Call;
 use super::reply::Reply;
 use super::select::Selection;
 use super::view::{as_stored, partial};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::http::Body;
-use crate::apiserver::request::Form;
-use crate::apiserver::request::accept::Encoding;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::{Object, Snapshot, SnapshotError};
+use crate::field::FieldError;
+use crate::http::Body;
+use crate::request::Form;
+use crate::request::accept::Encoding;
+use crate::status::ApiError;
+use crate::store::{Object, Snapshot, SnapshotError};
 
 const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
 const TOKEN_INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";

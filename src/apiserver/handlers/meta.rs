@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::apiserver::status::ApiError;
-use crate::clock::whole_seconds;
-use crate::entropy::Entropy;
+use crate::status::ApiError;
+use kueue_lab_clock::whole_seconds;
+use kueue_lab_entropy::Entropy;
 
 /// How many random characters a generated name ends in.
 const SUFFIX: usize = 5;
@@ -13,7 +13,7 @@ const SUFFIX: usize = 5;
 const GENERATE_NAME_MAX: usize = 63 - SUFFIX;
 
 /// The metadata of an object; an empty one is put there when there is none.
-pub(in crate::apiserver) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
     }
@@ -28,7 +28,7 @@ pub(in crate::apiserver) fn meta_mut(object: &mut Value) -> &mut Map<String, Val
 }
 
 /// A string of the metadata; empty where it is not there.
-pub(in crate::apiserver) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object
         .get("metadata")
         .and_then(|m| m.get(field))
@@ -37,7 +37,7 @@ pub(in crate::apiserver) fn text<'a>(object: &'a Value, field: &str) -> &'a str 
 }
 
 /// The finalizers of an object.
-pub(in crate::apiserver) fn finalizers(object: &Value) -> Vec<String> {
+pub(crate) fn finalizers(object: &Value) -> Vec<String> {
     let list = object
         .pointer("/metadata/finalizers")
         .and_then(Value::as_array);
@@ -48,24 +48,24 @@ pub(in crate::apiserver) fn finalizers(object: &Value) -> Vec<String> {
 }
 
 /// Whether a delete has been asked for.
-pub(in crate::apiserver) fn is_terminating(object: &Value) -> bool {
+pub(crate) fn is_terminating(object: &Value) -> bool {
     !text(object, "deletionTimestamp").is_empty()
 }
 
 /// The grace period a terminating object was given.
-pub(in crate::apiserver) fn grace(object: &Value) -> Option<i64> {
+pub(crate) fn grace(object: &Value) -> Option<i64> {
     object
         .pointer("/metadata/deletionGracePeriodSeconds")
         .and_then(Value::as_i64)
 }
 
 /// A moment as `metav1.Time` writes it.
-pub(in crate::apiserver) fn time(now: Timestamp) -> Value {
+pub(crate) fn time(now: Timestamp) -> Value {
     whole_seconds(now).to_string().into()
 }
 
 /// Removes what only the server may set.
-pub(in crate::apiserver) fn wipe(object: &mut Value) {
+pub(crate) fn wipe(object: &mut Value) {
     let meta = meta_mut(object);
     for field in [
         "creationTimestamp",
@@ -79,14 +79,14 @@ pub(in crate::apiserver) fn wipe(object: &mut Value) {
 }
 
 /// Gives a new object its identity.
-pub(in crate::apiserver) fn fill(object: &mut Value, entropy: &Entropy, now: Timestamp) {
+pub(crate) fn fill(object: &mut Value, entropy: &Entropy, now: Timestamp) {
     let meta = meta_mut(object);
     meta.insert("creationTimestamp".into(), time(now));
     meta.insert("uid".into(), entropy.uid().into());
 }
 
 /// Picks a name for an object that has only a `generateName`. True when it did.
-pub(in crate::apiserver) fn generate_name(object: &mut Value, entropy: &Entropy) -> bool {
+pub(crate) fn generate_name(object: &mut Value, entropy: &Entropy) -> bool {
     let base = text(object, "generateName");
     if base.is_empty() {
         return false;
@@ -103,10 +103,7 @@ pub(in crate::apiserver) fn generate_name(object: &mut Value, entropy: &Entropy)
 ///
 /// # Errors
 /// 400 when the object names another.
-pub(in crate::apiserver) fn ensure_namespace(
-    object: &mut Value,
-    namespace: &str,
-) -> Result<(), ApiError> {
+pub(crate) fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), ApiError> {
     let own = text(object, "namespace");
     if own == namespace {
         return Ok(());
@@ -126,7 +123,7 @@ pub(in crate::apiserver) fn ensure_namespace(
 }
 
 /// Keeps in `new` what an update may not change.
-pub(in crate::apiserver) fn keep(new: &mut Value, old: &Value) {
+pub(crate) fn keep(new: &mut Value, old: &Value) {
     let was = |field: &str| old.get("metadata").and_then(|m| m.get(field)).cloned();
     let meta = meta_mut(new);
     meta.remove("selfLink");
@@ -150,7 +147,7 @@ pub(in crate::apiserver) fn keep(new: &mut Value, old: &Value) {
 }
 
 /// The generation of an object; 0 where it has none.
-pub(in crate::apiserver) fn generation(object: &Value) -> i64 {
+pub(crate) fn generation(object: &Value) -> i64 {
     object
         .pointer("/metadata/generation")
         .and_then(Value::as_i64)
@@ -158,12 +155,12 @@ pub(in crate::apiserver) fn generation(object: &Value) -> i64 {
 }
 
 /// Sets the generation.
-pub(in crate::apiserver) fn set_generation(object: &mut Value, generation: i64) {
+pub(crate) fn set_generation(object: &mut Value, generation: i64) {
     meta_mut(object).insert("generation".into(), generation.into());
 }
 
 /// Drops owner references that occur twice; the uids of those dropped.
-pub(in crate::apiserver) fn dedup_owners(object: &mut Value) -> Vec<String> {
+pub(crate) fn dedup_owners(object: &mut Value) -> Vec<String> {
     let Some(Value::Array(owners)) = meta_mut(object).get_mut("ownerReferences") else {
         return Vec::new();
     };

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::reply::Reply;
 use super::{Incoming, discovery, openapi};
-use crate::apiserver::http::jwt::ISSUER;
-use crate::apiserver::registry::api_version;
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
+use crate::http::jwt::ISSUER;
+use crate::registry::api_version;
+use crate::server::Core;
+use crate::status::ApiError;
 
 /// The checks behind the health endpoints, in the order they are listed.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::Incoming;
 use super::reply::Reply;
-use crate::apiserver::kind::Kind;
-use crate::apiserver::openapi::{CustomSchema, PROTOBUF_V2, Source};
-use crate::apiserver::registry::Table;
-use crate::apiserver::request::Query;
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
+use crate::kind::Kind;
+use crate::openapi::{CustomSchema, PROTOBUF_V2, Source};
+use crate::registry::Table;
+use crate::request::Query;
+use crate::server::Core;
+use crate::status::ApiError;
 
 /// Answers a path below `/openapi`.
 pub(super) fn answer(core: &Core, incoming: &Incoming, path: &[&str]) -> Result<Reply, ApiError> {

@@ -1,8 +1,8 @@
 //! The options of a write.
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::patch::FieldValidation;
-use crate::apiserver::status::ApiError;
+use crate::field::FieldError;
+use crate::patch::FieldValidation;
+use crate::status::ApiError;
 
 use super::call::Call;
 

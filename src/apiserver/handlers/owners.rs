@@ -8,13 +8,13 @@ use super::call::Call;
 use super::convert;
 use super::options::WriteOptions;
 use super::patch::APPLY;
-use crate::apiserver::managed::set::FieldSet;
-use crate::apiserver::managed::{self, Versions, Writer, reset_fields};
-use crate::apiserver::patch::FieldValidation;
-use crate::apiserver::schema::Schema;
-use crate::apiserver::schema::decode::{Source, decode};
-use crate::apiserver::schema::json::{self, Parsed};
-use crate::apiserver::status::ApiError;
+use crate::managed::set::FieldSet;
+use crate::managed::{self, Versions, Writer, reset_fields};
+use crate::patch::FieldValidation;
+use crate::schema::Schema;
+use crate::schema::decode::{Source, decode};
+use crate::schema::json::{self, Parsed};
+use crate::status::ApiError;
 
 impl Versions for Call<'_> {
     fn view(&self, object: &Value, api_version: &str) -> Option<(Value, Arc<Schema>)> {

@@ -7,16 +7,16 @@ use super::change::change;
 use super::options::WriteOptions;
 use super::reply::Reply;
 use super::{input, owners};
-use crate::apiserver::patch::{PatchType, patch as compute};
-use crate::apiserver::schema::Schema;
-use crate::apiserver::schema::decode::{Source, decode};
-use crate::apiserver::status::ApiError;
+use crate::patch::{PatchType, patch as compute};
+use crate::schema::Schema;
+use crate::schema::decode::{Source, decode};
+use crate::status::ApiError;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// Server-side apply.
-pub(in crate::apiserver) const APPLY: &str = "application/apply-patch+yaml";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 /// PATCH of a named object.
 pub(super) async fn patch(call: &Call<'_>) -> Result<Reply, ApiError> {

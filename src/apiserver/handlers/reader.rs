@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call;
-use crate::apiserver::policy::Reader;
-use crate::apiserver::server::Core;
-use crate::apiserver::store::Space;
+use crate::policy::Reader;
+use crate::server::Core;
+use crate::store::Space;
 
 /// What a server has stored.
 pub(super) struct Stored<'a>(pub(super) &'a Core);

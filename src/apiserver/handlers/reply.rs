@@ -5,9 +5,9 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WARNING
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use crate::apiserver::http::Body;
-use crate::apiserver::request::accept::{Accept, Encoding};
-use crate::apiserver::status::ApiError;
+use crate::http::Body;
+use crate::request::accept::{Accept, Encoding};
+use crate::status::ApiError;
 
 /// Status, headers and body of an answer.
 pub(super) struct Reply {

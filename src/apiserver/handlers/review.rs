@@ -8,8 +8,8 @@ use super::input;
 use super::meta;
 use super::options::WriteOptions;
 use super::reply::Reply;
-use crate::apiserver::http::identity::User;
-use crate::apiserver::status::ApiError;
+use crate::http::identity::User;
+use crate::status::ApiError;
 
 /// POST of a kind that is never stored.
 pub(super) fn review(call: &Call<'_>) -> Result<Reply, ApiError> {
@@ -107,7 +107,7 @@ fn token(call: &Call<'_>, spec: &Value) -> Value {
         Some(user) => json!({
             "authenticated": true,
             "user": shown(&user),
-            "audiences": [crate::apiserver::http::jwt::ISSUER],
+            "audiences": [crate::http::jwt::ISSUER],
         }),
         None => json!({"authenticated": false, "user": {}, "error": "invalid bearer token"}),
     }

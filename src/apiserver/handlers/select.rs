@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::call::{Call, key};
 use super::view::View;
-use crate::apiserver::request::{FieldSelector, LabelSelector};
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::Object;
+use crate::request::{FieldSelector, LabelSelector};
+use crate::status::ApiError;
+use crate::store::Object;
 
 /// A namespace, and selectors on labels and fields.
 pub(super) struct Selection {

@@ -5,7 +5,7 @@ use super::change::change;
 use super::input;
 use super::options::WriteOptions;
 use super::reply::Reply;
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// PUT of a named object.
 pub(super) async fn update(call: &Call<'_>) -> Result<Reply, ApiError> {

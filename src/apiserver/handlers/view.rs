@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::convert;
 use super::reply::Reply;
-use crate::apiserver::registry::Served;
-use crate::apiserver::request::{Accept, Form};
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::Object;
+use crate::registry::Served;
+use crate::request::{Accept, Form};
+use crate::server::Core;
+use crate::status::ApiError;
+use crate::store::Object;
 
 /// How one client wants to see objects of one kind.
 #[derive(Clone)]
@@ -172,7 +172,7 @@ impl View {
 
     fn columns(&self) -> Vec<Value> {
         let columns = self.served.kind.behaviour.columns().into_iter();
-        let column = |c: crate::apiserver::kind::Column| {
+        let column = |c: crate::kind::Column| {
             json!({
                 "name": c.name,
                 "type": c.kind,

@@ -14,11 +14,11 @@ use super::list::{resource_version, too_large};
 use super::reply::Reply;
 use super::select::Selection;
 use super::view::{View, partial};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::http::Body;
-use crate::apiserver::request::Form;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::{Event, EventKind, Object, Watcher};
+use crate::field::FieldError;
+use crate::http::Body;
+use crate::request::Form;
+use crate::status::ApiError;
+use crate::store::{Event, EventKind, Object, Watcher};
 
 /// How long a watch lasts when the client does not say: this or up to twice as long.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1800);

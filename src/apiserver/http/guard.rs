@@ -12,7 +12,7 @@ use http::uri::Authority;
 use percent_encoding::percent_decode_str;
 
 use super::identity::{Identity, User};
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// The longest request target.
 const TARGET_MAX: usize = 64 << 10;

@@ -1,6 +1,6 @@
 //! The wire: response bodies, who may call, TLS, connections.
 //!
-//! Turns HTTP requests into calls of [`crate::apiserver::handlers`] and their replies into HTTP.
+//! Turns HTTP requests into calls of [`crate::handlers`] and their replies into HTTP.
 //! Must not know storage or kinds.
 
 pub mod body;

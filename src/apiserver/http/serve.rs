@@ -25,8 +25,8 @@ use super::identity::User;
 use super::kubeconfig::{kubeconfig, write_private};
 use super::service;
 use super::tls::{Authority, NAMES, SERVICE_ADDRESS, TlsError};
-use crate::apiserver::handlers;
-use crate::apiserver::server::{ApiServer, Core};
+use crate::handlers;
+use crate::server::{ApiServer, Core};
 
 /// Connections open at the same time.
 const CONNECTIONS: usize = 1024;

@@ -14,9 +14,9 @@ use tower::BoxError;
 
 use super::Body;
 use super::identity::User;
-use crate::apiserver::handlers::{self, Incoming};
-use crate::apiserver::server::Core;
-use crate::apiserver::status::ApiError;
+use crate::handlers::{self, Incoming};
+use crate::server::Core;
+use crate::status::ApiError;
 
 /// The largest request body Kubernetes accepts.
 pub const BODY_LIMIT: usize = 3 << 20;
@@ -28,7 +28,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    pub(in crate::apiserver) fn new(core: Arc<Core>) -> Self {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
     }
 }

@@ -7,7 +7,7 @@ use super::pod;
 use super::rules::{Field, Fields, Rules};
 use super::value::Fill;
 use super::{apps, batch, cluster, config, limits, namespace, node, service};
-use crate::apiserver::crd::check as definition;
+use crate::crd::check as definition;
 
 /// The rules of a built-in kind, but for its table and scope.
 pub(super) fn rules(group: &str, kind: &str) -> Rules {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::value::Look;
-use crate::apiserver::field::FieldError;
+use crate::field::FieldError;
 
 /// Where in an object a check is, such as `spec.containers[0].name`.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use super::check::{Errors, Path};
 use super::meta::names;
 use super::rules::{Fields, Rules};
 use super::value::{Fill, Look};
-use crate::apiserver::field::FieldError;
+use crate::field::FieldError;
 
 /// The most bytes the values of one object may have together.
 const MAX_SIZE: usize = 1024 * 1024;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::godiff;
 use super::value::Look;
-use crate::apiserver::schema::{self, Schema, Shape, StructShape};
+use crate::schema::{self, Schema, Shape, StructShape};
 
 /// The difference between two pod specs in their internal form.
 pub fn pod_spec_diff(old: &Value, new: &Value) -> String {

@@ -9,8 +9,8 @@ use super::meta::names;
 use super::pod::resources;
 use super::rules::Rules;
 use super::value::{Fill, Look};
-use crate::apiserver::field::FieldError;
-use crate::quantity::Quantity;
+use crate::field::FieldError;
+use kueue_lab_quantity::Quantity;
 
 /// The rules of limit ranges.
 pub const LIMIT_RANGE: Rules = Rules {

@@ -6,7 +6,7 @@ use super::check::{Errors, Path};
 use super::meta::names;
 use super::rules::{Fields, Rules};
 use super::value::{Fill, Look};
-use crate::apiserver::field::FieldError;
+use crate::field::FieldError;
 
 /// The rules of namespaces.
 pub const RULES: Rules = Rules {

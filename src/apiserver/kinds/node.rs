@@ -10,7 +10,7 @@ use super::meta::names;
 use super::pod::{resources, scheduling};
 use super::rules::{Fields, Rules};
 use super::value::{Fill, Look};
-use crate::apiserver::field::FieldError;
+use crate::field::FieldError;
 
 /// The rules of nodes. A node may be created with its status: that is how kubelets register.
 pub const RULES: Rules = Rules {

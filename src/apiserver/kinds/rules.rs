@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::meta::{self, names};
 use super::tables::{self, Table};
 use super::value::Look;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kind::{Behaviour, Column};
+use crate::field::FieldError;
+use crate::kind::{Behaviour, Column};
 
 /// What is particular to a built-in kind. Start from [`Rules::PLAIN`].
 #[derive(Clone, Copy)]

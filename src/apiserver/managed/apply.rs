@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 use super::compare::compare;
 use super::entries::{self, Entry};
@@ -174,7 +174,7 @@ fn pruned(
 }
 
 fn prune_in(
-    schema: &crate::apiserver::schema::Schema,
+    schema: &crate::schema::Schema,
     merged: &Value,
     managers: &[Entry],
     last: &FieldSet,

@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::schema::{
-    AnyShape, ListKind, ListShape, MapShape, Schema, Shape, StructShape,
-};
+use crate::schema::{AnyShape, ListKind, ListShape, MapShape, Schema, Shape, StructShape};
 
 /// The schema of what no schema names.
 static ANY: LazyLock<Schema> = LazyLock::new(|| Schema::of(Shape::Any(AnyShape::Granular)));

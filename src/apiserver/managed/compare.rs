@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use crate::apiserver::schema::{ListShape, Schema};
+use crate::schema::{ListShape, Schema};
 
 use super::atom::{Atom, Fields, atom, object, same};
 use super::element;

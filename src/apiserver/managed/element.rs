@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::apiserver::schema::encode::go_float;
-use crate::apiserver::schema::{ListKind, ListShape, Shape};
+use crate::schema::encode::go_float;
+use crate::schema::{ListKind, ListShape, Shape};
 
 /// The path element of a field.
 pub(super) fn field(name: &str) -> String {
@@ -40,11 +40,7 @@ pub(super) fn item(list: &ListShape, item: &Value) -> Result<String, String> {
     }
 }
 
-fn keyed(
-    list: &ListShape,
-    keys: &[crate::apiserver::schema::Name],
-    item: &Value,
-) -> Result<String, String> {
+fn keyed(list: &ListShape, keys: &[crate::schema::Name], item: &Value) -> Result<String, String> {
     let map = match item {
         Value::Object(map) => map,
         Value::Null => {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::schema::{ListShape, Schema};
+use crate::schema::{ListShape, Schema};
 
 use super::atom::{Atom, Fields, atom};
 use super::element;
@@ -114,7 +114,7 @@ pub(super) enum Children<'s> {
 }
 
 pub(super) fn children_of(schema: &Schema) -> Children<'_> {
-    use crate::apiserver::schema::{AnyShape, Shape};
+    use crate::schema::{AnyShape, Shape};
     match &schema.shape {
         Shape::Struct(s) => Children::Fields(Fields::Struct(s)),
         Shape::Map(m) => Children::Fields(Fields::Map(m)),

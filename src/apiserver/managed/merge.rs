@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::schema::{ListShape, Schema};
+use crate::schema::{ListShape, Schema};
 
 use super::atom::{Atom, Fields, atom, object};
 use super::element;

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::apiserver::schema::builtin;
+use crate::schema::builtin;
 
 mod laws;
 
@@ -49,7 +49,7 @@ impl Server {
     }
 
     fn settle(&self, mut object: Value) -> Value {
-        use crate::apiserver::schema::decode::{Source, decode};
+        use crate::schema::decode::{Source, decode};
         decode(&self.schema, &mut object, Source::Unstructured).unwrap();
         object
     }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::apiserver::schema::encode::{go_float, go_text};
-use crate::apiserver::schema::{AnyShape, ListKind, Schema, Shape};
+use crate::schema::encode::{go_float, go_text};
+use crate::schema::{AnyShape, ListKind, Schema, Shape};
 
 use super::atom::Fields;
 use super::element;

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::field::property;
-use crate::apiserver::schema::{self, Shape};
+use crate::schema::{self, Shape};
 
 /// Asks a generator for one type.
 pub(super) type Root = fn(&mut SchemaGenerator);
@@ -270,7 +270,7 @@ fn definition(name: &str, raw: &Value) -> Value {
 
 /// Marks the kinds among the definitions, and adds their lists.
 fn kinds(definitions: &mut Map<String, Value>, group: &str, version: &str) {
-    for kind in crate::apiserver::kinds::builtin() {
+    for kind in crate::kinds::builtin() {
         if &*kind.group != group || &*kind.version != version {
             continue;
         }

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::REF;
-use crate::apiserver::kind::Kind;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::kind::Kind;
+use crate::kinds::value::{Fill, Look};
 
 /// What a version of a custom resource definition says of its objects.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -115,7 +115,7 @@ fn embedded_part(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::kinds;
+    use crate::kinds;
 
     #[test]
     fn a_custom_resource() {

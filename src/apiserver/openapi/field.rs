@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::REF;
-use crate::apiserver::schema::{Field, ListKind, Presence, Schema, Shape, TypeRef};
+use crate::schema::{Field, ListKind, Presence, Schema, Shape, TypeRef};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 

@@ -207,7 +207,7 @@ fn is_builtin(group: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::kinds;
+    use crate::kinds;
 
     struct Builtins;
 

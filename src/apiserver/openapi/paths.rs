@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::operation::{Action, Subject, operation, path_parameter, pretty};
 use super::{definition_name, is_builtin};
-use crate::apiserver::kind::{Kind, Subresource};
+use crate::kind::{Kind, Subresource};
 
 /// The paths of the kinds of one group and version.
 pub(super) fn of(group: &str, version: &str, kinds: &[Kind]) -> Map<String, Value> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::apiserver::schema::json::{Parsed, parse};
-use crate::apiserver::status::ApiError;
+use crate::schema::json::{Parsed, parse};
+use crate::status::ApiError;
 
 use super::unprocessable;
 

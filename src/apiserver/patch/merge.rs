@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::schema::json::{Parsed, parse};
-use crate::apiserver::status::ApiError;
+use crate::schema::json::{Parsed, parse};
+use crate::status::ApiError;
 
 /// Reads a merge patch; also returns strict decoding errors in it.
 pub(super) fn read(body: &[u8], strict: bool) -> Result<(Value, Vec<String>), ApiError> {

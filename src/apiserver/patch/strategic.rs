@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::schema::encode::go_text;
-use crate::apiserver::schema::json::{Parsed, parse};
-use crate::apiserver::schema::{PatchStrategy, Schema, Shape};
-use crate::apiserver::status::ApiError;
+use crate::schema::encode::go_text;
+use crate::schema::json::{Parsed, parse};
+use crate::schema::{PatchStrategy, Schema, Shape};
+use crate::status::ApiError;
 
 use super::unprocessable;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Write;
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::status::ApiError;
+use crate::kinds::value::{Fill, Look};
+use crate::status::ApiError;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const VOLUME: &str = "kube-api-access-";
@@ -118,8 +118,8 @@ fn token_volume(name: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::hooks::Operation;
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::Operation;
+    use crate::policy::fake::{Objects, request, with};
 
     fn filled(objects: &Objects, mut pod: Value) -> Result<Value, String> {
         let request = request("", "pods", Operation::Create);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Write;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::kinds::value::{Fill, Look};
 
 const FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 
@@ -31,8 +31,8 @@ pub(super) fn requester(write: &Write<'_>, request: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::hooks::Operation;
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::Operation;
+    use crate::policy::fake::{Objects, request, with};
 
     #[test]
     fn nobody_asks_in_the_name_of_another() {
@@ -46,7 +46,7 @@ mod tests {
         let spec = json!({"username": "me", "groups": ["we"], "usages": ["x"]});
         assert_eq!(csr["spec"], spec);
         let old = json!({"spec": {"username": "first"}});
-        let update = crate::apiserver::hooks::AdmissionRequest {
+        let update = crate::hooks::AdmissionRequest {
             old: Some(&old),
             ..request(
                 "certificates.k8s.io",

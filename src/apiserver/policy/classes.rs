@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Write;
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::status::ApiError;
-use crate::quantity::Quantity;
+use crate::kinds::value::{Fill, Look};
+use crate::status::ApiError;
+use kueue_lab_quantity::Quantity;
 
 /// Gives a new claim that names no class the default one: of several the youngest, then the first by
 /// name.
@@ -93,8 +93,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::apiserver::hooks::{AdmissionRequest, Operation};
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::{AdmissionRequest, Operation};
+    use crate::policy::fake::{Objects, request, with};
 
     fn class(name: &str, born: &str) -> (&'static str, &'static str, Value) {
         let class = json!({"metadata": {"name": name, "creationTimestamp": born, "annotations":

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::Write;
-use crate::apiserver::hooks::Operation;
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::status::ApiError;
+use crate::hooks::Operation;
+use crate::kinds::value::Look;
+use crate::status::ApiError;
 
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -44,8 +44,8 @@ pub(super) fn check(write: &Write<'_>) -> Result<(), ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::hooks::AdmissionRequest;
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::AdmissionRequest;
+    use crate::policy::fake::{Objects, request, with};
 
     fn outcome(phase: &str, request: &AdmissionRequest<'_>) -> Option<ApiError> {
         let namespace = json!({"metadata": {"name": "n"}, "status": {"phase": phase}});

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Write;
-use crate::apiserver::kinds::pod::total::{self, Amounts};
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::status::ApiError;
-use crate::quantity::Quantity;
+use crate::kinds::pod::total::{self, Amounts};
+use crate::kinds::value::{Fill, Look};
+use crate::status::ApiError;
+use kueue_lab_quantity::Quantity;
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
@@ -217,8 +217,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::apiserver::hooks::Operation;
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::Operation;
+    use crate::policy::fake::{Objects, request, with};
 
     fn range(limit: Value) -> Objects {
         let range =

@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::hooks::{AdmissionRequest, Operation};
 use super::http::identity::User;
 use super::status::ApiError;
-use crate::entropy::Entropy;
+use kueue_lab_entropy::Entropy;
 
 /// The objects that are there, in the version they are stored in.
 pub trait Reader {
@@ -154,9 +154,9 @@ pub fn validate(write: &Write<'_>, object: &Value) -> Result<(), ApiError> {
 
 /// Objects for the tests of this room.
 #[cfg(test)]
-pub(in crate::apiserver) mod fake {
+pub(crate) mod fake {
     use super::*;
-    use crate::apiserver::kinds::value::Look;
+    use crate::kinds::value::Look;
 
     /// Objects by group and resource.
     #[derive(Default)]

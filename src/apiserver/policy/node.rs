@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::kinds::value::{Fill, Look};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 

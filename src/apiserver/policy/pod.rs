@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::Write;
-use crate::apiserver::hooks::Operation;
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::status::ApiError;
+use crate::hooks::Operation;
+use crate::kinds::value::{Fill, Look};
+use crate::status::ApiError;
 
 const GROUP: &str = "scheduling.k8s.io";
 /// How long pods stay bound to a node that is not ready or not reachable, in seconds.
@@ -116,7 +116,7 @@ pub(super) fn tolerations(pod: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::policy::fake::{Objects, request, with};
 
     fn classes() -> Objects {
         let class = |name: &str, value: i64, default: bool| {

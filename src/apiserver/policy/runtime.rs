@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Write;
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::status::ApiError;
+use crate::kinds::value::{Fill, Look};
+use crate::status::ApiError;
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
@@ -75,8 +75,8 @@ pub(super) fn check(write: &Write<'_>, pod: &Value) -> Result<(), ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::hooks::Operation;
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::Operation;
+    use crate::policy::fake::{Objects, request, with};
 
     #[test]
     fn a_class_with_overhead_and_a_place() {

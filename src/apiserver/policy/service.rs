@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 
 use super::Write;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::service::settle;
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::apiserver::status::ApiError;
+use crate::field::FieldError;
+use crate::kinds::service::settle;
+use crate::kinds::value::{Fill, Look};
+use crate::status::ApiError;
 
 /// The network of service addresses: its first address and how many there are.
 const NETWORK: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);
@@ -270,8 +270,8 @@ fn node_ports(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::hooks::{AdmissionRequest, Operation};
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::{AdmissionRequest, Operation};
+    use crate::policy::fake::{Objects, request, with};
 
     fn service(spec: Value) -> Value {
         json!({"metadata": {"name": "x", "namespace": "n"}, "spec": spec})

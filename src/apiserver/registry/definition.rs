@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::table::by_priority;
-use crate::apiserver::crd::Paths as ScalePaths;
-use crate::apiserver::crd::columns::declared;
-use crate::apiserver::kind::Column;
+use crate::crd::Paths as ScalePaths;
+use crate::crd::columns::declared;
+use crate::kind::Column;
 
 /// A custom kind and its versions.
 #[derive(Clone, Debug)]

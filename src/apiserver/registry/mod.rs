@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::kind::Kind;
 use super::store::{Space, Store};
-pub use crate::apiserver::crd::Paths as ScalePaths;
+pub use crate::crd::Paths as ScalePaths;
 pub use definition::{DefinedVersion, Definition, Names, SchemaSource};
 pub use served::{Custom, Served};
 pub use table::{Group, Table, Version};

@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{DefinedVersion, Definition, api_version};
-use crate::apiserver::crd::{self, Resource};
-use crate::apiserver::kind::{Kind, Subresource, storage_version_hash};
-use crate::apiserver::schema::{self, Schema};
-use crate::apiserver::store::Space;
+use crate::crd::{self, Resource};
+use crate::kind::{Kind, Subresource, storage_version_hash};
+use crate::schema::{self, Schema};
+use crate::store::Space;
 
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
 const VERBS: &[&str] = &[

@@ -1,6 +1,6 @@
 //! Which form of answer a client accepts.
 
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// What an answer is turned into before it is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Field selectors: `status.phase!=Failed,spec.nodeName=n1`.
 
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// A conjunction of comparisons of fields with values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// The query parameters of a request, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::decode::{Source, decode_at};
 use super::{Field, Schema, Shape, StructShape};
-use crate::apiserver::field::FieldError;
+use crate::field::FieldError;
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
 
 use super::{Shape, time};
-use crate::quantity::Quantity;
+use kueue_lab_quantity::Quantity;
 
 /// What Go writes for an unset scalar that is not a pointer; `None` for lists, maps and structs.
 pub(super) fn zero(shape: &Shape) -> Option<Value> {

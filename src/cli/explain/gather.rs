@@ -10,8 +10,8 @@ use kube::api::ListParams;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::admission::{Engine, EngineConfig};
-use crate::api::v1beta2::{
+use kueue_lab_admission::{Engine, EngineConfig};
+use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
 };
 

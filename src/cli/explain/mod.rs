@@ -16,13 +16,13 @@ use kube::{Api, ResourceExt};
 use super::crds::print;
 use super::target::{Target, said};
 use super::{Failure, config, runtime};
-use crate::admission::EngineConfig;
-use crate::admission::engine::Explanation;
-use crate::admission::workload::WorkloadKey;
-use crate::api::v1beta2::Workload;
-use crate::clock::Clock;
-use crate::controller::{ControllerConfig, Settings};
-use crate::lab::KueueConfig;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::engine::Explanation;
+use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_clock::Clock;
+use kueue_lab_controller::{ControllerConfig, Settings};
+use kueue_lab_lab::KueueConfig;
 
 const EXAMPLES: &str = "\
 Examples:

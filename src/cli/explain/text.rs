@@ -3,13 +3,13 @@
 
 use std::fmt::Write;
 
-use crate::admission::assign::ResourceAttempt;
-use crate::admission::cycle::{Decision, PodSetDecision, VictimDecision};
-use crate::admission::engine::{Explanation, Place};
-use crate::admission::preempt::{Fate, Ground, SharesCompared};
-use crate::admission::resources::{Formatter, Requests};
-use crate::admission::workload::predicates;
-use crate::api::v1beta2::Workload;
+use kueue_lab_admission::assign::ResourceAttempt;
+use kueue_lab_admission::cycle::{Decision, PodSetDecision, VictimDecision};
+use kueue_lab_admission::engine::{Explanation, Place};
+use kueue_lab_admission::preempt::{Fate, Ground, SharesCompared};
+use kueue_lab_admission::resources::{Formatter, Requests};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::Workload;
 
 /// So many candidates for preemption are listed; JSON has them all.
 const MOST_CANDIDATES: usize = 50;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use crate::lab::{Lab, state_dir};
+use kueue_lab_lab::{Lab, state_dir};
 
 /// The kubeconfig of this run.
 pub(super) struct Kubeconfig {

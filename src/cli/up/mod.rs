@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::place::{Asked, ClusterChoice};
 use super::window::{self, Window};
 use super::{Failure, config, logging, runtime, signals, speed};
-use crate::clock::Clock;
-use crate::entropy::Entropy;
-use crate::lab::{DEFAULT_PRESET, Files, Lab, LabConfig, LabError, NodePools, Place, Places};
 use kubeconfig::Kubeconfig;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{DEFAULT_PRESET, Files, Lab, LabConfig, LabError, NodePools, Place, Places};
 
 const EXAMPLES: &str = "\
 Examples:

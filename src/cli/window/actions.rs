@@ -10,12 +10,12 @@ use tokio::task::JoinHandle;
 
 use super::story::Teller;
 use super::{board, samples};
-use crate::lab::{Files, Lab};
-use crate::presets::Presets;
-use crate::scenario::{Scenario, Stage, run};
-use crate::skypilot::jobs::ManagedJobs;
-use crate::tui::ClusterActions;
-use crate::tui::actions::{ActionError, Actions, Demo, ObjectRef, PresetBoard, Sample, Story};
+use kueue_lab_lab::{Files, Lab};
+use kueue_lab_presets::Presets;
+use kueue_lab_scenario::{Scenario, Stage, run};
+use kueue_lab_skypilot::jobs::ManagedJobs;
+use kueue_lab_tui::ClusterActions;
+use kueue_lab_tui::actions::{ActionError, Actions, Demo, ObjectRef, PresetBoard, Sample, Story};
 
 /// Where the scenarios are among the lab's files.
 const SCENARIOS: &str = "scenarios";

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use kube::Client;
 
-use crate::admission::EngineConfig;
-use crate::admission::workload::WorkloadKey;
-use crate::clock::Clock;
-use crate::tui::actions::Explain;
-use crate::tui::model::Key;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_clock::Clock;
+use kueue_lab_tui::actions::Explain;
+use kueue_lab_tui::model::Key;
 
 /// Explains through the engine, run over what the cluster says.
 pub(in crate::cli) struct Asked {

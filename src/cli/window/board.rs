@@ -1,7 +1,7 @@
 //! The presets of a lab as the UI shows them.
 
-use crate::presets::{Finding, Force, PresetInfo, State};
-use crate::tui::actions::{Fault, Preset, PresetBoard, PresetState};
+use kueue_lab_presets::{Finding, Force, PresetInfo, State};
+use kueue_lab_tui::actions::{Fault, Preset, PresetBoard, PresetState};
 
 /// The board for a state of the presets.
 pub(super) fn board(state: &State) -> PresetBoard {
@@ -58,7 +58,7 @@ fn fault(finding: &Finding) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::Position;
+    use kueue_lab_yaml::Position;
 
     #[test]
     fn a_broken_preset_says_where_and_what_is_in_force() {

@@ -17,11 +17,11 @@ pub(super) use actions::Desk;
 pub(super) use asked::Asked;
 
 use super::Failure;
-use crate::admission::EngineConfig;
-use crate::clock::Clock;
-use crate::lab::{Cluster, Files, Lab, Remote};
-use crate::tui::actions::Actions;
-use crate::tui::{ClusterActions, Colours, Exit, TuiConfig, TuiError};
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_clock::Clock;
+use kueue_lab_lab::{Cluster, Files, Lab, Remote};
+use kueue_lab_tui::actions::Actions;
+use kueue_lab_tui::{ClusterActions, Colours, Exit, TuiConfig, TuiError};
 
 /// Flags of the terminal UI.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -61,7 +61,7 @@ impl Window {
             explain: Some(Arc::new(asked)),
             ..self.config(client, clock, actions)
         };
-        told(crate::tui::run(config).await)
+        told(kueue_lab_tui::run(config).await)
     }
 
     /// Shows a lab until the person leaves or a signal comes; tells a story meanwhile if one is
@@ -70,7 +70,7 @@ impl Window {
         self,
         lab: &Lab,
         files: &Files,
-        story: Option<crate::scenario::Scenario>,
+        story: Option<kueue_lab_scenario::Scenario>,
         kubeconfig: Option<&Path>,
     ) -> Result<(), Failure> {
         let desk = Desk::new(lab, files.clone());
@@ -91,7 +91,7 @@ impl Window {
             explain: Some(Arc::new(asked)),
             ..self.config(client, clock, desk.clone())
         };
-        let exit = crate::tui::run(config).await;
+        let exit = kueue_lab_tui::run(config).await;
         desk.close().await;
         told(exit)
     }

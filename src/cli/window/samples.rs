@@ -7,12 +7,12 @@ use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client};
 use serde_json::Value;
 
-use crate::api::config::FeatureGates;
-use crate::api::load;
 use crate::cli::target::said;
-use crate::presets::Sample;
-use crate::skypilot::Task;
-use crate::skypilot::jobs::ManagedJobs;
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::load;
+use kueue_lab_presets::Sample;
+use kueue_lab_skypilot::Task;
+use kueue_lab_skypilot::jobs::ManagedJobs;
 
 /// Submits a sample; says what was done.
 ///

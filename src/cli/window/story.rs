@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::scenario::{self, Entry, Observer, Progress};
-use crate::tui::actions::{Step, StepState, Story};
+use kueue_lab_scenario::{self as scenario, Entry, Observer, Progress};
+use kueue_lab_tui::actions::{Step, StepState, Story};
 
 /// Passes the progress of a run on to the UI.
 pub(super) struct Teller {

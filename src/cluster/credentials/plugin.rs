@@ -22,7 +22,7 @@ const COMPLAINT: usize = 300;
 
 /// Whether a plugin may speak to the person at the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cluster) enum Manner {
+pub(crate) enum Manner {
     /// It may, where there is a terminal: nothing of ours is on the screen yet.
     Openly,
     /// It must not.
@@ -31,13 +31,13 @@ pub(in crate::cluster) enum Manner {
 
 /// What a plugin gave.
 #[derive(Default)]
-pub(in crate::cluster) struct Granted {
+pub(crate) struct Granted {
     /// A bearer token.
-    pub(in crate::cluster) token: Option<String>,
+    pub(crate) token: Option<String>,
     /// A client certificate and its key (PEM).
-    pub(in crate::cluster) certificate: Option<(String, String)>,
+    pub(crate) certificate: Option<(String, String)>,
     /// When it ends, if the plugin says so.
-    pub(in crate::cluster) expires: Option<Timestamp>,
+    pub(crate) expires: Option<Timestamp>,
 }
 
 /// Why a plugin gave nothing.
@@ -119,7 +119,7 @@ struct Status {
 ///
 /// # Errors
 /// [`PluginError`], in words that follow the name of the context.
-pub(in crate::cluster) async fn ask(
+pub(crate) async fn ask(
     exec: &ExecConfig,
     cluster: Option<&Cluster>,
     manner: Manner,

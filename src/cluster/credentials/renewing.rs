@@ -20,11 +20,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 const AHEAD: SignedDuration = SignedDuration::from_secs(60);
 
 /// A client, and until when its credentials are good.
-pub(in crate::cluster) struct Access {
+pub(crate) struct Access {
     /// The client.
-    pub(in crate::cluster) client: Client,
+    pub(crate) client: Client,
     /// The end of its credentials, where that is known.
-    pub(in crate::cluster) expires: Option<Timestamp>,
+    pub(crate) expires: Option<Timestamp>,
 }
 
 /// Makes a client with the credentials there are by then, or says why it cannot.
@@ -39,7 +39,7 @@ struct Renewing {
 
 /// A client that calls through `first` until its credentials end or are refused, and then through
 /// one that `again` makes.
-pub(in crate::cluster) fn client<F>(first: Access, again: F) -> Client
+pub(crate) fn client<F>(first: Access, again: F) -> Client
 where
     F: Fn() -> BoxFuture<'static, Result<Access, String>> + Send + Sync + 'static,
 {

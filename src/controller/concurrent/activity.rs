@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::family::Family;
 use super::{is_leaving, quoted, renew, status, tell};
-use crate::admission::workload::predicates;
-use crate::api::constants::event;
-use crate::api::v1beta2::{ConcurrentAdmissionMigrationMode as Mode, Workload};
-use crate::controller::Shared;
-use crate::controller::core::write;
-use crate::controller::patch;
+use crate::Shared;
+use crate::core::write;
+use crate::patch;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants::event;
+use kueue_lab_api::v1beta2::{ConcurrentAdmissionMigrationMode as Mode, Workload};
 
 /// Deactivates the variants that are not to be admitted any more.
 pub(super) async fn put_to_sleep(shared: &Shared, family: &mut Family) -> kube::Result<()> {

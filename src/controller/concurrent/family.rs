@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::admission::concurrent::variant_flavor;
-use crate::admission::workload::predicates;
-use crate::api::v1beta2::{
+use crate::Shared;
+use crate::informers::BY_OWNER;
+use kueue_lab_admission::concurrent::variant_flavor;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::{
     ClusterQueue, ConcurrentAdmissionConstraints, ConcurrentAdmissionMigrationMode, Workload,
 };
-use crate::controller::Shared;
-use crate::controller::informers::BY_OWNER;
-use crate::runtime::ObjectKey;
+use kueue_lab_runtime::ObjectKey;
 
 /// A Workload with its variants.
 pub(super) struct Family {

@@ -7,10 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::family::Family;
 use super::{holds, is_admissible, quoted, renew, tell};
-use crate::api::constants::{self as c, event};
-use crate::api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Workload};
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Workload};
 
 /// How long a variant has to be admitted by preemption before the next one may try as well.
 const TURN: Duration = Duration::from_secs(5 * 60);

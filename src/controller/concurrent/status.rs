@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use super::family::Family;
 use super::{holds, is_leaving, renew};
-use crate::admission::status::{condition, finish, reserve_quota, set_condition, unreserve_quota};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::constants::quota_reserved as q;
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::status::{
+    condition, finish, reserve_quota, set_condition, unreserve_quota,
+};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::v1beta2::Workload;
 
 /// Evicts the Workload of an evicted variant, and takes the variant's quota once the Workload has
 /// lost its own. True when that has to be waited for.

@@ -7,15 +7,15 @@ use kube::api::{DeleteParams, PostParams};
 
 use super::family::Family;
 use super::{quoted, tell};
-use crate::admission::concurrent::variant_flavor;
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants::{self as c, event};
-use crate::api::v1beta2::{API_VERSION, PreemptionGate, Workload};
-use crate::controller::Shared;
-use crate::controller::jobs::frameworks::Gvk;
-use crate::controller::jobs::names::variant_name;
-use crate::controller::patch;
+use crate::Shared;
+use crate::jobs::frameworks::Gvk;
+use crate::jobs::names::variant_name;
+use crate::patch;
+use kueue_lab_admission::concurrent::variant_flavor;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::{API_VERSION, PreemptionGate, Workload};
 
 /// Makes a variant for each flavor that has none.
 pub(super) async fn create(shared: &Shared, family: &Family) -> kube::Result<()> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use kube::Api;
 
 use super::{BATCH, write};
-use crate::admission::status::set_condition;
-use crate::admission::workload::predicates;
-use crate::api::v1beta2::{ClusterQueue, FairSharingStatus, Workload};
-use crate::controller::{Shared, patch};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::{Shared, patch};
+use kueue_lab_admission::status::set_condition;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::{ClusterQueue, FairSharingStatus, Workload};
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 
@@ -59,7 +59,7 @@ fn queue_of(shared: &Shared, wl: &Workload) -> Option<String> {
 
 /// Looks at ClusterQueues again when flavors, checks or topologies they use come, go or change.
 fn follow_what_they_use(shared: &Shared, queue: &WorkQueue<ObjectKey>) {
-    let add = |queue: &WorkQueue<ObjectKey>, names: crate::admission::cache::QueueNames| {
+    let add = |queue: &WorkQueue<ObjectKey>, names: kueue_lab_admission::cache::QueueNames| {
         for name in names {
             queue.add_after(ObjectKey::cluster(&*name), BATCH);
         }

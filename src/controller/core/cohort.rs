@@ -8,10 +8,10 @@
 use kube::Api;
 
 use super::write;
-use crate::admission::cache::CacheError;
-use crate::api::v1beta2::{Cohort, FairSharingStatus};
-use crate::controller::{Shared, patch};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::{Shared, patch};
+use kueue_lab_admission::cache::CacheError;
+use kueue_lab_api::v1beta2::{Cohort, FairSharingStatus};
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 pub(super) fn start(shared: &Shared) {
     let queue = WorkQueue::new(&shared.ctx);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use kube::Api;
 
 use super::write::{self, Object};
-use crate::admission::Engine;
-use crate::api::v1beta2::ClusterQueue;
-use crate::controller::{Shared, patch};
-use crate::runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::{Shared, patch};
+use kueue_lab_admission::Engine;
+use kueue_lab_api::v1beta2::ClusterQueue;
+use kueue_lab_runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// Whether an object of a kind is in use, by name.
 type InUse = fn(&Engine, &str) -> bool;

@@ -6,14 +6,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Api;
 
 use super::{BATCH, write};
-use crate::admission::cache::LocalQueueReport;
-use crate::admission::status::set_condition;
-use crate::admission::workload::LocalQueueKey;
-use crate::api::constants::{self as c, active};
-use crate::api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy};
-use crate::controller::informers::BY_CLUSTER_QUEUE;
-use crate::controller::{Shared, patch};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::informers::BY_CLUSTER_QUEUE;
+use crate::{Shared, patch};
+use kueue_lab_admission::cache::LocalQueueReport;
+use kueue_lab_admission::status::set_condition;
+use kueue_lab_admission::workload::LocalQueueKey;
+use kueue_lab_api::constants::{self as c, active};
+use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy};
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 

@@ -11,7 +11,7 @@ pub mod workload;
 pub(super) mod write;
 
 use super::Shared;
-use crate::api::config::Feature;
+use kueue_lab_api::config::Feature;
 
 /// Changes of many objects that concern one queue are gathered this long.
 const BATCH: std::time::Duration = std::time::Duration::from_secs(1);

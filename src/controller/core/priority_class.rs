@@ -3,9 +3,9 @@
 use kube::Api;
 
 use super::write;
-use crate::api::v1beta2::{PriorityClassKind, Workload};
-use crate::controller::{Shared, patch};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::{Shared, patch};
+use kueue_lab_api::v1beta2::{PriorityClassKind, Workload};
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 pub(super) fn start(shared: &Shared) {
     let queue = WorkQueue::new(&shared.ctx);

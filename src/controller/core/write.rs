@@ -9,10 +9,10 @@ use kube::{Api, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::api::constants as c;
+use kueue_lab_api::constants as c;
 
 /// A kind that can be written as a whole.
-pub(in crate::controller) trait Object:
+pub(crate) trait Object:
     Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
 }
@@ -41,10 +41,7 @@ fn name<K: Resource>(object: &K) -> &str {
 }
 
 /// Puts an object in place of the version it was made from.
-pub(in crate::controller) async fn update<K: Object>(
-    api: &Api<K>,
-    object: &K,
-) -> kube::Result<Arc<K>> {
+pub(crate) async fn update<K: Object>(api: &Api<K>, object: &K) -> kube::Result<Arc<K>> {
     api.replace(name(object), &params(), object)
         .await
         .map(Arc::new)

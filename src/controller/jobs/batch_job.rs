@@ -12,9 +12,9 @@ use super::marks::{annotation, parse_bool};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore};
 use super::pod_sets::{Indexes, topology_request};
 use super::write::{Part, patch_object};
-use crate::api::config::FeatureGates;
-use crate::api::constants as c;
-use crate::api::v1beta2::{PodSet, ReclaimablePod};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 
 /// Annotation with the number of a pod of an Indexed Job, and the label of the same name.
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";

@@ -11,11 +11,11 @@ use super::job::GenericJob;
 use super::names::workload_name;
 use super::pod_sets::{clear_min_counts, sanitize};
 use super::{marks, priority};
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::names::label_value;
-use crate::api::v1beta2::{PodSet, Workload, WorkloadSpec};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::names::label_value;
+use kueue_lab_api::v1beta2::{PodSet, Workload, WorkloadSpec};
 
 /// The pod sets of a job as its Workload may have them.
 ///

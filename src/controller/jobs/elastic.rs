@@ -15,11 +15,11 @@ use super::marks;
 use super::pods::{has_ended, ungate};
 use super::run::subject;
 use super::write::{Part, patch_object};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::informers::BY_OWNER;
-use crate::runtime::{Change, Outcome, WorkQueue};
+use crate::informers::BY_OWNER;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, Outcome, WorkQueue};
 
 /// What a pod of a provisioned job may carry from one admission only.
 const PROVISIONED: [&str; 2] = [

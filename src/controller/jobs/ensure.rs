@@ -12,12 +12,12 @@ use super::job::{GenericJob, StopReason};
 use super::slices::{self, Slice};
 use super::write::{finish_workload, remove_finalizer, update_workload};
 use super::{compose, infos, marks, priority};
-use crate::admission::slices::replacement_for;
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants::{self as c, event, finished};
-use crate::api::v1beta2::Workload;
-use crate::controller::patch;
+use crate::patch;
+use kueue_lab_admission::slices::replacement_for;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants::{self as c, event, finished};
+use kueue_lab_api::v1beta2::Workload;
 
 /// The Workload of a job, where it has one.
 ///

@@ -9,16 +9,16 @@ use super::ancestors::Owners;
 use super::frameworks::{Frameworks, Gvk};
 use super::losses::Losses;
 use super::marks;
-use crate::admission::Gates;
-use crate::admission::kube::selector::{Labels, Selector};
-use crate::admission::messages::EventType;
-use crate::admission::workload::predicates;
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::events::Telling;
-use crate::controller::{Shared, informers};
-use crate::runtime::ObjectKey;
+use crate::events::Telling;
+use crate::{Shared, informers};
+use kueue_lab_admission::Gates;
+use kueue_lab_admission::kube::selector::{Labels, Selector};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::ObjectKey;
 
 /// What the reconciler of a kind of job works with.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! [`JobError`]: why a reconciliation of a job ended before its end.
 
 use super::pod_set_info::PodSetInfoError;
-use crate::runtime::refusals::is_not_found;
+use kueue_lab_runtime::refusals::is_not_found;
 
 /// Why a reconciliation of a job ended before its end.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::api::config::{Configuration, FRAMEWORKS, Framework};
+use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
 
 /// Group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,7 +153,7 @@ pub fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::config::Integrations;
+    use kueue_lab_api::config::Integrations;
 
     fn owner(api_version: &str, kind: &str) -> OwnerReference {
         OwnerReference {

@@ -10,12 +10,12 @@ use super::job::GenericJob;
 use super::marks;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
 use super::pod_sets::{clear_min_counts, same};
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::names::dns1123_label;
-use crate::api::v1beta2::{PodSet, Workload};
-use crate::runtime::ObjectKey;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::names::dns1123_label;
+use kueue_lab_api::v1beta2::{PodSet, Workload};
+use kueue_lab_runtime::ObjectKey;
 
 /// What admission and checks give each pod set.
 ///
@@ -33,7 +33,7 @@ pub fn of_admission(env: &Env, wl: &Workload) -> Result<Vec<PodSetInfo>, JobErro
             let flavors: Vec<_> = names.filter_map(|name| flavor(env, name)).collect();
             let find = |name: &str| {
                 let mut all = flavors.iter().map(AsRef::as_ref);
-                all.find(|f: &&crate::api::v1beta2::ResourceFlavor| {
+                all.find(|f: &&kueue_lab_api::v1beta2::ResourceFlavor| {
                     marks::name(&f.metadata) == name
                 })
             };
@@ -55,7 +55,7 @@ pub fn of_admission(env: &Env, wl: &Workload) -> Result<Vec<PodSetInfo>, JobErro
         .collect()
 }
 
-fn flavor(env: &Env, name: &str) -> Option<std::sync::Arc<crate::api::v1beta2::ResourceFlavor>> {
+fn flavor(env: &Env, name: &str) -> Option<std::sync::Arc<kueue_lab_api::v1beta2::ResourceFlavor>> {
     let key = ObjectKey {
         namespace: String::new(),
         name: name.to_owned(),

@@ -17,8 +17,8 @@ use super::env::Env;
 use super::error::JobError;
 use super::frameworks::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
-use crate::api::config::FeatureGates;
-use crate::api::v1beta2::{PodSet, ReclaimablePod, Workload};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::frameworks::Gvk;
 use super::job::{Finish, JobKind};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore};
 use super::pod_sets::{Indexes, topology_request};
-use crate::api::config::FeatureGates;
-use crate::api::v1beta2::{PodSet, ReclaimablePod};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const JOB_INDEX: &str = "jobset.sigs.k8s.io/job-index";

@@ -10,9 +10,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
-use crate::admission::workload::predicates;
-use crate::api::v1beta2::Workload;
-use crate::runtime::Change;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::Change;
 
 /// How long a loss is recent: Kueue takes about as long to write a Workload, and a scheduler that gets
 /// nowhere comes by every 10 ms.
@@ -58,8 +58,8 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
-    use crate::admission::status::condition;
-    use crate::api::constants as c;
+    use kueue_lab_admission::status::condition;
+    use kueue_lab_api::constants as c;
 
     fn workload(reserved: bool) -> Arc<Workload> {
         let mut wl = Workload::named("wl");

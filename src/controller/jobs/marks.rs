@@ -2,8 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants as c;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants as c;
 
 /// The longest value of a label.
 pub const LABEL_VALUE_MAX: usize = 63;

@@ -50,8 +50,8 @@ use self::frameworks::Frameworks;
 use self::job::JobKind;
 use self::job_set::{JobSet, JobSets};
 use super::Shared;
-use crate::api::config::Feature;
-use crate::runtime::{Change, Informer};
+use kueue_lab_api::config::Feature;
+use kueue_lab_runtime::{Change, Informer};
 
 pub use self::write::difference;
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{PodSchedulingGate, PodSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants as c;
-use crate::api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFlavor};
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFlavor};
 
 type Map = BTreeMap<String, String>;
 

@@ -7,10 +7,12 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::marks::parse_bool;
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants as c;
-use crate::api::v1beta2::{PodSet, PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint};
-use crate::api::validation::semantically_equal;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{
+    PodSet, PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint,
+};
+use kueue_lab_api::validation::semantically_equal;
 
 /// Leaves of each environment variable that is there twice only the last value, which is the one
 /// that counts: the Workload's schema does not allow two.

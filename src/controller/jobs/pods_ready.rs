@@ -4,11 +4,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::env::Env;
 use super::job::GenericJob;
-use crate::admission::messages::PODS_NOT_READY as NOT_READY;
-use crate::admission::status::condition;
-use crate::admission::workload::predicates;
-use crate::api::constants::{self as c, pods_ready};
-use crate::api::v1beta2::Workload;
+use kueue_lab_admission::messages::PODS_NOT_READY as NOT_READY;
+use kueue_lab_admission::status::condition;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants::{self as c, pods_ready};
+use kueue_lab_api::v1beta2::Workload;
 
 const WAITING: &str = "At least one pod has failed, waiting for recovery";
 const READY: &str = "All pods reached readiness and the workload is running";

@@ -8,10 +8,10 @@ use super::env::Env;
 use super::error::JobError;
 use super::marks;
 use super::write::update_workload;
-use crate::admission::workload::predicates;
-use crate::api::constants::{self as c, event};
-use crate::api::v1beta2::{PodSet, PriorityClassKind, PriorityClassRef, Workload};
-use crate::runtime::ObjectKey;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::{PodSet, PriorityClassKind, PriorityClassRef, Workload};
+use kueue_lab_runtime::ObjectKey;
 
 type Priority = (Option<PriorityClassRef>, i32);
 

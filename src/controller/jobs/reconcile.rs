@@ -12,14 +12,14 @@ use super::error::{JobError, ignore_not_found};
 use super::job::{GenericJob, StopReason};
 use super::write::{finish_workload, remove_finalizer, update_workload};
 use super::{infos, marks, pods_ready};
-use crate::admission::messages::EventType;
-use crate::admission::status::{condition, set_condition, unreserve_quota};
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants::{self as c, event, evicted, finished, quota_reserved};
-use crate::api::v1beta2::{CheckState, ReclaimablePod, Workload, WorkloadStatus};
-use crate::controller::patch::{self, Insist};
-use crate::runtime::Outcome;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::{condition, set_condition, unreserve_quota};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants::{self as c, event, evicted, finished, quota_reserved};
+use kueue_lab_api::v1beta2::{CheckState, ReclaimablePod, Workload, WorkloadStatus};
+use kueue_lab_runtime::Outcome;
 
 /// Brings a job and its Workload in line.
 ///

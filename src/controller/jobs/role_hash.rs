@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::quantity::Quantity;
+use kueue_lab_quantity::Quantity;
 
 /// How Go writes a value.
 enum Shape {

@@ -12,8 +12,8 @@ use super::losses;
 use super::marks;
 use super::reconcile::reconcile;
 use super::single::Single;
-use crate::api::v1beta2::Workload;
-use crate::runtime::{Change, Informer, ObjectKey, WorkQueue};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, Informer, ObjectKey, WorkQueue};
 
 /// Index of jobs by the UIDs of their owners.
 pub const BY_OWNER: &str = "owner";

@@ -15,10 +15,10 @@ use super::job::{Finish, GenericJob, JobKind, JobObject, Matching, StopReason};
 use super::pod_set_info::PodSetInfo;
 use super::write::{Part, patch_object, update_workload};
 use super::{compose, infos, marks};
-use crate::api::constants::event;
-use crate::api::v1beta2::{PodSet, ReclaimablePod, Workload};
-use crate::controller::events::reference;
-use crate::runtime::{Informer, ObjectKey};
+use crate::events::reference;
+use kueue_lab_api::constants::event;
+use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
+use kueue_lab_runtime::{Informer, ObjectKey};
 
 /// A job that is one object.
 pub struct Single<K: JobKind> {

@@ -11,10 +11,10 @@ use super::error::JobError;
 use super::job::GenericJob;
 use super::write::{finish_workload, update_workload};
 use super::{compose, priority};
-use crate::admission::slices::replacement_for;
-use crate::admission::workload::{WorkloadKey, predicates};
-use crate::api::constants::finished;
-use crate::api::v1beta2::{PodSet, Workload};
+use kueue_lab_admission::slices::replacement_for;
+use kueue_lab_admission::workload::{WorkloadKey, predicates};
+use kueue_lab_api::constants::finished;
+use kueue_lab_api::v1beta2::{PodSet, Workload};
 
 type Counts<'a> = BTreeMap<&'a str, i32>;
 

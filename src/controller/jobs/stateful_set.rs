@@ -20,15 +20,15 @@ use super::pods::{has_ended, ungate};
 use super::priority;
 use super::run::{key_of, subject};
 use super::write::{Part, patch_object, update_workload};
-use crate::admission::status::unreserve_quota;
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants::{self as c, event, quota_reserved};
-use crate::api::v1beta2::{PodSet, Workload};
-use crate::controller::events::reference;
-use crate::controller::informers::BY_POD_GROUP;
-use crate::controller::patch::{self, Insist};
-use crate::runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::events::reference;
+use crate::informers::BY_POD_GROUP;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::status::unreserve_quota;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants::{self as c, event, quota_reserved};
+use kueue_lab_api::v1beta2::{PodSet, Workload};
+use kueue_lab_runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// Name in the configuration.
 pub const FRAMEWORK: &str = "statefulset";

@@ -10,11 +10,11 @@ use super::env::Env;
 use super::error::JobError;
 use super::job::JobObject;
 use super::marks;
-use crate::admission::status::finish;
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::patch::{self, Insist};
+use crate::patch::{self, Insist};
+use kueue_lab_admission::status::finish;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// Which part of an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
-use crate::admission::cycle::{Action, ActionKind, Outcome};
-use crate::admission::messages::{Event, PODS_NOT_READY};
-use crate::admission::status::{condition, set_condition};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
-use crate::controller::events::{Telling, reference};
-use crate::controller::patch::{self, Insist};
-use crate::runtime::refusals::is_not_found;
+use crate::Shared;
+use crate::events::{Telling, reference};
+use crate::patch::{self, Insist};
+use kueue_lab_admission::cycle::{Action, ActionKind, Outcome};
+use kueue_lab_admission::messages::{Event, PODS_NOT_READY};
+use kueue_lab_admission::status::{condition, set_condition};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::refusals::is_not_found;
 
 /// Carries out an action on the newest version of its Workload.
 pub(super) async fn carry_out(shared: &Shared, action: &Action) -> Outcome {
@@ -86,7 +86,7 @@ fn tell(shared: &Shared, event: &Event, before: &Arc<Workload>, after: &Arc<Work
         match shared.engine().workload(&event.workload) {
             Some(other) => reference::<Workload>(other),
             None => ObjectReference {
-                api_version: Some(crate::api::v1beta2::API_VERSION.to_owned()),
+                api_version: Some(kueue_lab_api::v1beta2::API_VERSION.to_owned()),
                 kind: Some("Workload".to_owned()),
                 namespace: Some(event.workload.namespace().to_owned()),
                 name: Some(event.workload.name().to_owned()),

@@ -13,7 +13,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 
 use super::{Attempt, Shared};
-use crate::admission::cycle::{Action, ActionKind, OpenCycle, Outcome};
+use kueue_lab_admission::cycle::{Action, ActionKind, OpenCycle, Outcome};
 use pace::Pace;
 
 /// Starts the scheduler and the timers of the engine.

@@ -4,11 +4,11 @@ use k8s_openapi::api::apps::v1::Deployment;
 
 use super::Refusal;
 use super::generic::{self, annotate, immutable, label, set_label};
-use crate::api::constants as c;
-use crate::api::field::FieldErrors;
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::frameworks::Gvk;
-use crate::controller::jobs::marks;
+use crate::jobs::env::Env;
+use crate::jobs::frameworks::Gvk;
+use crate::jobs::marks;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::FieldErrors;
 
 const FRAMEWORK: &str = "deployment";
 const GVK: Gvk = Gvk::new("apps", "v1", "Deployment");

@@ -6,17 +6,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 
 use super::Refusal;
-use crate::admission::kube::selector::Labels;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names::dns1123_subdomain;
-use crate::api::validation::{admission_gated_by, admission_gated_by_update};
-use crate::controller::jobs::ancestors::Ancestor;
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::frameworks::Gvk;
-use crate::controller::jobs::marks;
-use crate::runtime::ObjectKey;
+use crate::jobs::ancestors::Ancestor;
+use crate::jobs::env::Env;
+use crate::jobs::frameworks::Gvk;
+use crate::jobs::marks;
+use kueue_lab_admission::kube::selector::Labels;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_api::names::dns1123_subdomain;
+use kueue_lab_api::validation::{admission_gated_by, admission_gated_by_update};
+use kueue_lab_runtime::ObjectKey;
 
 /// What is said of a field that may not change.
 pub const IMMUTABLE: &str = "field is immutable";

@@ -5,14 +5,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::generic::{self, IMMUTABLE, Version, annotation, atoi};
 use super::{Refusal, topology};
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::controller::jobs::batch_job::{BatchJob, pods_count, syncs_completions};
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::job::JobKind;
-use crate::controller::jobs::marks::{self, parse_bool};
-use crate::controller::jobs::pod_set_info::gate;
+use crate::jobs::batch_job::{BatchJob, pods_count, syncs_completions};
+use crate::jobs::env::Env;
+use crate::jobs::job::JobKind;
+use crate::jobs::marks::{self, parse_bool};
+use crate::jobs::pod_set_info::gate;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 /// Fills in what a managed Job has to have.
 pub(super) async fn default(env: &Env, namespace: &str, job: &mut Job) -> Result<(), Refusal> {

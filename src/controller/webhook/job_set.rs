@@ -2,11 +2,11 @@
 
 use super::generic::{self, Version};
 use super::{Refusal, topology};
-use crate::api::config::Feature;
-use crate::api::field::{FieldErrors, Path};
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::job::JobKind;
-use crate::controller::jobs::job_set::{JobSet, JobSets};
+use crate::jobs::env::Env;
+use crate::jobs::job::JobKind;
+use crate::jobs::job_set::{JobSet, JobSets};
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::field::{FieldErrors, Path};
 
 /// Fills in what a managed JobSet has to have.
 pub(super) async fn default(env: &Env, namespace: &str, set: &mut JobSet) -> Result<(), Refusal> {

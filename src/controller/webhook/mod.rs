@@ -1,7 +1,7 @@
 //! Defaulting and validation of jobs as they come in, as plain functions: in-process on the embedded
 //! cluster, over HTTPS on a real one.
 //!
-//! Kueue's own kinds are defaulted and validated by [`crate::api`] alone; this is for what needs to
+//! Kueue's own kinds are defaulted and validated by [`kueue_lab_api`] alone; this is for what needs to
 //! know the cluster. Must not know who asks.
 
 mod deployment;
@@ -20,7 +20,7 @@ use super::Shared;
 use super::jobs::ancestors::Owners;
 use super::jobs::difference;
 use super::jobs::env::Env;
-use crate::api::field::{FieldErrors, aggregate};
+use kueue_lab_api::field::{FieldErrors, aggregate};
 
 /// What happens to the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

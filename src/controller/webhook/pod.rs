@@ -5,14 +5,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::generic::{self, Version, annotation, immutable, label};
 use super::{Refusal, Warnings, topology};
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::frameworks::Gvk;
-use crate::controller::jobs::marks;
-use crate::controller::jobs::pod_set_info::gate;
-use crate::controller::jobs::role_hash::role_hash;
+use crate::jobs::env::Env;
+use crate::jobs::frameworks::Gvk;
+use crate::jobs::marks;
+use crate::jobs::pod_set_info::gate;
+use crate::jobs::role_hash::role_hash;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 const GVK: Gvk = Gvk::new("", "v1", "Pod");
 

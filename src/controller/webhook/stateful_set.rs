@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::Refusal;
 use super::deployment::queue_of_serving;
 use super::generic::{self, IMMUTABLE, annotate};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::role_hash::shape_value;
-use crate::controller::jobs::stateful_set::{FRAMEWORK, GVK, find_workload, is_anothers};
+use crate::jobs::env::Env;
+use crate::jobs::role_hash::shape_value;
+use crate::jobs::stateful_set::{FRAMEWORK, GVK, find_workload, is_anothers};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 /// Tells the pods of a managed StatefulSet that they are held back for it.
 pub(super) async fn default(

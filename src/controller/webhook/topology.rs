@@ -2,13 +2,13 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::v1beta2::PodsetSliceRequiredTopologyConstraint;
-use crate::api::validation::label_name;
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::marks::parse_bool;
+use crate::jobs::env::Env;
+use crate::jobs::marks::parse_bool;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_api::v1beta2::PodsetSliceRequiredTopologyConstraint;
+use kueue_lab_api::validation::label_name;
 
 const REQUIRED: &str = c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION;
 const PREFERRED: &str = c::POD_SET_PREFERRED_TOPOLOGY_ANNOTATION;

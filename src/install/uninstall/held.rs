@@ -11,10 +11,10 @@ use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
 use super::Report;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::install::InstallError;
-use crate::install::access::{self, AT_ONCE};
+use crate::InstallError;
+use crate::access::{self, AT_ONCE};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// The gates that only Kueue takes off.
 const GATES: [&str; 3] = [

@@ -10,11 +10,11 @@ use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 
 use super::Report;
-use crate::api::constants::RESOURCE_IN_USE_FINALIZER;
-use crate::api::crds::{CRDS, Crd};
-use crate::clock::Clock;
-use crate::install::definitions::{self, ADOPTED};
-use crate::install::{InstallError, access, selector};
+use crate::definitions::{self, ADOPTED};
+use crate::{InstallError, access, selector};
+use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
+use kueue_lab_api::crds::{CRDS, Crd};
+use kueue_lab_clock::Clock;
 
 fn named(object: &DynamicObject) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()

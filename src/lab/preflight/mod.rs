@@ -58,7 +58,7 @@ impl PreflightError {
 /// # Errors
 /// [`PreflightError`]; nothing was written.
 pub async fn preflight(client: &Client) -> Result<(), PreflightError> {
-    if let Some(upstream) = find_upstream(client, crate::install::NAMESPACE).await? {
+    if let Some(upstream) = find_upstream(client, kueue_lab_install::NAMESPACE).await? {
         return Err(PreflightError::Upstream { upstream });
     }
     let webhooks = webhooks::find(client).await?;

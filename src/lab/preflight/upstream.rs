@@ -9,7 +9,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
 use super::PreflightError;
-use crate::install::MANAGED_BY;
+use kueue_lab_install::MANAGED_BY;
 
 /// What upstream's leader election is called, unless its configuration says otherwise.
 const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";

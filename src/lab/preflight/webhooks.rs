@@ -9,7 +9,7 @@ use kube::{Client, ResourceExt};
 
 use super::PreflightError;
 use super::upstream::{is_ours, visible};
-use crate::api::v1beta2::GROUP;
+use kueue_lab_api::v1beta2::GROUP;
 
 /// The configurations of webhooks that others registered for Kueue's kinds and that refuse when
 /// nobody answers, as `kind/name`. Who may not look finds nothing.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::QUEUED_PROVISIONING;
 use super::capacity::Fits;
-use crate::api::provisioning::{
+use kueue_lab_api::provisioning::{
     ACCEPTED, BEST_EFFORT_ATOMIC_SCALE_UP, BOOKING_EXPIRED, FAILED, PROVISIONED,
     ProvisioningRequest,
 };

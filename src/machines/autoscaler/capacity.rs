@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
-use crate::api::provisioning::{
+use crate::nodes::{NodePool, node_name, sample};
+use crate::scheduler::Simulation;
+use kueue_lab_api::provisioning::{
     BOOKING_EXPIRED, CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION, PROVISIONED,
     ProvisioningRequest,
 };
-use crate::machines::nodes::{NodePool, node_name, sample};
-use crate::machines::scheduler::Simulation;
-use crate::runtime::ObjectKey;
+use kueue_lab_runtime::ObjectKey;
 
 /// Whether the pods of a request fit.
 #[derive(Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ pub(super) fn fits(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machines::nodes::NodePools;
+    use crate::nodes::NodePools;
     use serde_json::json;
 
     fn pool(count: u32, max: u32) -> (NodePool, u32) {

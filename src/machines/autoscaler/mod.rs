@@ -14,9 +14,11 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use self::answer::{Answer, Standing};
-use crate::api::provisioning::{BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest};
-use crate::machines::nodes::Keeper;
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::nodes::Keeper;
+use kueue_lab_api::provisioning::{
+    BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest,
+};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// GKE's class that waits until capacity can be had.
 pub const QUEUED_PROVISIONING: &str = "queued-provisioning.gke.io";

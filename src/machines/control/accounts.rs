@@ -11,8 +11,8 @@ use kube::runtime::watcher;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::runtime::refusals::{is_namespace_going, is_not_found};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::refusals::{is_namespace_going, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const ACCOUNT: &str = "default";
 const ROOT_CA: &str = "kube-root-ca.crt";

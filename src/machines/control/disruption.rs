@@ -15,10 +15,10 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 
-use crate::clock::whole_seconds;
-use crate::machines::workloads::{Shared, claim, pods};
-use crate::runtime::refusals::{is_conflict, is_not_found};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::workloads::{Shared, claim, pods};
+use kueue_lab_clock::whole_seconds;
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;
 /// How long changes of pods are gathered.

@@ -13,9 +13,9 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kube::{Api, ResourceExt};
 
-use crate::machines::workloads::{Shared, pods, template};
-use crate::runtime::refusals::{is_conflict, is_namespace_going, is_not_found};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::workloads::{Shared, pods, template};
+use kueue_lab_runtime::refusals::{is_conflict, is_namespace_going, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 /// How long changes of pods are gathered.

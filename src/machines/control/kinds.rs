@@ -11,7 +11,7 @@ use kube::core::{ApiResource, PartialObjectMeta};
 use kube::discovery::{Discovery, Scope, verbs};
 use tokio::sync::watch;
 
-use crate::runtime::{Context, Informer, Outcome, WorkQueue};
+use kueue_lab_runtime::{Context, Informer, Outcome, WorkQueue};
 
 /// How long definitions are gathered before kinds are discovered anew.
 const GATHER: Duration = Duration::from_millis(100);

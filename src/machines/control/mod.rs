@@ -18,7 +18,7 @@ pub use self::accounts::Accounts;
 use self::kinds::Kinds;
 use super::MachinesConfig;
 use super::workloads::Shared;
-use crate::runtime::{Context, Informer};
+use kueue_lab_runtime::{Context, Informer};
 
 /// The running keepers.
 #[derive(Clone, Default)]

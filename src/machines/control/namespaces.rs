@@ -12,9 +12,9 @@ use kube::core::PartialObjectMeta;
 use kube::{Api, ResourceExt};
 
 use super::kinds::{Kind, Kinds};
-use crate::clock::Clock;
-use crate::runtime::refusals::{is_conflict, is_not_found, message};
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_clock::Clock;
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found, message};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// The finalizer in `spec.finalizers` that this controller removes.
 const FINALIZER: &str = "kubernetes";

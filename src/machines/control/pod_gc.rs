@@ -10,9 +10,9 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::machines::workloads::{Shared, pods};
-use crate::runtime::refusals::{is_conflict, is_not_found};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::workloads::{Shared, pods};
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 /// How long a node may be missing before its pods are given up.
@@ -91,7 +91,7 @@ fn next_round(first: Timestamp, now: Timestamp) -> Timestamp {
 
 struct Collector {
     client: kube::Client,
-    now: crate::clock::Clock,
+    now: kueue_lab_clock::Clock,
     nodes: Informer<Node>,
     pods: Informer<Pod>,
 }

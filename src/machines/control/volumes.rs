@@ -14,8 +14,8 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::runtime::refusals::{is_conflict, is_not_found};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;
 /// Annotation of volumes made here, which are deleted with their claims.

@@ -20,9 +20,9 @@ use super::logs::LogStore;
 use super::render;
 use super::run::{Happening, PodRun};
 use super::serve::serve;
-use crate::machines::nodes::is_managed;
-use crate::machines::recorder::{Note, Recorder, reference};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::nodes::is_managed;
+use crate::recorder::{Note, Recorder, reference};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// How many pods are written at a time.
 const WORKERS: usize = 16;

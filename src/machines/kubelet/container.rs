@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::program::Program;
-use crate::machines::resources::is_sidecar;
+use crate::resources::is_sidecar;
 
 /// The first delay of a container that keeps failing; it doubles every time.
 const BACK_OFF: Duration = Duration::from_secs(10);

@@ -10,8 +10,8 @@ use super::logs::{LogError, LogQuery, LogStore};
 use super::query::Options;
 use super::run::PodRun;
 use super::serve::{Librarian, Refusal, Wanted};
-use crate::clock::Clock;
-use crate::runtime::{Informer, ObjectKey};
+use kueue_lab_clock::Clock;
+use kueue_lab_runtime::{Informer, ObjectKey};
 
 /// The logs of the pods that run here.
 pub(super) struct Library {

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::container::after;
 use super::program::{Moment, Program};
-use crate::clock::Clock;
+use kueue_lab_clock::Clock;
 
 /// The most lines one answer begins with; older ones have been rotated away.
 const LINES: usize = 10_000;
@@ -245,7 +245,7 @@ mod tests {
 
     use super::super::program::Step;
     use super::*;
-    use crate::clock::virtual_runtime;
+    use kueue_lab_clock::virtual_runtime;
 
     fn ticking() -> Arc<Program> {
         Arc::new(Program::new(vec![

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::container::{ContainerRun, Ended, Phase, Role};
 use super::run::PodRun;
-use crate::clock::whole_seconds;
-use crate::runtime::ObjectKey;
+use kueue_lab_clock::whole_seconds;
+use kueue_lab_runtime::ObjectKey;
 
 /// What must change in the pod's status, as a strategic merge patch; none when it is as it should.
 pub(super) fn patch(pod: &Pod, run: &PodRun, host: &str, now: Timestamp) -> Option<Value> {

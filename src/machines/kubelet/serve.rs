@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::query;
-use crate::runtime::Tasks;
+use kueue_lab_runtime::Tasks;
 
 /// Connections open at the same time: each `kubectl logs -f` has one.
 const CONNECTIONS: usize = 256;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Taint;
 
 use super::pools::{Effect, NodePool, Written, WrittenTaint};
-use crate::machines::resources::{CPU, MEMORY, PODS};
-use crate::quantity::{Format, Quantity};
-use crate::yaml::{Located, Position, Problem};
+use crate::resources::{CPU, MEMORY, PODS};
+use kueue_lab_quantity::{Format, Quantity};
+use kueue_lab_yaml::{Located, Position, Problem};
 
 /// The most nodes one pool may have.
 const POOL_NODES: i64 = 5_000;
@@ -251,7 +251,7 @@ fn is_qualified(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::machines::nodes::NodePools;
+    use crate::nodes::NodePools;
 
     fn refusal(text: &str) -> String {
         NodePools::parse(text).unwrap_err().to_string()

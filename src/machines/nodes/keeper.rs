@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::object::{self, KubeletAddress, OWNED, is_managed, node_name};
 use super::{NodePool, NodePools, Surroundings, lease};
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// How many nodes are written at a time.
 const WORKERS: usize = 8;
@@ -401,7 +401,7 @@ fn status_patch(
         .flatten()
         .any(|c| c.type_ == "Ready" && c.status == "True");
     let mut patch = serde_json::Map::new();
-    let read = crate::machines::resources::Amounts::of;
+    let read = crate::resources::Amounts::of;
     let old = [status.capacity, status.allocatable].map(Option::unwrap_or_default);
     if old.iter().any(|old| read(old) != read(&capacity)) {
         let mut amounts = json!(capacity);

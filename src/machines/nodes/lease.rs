@@ -9,7 +9,7 @@ use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
 
-use crate::clock::Clock;
+use kueue_lab_clock::Clock;
 
 /// Where the Leases of nodes live.
 pub(super) const NAMESPACE: &str = "kube-node-lease";

@@ -12,9 +12,9 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::lease;
-use crate::clock::Clock;
-use crate::machines::recorder::{Note, Recorder};
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::recorder::{Note, Recorder};
+use kueue_lab_clock::Clock;
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// The taint of a node that says it is not ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -314,7 +314,7 @@ fn patience(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
     let bearing: Vec<Option<i64>> = tolerations
         .into_iter()
         .flatten()
-        .filter(|t| crate::machines::scheduler::tolerates(t, taint))
+        .filter(|t| crate::scheduler::tolerates(t, taint))
         .map(|t| t.toleration_seconds)
         .collect();
     if bearing.is_empty() {

@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
 use super::NodePool;
-use crate::clock::whole_seconds;
+use kueue_lab_clock::whole_seconds;
 
 /// Label of the nodes this lab made; no other node is ever touched.
 pub const MANAGED: &str = "kueue-lab.dev/managed";

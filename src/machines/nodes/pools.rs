@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::Taint;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{RealNodes, check, real};
-use crate::quantity::Quantity;
-use crate::yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
+use kueue_lab_quantity::Quantity;
+use kueue_lab_yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
 
 /// Pools of like nodes.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,7 +9,7 @@ use super::selector;
 use super::spread::Spread;
 use super::why::Obstacle;
 use super::{NodeInfo, PodInfo, taints};
-use crate::machines::resources::PODS;
+use crate::resources::PODS;
 
 /// All nodes by name.
 pub(super) type Nodes = BTreeMap<String, NodeInfo>;

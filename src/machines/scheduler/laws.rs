@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::state::{Decision, State};
-use crate::runtime::ObjectKey;
+use kueue_lab_runtime::ObjectKey;
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -160,7 +160,7 @@ impl World {
             if spec.node_name.is_some() {
                 continue;
             }
-            let wanted = crate::machines::resources::pod_requests(spec);
+            let wanted = crate::resources::pod_requests(spec);
             for info in self.state.nodes().values().filter(|n| n.node.is_some()) {
                 let room = wanted.iter().all(|(name, amount)| {
                     amount <= 0 || amount <= info.allocatable.get(name) - info.used.get(name)

@@ -8,8 +8,8 @@ use kube::ResourceExt;
 
 use super::PodInfo;
 use super::selector::Labels;
-use crate::machines::resources::{Amounts, PODS};
-use crate::runtime::ObjectKey;
+use crate::resources::{Amounts, PODS};
+use kueue_lab_runtime::ObjectKey;
 
 /// A node as the scheduler sees it.
 #[derive(Clone, Debug)]

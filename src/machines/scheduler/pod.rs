@@ -6,8 +6,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Pod, PodAffinityTerm, PodSpec, Toleration};
 use kube::ResourceExt;
 
-use crate::machines::resources::{Amounts, pod_requests};
-use crate::runtime::ObjectKey;
+use crate::resources::{Amounts, pod_requests};
+use kueue_lab_runtime::ObjectKey;
 
 /// A pod as the scheduler sees it.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ impl PodInfo {
 
 fn host_ports(spec: &PodSpec) -> Vec<(String, String, i32)> {
     let sidecars = spec.init_containers.iter().flatten();
-    let sidecars = sidecars.filter(|c| crate::machines::resources::is_sidecar(c));
+    let sidecars = sidecars.filter(|c| crate::resources::is_sidecar(c));
     let ports = spec
         .containers
         .iter()

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::runtime::ObjectKey;
+use kueue_lab_runtime::ObjectKey;
 
 /// The place of a pod in the line.
 type Rank = (Reverse<i32>, u64);

@@ -13,8 +13,8 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::state::{Decision, State};
 use super::{NAME, PodInfo};
-use crate::machines::recorder::{Note, Recorder};
-use crate::runtime::{Change, Context, Informer, ObjectKey};
+use crate::recorder::{Note, Recorder};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey};
 
 /// How many decisions are being written to the cluster at a time.
 const WRITES: usize = 32;

@@ -2,7 +2,7 @@
 
 use super::filter::Nodes;
 use super::{NodeInfo, PodInfo, affinity, selector, taints};
-use crate::machines::resources::{CPU, MEMORY};
+use crate::resources::{CPU, MEMORY};
 
 /// The best score of one kind.
 const MAX: i64 = 100;

@@ -50,7 +50,7 @@ impl Simulation {
                 spec.scheduler_name = None;
                 spec.preemption_policy = Some("Never".into());
             }
-            let key = crate::runtime::ObjectKey::of(&one);
+            let key = kueue_lab_runtime::ObjectKey::of(&one);
             self.state.pod(Arc::new(one));
             if !matches!(self.state.next(), Some(Decision::Bind { .. })) {
                 self.state.pod_gone(&key);

@@ -11,7 +11,7 @@ use super::filter::{Filter, Nodes};
 use super::queue::Queue;
 use super::why::{self, Obstacle};
 use super::{NAME, NodeInfo, PodInfo, preempt, score};
-use crate::runtime::ObjectKey;
+use kueue_lab_runtime::ObjectKey;
 
 /// What is to be done next.
 #[derive(Debug)]

@@ -31,7 +31,7 @@ impl Obstacle {
             Self::Ports => "node(s) didn't have free ports for the requested pod ports",
             Self::Insufficient(names, _) => {
                 let text = |name: &String| match name.as_str() {
-                    crate::machines::resources::PODS => "Too many pods".to_string(),
+                    crate::resources::PODS => "Too many pods".to_string(),
                     name => format!("Insufficient {name}"),
                 };
                 return names.iter().map(text).collect();

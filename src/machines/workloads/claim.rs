@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::template::controller_reference;
-use crate::runtime::Informer;
-use crate::runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::Informer;
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
 
 /// An informer's index of objects nobody controls: by namespace.
 pub const UNCONTROLLED: &str = "uncontrolled";

@@ -18,7 +18,7 @@ use kube::Api;
 use self::claim::{CONTROLLER, Object, UNCONTROLLED};
 use super::MachinesConfig;
 use super::recorder::Recorder;
-use crate::runtime::{Builder, Context, Informer};
+use kueue_lab_runtime::{Builder, Context, Informer};
 
 /// What the controllers share: one watch per kind, one writer of Events.
 pub struct Shared {

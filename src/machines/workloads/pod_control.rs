@@ -10,9 +10,9 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
 
 use super::pods;
-use crate::machines::recorder::{Note, Recorder};
-use crate::runtime::refusals::{is_conflict, is_namespace_going, is_not_found, message};
-use crate::runtime::{Context, Informer};
+use crate::recorder::{Note, Recorder};
+use kueue_lab_runtime::refusals::{is_conflict, is_namespace_going, is_not_found, message};
+use kueue_lab_runtime::{Context, Informer};
 
 /// Creates and deletes pods in the name of one controller.
 #[derive(Clone)]

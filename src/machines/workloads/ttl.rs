@@ -9,8 +9,8 @@ use kube::{Api, ResourceExt};
 
 use super::Shared;
 use super::job::conditions;
-use crate::runtime::refusals::{is_conflict, is_not_found};
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 

@@ -1,8 +1,8 @@
 //! What keeps a namespace from being taken away with its preset: objects in it that no preset put
 //! there, which would go with it.
 
-use crate::presets::inventory;
-use crate::presets::remote::{CallError, KindInfo, Remote};
+use crate::inventory;
+use crate::remote::{CallError, KindInfo, Remote};
 
 /// Kinds that people keep in namespaces: group version, plural and name.
 const KEPT: &[(&str, &str, &str)] = &[
@@ -19,10 +19,7 @@ const KEPT: &[(&str, &str, &str)] = &[
 const OF_CLUSTER: &str = "kube-root-ca.crt";
 
 /// The first kind of which somebody has objects in the namespace, with their number.
-pub(in crate::presets) async fn of(
-    remote: &Remote,
-    namespace: &str,
-) -> Result<Option<String>, CallError> {
+pub(crate) async fn of(remote: &Remote, namespace: &str) -> Result<Option<String>, CallError> {
     for (api_version, plural, name) in KEPT {
         let kind = KindInfo {
             api_version: (*api_version).to_owned(),

@@ -15,7 +15,7 @@ use super::plan::{InForce, plan};
 use super::references::{self, REFERENCED};
 use super::remote::{CallError, KindInfo, Remote};
 use super::{Finding, Manifest, ObjectKey, Plan};
-use crate::api::v1beta2::{API_VERSION, GROUP};
+use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
 use objects::Standing;
 use rollback::Undo;
 
@@ -57,7 +57,7 @@ impl Failure {
         match self {
             Self::Refused(findings) | Self::Undone(findings) | Self::Stuck(findings) => findings,
             Self::Call(error) => {
-                let start = crate::yaml::Position::START;
+                let start = kueue_lab_yaml::Position::START;
                 vec![Finding::error(file, start, error.to_string())]
             }
         }
@@ -210,7 +210,7 @@ impl Applier {
                     continue;
                 }
                 keys.insert(ObjectKey {
-                    group: crate::api::v1beta2::GROUP.into(),
+                    group: kueue_lab_api::v1beta2::GROUP.into(),
                     kind: kind.into(),
                     namespace: None,
                     name: object["metadata"]["name"]

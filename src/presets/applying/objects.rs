@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::rollback::Done;
 use super::{Applier, Failure, Outcome, Work, inhabitants, labelled, refusal};
-use crate::api::v1beta2::API_VERSION;
-use crate::presets::remote::{ApplyMode, CallError, KindInfo};
-use crate::presets::{Finding, Manifest, ObjectKey, Plan, inventory};
+use crate::remote::{ApplyMode, CallError, KindInfo};
+use crate::{Finding, Manifest, ObjectKey, Plan, inventory};
+use kueue_lab_api::v1beta2::API_VERSION;
 
 /// How long an object that is replaced or still on its way out may take to go.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -211,7 +211,7 @@ impl Applier {
                 }
                 Ok(false) => self.forget(key),
                 Err(reason) => {
-                    let start = crate::yaml::Position::START;
+                    let start = kueue_lab_yaml::Position::START;
                     let message = format!("cannot be taken away: {reason}");
                     outcome
                         .warnings

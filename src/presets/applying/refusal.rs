@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use kube::core::Status;
 use regex::Regex;
 
-use crate::presets::{Finding, Manifest};
+use crate::{Finding, Manifest};
 
 /// `unknown field "spec.foo"`, as strict decoding says it.
 static UNKNOWN: LazyLock<Option<Regex>> =
@@ -121,8 +121,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::config::FeatureGates;
-    use crate::presets::{SourceFile, parse};
+    use crate::{SourceFile, parse};
+    use kueue_lab_api::config::FeatureGates;
 
     fn manifest() -> Manifest {
         let text = "apiVersion: example.com/v1\nkind: ClusterQueue\nmetadata:\n  name: q\nspec:\n  foo: 1\n  resourceGroups:\n  - flavors:\n    - resources:\n      - nominalQuota: -1\n";

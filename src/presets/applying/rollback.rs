@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Applier, Failure, labelled};
-use crate::presets::remote::ApplyMode;
-use crate::presets::{Finding, Manifest, ObjectKey};
+use crate::remote::ApplyMode;
+use crate::{Finding, Manifest, ObjectKey};
 
 /// One change that was made.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Applier {
         for change in done.into_iter().rev() {
             if let Err(reason) = self.undo_one(preset, &change).await {
                 stuck = true;
-                let start = crate::yaml::Position::START;
+                let start = kueue_lab_yaml::Position::START;
                 let message = format!("could not be put back: {reason}");
                 findings.push(Finding::error("presets", start, message).about(&change.key));
             }

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::expect::{Expectation, Selector};
 use super::raw::{RawApply, RawLaunch, RawScenario, RawStep};
-use crate::lab::Files;
-use crate::skypilot::Task;
-use crate::yaml::{Limits, Position, Problem, from_node, leading_comment, parse, parse_one};
+use kueue_lab_lab::Files;
+use kueue_lab_skypilot::Task;
+use kueue_lab_yaml::{Limits, Position, Problem, from_node, leading_comment, parse, parse_one};
 
 /// Lab time a story may take when it does not say.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -140,7 +140,7 @@ impl Scenario {
             .unwrap_or_default();
         let pace = match raw.pace {
             None => DEFAULT_PACE,
-            Some(pace) if crate::clock::SPEED_RANGE.contains(&pace.value) => pace.value,
+            Some(pace) if kueue_lab_clock::SPEED_RANGE.contains(&pace.value) => pace.value,
             Some(pace) => {
                 let message = "pace is a number of lab seconds per second, from 0.01 to 10000";
                 return Err(within(Problem::new(pace.at, message)));
@@ -284,7 +284,7 @@ impl Reader<'_> {
                 let documents = parse(&text, Limits::default())
                     .map_err(|problem| ScenarioError::In { file, problem })?;
                 let full = documents.iter().filter(|d| !d.is_null());
-                full.map(crate::yaml::Node::to_json).collect()
+                full.map(kueue_lab_yaml::Node::to_json).collect()
             }
         };
         for object in &objects {

@@ -1,8 +1,8 @@
 use super::*;
 use std::collections::BTreeMap;
 
-use crate::lab::LAB_FILES;
-use crate::presets::BuiltIn;
+use kueue_lab_lab::LAB_FILES;
+use kueue_lab_presets::BuiltIn;
 
 fn load(text: &'static str) -> Result<Scenario, ScenarioError> {
     let task = BuiltIn {
@@ -123,7 +123,7 @@ fn mistakes_are_found_before_anything_runs() {
 
 #[test]
 fn every_scenario_can_be_read_from_disk_and_from_the_binary() {
-    let disk = Files::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab"));
+    let disk = Files::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab"));
     let inside = Files::Shipped(LAB_FILES);
     assert_eq!(disk.scenarios("scenarios"), inside.scenarios("scenarios"));
     let load = |files: &Files| -> BTreeMap<String, String> {

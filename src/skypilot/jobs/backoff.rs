@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::entropy::Entropy;
+use kueue_lab_entropy::Entropy;
 
 const JITTER: f64 = 0.4;
 const GROWTH: f64 = 1.6;

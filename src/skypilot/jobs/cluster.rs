@@ -7,7 +7,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::skypilot::{Cluster, NodeFacts};
+use crate::{Cluster, NodeFacts};
 
 /// Why a launch did not come to running Pods.
 #[derive(Debug, thiserror::Error)]

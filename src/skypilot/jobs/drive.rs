@@ -11,8 +11,8 @@ use super::backoff::Backoff;
 use super::cluster::{PodFacts, Remote};
 use super::launching::launch;
 use super::state::{SchedState, Status};
-use crate::skypilot::naming::{cluster_name_on_cloud, managed_cluster_name};
-use crate::skypilot::{Cluster, Recovery, Run, Strategy, Task};
+use crate::naming::{cluster_name_on_cloud, managed_cluster_name};
+use crate::{Cluster, Recovery, Run, Strategy, Task};
 
 /// Launches the first part of a FAILOVER recovery tries in place.
 const IN_PLACE_LAUNCHES: u32 = 3;

@@ -10,8 +10,8 @@ use kube::ResourceExt;
 use super::cluster::{Interrupted, PodFacts, Remote};
 use super::state::SchedState;
 use super::{Inner, Timing};
-use crate::clock::Clock;
-use crate::skypilot::{Cluster, LaunchError, Task, plan};
+use crate::{Cluster, LaunchError, Task, plan};
+use kueue_lab_clock::Clock;
 
 /// Polls in a row a Pod may be missing.
 const MISSED_POLLS: u32 = 5;

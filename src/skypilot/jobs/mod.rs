@@ -23,8 +23,8 @@ pub use state::{Job, JobEvent, SchedState, Status};
 pub use view::queue_table;
 
 use super::{LaunchError, NodeFacts, SkyEnv, Task, plan};
-use crate::clock::Clock;
-use crate::entropy::Entropy;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 use state::Table;
 
 /// The times of SkyPilot's jobs controller.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::skypilot::sizing::Request;
+use crate::sizing::Request;
 
 /// The affinity of a request: GPU Pods require their GPU's node label and like to share nodes; other
 /// Pods prefer nodes without such labels. `None` where the cluster has no GPU labels at all.

@@ -24,7 +24,7 @@ fn list_rule(field: &str) -> Option<Option<&'static str>> {
 }
 
 /// Merges `over` into `base`. Values of different shapes are replaced.
-pub(in crate::skypilot) fn merge(base: &mut Value, over: &Value) {
+pub(crate) fn merge(base: &mut Value, over: &Value) {
     let (Value::Object(base), Value::Object(over)) = (&mut *base, over) else {
         *base = over.clone();
         return;

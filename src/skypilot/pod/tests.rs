@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::skypilot::gpus::{NodeFacts, Room};
-use crate::skypilot::{Cluster, LaunchError, SizingError, SkyConfig, SkyEnv, Task, plan};
-use crate::yaml::{Limits, parse};
+use crate::gpus::{NodeFacts, Room};
+use crate::{Cluster, LaunchError, SizingError, SkyConfig, SkyEnv, Task, plan};
+use kueue_lab_yaml::{Limits, parse};
 
 /// The surroundings of the recorded launches.
 fn env() -> SkyEnv {
@@ -44,7 +44,7 @@ fn launch(task: &str) -> Result<Cluster, LaunchError> {
 }
 
 fn recorded() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/skypilot-pods");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/skypilot-pods");
     if folder.is_dir() {
         return Some(folder);
     }
@@ -77,7 +77,7 @@ fn pods_equal_what_skypilot_posted() {
             .map(|d| without_script(d.to_json()))
             .collect();
         // A number is posted as Python writes it, 6.0, and is read as 6.
-        let read = |pod: Value| crate::yaml::from_str(&pod.to_string()).unwrap();
+        let read = |pod: Value| kueue_lab_yaml::from_str(&pod.to_string()).unwrap();
         let pods = cluster.pods.into_iter().map(without_script);
         let pods: Vec<Value> = pods.map(read).collect();
         assert_eq!(pods.len(), expected.len(), "{file}");

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use crate::yaml::{Position, Problem};
+use kueue_lab_yaml::{Position, Problem};
 
 /// GPUs of one kind for one node.
 #[derive(Clone, Debug, PartialEq)]

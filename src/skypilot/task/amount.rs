@@ -2,7 +2,7 @@
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-use crate::yaml::{Located, Problem};
+use kueue_lab_yaml::{Located, Problem};
 
 /// A number, or a string that holds one.
 #[derive(Clone, Debug, PartialEq)]

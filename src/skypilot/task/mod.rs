@@ -17,7 +17,7 @@ pub use recovery::{Recovery, Strategy};
 pub use resources::Ask;
 
 use super::config::Overrides;
-use crate::yaml::{Limits, Located, Node, Position, Problem, from_node, parse};
+use kueue_lab_yaml::{Limits, Located, Node, Position, Problem, from_node, parse};
 
 /// Why a task file cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

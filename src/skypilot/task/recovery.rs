@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::yaml::{Position, Problem, closest};
+use kueue_lab_yaml::{Position, Problem, closest};
 
 /// Where a lost job is relaunched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use super::accelerators::{Accelerator, RawAccelerators};
 use super::amount::{self, Memory, Written};
 use super::recovery::{RawRecovery, Recovery};
-use crate::yaml::{Located, Position, Problem};
+use kueue_lab_yaml::{Located, Position, Problem};
 
 /// Priorities SkyPilot accepts in its own queue; not Kueue's.
 const PRIORITIES: std::ops::RangeInclusive<i32> = -1000..=1000;

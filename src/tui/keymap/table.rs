@@ -1,7 +1,7 @@
 //! The key map as data.
 
 use super::{Act, Scope};
-use crate::tui::ui::{SortBy, ViewId};
+use crate::ui::{SortBy, ViewId};
 
 /// One line of the key map.
 #[derive(Debug)]

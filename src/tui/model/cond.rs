@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::tui::text::clean;
+use crate::text::clean;
 
 /// One condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::meta::{Requests, add};
 use super::quota::Forest;
 use super::workload::{WorkloadRow, WorkloadState};
 use super::{Data, Key, Row};
-use crate::api::constants::{EVICTED, PREEMPTED, evicted, preempted};
+use kueue_lab_api::constants::{EVICTED, PREEMPTED, evicted, preempted};
 
 /// A place in the line of a ClusterQueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use k8s_openapi::api::events::v1::Event as NewEvent;
 
 use super::meta::key_of;
 use super::{Change, Key, Row};
-use crate::tui::text::clean;
+use crate::text::clean;
 
 /// The most Events that are kept.
 pub const MOST_EVENTS: usize = 5_000;

@@ -14,7 +14,7 @@ use super::pod::PodRow;
 use super::queues::{ClusterQueueRow, CohortRow, FlavorRow, LocalQueueRow, PriorityClassRow};
 use super::workload::WorkloadRow;
 use super::{Change, Kind, News, health::Health};
-use crate::api::v1beta2 as kueue;
+use kueue_lab_api::v1beta2 as kueue;
 
 /// An object that is not what its kind says.
 #[derive(Debug, thiserror::Error)]

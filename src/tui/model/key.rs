@@ -73,7 +73,7 @@ impl Kind {
     pub fn api_version(self) -> &'static str {
         match self {
             Kind::Node | Kind::Pod | Kind::Event => "v1",
-            _ => crate::api::v1beta2::API_VERSION,
+            _ => kueue_lab_api::v1beta2::API_VERSION,
         }
     }
 

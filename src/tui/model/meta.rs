@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::Key;
-use crate::tui::text::{Amount, clean};
+use crate::text::{Amount, clean};
 
 /// Labels, cleaned.
 pub type Labels = BTreeMap<String, String>;

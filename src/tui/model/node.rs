@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use super::meta::{Meta, Requests, requests_of};
 use super::{Key, Row};
-use crate::tui::text::clean;
+use crate::text::clean;
 
 /// A node.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,10 +4,10 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
 use super::meta::{Meta, Requests, add, requests_of};
 use super::{Key, Row};
-use crate::api::constants::{
+use crate::text::{Amount, clean};
+use kueue_lab_api::constants::{
     POD_GROUP_NAME_LABEL, POD_GROUP_TOTAL_COUNT_ANNOTATION, WORKLOAD_ANNOTATION,
 };
-use crate::tui::text::{Amount, clean};
 
 /// A pod.
 #[derive(Clone, Debug, Default, PartialEq)]

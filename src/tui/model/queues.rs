@@ -8,12 +8,12 @@ use super::cond::Conds;
 use super::meta::Meta;
 use super::quota::Quota;
 use super::{Key, Row};
-use crate::api::v1beta2::{
+use crate::text::{Amount, clean};
+use kueue_lab_api::v1beta2::{
     ClusterQueue, ClusterQueuePreemption, Cohort, FairSharing, FairSharingStatus,
     FlavorFungibility, FlavorUsage, LocalQueue, QueueingStrategy, ResourceFlavor, ResourceGroup,
     StopPolicy, WorkloadPriorityClass,
 };
-use crate::tui::text::{Amount, clean};
 
 /// A flavor and a resource in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,7 +113,7 @@ impl ClusterQueueRow {
                 .as_ref()
                 .and_then(|s| s.admission_mode)
                 .is_some_and(|m| {
-                    m == crate::api::v1beta2::AdmissionMode::UsageBasedAdmissionFairSharing
+                    m == kueue_lab_api::v1beta2::AdmissionMode::UsageBasedAdmissionFairSharing
                 }),
             conds: Conds::of(&status.conditions),
             reserved: usage_of(&status.flavors_reservation),

@@ -13,7 +13,7 @@ use super::{Data, Row};
 fn moment(file: &str) -> Option<(Data, Derived)> {
     let dir = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../shared/reference-runs"
+        "/../../../shared/reference-runs"
     ));
     let mut objects: Vec<Value> = Vec::new();
     for path in [format!("{file}.yaml"), format!("{file}.cluster.yaml")] {

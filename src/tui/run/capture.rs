@@ -6,13 +6,13 @@ use ratatui::buffer::Buffer;
 use tokio::time::timeout;
 
 use super::engine::Engine;
-use crate::tui::config::{TuiConfig, TuiError};
-use crate::tui::dump;
-use crate::tui::keymap::Key;
-use crate::tui::model::Kind;
-use crate::tui::model::health::Health;
-use crate::tui::msg::Msg;
-use crate::tui::update::update;
+use crate::config::{TuiConfig, TuiError};
+use crate::dump;
+use crate::keymap::Key;
+use crate::model::Kind;
+use crate::model::health::Health;
+use crate::msg::Msg;
+use crate::update::update;
 
 /// Draws the UI once without a terminal, after the cluster told of all kinds and the given keys
 /// were pressed: for pictures in documents.

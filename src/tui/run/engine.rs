@@ -11,16 +11,16 @@ use tokio::sync::{mpsc, watch as watched};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::tui::actions::ActionError;
-use crate::tui::config::TuiConfig;
-use crate::tui::fetch::fetch;
-use crate::tui::glyphs::{ASCII, UNICODE, utf8_locale};
-use crate::tui::msg::{Cmd, Msg};
-use crate::tui::screen::Screen;
-use crate::tui::state::{Env, State};
-use crate::tui::theme::Theme;
-use crate::tui::update::{settle, update};
-use crate::tui::{view, watch};
+use crate::actions::ActionError;
+use crate::config::TuiConfig;
+use crate::fetch::fetch;
+use crate::glyphs::{ASCII, UNICODE, utf8_locale};
+use crate::msg::{Cmd, Msg};
+use crate::screen::Screen;
+use crate::state::{Env, State};
+use crate::theme::Theme;
+use crate::update::{settle, update};
+use crate::{view, watch};
 
 /// Messages that may wait for the UI.
 const CHANNEL: usize = 1024;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::fixture::{busy, empty, presets, story};
 use super::press;
-use crate::tui::actions::{ObjectRef, PresetState, Sample};
-use crate::tui::model::Key;
-use crate::tui::model::quota::Member;
-use crate::tui::msg::{Cmd, Msg};
-use crate::tui::ui::{PageKind, RowId, ViewId};
-use crate::tui::update::update;
+use crate::actions::{ObjectRef, PresetState, Sample};
+use crate::model::Key;
+use crate::model::quota::Member;
+use crate::msg::{Cmd, Msg};
+use crate::ui::{PageKind, RowId, ViewId};
+use crate::update::update;
 
 #[test]
 fn quitting_asks_only_where_the_lab_would_stop() {
@@ -177,7 +177,7 @@ fn a_filter_that_is_given_up_is_as_before() {
 fn a_namespace_narrows_every_view() {
     let mut state = busy();
     press(&mut state, &[":", "ns ml", "enter", "2"]);
-    let only_ml = |state: &crate::tui::state::State| {
+    let only_ml = |state: &crate::state::State| {
         state.ui.list().rows.iter().all(|row| match row {
             RowId::Workload(key) | RowId::LocalQueue(key) => key.namespace == "ml",
             _ => true,
@@ -227,7 +227,7 @@ fn explaining_asks_the_engine() {
     assert_eq!(state.ui.page.as_ref().unwrap().content.len(), 2);
 }
 
-fn selected(state: &crate::tui::state::State) -> Option<&RowId> {
+fn selected(state: &crate::state::State) -> Option<&RowId> {
     state.ui.list().selected()
 }
 

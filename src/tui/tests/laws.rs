@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::fixture::{busy, state_of, story};
 use super::press;
-use crate::tui::dump::render_once;
-use crate::tui::glyphs::ASCII;
-use crate::tui::keymap::BINDINGS;
-use crate::tui::msg::Msg;
-use crate::tui::text::width;
-use crate::tui::update::update;
+use crate::dump::render_once;
+use crate::glyphs::ASCII;
+use crate::keymap::BINDINGS;
+use crate::msg::Msg;
+use crate::text::width;
+use crate::update::update;
 
 fn any_key() -> impl Strategy<Value = &'static str> {
     let keys: Vec<&'static str> = BINDINGS

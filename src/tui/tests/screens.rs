@@ -6,15 +6,15 @@ use serde_json::json;
 
 use super::fixture::{busy, empty, state_of, story};
 use super::press;
-use crate::tui::actions::ActionError;
-use crate::tui::dump::{render, render_once};
-use crate::tui::glyphs::ASCII;
-use crate::tui::model::health::{Health, Trouble};
-use crate::tui::model::{Kind, News};
-use crate::tui::msg::{Fetched, Msg};
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
-use crate::tui::update::update;
+use crate::actions::ActionError;
+use crate::dump::{render, render_once};
+use crate::glyphs::ASCII;
+use crate::model::health::{Health, Trouble};
+use crate::model::{Kind, News};
+use crate::msg::{Fetched, Msg};
+use crate::state::State;
+use crate::theme::Theme;
+use crate::update::update;
 
 /// Compares the screen in several sizes with its pictures.
 fn shot(name: &str, state: &State, sizes: &[(u16, u16)]) {
@@ -159,7 +159,7 @@ fn yaml_and_its_absence() {
     press(&mut state, &["2"]);
     let cmds = press(&mut state, &["y"]);
     shot("yaml-awaited", &state, SMALL);
-    let crate::tui::msg::Cmd::Fetch(object) = cmds[0].clone() else {
+    let crate::msg::Cmd::Fetch(object) = cmds[0].clone() else {
         panic!("{cmds:?}");
     };
     let fetched = Fetched {

@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Wire;
 
-use crate::quantity::Quantity;
+use kueue_lab_quantity::Quantity;
 
 /// An amount of some resource, in thousandths of its unit (cores, bytes, devices). Reckoning
 /// saturates, so no cluster can make it overflow.

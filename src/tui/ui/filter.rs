@@ -8,7 +8,7 @@ use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use regex::{Regex, RegexBuilder};
 
-use crate::tui::model::meta::Labels;
+use crate::model::meta::Labels;
 
 /// The most bytes a pattern may be compiled to.
 const PATTERN_LIMIT: usize = 1 << 20;

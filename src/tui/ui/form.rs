@@ -1,7 +1,7 @@
 //! The form for sample workloads: fields with choices or numbers.
 
-use crate::tui::actions::Sample;
-use crate::tui::model::{Data, Key, Row};
+use crate::actions::Sample;
+use crate::model::{Data, Key, Row};
 
 /// The fields of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 //! not the place, so that rows that come and go do not move it.
 
 use super::Filter;
-use crate::tui::model::Key;
-use crate::tui::model::queues::FlavorResource;
-use crate::tui::model::quota::Member;
+use crate::model::Key;
+use crate::model::queues::FlavorResource;
+use crate::model::quota::Member;
 
 /// What a row stands for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! What lies over everything and takes all keys: questions, menus, forms.
 
 use super::SampleForm;
-use crate::tui::actions::ObjectRef;
+use crate::actions::ObjectRef;
 
 /// What lies over everything.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ratatui::text::Line;
 
 use super::RowId;
-use crate::tui::actions::ObjectRef;
-use crate::tui::model::Key;
-use crate::tui::text::wrap_indented;
+use crate::actions::ObjectRef;
+use crate::model::Key;
+use crate::text::wrap_indented;
 
 /// What a page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Commands typed after a colon, as one table.
 
-use crate::tui::msg::Cmd;
-use crate::tui::state::State;
-use crate::tui::ui::{Filter, PageKind, Tone, ViewId};
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::ui::{Filter, PageKind, Tone, ViewId};
 
 use super::{keys, open, overlay, say};
 
@@ -108,7 +108,7 @@ pub(super) fn run(state: &mut State, line: &str) -> Vec<Cmd> {
         }
         Does::Submit => overlay::sample(state),
         Does::Speed => match argument.parse::<f64>() {
-            Ok(speed) if crate::clock::SPEED_RANGE.contains(&speed) => {
+            Ok(speed) if kueue_lab_clock::SPEED_RANGE.contains(&speed) => {
                 return vec![Cmd::SetSpeed(speed)];
             }
             _ => say(

@@ -2,10 +2,10 @@
 
 use crossterm::event::KeyCode;
 
-use crate::tui::keymap::{self, Act, Key};
-use crate::tui::msg::Cmd;
-use crate::tui::state::State;
-use crate::tui::ui::{Filter, Prompt, PromptKind, Tone};
+use crate::keymap::{self, Act, Key};
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::ui::{Filter, Prompt, PromptKind, Tone};
 
 use super::{command, keys, say};
 

@@ -1,12 +1,12 @@
 //! What keys and the mouse do.
 
-use crate::tui::keymap::{self, Act, Key, Scope};
-use crate::tui::msg::Cmd;
-use crate::tui::state::State;
-use crate::tui::ui::{
+use crate::keymap::{self, Act, Key, Scope};
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::ui::{
     Content, Overlay, PageKind, Prompt, PromptKind, Question, RowId, Sort, Tone, ViewId,
 };
-use crate::tui::view::layout::{self, Spot};
+use crate::view::layout::{self, Spot};
 
 use super::{input, open, overlay, related, say, settle};
 
@@ -203,7 +203,7 @@ fn fold(state: &mut State, close: Option<bool>) {
         RowId::Quota(member, _) => (member.clone(), false),
         RowId::LocalQueue(key) => match state.data.local_queues.get(key) {
             Some(lq) => (
-                crate::tui::model::quota::Member::ClusterQueue(lq.cluster_queue.clone()),
+                crate::model::quota::Member::ClusterQueue(lq.cluster_queue.clone()),
                 false,
             ),
             None => return,
@@ -215,7 +215,7 @@ fn fold(state: &mut State, close: Option<bool>) {
         Some(true) if on_branch && folded => {
             let parent = state.derived.forest.path(&member).pop().map(str::to_owned);
             if let Some(name) = parent {
-                let up = RowId::Member(crate::tui::model::quota::Member::Cohort(name));
+                let up = RowId::Member(crate::model::quota::Member::Cohort(name));
                 state.ui.list_mut().seek(up);
             }
         }

@@ -1,10 +1,10 @@
 //! Going to views and pages, and back.
 
-use crate::tui::actions::ObjectRef;
-use crate::tui::model::Kind;
-use crate::tui::msg::Cmd;
-use crate::tui::state::State;
-use crate::tui::ui::{Page, PageKind, Place, RowId, Tone, ViewId};
+use crate::actions::ObjectRef;
+use crate::model::Kind;
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::ui::{Page, PageKind, Place, RowId, Tone, ViewId};
 
 use super::say;
 

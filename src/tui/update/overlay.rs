@@ -1,13 +1,13 @@
 //! Questions, menus and forms.
 
-use crate::tui::actions::{Preset, PresetState};
-use crate::tui::keymap::{self, Act, Key};
-use crate::tui::model::quota::Member;
-use crate::tui::model::{self, Row};
-use crate::tui::msg::Cmd;
-use crate::tui::state::State;
-use crate::tui::text::{clean, first_sentence};
-use crate::tui::ui::{
+use crate::actions::{Preset, PresetState};
+use crate::keymap::{self, Act, Key};
+use crate::model::quota::Member;
+use crate::model::{self, Row};
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::text::{clean, first_sentence};
+use crate::ui::{
     Choice, FieldId, Menu, Overlay, PageKind, Question, RowId, SampleForm, Tone, ViewId,
 };
 

@@ -1,10 +1,10 @@
 //! Going from a row to what it has to do with: from a queue or node to its workloads, from a
 //! workload to its queue.
 
-use crate::tui::model::quota::Member;
-use crate::tui::model::{Key, Row};
-use crate::tui::state::State;
-use crate::tui::ui::{Filter, RowId, Tone, ViewId};
+use crate::model::quota::Member;
+use crate::model::{Key, Row};
+use crate::state::State;
+use crate::ui::{Filter, RowId, Tone, ViewId};
 
 use super::{open, say, settle};
 
@@ -59,7 +59,7 @@ pub(super) fn workloads(state: &mut State) {
                 "Pod" => state.derived.workload_of(&e.object).cloned(),
                 kind => {
                     let mut all = state.data.workloads.iter();
-                    let made_for = |o: &crate::tui::model::workload::Owner| {
+                    let made_for = |o: &crate::model::workload::Owner| {
                         o.kind == kind && o.name == e.object.name
                     };
                     all.find(|wl| {

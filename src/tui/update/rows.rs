@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 
-use crate::tui::model::meta::Labels;
-use crate::tui::model::node::NodeRow;
-use crate::tui::model::quota::Member;
-use crate::tui::model::workload::{WorkloadRow, WorkloadState};
-use crate::tui::model::{Key, Row};
-use crate::tui::state::State;
-use crate::tui::text::Amount;
-use crate::tui::ui::{Filter, RowId, Sort, SortBy, ViewId};
+use crate::model::meta::Labels;
+use crate::model::node::NodeRow;
+use crate::model::quota::Member;
+use crate::model::workload::{WorkloadRow, WorkloadState};
+use crate::model::{Key, Row};
+use crate::state::State;
+use crate::text::Amount;
+use crate::ui::{Filter, RowId, Sort, SortBy, ViewId};
 
 use super::NO_LABELS;
 

@@ -3,9 +3,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::tui::state::State;
-use crate::tui::ui::{Content, PageKind, ViewId};
-use crate::tui::view::{layout, page};
+use crate::state::State;
+use crate::ui::{Content, PageKind, ViewId};
+use crate::view::{layout, page};
 
 use super::rows;
 

@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::tui::glyphs::Glyphs;
-use crate::tui::text::{cut, width, wrap};
-use crate::tui::theme::{Role, Theme};
+use crate::glyphs::Glyphs;
+use crate::text::{cut, width, wrap};
+use crate::theme::{Role, Theme};
 
 /// A buffer to draw on.
 pub(super) struct Canvas<'a> {

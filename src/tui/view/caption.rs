@@ -1,13 +1,13 @@
 //! What the selected row does not have room for, in one line.
 
 use super::words::requests_text;
-use crate::tui::actions::PresetState;
-use crate::tui::model::queues::FlavorResource;
-use crate::tui::model::quota::Member;
-use crate::tui::model::workload::why;
-use crate::tui::state::State;
-use crate::tui::text::{Amount, amount_text, clean, first_sentence, resource_label};
-use crate::tui::ui::RowId;
+use crate::actions::PresetState;
+use crate::model::queues::FlavorResource;
+use crate::model::quota::Member;
+use crate::model::workload::why;
+use crate::state::State;
+use crate::text::{Amount, amount_text, clean, first_sentence, resource_label};
+use crate::ui::RowId;
 
 /// The line for the selected row; empty where there is nothing to add.
 pub(super) fn of(state: &State) -> String {
@@ -30,7 +30,7 @@ fn about(state: &State, id: &RowId) -> Option<String> {
         }
         RowId::Member(Member::ClusterQueue(name)) => {
             let cq = state.data.cluster_queues.named(name)?;
-            let inactive = cq.conds.when_false(crate::api::constants::ACTIVE);
+            let inactive = cq.conds.when_false(kueue_lab_api::constants::ACTIVE);
             match inactive {
                 Some(c) => format!("{name}: {}", c.message),
                 None => format!(
@@ -84,7 +84,7 @@ fn about(state: &State, id: &RowId) -> Option<String> {
         RowId::Quota(member, fr) => standing(state, member, fr),
         RowId::LocalQueue(key) => {
             let lq = state.data.local_queues.get(key)?;
-            let status = lq.conds.when_false(crate::api::constants::ACTIVE);
+            let status = lq.conds.when_false(kueue_lab_api::constants::ACTIVE);
             let why = status.map_or(String::new(), |c| format!(": {}", c.message));
             format!("{key} leads to ClusterQueue {}{why}", lq.cluster_queue)
         }

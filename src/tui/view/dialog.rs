@@ -3,10 +3,10 @@
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
-use crate::tui::state::State;
-use crate::tui::text::{clean, width, wrap};
-use crate::tui::theme::Role;
-use crate::tui::ui::{Menu, Overlay, Question, SampleForm};
+use crate::state::State;
+use crate::text::{clean, width, wrap};
+use crate::theme::Role;
+use crate::ui::{Menu, Overlay, Question, SampleForm};
 
 /// Draws what lies over everything.
 pub(super) fn draw(state: &State, overlay: &Overlay, all: Rect, canvas: &mut Canvas<'_>) {

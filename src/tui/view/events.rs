@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
 use super::words::short_kind;
-use crate::tui::model::event::EventRow;
-use crate::tui::state::State;
-use crate::tui::text::clock_time;
-use crate::tui::theme::Role;
-use crate::tui::ui::{RowId, SortBy};
+use crate::model::event::EventRow;
+use crate::state::State;
+use crate::text::clock_time;
+use crate::theme::Role;
+use crate::ui::{RowId, SortBy};
 
 const COLUMNS: [Column; 7] = [
     Column::new("TIME", 8, 8, 0).whole(),

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use super::chrome;
-use crate::tui::state::State;
-use crate::tui::ui::ViewId;
+use crate::state::State;
+use crate::ui::ViewId;
 
 /// Columns from which details fit beside the list.
 const WIDE: u16 = 140;

@@ -75,7 +75,7 @@ fn list(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
 
 /// Whether this window can do an act: not all clusters have a lab behind them, and some windows only
 /// look.
-pub(in crate::tui::view) fn offers(state: &State, act: Act) -> bool {
+pub(in crate::view) fn offers(state: &State, act: Act) -> bool {
     let free = !state.env.read_only;
     match act {
         Act::Demo => free && !state.env.demos.is_empty(),

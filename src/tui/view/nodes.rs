@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
 use super::widget::{Slot, fill, slots};
-use crate::tui::model::Row;
-use crate::tui::model::meta::Requests;
-use crate::tui::model::node::NodeRow;
-use crate::tui::state::State;
-use crate::tui::text::{Amount, age, amount_text, resource_label};
-use crate::tui::theme::Role;
-use crate::tui::ui::{RowId, SortBy};
+use crate::model::Row;
+use crate::model::meta::Requests;
+use crate::model::node::NodeRow;
+use crate::state::State;
+use crate::text::{Amount, age, amount_text, resource_label};
+use crate::theme::Role;
+use crate::ui::{RowId, SortBy};
 
 const COLUMNS: [Column; 8] = [
     Column::new("NODE", 12, 40, 0).name().by(SortBy::Name),

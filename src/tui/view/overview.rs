@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::offers;
 use super::words::why_spans;
-use crate::tui::keymap::Act;
-use crate::tui::model::Row;
-use crate::tui::model::workload::{WorkloadRow, WorkloadState, why};
-use crate::tui::state::State;
-use crate::tui::text::{clean, clock_time, cut_middle, pad};
-use crate::tui::theme::Role;
+use crate::keymap::Act;
+use crate::model::Row;
+use crate::model::workload::{WorkloadRow, WorkloadState, why};
+use crate::state::State;
+use crate::text::{clean, clock_time, cut_middle, pad};
+use crate::theme::Role;
 
 /// The least lines it is drawn in.
 const LEAST: u16 = 6;

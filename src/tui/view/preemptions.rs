@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
 use super::words::requests_text;
-use crate::tui::model::evictions::{Eviction, Party};
-use crate::tui::state::State;
-use crate::tui::text::clock_time;
-use crate::tui::theme::Role;
-use crate::tui::ui::RowId;
+use crate::model::evictions::{Eviction, Party};
+use crate::state::State;
+use crate::text::clock_time;
+use crate::theme::Role;
+use crate::ui::RowId;
 
 const COLUMNS: [Column; 9] = [
     Column::new("TIME", 8, 8, 0).whole(),

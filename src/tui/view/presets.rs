@@ -4,11 +4,11 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
-use crate::tui::actions::{Preset, PresetBoard, PresetState};
-use crate::tui::state::State;
-use crate::tui::text::{age, clean, first_sentence};
-use crate::tui::theme::Role;
-use crate::tui::ui::{RowId, SortBy};
+use crate::actions::{Preset, PresetBoard, PresetState};
+use crate::state::State;
+use crate::text::{age, clean, first_sentence};
+use crate::theme::Role;
+use crate::ui::{RowId, SortBy};
 
 const COLUMNS: [Column; 4] = [
     Column::new("PRESET", 12, 40, 0).name().by(SortBy::Name),

@@ -7,13 +7,13 @@ use super::canvas::{Canvas, spans_width};
 use super::overview;
 use super::widget::{quota_bar, standing_text};
 use super::words::{local_queue_status, queue_status, share_text};
-use crate::tui::model::Key;
-use crate::tui::model::queues::{Counts, FlavorResource};
-use crate::tui::model::quota::Member;
-use crate::tui::state::State;
-use crate::tui::text::{cut_middle, pad};
-use crate::tui::theme::Role;
-use crate::tui::ui::RowId;
+use crate::model::Key;
+use crate::model::queues::{Counts, FlavorResource};
+use crate::model::quota::Member;
+use crate::state::State;
+use crate::text::{cut_middle, pad};
+use crate::theme::Role;
+use crate::ui::RowId;
 
 /// Columns of a count.
 const COUNT: usize = 5;
@@ -217,8 +217,8 @@ fn quota(
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let standing = state.derived.forest.standing(member, fr);
     let lead = format!("{}    ", indent(state, member));
-    let label = crate::tui::text::resource_label(&fr.resource);
-    let taken = 4 + lead.len() + crate::tui::text::width(label);
+    let label = crate::text::resource_label(&fr.resource);
+    let taken = 4 + lead.len() + crate::text::width(label);
     let room = usize::from(plan.name).saturating_sub(taken);
     let name = vec![
         canvas.span(lead, Role::Text),

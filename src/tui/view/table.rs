@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use super::canvas::{Canvas, spans_width};
-use crate::tui::text::cut_middle;
-use crate::tui::theme::Role;
-use crate::tui::ui::{List, RowId, SortBy};
+use crate::text::cut_middle;
+use crate::theme::Role;
+use crate::ui::{List, RowId, SortBy};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ pub(super) fn draw(
             }
         });
         let title = format!("{}{sign}", column.title);
-        let title = crate::tui::text::pad(&title, width.into(), column.right);
+        let title = crate::text::pad(&title, width.into(), column.right);
         canvas.text(x, heading.y, width, &title, Role::Heading);
         x += width + gap;
     }

@@ -3,12 +3,12 @@
 use ratatui::text::Span;
 
 use super::canvas::Canvas;
-use crate::api::constants::ACTIVE;
-use crate::tui::model::meta::Requests;
-use crate::tui::model::queues::{ClusterQueueRow, LocalQueueRow, Share};
-use crate::tui::model::workload::{Outlook, Why, WorkloadState};
-use crate::tui::text::{amount_text, resource_label};
-use crate::tui::theme::Role;
+use crate::model::meta::Requests;
+use crate::model::queues::{ClusterQueueRow, LocalQueueRow, Share};
+use crate::model::workload::{Outlook, Why, WorkloadState};
+use crate::text::{amount_text, resource_label};
+use crate::theme::Role;
+use kueue_lab_api::constants::ACTIVE;
 
 /// The role of a workload's state.
 pub(super) fn state_role(state: WorkloadState) -> Role {

@@ -6,12 +6,12 @@ use super::canvas::Canvas;
 use super::overview;
 use super::table::{self, Cell, Column};
 use super::words::{state_role, why_spans};
-use crate::tui::model::workload::{WorkloadRow, WorkloadState, why};
-use crate::tui::model::{Key, Row};
-use crate::tui::state::State;
-use crate::tui::text::age;
-use crate::tui::theme::Role;
-use crate::tui::ui::{RowId, SortBy};
+use crate::model::workload::{WorkloadRow, WorkloadState, why};
+use crate::model::{Key, Row};
+use crate::state::State;
+use crate::text::age;
+use crate::theme::Role;
+use crate::ui::{RowId, SortBy};
 
 const COLUMNS: [Column; 11] = [
     Column::new("NS", 7, 16, 7).name(),

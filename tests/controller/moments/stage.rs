@@ -10,11 +10,11 @@ use k8s_openapi::api::events::v1::Event;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kueue_lab::api::v1beta2::Workload;
-use kueue_lab::clock::{Clock, virtual_runtime};
-use kueue_lab::entropy::Entropy;
-use kueue_lab::lab::{Lab, LabConfig, NodePools};
-use kueue_lab::machines::nodes::NodePool;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
+use kueue_lab_machines::nodes::NodePool;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -14,8 +14,8 @@ use std::path::Path;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kueue_lab::apiserver::store::Limits;
-use kueue_lab::clock::Clock;
+use kueue_lab_apiserver::store::Limits;
+use kueue_lab_clock::Clock;
 
 use crate::binary::{Desk, Starting};
 use crate::cluster::{CONTEXT, OtherCluster};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use kueue_lab::apiserver::hooks::{Admission, AdmissionRequest, Admitted};
-use kueue_lab::apiserver::status::ApiError;
+use kueue_lab_apiserver::hooks::{Admission, AdmissionRequest, Admitted};
+use kueue_lab_apiserver::status::ApiError;
 use serde_json::{Value, json};
 
 use super::Trouble;

@@ -6,8 +6,8 @@ use kube_cel::cel::Program;
 
 use super::super::features::{Feature, FeatureGates};
 use super::super::{Configuration, DeviceClassMapping, DeviceClassSource, DeviceMeasure};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
 
 const MAX_MAPPINGS: usize = 16;
 const MAX_CLASSES: usize = 8;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Configuration, CustomLabel};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
 
 const MAX: usize = 20;
 const MAX_VALUES: usize = 16;

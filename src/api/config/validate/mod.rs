@@ -13,9 +13,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use super::features::{Feature, FeatureGates};
 use super::frameworks::{FRAMEWORKS, Framework, parse_kind};
 use super::{Configuration, Duration};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
-use crate::api::validation::meta::{NOT_NEGATIVE, label_selector, selector_matches};
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
+use crate::validation::meta::{NOT_NEGATIVE, label_selector, selector_matches};
 
 /// Validates a configuration that has its defaults.
 pub fn validate(configuration: &Configuration, gates: &FeatureGates) -> FieldErrors {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::super::frameworks::{Framework, parse_kind};
 use super::super::{AccessProvider, Configuration, DISPATCHER_INCREMENTAL, MultiKueue};
-use crate::api::field::{FieldError, FieldErrors, Path};
-use crate::api::names;
-use crate::api::validation::meta::NOT_NEGATIVE;
+use crate::field::{FieldError, FieldErrors, Path};
+use crate::names;
+use crate::validation::meta::NOT_NEGATIVE;
 
 pub(super) fn validate(c: &Configuration) -> FieldErrors {
     let Some(settings) = &c.multi_kueue else {

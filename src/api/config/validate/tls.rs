@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Configuration;
-use crate::api::field::{FieldError, FieldErrors, Path};
+use crate::field::{FieldError, FieldErrors, Path};
 
 /// Cipher suites that Go knows and thinks safe.
 const SAFE: [&str; 15] = [

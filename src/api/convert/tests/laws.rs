@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::api::v1beta2::{TopologyAssignment, TopologyDomain};
+use crate::v1beta2::{TopologyAssignment, TopologyDomain};
 
 /// Any of the values, or none.
 fn maybe(name: &'static str, values: Vec<Value>) -> BoxedStrategy<Option<(String, Value)>> {

@@ -14,7 +14,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::api::{provisioning, v1beta2};
+use crate::{provisioning, v1beta2};
 
 /// Definitions by short name; a use of one is `{"$ref": name}`, beside its own description.
 pub(super) type Definitions = BTreeMap<String, Value>;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::schema::QUANTITY;
+use crate::schema::QUANTITY;
 
 /// Brings a schema and all below it into the form of a CRD: no null types, no `oneOf`, no defaults
 /// but ours, our own definitions put in place, those of Kubernetes named by their short name.

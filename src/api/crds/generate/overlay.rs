@@ -87,7 +87,7 @@ fn condition(field: &str) -> Value {
             "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
         }),
         "status" => json!({ "enum": ["True", "False", "Unknown"] }),
-        "type" => json!({ "maxLength": 316, "pattern": crate::api::schema::QUALIFIED }),
+        "type" => json!({ "maxLength": 316, "pattern": crate::schema::QUALIFIED }),
         _ => json!({}),
     }
 }

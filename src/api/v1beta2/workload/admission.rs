@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TopologyAssignment;
-use crate::api::schema::{Amount, ObjectName, PodSetName};
-use crate::api::v1beta2::ResourceList;
-use crate::api::wire::nullable;
+use crate::schema::{Amount, ObjectName, PodSetName};
+use crate::v1beta2::ResourceList;
+use crate::wire::nullable;
 
 /// The quota reservation of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ pub use topology_request::*;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::api::schema::cel;
+use crate::schema::cel;
 
 kind! {
     /// A unit of admission: the pod sets of one job, admitted together or not at all.

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::PodSetTopologyRequest;
-use crate::api::schema::{ObjectName, PodSetName, SUBDOMAIN, cel};
-use crate::api::wire::nullable;
+use crate::schema::{ObjectName, PodSetName, SUBDOMAIN, cel};
+use crate::wire::nullable;
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,7 +163,7 @@ impl Default for PodSet {
     /// As the API server defaults it: one pod, named `main`.
     fn default() -> Self {
         Self {
-            name: crate::api::constants::DEFAULT_POD_SET_NAME.to_owned(),
+            name: crate::constants::DEFAULT_POD_SET_NAME.to_owned(),
             template: Arc::default(),
             count: 1,
             min_count: None,

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Admission;
-use crate::api::schema::{Amount, CheckName, DateTime, PodSetName, cel, toleration_rules};
-use crate::api::v1beta2::{CheckState, ResourceList};
-use crate::api::wire::nullable;
+use crate::schema::{Amount, CheckName, DateTime, PodSetName, cel, toleration_rules};
+use crate::v1beta2::{CheckState, ResourceList};
+use crate::wire::nullable;
 
 /// Where a workload stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

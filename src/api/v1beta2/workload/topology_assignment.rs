@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::schema::cel;
-use crate::api::wire::nullable;
+use crate::schema::cel;
+use crate::wire::nullable;
 
 /// The domains assigned to a pod set and how many pods go into each.
 ///
@@ -50,7 +50,7 @@ pub struct TopologyAssignment {
 ))]
 pub struct TopologyAssignmentSlice {
     /// How many domains this slice holds.
-    #[serde(skip_serializing_if = "crate::api::wire::zero")]
+    #[serde(skip_serializing_if = "crate::wire::zero")]
     #[schemars(range(min = 1))]
     pub domain_count: i32,
     /// The values of the domains, one entry for each level.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire::nullable;
+use crate::wire::nullable;
 
 /// Where the pods of a set want to be. Comes from annotations on the pod template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ pub struct PodsetSliceRequiredTopologyConstraint {
     #[schemars(length(min = 1, max = 63))]
     pub topology: String,
     /// How many pods make a slice of this layer.
-    #[serde(skip_serializing_if = "crate::api::wire::zero")]
+    #[serde(skip_serializing_if = "crate::wire::zero")]
     #[schemars(range(min = 1))]
     pub size: i32,
 }

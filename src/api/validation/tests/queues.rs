@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{errors, errors_with, object};
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::validation::update;
+use crate::config::{Feature, FeatureGates};
+use crate::validation::update;
 
 /// A spec with one group of flavors, each with the quotas of the given resources.
 fn groups(flavors: Value) -> Value {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::object;
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::validation::update;
+use crate::config::{Feature, FeatureGates};
+use crate::validation::update;
 
 /// A workload with quota reserved and two pod sets.
 fn admitted(counts: [i32; 2]) -> Value {

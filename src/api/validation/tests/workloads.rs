@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{errors, errors_with};
-use crate::api::config::{Feature, FeatureGates};
+use crate::config::{Feature, FeatureGates};
 
 const GATED_BY: &str = "metadata.annotations[kueue.x-k8s.io/admission-gated-by]";
 

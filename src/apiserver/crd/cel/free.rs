@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::error_reason;
 use super::program::{compile, over};
 use super::value;
-use crate::apiserver::schema::Schema;
+use crate::schema::Schema;
 
 /// The values expressions may name.
 #[derive(Clone, Default)]

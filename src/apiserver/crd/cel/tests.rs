@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::apiserver::crd::structural;
+use crate::crd::structural;
 
 fn run(schema: Value, value: Value, old: Option<Value>) -> Vec<String> {
     let schema = structural::root(&json!({

@@ -7,7 +7,7 @@ use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, Program, Value as Cel};
 use serde_json::Value;
 
-use crate::apiserver::schema::{Schema, Shape};
+use crate::schema::{Schema, Shape};
 
 /// Words a field cannot be called by.
 const RESERVED: [&str; 21] = [
@@ -90,7 +90,7 @@ fn mapping(map: HashMap<Key, Cel>) -> Cel {
 }
 
 /// A field name in the form rules use for it.
-pub(in crate::apiserver::crd) fn escaped(name: &str) -> String {
+pub(in crate::crd) fn escaped(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::is_established;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names::{label_1035, port_number, subdomain};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names::{label_1035, port_number, subdomain};
+use crate::kinds::value::Look;
 
 /// Versions of ConversionReview a server understands.
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::super::{cel, embedded, structural, validate};
 use super::keys::{named, one};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::schema::custom;
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::schema::custom;
 
 /// Checks every default in the schema of a root, which is structural.
 pub(super) fn faults(schema: &Value, path: &Path<'_>) -> Vec<FieldError> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::cel;
 use super::keys::{list, says, text};
 use super::{internal, path as schema_path, typed};
-use crate::apiserver::kinds::check::{Errors, Path};
+use crate::kinds::check::{Errors, Path};
 
 const FIELD: &str = "x-kubernetes-validations";
 

@@ -21,9 +21,9 @@ mod versions;
 use serde_json::{Value, json};
 
 use super::formats;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::value::{Fill, Look};
 
 /// Fills in what a definition leaves out.
 pub fn default(definition: &mut Value) {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names::label_1035;
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names::label_1035;
+use crate::kinds::value::Look;
 
 /// Names a spec must have.
 pub(super) fn required(names: &Value, path: &Path<'_>, errors: &mut Errors) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::keys::{self, list, named, one, says, text};
 use super::{defaults, expressions, internal, structural};
-use crate::apiserver::kinds::check::{Errors, Path};
+use crate::kinds::check::{Errors, Path};
 
 /// Go's names of what may stand at the root when the status is a subresource.
 const AT_ROOT: [&str; 22] = [

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::super::validate::compiled;
 use super::keys::{list, named, one, says, text};
 use super::pattern;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";

@@ -48,7 +48,7 @@ fn defaults_and_a_sound_definition() {
 
 #[test]
 fn our_own_definitions_are_sound() {
-    use crate::api::crds::{Conversion, by_kind};
+    use kueue_lab_api::crds::{Conversion, by_kind};
     for (group, kind) in [
         ("kueue.x-k8s.io", "Workload"),
         ("kueue.x-k8s.io", "ClusterQueue"),

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{internal, keys, names, path, schema};
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names::subdomain;
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names::subdomain;
+use crate::kinds::value::Look;
 
 /// A version may have this many selectable fields.
 const MAX_SELECTABLE: usize = 8;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Fault, Outcome, check as validate};
-use crate::apiserver::schema::{Rules, Schema};
+use crate::schema::{Rules, Schema};
 
 pub(super) fn check(rules: &Rules, value: &Value, path: &str) -> Outcome {
     let mut out = Outcome::default();

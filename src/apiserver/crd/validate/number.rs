@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::{Fault, Outcome, shown};
-use crate::apiserver::schema::{Rules, Schema, Shape};
+use crate::schema::{Rules, Schema, Shape};
 
 pub(super) fn check(schema: &Schema, rules: &Rules, n: &Number, path: &str) -> Outcome {
     let mut out = Outcome::default();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::apiserver::field::{FieldError, FieldErrorKind};
+use crate::field::{FieldError, FieldErrorKind};
 
 /// One fault, as the validator sees it.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 use regex::Regex;
 
 /// A pattern as a regular expression; compiled once per text.
-pub(in crate::apiserver::crd) fn compiled(pattern: &str) -> Result<Regex, String> {
+pub(in crate::crd) fn compiled(pattern: &str) -> Result<Regex, String> {
     static CACHE: LazyLock<RwLock<HashMap<String, Regex>>> = LazyLock::new(RwLock::default);
     /// More patterns than this are compiled again each time.
     const MOST: usize = 4096;

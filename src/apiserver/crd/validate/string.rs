@@ -2,9 +2,9 @@
 
 use super::compiled;
 use super::outcome::{Fault, Outcome};
-use crate::apiserver::crd::formats;
-use crate::apiserver::field::FieldErrorKind;
-use crate::apiserver::schema::Rules;
+use crate::crd::formats;
+use crate::field::FieldErrorKind;
+use crate::schema::Rules;
 
 /// Whether the text has the length and pattern it must have.
 pub(super) fn check(rules: &Rules, text: &str, path: &str) -> Outcome {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::CLEANUP;
 use super::condition::Condition;
-use crate::apiserver::handlers::{grace, meta};
-use crate::apiserver::registry::Names;
-use crate::apiserver::server::Core;
-use crate::apiserver::store::{CommitError, Draft, Space};
+use crate::handlers::{grace, meta};
+use crate::registry::Names;
+use crate::server::Core;
+use crate::store::{CommitError, Draft, Space};
 
 /// Deletes the instances of a definition that is on its way out. True when it can go with them.
 pub(super) fn clean_up(core: &Core, definition: &mut Value) -> bool {

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::delete::Next;
 use super::{grace, meta};
-use crate::apiserver::registry::{Definition, Names, Served};
-use crate::apiserver::server::Core;
-use crate::apiserver::store::{CommitError, Draft, Object, Space};
+use crate::registry::{Definition, Names, Served};
+use crate::server::Core;
+use crate::store::{CommitError, Draft, Object, Space};
 use cleanup::clean_up;
 use condition::{Condition, is_true};
 use names::accept;
@@ -31,7 +31,7 @@ fn is_definition(served: &Served) -> bool {
 }
 
 /// Where definitions are stored.
-pub(in crate::apiserver) fn space(core: &Core) -> Option<Arc<Space>> {
+pub(crate) fn space(core: &Core) -> Option<Arc<Space>> {
     core.registry.find(GROUP, "v1", PLURAL)?.space.clone()
 }
 
@@ -73,7 +73,7 @@ pub(super) fn plan(call: &Call<'_>, old: &Value) -> Option<Next> {
 }
 
 /// The status of a definition whose names nobody else has.
-pub(in crate::apiserver) fn settled(definition: &Definition, now: Timestamp) -> Value {
+pub(crate) fn settled(definition: &Definition, now: Timestamp) -> Value {
     let now = meta::time(now);
     let mut status = json!({
         "acceptedNames": definition.names.to_value(),
@@ -155,7 +155,7 @@ fn serve(core: &Core, present: &Arc<Object>, definition: &Value, terminating: bo
             let path = format!("/spec/versions/{version}/schema/openAPIV3Schema");
             object.value().pointer(&path).cloned().unwrap_or_default()
         };
-        Arc::new(source) as crate::apiserver::registry::SchemaSource
+        Arc::new(source) as crate::registry::SchemaSource
     };
     let mut outline = Definition::of_object(definition, schema);
     outline.names = Names::of(&definition["status"]["acceptedNames"]);

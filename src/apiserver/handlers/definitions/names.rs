@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::condition::Condition;
 use super::of_group;
-use crate::apiserver::crd::check::note_storage;
-use crate::apiserver::handlers::meta;
-use crate::apiserver::registry::Names;
-use crate::apiserver::server::Core;
+use crate::crd::check::note_storage;
+use crate::handlers::meta;
+use crate::registry::Names;
+use crate::server::Core;
 
 const APPROVED: &str = "api-approved.kubernetes.io";
 

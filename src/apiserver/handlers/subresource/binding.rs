@@ -9,8 +9,8 @@ use super::super::options::WriteOptions;
 use super::super::reply::Reply;
 use super::super::{input, meta};
 use super::{done, text};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::status::ApiError;
+use crate::field::FieldError;
+use crate::status::ApiError;
 
 /// Labels of a node that its pods get too.
 const TOPOLOGY: [&str; 2] = [

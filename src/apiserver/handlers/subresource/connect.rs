@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::call::Call;
 use super::super::reply::Reply;
 use super::text;
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// Refuses `exec`, `attach`, `portforward` and `proxy` with the reason a client understands.
 pub(super) fn refuse(call: &Call<'_>) -> Result<Reply, ApiError> {

@@ -11,10 +11,10 @@ use super::super::options::WriteOptions;
 use super::super::reply::Reply;
 use super::super::{input, meta};
 use super::{done, text};
-use crate::apiserver::kinds::meta::labels::{is_empty_selector, selects};
-use crate::apiserver::registry::Served;
-use crate::apiserver::status::ApiError;
-use crate::apiserver::store::{CommitError, Draft, Object};
+use crate::kinds::meta::labels::{is_empty_selector, selects};
+use crate::registry::Served;
+use crate::status::ApiError;
+use crate::store::{CommitError, Draft, Object};
 
 const BLOCKED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 /// How many evictions may await the budget's controller.

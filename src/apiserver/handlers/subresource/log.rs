@@ -6,10 +6,10 @@ use super::super::call::Call;
 use super::super::meta;
 use super::super::reply::Reply;
 use super::text;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::hooks::LogRequest;
-use crate::apiserver::http::Body;
-use crate::apiserver::status::ApiError;
+use crate::field::FieldError;
+use crate::hooks::LogRequest;
+use crate::http::Body;
+use crate::status::ApiError;
 
 /// GET of a pod's log.
 pub(super) async fn log(call: &Call<'_>) -> Result<Reply, ApiError> {

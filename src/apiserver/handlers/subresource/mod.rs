@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::reply::Reply;
 use super::{get, patch, update};
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// Answers a request to a subresource the kind has, with a verb it has.
 pub(super) async fn answer(call: &Call<'_>, verb: &str) -> Result<Reply, ApiError> {

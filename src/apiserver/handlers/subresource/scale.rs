@@ -9,11 +9,11 @@ use super::super::patch::{self, patched};
 use super::super::reply::Reply;
 use super::super::{input, meta, owners};
 use super::text;
-use crate::apiserver::crd::Paths;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::request::LabelSelector;
-use crate::apiserver::schema::{self, json as text_json};
-use crate::apiserver::status::ApiError;
+use crate::crd::Paths;
+use crate::field::FieldError;
+use crate::request::LabelSelector;
+use crate::schema::{self, json as text_json};
+use crate::status::ApiError;
 
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";

@@ -7,9 +7,9 @@ use super::super::options::WriteOptions;
 use super::super::reply::Reply;
 use super::super::{input, meta};
 use super::text;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::http::jwt::ISSUER;
-use crate::apiserver::status::ApiError;
+use crate::field::FieldError;
+use crate::http::jwt::ISSUER;
+use crate::status::ApiError;
 
 /// How long a token lasts when the request does not say, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;

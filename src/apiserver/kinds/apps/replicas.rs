@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{SPEC, always_restarted, counted, not_above, selector, selector_stays, template};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::Errors;
-use crate::apiserver::kinds::pod;
-use crate::apiserver::kinds::rules::{Fields, Rules};
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::Errors;
+use crate::kinds::pod;
+use crate::kinds::rules::{Fields, Rules};
+use crate::kinds::value::{Fill, Look};
 
 pub(super) const REPLICA_SET: Rules = Rules {
     default: |set| {

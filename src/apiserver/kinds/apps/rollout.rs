@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::tables::parts::scalar;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::tables::parts::scalar;
 
 /// A number of pods: not negative, or a percentage.
 pub fn amount(errors: &mut Errors, path: &Path<'_>, value: &Value) {

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::rollout::{amount, is_zero, not_above_all};
 use super::{SPEC, counted, not_above, selector, template};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::pod;
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::pod;
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 pub(super) const RULES: Rules = Rules {
     name: names::label_name,

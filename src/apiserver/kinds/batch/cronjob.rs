@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{cron, job};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::labels;
-use crate::apiserver::kinds::pod;
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::labels;
+use crate::kinds::pod;
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 /// The rules of cron jobs.
 pub const RULES: Rules = Rules {

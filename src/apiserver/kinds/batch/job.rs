@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{job_status, job_update, policy};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::{labels, names};
-use crate::apiserver::kinds::pod;
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::{labels, names};
+use crate::kinds::pod;
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 /// The rules of Jobs, but for their field selectors.
 pub const RULES: Rules = Rules {

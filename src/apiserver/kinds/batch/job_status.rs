@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::indexes;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::value::Look;
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::value::Look;
 
 const STATUS: Path<'_> = Path::root("status");
 

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::job::{NAME_LABELS, SPEC, generated_selector, whole_spec};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::Errors;
-use crate::apiserver::kinds::godump;
-use crate::apiserver::kinds::meta::labels;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::Errors;
+use crate::kinds::godump;
+use crate::kinds::meta::labels;
+use crate::kinds::value::{Fill, Look};
 
 /// Field errors of a change of a Job.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {

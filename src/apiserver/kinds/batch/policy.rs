@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::indexes;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::value::Look;
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 

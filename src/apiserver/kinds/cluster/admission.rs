@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 pub(super) fn rules(kind: &str) -> Rules {
     let webhooks = Rules {

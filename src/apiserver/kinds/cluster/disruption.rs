@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::{labels, names};
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::tables::parts::scalar;
-use crate::apiserver::kinds::value::Look;
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::{labels, names};
+use crate::kinds::rules::Rules;
+use crate::kinds::tables::parts::scalar;
+use crate::kinds::value::Look;
 
 pub(super) const RULES: Rules = Rules {
     prepare_create: |budget| {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::rules::{Fields, Rules};
-use crate::apiserver::kinds::value::Look;
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::rules::{Fields, Rules};
+use crate::kinds::value::Look;
 
 pub(super) fn rules(group: &str) -> Rules {
     match group {

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::{labels, names};
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::{labels, names};
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 pub(super) fn rules(kind: &str) -> Rules {
     let spec = Rules {

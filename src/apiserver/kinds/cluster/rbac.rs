@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const BASE: Rules = Rules {

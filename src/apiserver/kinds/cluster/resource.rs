@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::rules::{Fields, Rules};
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::rules::{Fields, Rules};
+use crate::kinds::value::{Fill, Look};
 
 pub(super) fn rules(kind: &str) -> Rules {
     match kind {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::pod::scheduling;
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::pod::scheduling;
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 /// The largest priority a user may give.
 const HIGHEST: i64 = 1_000_000_000;

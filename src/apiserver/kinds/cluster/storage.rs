@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::{labels, names};
-use crate::apiserver::kinds::pod::resources;
-use crate::apiserver::kinds::rules::Rules;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::{labels, names};
+use crate::kinds::pod::resources;
+use crate::kinds::rules::Rules;
+use crate::kinds::value::{Fill, Look};
 
 pub(super) fn rules(kind: &str) -> Rules {
     match kind {
@@ -244,7 +244,7 @@ fn claim(claim: &Value) -> Vec<FieldError> {
         Value::Null => errors.required(&path.key("storage"), ""),
         amount => {
             let requests = path.child("requests");
-            let quantity = crate::quantity::Quantity::of(amount);
+            let quantity = kueue_lab_quantity::Quantity::of(amount);
             if let Some(quantity) = quantity.filter(|q| !q.is_positive()) {
                 let detail = "must be greater than zero";
                 errors.invalid(&requests.key("storage"), quantity.to_string(), detail);

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::names;
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::value::Look;
+use crate::field::FieldError;
+use crate::kinds::value::Look;
 
 /// Field errors of labels.
 pub fn validate(labels: &Value, path: &str) -> Vec<FieldError> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use self::names::NameRule;
 use super::value::Look;
-use crate::apiserver::field::FieldError;
+use crate::field::FieldError;
 
 /// The most bytes annotations may have together.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{env, mount, probe, resources, security};
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::value::Look;
 
 /// What checks of a container need to know of its pod.
 pub struct PodFacts<'a> {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::quantity::Quantity;
+use crate::kinds::value::{Fill, Look};
+use kueue_lab_quantity::Quantity;
 
 /// Defaults of a pod.
 pub fn pod(pod: &mut Value) {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 /// Fields of a pod that a variable may show, in order.
 const ENV_FIELDS: [&str; 9] = [

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::check::{Errors, Path};
 use super::rules::Rules;
 use super::value::{Fill, Look};
-use crate::apiserver::field::FieldError;
+use crate::field::FieldError;
 
 /// The rules of pods, but for their field selectors.
 pub const RULES: Rules = Rules {

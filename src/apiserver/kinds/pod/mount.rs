@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::container::PodFacts;
 use super::security::descending;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::value::Look;
 
 /// Field errors of a container's mounts.
 pub fn mounts(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {

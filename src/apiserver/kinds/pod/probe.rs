@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::container::port_or_name;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::value::Look;
 
 /// Field errors of a container's lifecycle and its three probes.
 pub fn lifecycle_and_probes(errors: &mut Errors, path: &Path<'_>, c: &Value, grace: Option<i64>) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 /// `Guaranteed`, `Burstable` or `BestEffort`.
 pub fn class(pod: &Value) -> &'static str {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{SPEC, metadata_and_spec, qos};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::value::{Fill, Look};
-use crate::quantity::Quantity;
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::value::{Fill, Look};
+use kueue_lab_quantity::Quantity;
 
 /// Keeps everything but the containers' resources and resize policies.
 pub fn prepare(new: &mut Value, old: &Value) {

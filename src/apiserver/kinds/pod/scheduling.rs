@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::{labels, names};
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::{labels, names};
+use crate::kinds::value::{Fill, Look};
 
 /// Field errors of scheduling gates.
 pub fn gates(errors: &mut Errors, path: &Path<'_>, gates: &[Value]) {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names::not_between;
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names::not_between;
+use crate::kinds::value::Look;
 
 /// A user or group number.
 fn id(errors: &mut Errors, path: &Path<'_>, value: Option<i64>) {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::container::{self, PodFacts};
 use super::{resources, scheduling, security, volume};
-use crate::apiserver::kinds::check::{self, Errors, Path};
-use crate::apiserver::kinds::meta::{labels, names};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::check::{self, Errors, Path};
+use crate::kinds::meta::{labels, names};
+use crate::kinds::value::Look;
 
 /// Field errors of a pod spec; `is_pod` tells a pod from a template.
 pub fn validate(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool) {

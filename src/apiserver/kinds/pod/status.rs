@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{self, Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::value::Look;
+use crate::field::FieldError;
+use crate::kinds::check::{self, Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::value::Look;
 
 const STATUS: Path<'_> = Path::root("status");
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::resources;
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 /// Amounts by name of resource.
 pub type Amounts = BTreeMap<String, Quantity>;

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{SPEC, metadata_and_spec, scheduling};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::godump;
-use crate::apiserver::kinds::meta::names::not_between;
-use crate::apiserver::kinds::value::{Fill, Look};
+use crate::field::FieldError;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::godump;
+use crate::kinds::meta::names::not_between;
+use crate::kinds::value::{Fill, Look};
 
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::env;
 use super::security::{descending, no_backsteps};
-use crate::apiserver::kinds::check::{Errors, Path};
-use crate::apiserver::kinds::meta::names;
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::check::{Errors, Path};
+use crate::kinds::meta::names;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 /// Sources of volumes in the order in which Kubernetes looks for them.
 const SOURCES: [&str; 29] = [

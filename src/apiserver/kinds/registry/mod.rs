@@ -6,7 +6,7 @@ mod row;
 mod workloads;
 
 use super::behaviour_of;
-use crate::apiserver::kind::{Kind, Subresource, storage_version_hash};
+use crate::kind::{Kind, Subresource, storage_version_hash};
 use cluster::CLUSTER;
 use row::{Row, Sub};
 use workloads::{CORE, WORKLOADS};

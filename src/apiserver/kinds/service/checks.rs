@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::check::{self, Errors, Path};
-use crate::apiserver::kinds::meta::{labels, names};
-use crate::apiserver::kinds::pod::container::{port_number, port_or_name};
-use crate::apiserver::kinds::value::Look;
+use crate::field::FieldError;
+use crate::kinds::check::{self, Errors, Path};
+use crate::kinds::meta::{labels, names};
+use crate::kinds::pod::container::{port_number, port_or_name};
+use crate::kinds::value::Look;
 
 const SPEC: Path<'_> = Path::root("spec");
 

@@ -80,7 +80,7 @@ fn default(service: &mut Value) {
 }
 
 /// Completes what a service says of its addresses and ports from what it said before.
-pub(in crate::apiserver) fn settle(service: &mut Value, old: Option<&Value>) {
+pub(crate) fn settle(service: &mut Value, old: Option<&Value>) {
     if let Some(old) = old {
         keep_addresses(service, old);
     }

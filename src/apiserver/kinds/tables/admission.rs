@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::parts::{age_cell, or, selector_text};
 use super::{AGE, DEFAULT, NAME, Table};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::value::Look;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

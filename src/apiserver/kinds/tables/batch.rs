@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::parts::{age_cell, between, containers, or, selector, since};
 use super::workload::{CONTAINERS, IMAGES, SELECTOR};
 use super::{AGE, DEFAULT, NAME, Table};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::value::Look;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

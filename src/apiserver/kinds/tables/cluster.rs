@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::parts::{age_cell, human, or};
 use super::{AGE, DEFAULT, NAME, NAME_AND_AGE, Table};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::value::Look;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::value::Look;
-use crate::apiserver::kind::Column;
+use crate::kind::Column;
 use parts::age_cell;
 
 /// The table of one kind.
@@ -77,7 +77,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::apiserver::kinds::registry::builtin;
+    use crate::kinds::registry::builtin;
 
     #[test]
     fn every_table_has_a_cell_for_each_column_even_for_an_empty_object() {

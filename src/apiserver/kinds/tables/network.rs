@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::parts::{age_cell, cut, or, scalar, selector};
 use super::service::ingress_points;
 use super::{AGE, DEFAULT, NAME, Table};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::value::Look;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::value::Look;
 
 /// How long ago the object was created, as `kubectl get` prints it.
 pub fn age_cell(object: &Value, now: Timestamp) -> Value {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::parts::{age_cell, or, since};
 use super::{AGE, NAME, Table};
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::value::Look;
 
 pub(super) const POD: Table = Table {
     columns: &[

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::parts::{age_cell, or, scalar};
 use super::{AGE, DEFAULT, NAME, Table};
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

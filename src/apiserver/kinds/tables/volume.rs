@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::parts::{age_cell, or};
 use super::{AGE, NAME, Table};
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 /// Access modes by their short names, without doubles.
 fn access_modes(modes: &[Value]) -> String {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::parts::{age_cell, containers, labels, or, scalar, selector, selector_text};
 use super::{AGE, DEFAULT, NAME, Table};
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 pub(super) fn of(kind: &str) -> Table {
     match kind {

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::apiserver::schema::{
+use crate::schema::{
     AnyShape, Field, ListKind, ListShape, MapShape, Name, PatchStrategy, Presence, Shape,
     StructShape, TypeRef,
 };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     DIRECTIVE, Failure, Object, SET_ORDER, lookup, merge_field, no_merge_key, without_directives,
 };
-use crate::apiserver::schema::Schema;
+use crate::schema::Schema;
 
 /// What tells items apart: the value of the merge key, or the item itself.
 fn identity<'v>(item: &'v Value, key: Option<&str>) -> Option<&'v Value> {
@@ -109,7 +109,7 @@ fn validate(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), F
         let wanted = key_of(item, key)?;
         loop {
             let Some(candidate) = order.get(at) else {
-                use crate::apiserver::schema::encode::go_text;
+                use crate::schema::encode::go_text;
                 let (patch, order) = (
                     go_text(&Value::Array(patch.to_vec())),
                     go_text(&Value::Array(order.to_vec())),

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::apiserver::schema::builtin;
+use crate::schema::builtin;
 
 fn patched(group: &str, kind: &str, object: Value, patch: Value) -> Result<Value, Failure> {
     apply(&builtin(group, "v1", kind).unwrap(), object, patch)

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::one;
-use crate::apiserver::kinds::pod::total::Amounts;
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::pod::total::Amounts;
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 const CLASS: &str = ".storageclass.storage.k8s.io/";
 const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
@@ -63,7 +63,7 @@ pub(super) fn device(claim: &Value) -> Amounts {
                 most.insert(name, largest);
             }
         }
-        crate::apiserver::kinds::pod::total::add(&mut used, &most);
+        crate::kinds::pod::total::add(&mut used, &most);
     }
     used
 }
@@ -78,7 +78,7 @@ fn charge(used: &mut Amounts, request: &Value) {
     let name = format!("{}{DEVICES}", request.text("/deviceClassName"));
     let mut more = Amounts::new();
     more.insert(name, Quantity::from_value(count));
-    crate::apiserver::kinds::pod::total::add(used, &more);
+    crate::kinds::pod::total::add(used, &more);
 }
 
 #[cfg(test)]

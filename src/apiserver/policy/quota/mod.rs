@@ -13,11 +13,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Reader, Write};
-use crate::apiserver::hooks::Operation;
-use crate::apiserver::kinds::pod::total::{self, Amounts};
-use crate::apiserver::kinds::value::Look;
-use crate::apiserver::status::ApiError;
-use crate::quantity::Quantity;
+use crate::hooks::Operation;
+use crate::kinds::pod::total::{self, Amounts};
+use crate::kinds::value::Look;
+use crate::status::ApiError;
+use kueue_lab_quantity::Quantity;
 
 /// Whether a write may need [`check`] to happen while nothing else is counted.
 pub fn concerns(write: &Write<'_>) -> bool {
@@ -276,8 +276,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::apiserver::hooks::AdmissionRequest;
-    use crate::apiserver::policy::fake::{Objects, request, with};
+    use crate::hooks::AdmissionRequest;
+    use crate::policy::fake::{Objects, request, with};
 
     fn quota(hard: Value, scopes: Value) -> (&'static str, &'static str, Value) {
         let quota = json!({"metadata": {"name": "q", "namespace": "n"},

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::apiserver::kinds::pod::resources::{is_extended, is_huge_page, is_native};
-use crate::apiserver::kinds::pod::total::{self, Amounts};
-use crate::apiserver::kinds::value::Look;
-use crate::quantity::Quantity;
+use crate::kinds::pod::resources::{is_extended, is_huge_page, is_native};
+use crate::kinds::pod::total::{self, Amounts};
+use crate::kinds::value::Look;
+use kueue_lab_quantity::Quantity;
 
 /// What containers must say of themselves where a quota limits it.
 const MUST_SAY: [&str; 6] = [

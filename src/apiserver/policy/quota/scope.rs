@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::apiserver::kinds::pod::qos;
-use crate::apiserver::kinds::value::Look;
+use crate::kinds::pod::qos;
+use crate::kinds::value::Look;
 
 /// One condition of a quota.
 pub(super) struct Scope<'a> {

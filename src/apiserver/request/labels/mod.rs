@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::apiserver::status::ApiError;
+use crate::status::ApiError;
 
 /// How a requirement relates a label to its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

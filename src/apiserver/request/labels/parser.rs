@@ -2,8 +2,8 @@
 
 use super::lexer::{Token, tokens};
 use super::{Operator, Requirement};
-use crate::apiserver::field::FieldError;
-use crate::apiserver::kinds::meta::names;
+use crate::field::FieldError;
+use crate::kinds::meta::names;
 
 /// Reads `text`; an error is the sentence for the client.
 pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, String> {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::apiserver::schema;
+use crate::schema;
 
 fn decoded(kind: (&str, &str, &str), mut value: Value) -> (Value, Vec<String>) {
     let schema = schema::builtin(kind.0, kind.1, kind.2).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::schema::{AnyShape, Field, Presence, Schema, Shape, StructShape, scalar};
+use crate::schema::{AnyShape, Field, Presence, Schema, Shape, StructShape, scalar};
 
 /// The object Go writes for an unset struct of this type, or null for what is not a struct.
 pub fn zero(schema: &Schema) -> Value {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::INDEX;
-use crate::apiserver::schema::{
+use crate::schema::{
     AnyShape, Field, ListKind, ListShape, MapShape, Name, PatchStrategy, Presence, Schema, Shape,
     StructShape, TypeRef, scalar,
 };

@@ -6,7 +6,7 @@ use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use super::named;
-use crate::apiserver::schema::{ListKind, Name, Schema, Shape};
+use crate::schema::{ListKind, Name, Schema, Shape};
 
 /// Every type below the kinds the server knows, as k8s-openapi has it.
 fn definitions() -> serde_json::Map<String, Value> {

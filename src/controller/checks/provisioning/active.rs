@@ -6,14 +6,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Api;
 use kube::api::PostParams;
 
-use crate::admission::status::set_condition;
-use crate::api::constants as c;
-use crate::api::constants::active::BAD_PARAMETERS_REF;
-use crate::api::v1beta2::{
+use crate::{Shared, patch};
+use kueue_lab_admission::status::set_condition;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::active::BAD_PARAMETERS_REF;
+use kueue_lab_api::v1beta2::{
     AdmissionCheck, AdmissionCheckParametersReference, ProvisioningRequestConfig,
 };
-use crate::controller::{Shared, patch};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 /// Why settings cannot be had, in upstream's words.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ fn name_of(reference: Option<&AdmissionCheckParametersReference>) -> Result<&str
     if reference.name.is_empty() {
         return Err(BadParameters::NoName);
     }
-    if reference.api_group != crate::api::v1beta2::GROUP {
+    if reference.api_group != kueue_lab_api::v1beta2::GROUP {
         return Err(BadParameters::Group(reference.api_group.clone()));
     }
     if reference.kind != c::PROVISIONING_REQUEST_CONFIG_KIND {

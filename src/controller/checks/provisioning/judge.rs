@@ -6,16 +6,16 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::{Configs, Current, Provisioning, request, write};
-use crate::admission::messages::EventType;
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::provisioning::{self as p, ProvisioningRequest};
-use crate::api::v1beta2::{
+use crate::events::Telling;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::provisioning::{self as p, ProvisioningRequest};
+use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, PodSetUpdate, ProvisioningRequestConfigSpec,
     ProvisioningRequestRetryStrategy, Workload,
 };
-use crate::controller::events::Telling;
-use crate::controller::patch::{self, Insist};
 
 /// Chance adds at most this part to a backoff.
 const JITTER: f64 = 0.0001;

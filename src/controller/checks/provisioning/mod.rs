@@ -13,13 +13,13 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use kube::Api;
 use kube::api::DeleteParams;
 
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::provisioning::ProvisioningRequest;
-use crate::api::v1beta2::{AdmissionCheckState, ProvisioningRequestConfig, Workload};
-use crate::controller::{Shared, patch};
-use crate::runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::{Shared, patch};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::provisioning::ProvisioningRequest;
+use kueue_lab_api::v1beta2::{AdmissionCheckState, ProvisioningRequestConfig, Workload};
+use kueue_lab_runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// Index of ProvisioningRequests by the names of their owners, as `namespace/name`.
 const BY_OWNER: &str = "owner";

@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
 use sha1::{Digest, Sha1};
 
-use crate::api::constants as c;
-use crate::api::provisioning::ProvisioningRequest;
-use crate::api::v1beta2::{
+use kueue_lab_api::constants as c;
+use kueue_lab_api::provisioning::ProvisioningRequest;
+use kueue_lab_api::v1beta2::{
     PodSet, PodSetAssignment, PodSetMergePolicy, ProvisioningRequestConfigSpec, Workload,
 };
 
@@ -236,7 +236,7 @@ mod tests {
             count: Some(2),
             ..Default::default()
         });
-        wl.status.admission = Some(crate::api::v1beta2::Admission {
+        wl.status.admission = Some(kueue_lab_api::v1beta2::Admission {
             cluster_queue: "cq".into(),
             pod_set_assignments: assignments.to_vec(),
         });

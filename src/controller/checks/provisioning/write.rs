@@ -9,20 +9,20 @@ use kube::{Api, Resource};
 use serde_json::json;
 
 use super::{Configs, Current, Provisioning, judge, request};
-use crate::admission::kube::limits::use_limits_as_missing_requests;
-use crate::admission::messages::{EventType, truncate_condition};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::provisioning::{
+use crate::events::Telling;
+use crate::jobs::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
+use crate::patch::{self, Insist};
+use kueue_lab_admission::kube::limits::use_limits_as_missing_requests;
+use kueue_lab_admission::messages::{EventType, truncate_condition};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::provisioning::{
     self as p, ProvisioningPodSet, ProvisioningRequest, ProvisioningRequestSpec, TemplateReference,
 };
-use crate::api::v1beta2::{
+use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, ProvisioningRequestConfigSpec, ResourceFlavor, Workload,
 };
-use crate::controller::events::Telling;
-use crate::controller::jobs::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
-use crate::controller::patch::{self, Insist};
-use crate::runtime::ObjectKey;
+use kueue_lab_runtime::ObjectKey;
 
 /// Why a request was not made or judged.
 #[derive(Debug, thiserror::Error)]
@@ -187,7 +187,7 @@ impl Provisioning {
         let tas = self
             .shared
             .settings
-            .enabled(crate::api::config::Feature::TopologyAwareScheduling);
+            .enabled(kueue_lab_api::config::Feature::TopologyAwareScheduling);
         let info = PodSetInfo::from_assignment(merged.assignment, merged.pod_set, tas, flavor)
             .map_err(Error::Flavor)?;
         let mut template = PodTemplateSpec::clone(&merged.pod_set.template);

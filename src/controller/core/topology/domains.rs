@@ -7,8 +7,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::is_gated;
-use crate::admission::topology::TopologyAssignment;
-use crate::api::v1beta2::PodSetTopologyRequest;
+use kueue_lab_admission::topology::TopologyAssignment;
+use kueue_lab_api::v1beta2::PodSetTopologyRequest;
 
 /// The ranks of a pod set within the row it shares with others.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,7 +121,7 @@ fn by_rank(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::topology::TopologyDomainAssignment;
+    use kueue_lab_admission::topology::TopologyDomainAssignment;
     use serde_json::json;
 
     fn pod(name: &str, index: Option<&str>, host: Option<&str>) -> Arc<Pod> {

@@ -12,20 +12,20 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::{HOSTNAME, annotation, asks_for_topology, is_gated, is_over};
-use crate::admission::kube::taints::{is_scheduling_taint, tolerates};
-use crate::admission::messages::EventType;
-use crate::admission::status::Eviction;
-use crate::admission::topology::decode;
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::v1beta2::{PodSetAssignment, UnhealthyNode, Workload};
-use crate::controller::Shared;
-use crate::controller::core::workload::evict;
-use crate::controller::events::Telling;
-use crate::controller::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD};
-use crate::controller::patch::{self, Insist};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::Shared;
+use crate::core::workload::evict;
+use crate::events::Telling;
+use crate::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD};
+use crate::patch::{self, Insist};
+use kueue_lab_admission::kube::taints::{is_scheduling_taint, tolerates};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::Eviction;
+use kueue_lab_admission::topology::decode;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{PodSetAssignment, UnhealthyNode, Workload};
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 /// A node that is not ready for this long has failed.
 const FAILED_AFTER: SignedDuration = SignedDuration::from_secs(30);

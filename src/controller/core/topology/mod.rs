@@ -14,16 +14,16 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::BATCH;
-use crate::admission::topology::decode;
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
-use crate::controller::Shared;
-use crate::controller::informers::BY_WORKLOAD;
-use crate::runtime::refusals::is_not_found;
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::Shared;
+use crate::informers::BY_WORKLOAD;
 use domains::{Ranks, choose};
+use kueue_lab_admission::topology::decode;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
+use kueue_lab_runtime::refusals::is_not_found;
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 const HOSTNAME: &str = "kubernetes.io/hostname";

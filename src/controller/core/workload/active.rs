@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::super::write;
 use super::set_requeued;
-use crate::admission::status::Eviction;
-use crate::admission::workload::predicates::{self, Status};
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
-use crate::runtime::Outcome;
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::status::Eviction;
+use kueue_lab_admission::workload::predicates::{self, Status};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::Outcome;
 
 /// How long the backoff of a Workload still lasts.
 fn backoff(wl: &Workload, now: jiff::Timestamp) -> Option<SignedDuration> {

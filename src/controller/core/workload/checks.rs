@@ -8,13 +8,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::super::write;
 use super::Queues;
-use crate::admission::messages::EventType;
-use crate::admission::status::{Eviction, checks_for, set_condition};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::{AdmissionCheckState, CheckState, Workload};
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::{Eviction, checks_for, set_condition};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{AdmissionCheckState, CheckState, Workload};
 
 /// The latest time at which a check that asked for another try wants it.
 fn retry_time(wl: &Workload) -> Option<Timestamp> {

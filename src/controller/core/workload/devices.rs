@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::set_requeued;
-use crate::admission::devices::{names_claims, requests_extended};
-use crate::admission::status::unreserve_quota;
-use crate::admission::workload::predicates::{self, Status};
-use crate::api::constants as c;
-use crate::api::constants::quota_reserved as q;
-use crate::api::field::{FieldErrorKind, aggregate};
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::devices::{names_claims, requests_extended};
+use kueue_lab_admission::status::unreserve_quota;
+use kueue_lab_admission::workload::predicates::{self, Status};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::field::{FieldErrorKind, aggregate};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 /// Workloads are looked at so long after a DeviceClass changed.
 const AFTER_CLASS: Duration = Duration::from_secs(1);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::admission::messages::EventType;
-use crate::admission::status::{self, Eviction};
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::{self, Eviction};
+use kueue_lab_api::v1beta2::Workload;
 
 /// Evicts a Workload, after `prepare` changed what else has to change; tells it if it had quota.
 ///

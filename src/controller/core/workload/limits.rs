@@ -7,18 +7,18 @@ use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::checks::set_deactivation_target;
-use crate::admission::messages::EventType;
-use crate::admission::status::Eviction;
-use crate::admission::workload::predicates;
-use crate::api::config::{RequeuingStrategy, WaitForPodsReady};
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
+use crate::Shared;
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::Eviction;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::{RequeuingStrategy, WaitForPodsReady};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// What chance adds to a backoff at most, as a part of it.
 const JITTER: f64 = 0.0001;
 
-fn signed(span: crate::api::config::Duration) -> SignedDuration {
+fn signed(span: kueue_lab_api::config::Duration) -> SignedDuration {
     SignedDuration::from_nanos(span.as_nanos())
 }
 

@@ -15,16 +15,16 @@ mod variants;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admission::messages::EventType;
-use crate::admission::status::{condition, set_condition, sync_admitted};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy, Workload};
-use crate::controller::Shared;
-use crate::controller::events::Telling;
-use crate::controller::informers::{BY_CLUSTER_QUEUE, BY_QUEUE};
-use crate::controller::patch::{self, Insist};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::Shared;
+use crate::events::Telling;
+use crate::informers::{BY_CLUSTER_QUEUE, BY_QUEUE};
+use crate::patch::{self, Insist};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::{condition, set_condition, sync_admitted};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy, Workload};
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 use devices::Counted;
 pub use evict::evict;

@@ -7,15 +7,15 @@ use jiff::SignedDuration;
 use kube::api::DeleteParams;
 
 use super::super::write;
-use crate::admission::messages::EventType;
-use crate::admission::status::finish;
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
-use crate::runtime::Outcome;
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::finish;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::Outcome;
 
 /// Whether a Workload lost its owner: it has none, and either it is going or it belonged to a job.
 fn is_orphan(shared: &Shared, wl: &Workload) -> bool {

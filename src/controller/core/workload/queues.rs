@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::{Queues, set_requeued};
-use crate::admission::messages::EventType;
-use crate::admission::status::{Eviction, unreserve_quota};
-use crate::admission::workload::predicates;
-use crate::api::constants as c;
-use crate::api::constants::quota_reserved as q;
-use crate::api::v1beta2::{StopPolicy, Workload};
-use crate::controller::Shared;
-use crate::controller::patch::{self, Insist};
+use crate::Shared;
+use crate::patch::{self, Insist};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::{Eviction, unreserve_quota};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::v1beta2::{StopPolicy, Workload};
 
 fn stopped_by(wl: &Workload, reason: &str) -> bool {
     predicates::false_condition(wl, c::REQUEUED).is_some_and(|cond| cond.reason == reason)

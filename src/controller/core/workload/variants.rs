@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::super::write;
-use crate::admission::concurrent;
-use crate::admission::workload::predicates;
-use crate::api::config::Feature;
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::Shared;
-use crate::controller::patch;
+use crate::Shared;
+use crate::patch;
+use kueue_lab_admission::concurrent;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
 
 /// Labels a Workload whose ClusterQueue has it stand for variants. True when that was done.
 pub(super) async fn mark_parent(shared: &Shared, wl: &Arc<Workload>) -> kube::Result<bool> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::runtime::ObjectKey;
+use kueue_lab_runtime::ObjectKey;
 
 /// UIDs of pods by group.
 #[derive(Clone, Default)]

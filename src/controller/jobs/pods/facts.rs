@@ -5,9 +5,9 @@ use std::cmp::{Ordering, Reverse};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-use crate::api::constants as c;
-use crate::controller::jobs::marks::{annotation, has_finalizer};
-use crate::controller::jobs::role_hash::role_hash;
+use crate::jobs::marks::{annotation, has_finalizer};
+use crate::jobs::role_hash::role_hash;
+use kueue_lab_api::constants as c;
 
 /// The phase, empty where there is none yet.
 pub fn phase(pod: &Pod) -> &str {

@@ -12,19 +12,19 @@ use super::facts::{
     by_keeping_active, by_keeping_inactive, is_going, is_runnable_or_succeeded, phase, role,
 };
 use super::{GVK, PodJob, pod_set, writes};
-use crate::admission::messages::EventType;
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants::{self as c, event};
-use crate::api::v1beta2::{PodSet, Workload};
-use crate::controller::events::reference;
-use crate::controller::jobs::compose;
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::error::{JobError, ignore_not_found};
-use crate::controller::jobs::frameworks::controller_of;
-use crate::controller::jobs::job::{GenericJob, Matching};
-use crate::controller::jobs::marks;
-use crate::controller::jobs::write::update_workload;
-use crate::runtime::ObjectKey;
+use crate::events::reference;
+use crate::jobs::compose;
+use crate::jobs::env::Env;
+use crate::jobs::error::{JobError, ignore_not_found};
+use crate::jobs::frameworks::controller_of;
+use crate::jobs::job::{GenericJob, Matching};
+use crate::jobs::marks;
+use crate::jobs::write::update_workload;
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::{PodSet, Workload};
+use kueue_lab_runtime::ObjectKey;
 
 /// How many pods a group is to have, as one of its pods says.
 pub fn total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {

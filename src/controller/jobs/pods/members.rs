@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::controller::informers::BY_POD_GROUP;
-use crate::controller::jobs::env::Env;
-use crate::runtime::ObjectKey;
+use crate::informers::BY_POD_GROUP;
+use crate::jobs::env::Env;
+use kueue_lab_runtime::ObjectKey;
 
 /// The pods of a group, by name.
 pub fn of(env: &Env, group: &ObjectKey) -> Vec<Pod> {

@@ -30,11 +30,11 @@ use super::job::{Finish, GenericJob, Matching, StopReason};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_sets::{Indexes, topology_request};
 use super::{compose, infos, marks, single};
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants::{self as c, event, stop};
-use crate::api::v1beta2::{PodSet, ReclaimablePod, Workload};
-use crate::controller::events::reference;
-use crate::runtime::ObjectKey;
+use crate::events::reference;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants::{self as c, event, stop};
+use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
+use kueue_lab_runtime::ObjectKey;
 
 pub use facts::{is_terminated as has_ended, ungate};
 pub use run::start;

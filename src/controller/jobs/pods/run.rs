@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::api::config::{Feature, FeatureGates};
-use crate::api::constants as c;
-use crate::api::v1beta2::Workload;
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::marks;
-use crate::controller::jobs::reconcile::reconcile;
-use crate::controller::jobs::run::{controlling_job, key_of, subject, workers};
-use crate::runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use crate::jobs::env::Env;
+use crate::jobs::marks;
+use crate::jobs::reconcile::reconcile;
+use crate::jobs::run::{controlling_job, key_of, subject, workers};
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
 
 use super::expectations::Expectations;
 use super::{GVK, PodJob};

@@ -8,13 +8,13 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use super::facts::{is_gated, ungate};
-use crate::api::constants::{self as c, event};
-use crate::controller::events::reference;
-use crate::controller::jobs::env::Env;
-use crate::controller::jobs::error::{JobError, ignore_not_found};
-use crate::controller::jobs::marks;
-use crate::controller::jobs::pod_set_info::{PodSetInfo, merge_into};
-use crate::controller::jobs::write::{Part, patch_object};
+use crate::events::reference;
+use crate::jobs::env::Env;
+use crate::jobs::error::{JobError, ignore_not_found};
+use crate::jobs::marks;
+use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
+use crate::jobs::write::{Part, patch_object};
+use kueue_lab_api::constants::{self as c, event};
 
 /// How often a pod is let go anew when others write to it at the same time.
 const TRIES: usize = 5;

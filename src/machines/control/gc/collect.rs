@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::Collector;
 use super::graph::{self, FOREGROUND, Node, ORPHAN};
-use crate::runtime::Outcome;
-use crate::runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::Outcome;
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
 
 /// How the owners of an object stand.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::machines::control::kinds::GroupKind;
+use crate::control::kinds::GroupKind;
 
 /// The finalizer of an owner that goes only after its dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::graph::{Graph, Node};
 use super::kinds::{GroupKind, Kind, Kinds};
-use crate::runtime::{Context, Reconnect, WorkQueue};
+use kueue_lab_runtime::{Context, Reconnect, WorkQueue};
 
 const WORKERS: usize = 10;
 /// How many UIDs of owners that do not exist are remembered.

@@ -20,10 +20,10 @@ use parking_lot::Mutex;
 
 use self::usage::{Amounts, add, resource_of};
 use super::kinds::{Kind, Kinds};
-use crate::machines::workloads::{Shared, pods};
-use crate::quantity::Quantity;
-use crate::runtime::refusals::{is_conflict, is_not_found};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, Reconnect, WorkQueue};
+use crate::workloads::{Shared, pods};
+use kueue_lab_quantity::Quantity;
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, Reconnect, WorkQueue};
 
 const WORKERS: usize = 2;
 /// How long changes of objects are gathered before their namespace is counted.

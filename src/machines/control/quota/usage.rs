@@ -10,8 +10,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use kube::ResourceExt;
 
-use crate::machines::workloads::pods;
-use crate::quantity::Quantity;
+use crate::workloads::pods;
+use kueue_lab_quantity::Quantity;
 
 /// Amounts by name.
 pub(super) type Amounts = BTreeMap<String, Quantity>;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::lex::{Piece, Token, tokens};
 use super::{Environment, duration, words};
-use crate::machines::kubelet::program::Step;
+use crate::kubelet::program::Step;
 
 /// Commands that are understood outside a script too.
 pub(super) const KNOWN: [&str; 11] = [

@@ -105,7 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::machines::nodes::NodePools;
+    use crate::nodes::NodePools;
 
     fn wanted() -> RealNodes {
         let text = "realNodes:\n- name: w\n  selector: {}\n  resources: {nvidia.com/gpu: 8}\n  labels: {a: b}\n  taints: [{key: gpu, effect: NoSchedule}]\n";

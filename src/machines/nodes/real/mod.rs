@@ -16,8 +16,8 @@ use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use crate::quantity::Quantity;
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_quantity::Quantity;
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 use mark::{ANNOTATION, Mark};
 
 pub use spec::RealNodes;

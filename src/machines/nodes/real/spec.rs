@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use crate::machines::nodes::check::{self, problem};
-use crate::machines::nodes::is_managed;
-use crate::machines::nodes::pools::{Amount, WrittenTaint};
-use crate::quantity::Quantity;
-use crate::yaml::{Located, Problem};
+use crate::nodes::check::{self, problem};
+use crate::nodes::is_managed;
+use crate::nodes::pools::{Amount, WrittenTaint};
+use kueue_lab_quantity::Quantity;
+use kueue_lab_yaml::{Located, Problem};
 
 /// Keys the lab itself gives; no file may.
 const RESERVED: &str = "kueue-lab.dev/";
@@ -48,8 +48,8 @@ impl RealNodes {
 /// Real nodes as they are written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(in crate::machines::nodes) struct Written {
-    pub(in crate::machines::nodes) name: Located<String>,
+pub(in crate::nodes) struct Written {
+    pub(in crate::nodes) name: Located<String>,
     selector: BTreeMap<String, Located<String>>,
     #[serde(default)]
     resources: BTreeMap<String, Located<Amount>>,
@@ -64,7 +64,7 @@ impl Written {
     ///
     /// # Errors
     /// The first mistake, with its place.
-    pub(in crate::machines::nodes) fn check(self) -> Result<RealNodes, Problem> {
+    pub(in crate::nodes) fn check(self) -> Result<RealNodes, Problem> {
         let mut resources = BTreeMap::new();
         for (resource, amount) in self.resources {
             if !resource.contains('/') || resource.starts_with("kubernetes.io/") {

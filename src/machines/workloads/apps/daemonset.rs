@@ -16,11 +16,11 @@ use kube::{Api, ResourceExt};
 use super::history::History;
 use super::statefulset::identity::{REVISION, revision_of};
 use super::suits::{TOLERATED, suits};
-use crate::machines::workloads::apps::upkeep::{self, Keeper};
-use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::PodControl;
-use crate::machines::workloads::{Shared, pods, template};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::workloads::apps::upkeep::{self, Keeper};
+use crate::workloads::claim::{self, CONTROLLER};
+use crate::workloads::pod_control::PodControl;
+use crate::workloads::{Shared, pods, template};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;
 /// Starts the controller in the tasks of `context`.

@@ -12,10 +12,10 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::revision;
-use crate::machines::workloads::claim::{CONTROLLER, Object};
-use crate::machines::workloads::{Shared, template};
-use crate::runtime::refusals::is_not_found;
-use crate::runtime::{Context, Informer, ObjectKey};
+use crate::workloads::claim::{CONTROLLER, Object};
+use crate::workloads::{Shared, template};
+use kueue_lab_runtime::refusals::is_not_found;
+use kueue_lab_runtime::{Context, Informer, ObjectKey};
 
 /// The label of a revision's hash.
 const HASH: &str = "controller.kubernetes.io/hash";

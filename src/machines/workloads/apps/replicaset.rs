@@ -11,12 +11,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::upkeep::{self, Keeper};
-use crate::clock::whole_seconds;
-use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::PodControl;
-use crate::machines::workloads::{Shared, pods, template};
-use crate::runtime::refusals::message;
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::workloads::claim::{self, CONTROLLER};
+use crate::workloads::pod_control::PodControl;
+use crate::workloads::{Shared, pods, template};
+use kueue_lab_clock::whole_seconds;
+use kueue_lab_runtime::refusals::message;
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// The most pods created or deleted in one look.
 const MOST_PODS: usize = 500;

@@ -8,9 +8,9 @@ use kube::api::PostParams;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 
-use crate::machines::workloads::{claim, pods};
-use crate::runtime::refusals::{is_conflict, is_not_found};
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::workloads::{claim, pods};
+use kueue_lab_runtime::refusals::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// A kind these controllers keep up: what can own pods, and be written.
 pub(super) trait Kept: claim::Object + Serialize {}

@@ -10,9 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::schedule::Schedule;
-use crate::machines::recorder::Note;
-use crate::machines::workloads::job::conditions;
-use crate::machines::workloads::pods;
+use crate::recorder::Note;
+use crate::workloads::job::conditions;
+use crate::workloads::pods;
 
 /// How many missed times are gone through one by one; of more, the last is taken.
 const MISSED: usize = 100;
@@ -71,7 +71,7 @@ impl Decision {
                     );
                     self.notes.push(Note::warning("UnexpectedJob", text));
                     // It counts from now on, so that this is told once.
-                    active.push(crate::machines::recorder::reference(job.as_ref()));
+                    active.push(crate::recorder::reference(job.as_ref()));
                 }
                 continue;
             };

@@ -11,11 +11,11 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kube::{Api, ResourceExt};
 
 use self::decide::{Decision, Start, decide};
-use crate::machines::recorder::{Note, Recorder, reference};
-use crate::machines::workloads::claim::CONTROLLER;
-use crate::machines::workloads::{Shared, pods, template};
-use crate::runtime::refusals::{is_conflict, is_namespace_going, is_not_found, message};
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::recorder::{Note, Recorder, reference};
+use crate::workloads::claim::CONTROLLER;
+use crate::workloads::{Shared, pods, template};
+use kueue_lab_runtime::refusals::{is_conflict, is_namespace_going, is_not_found, message};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 2;
 /// Annotation of a Job: the time it was scheduled for.

@@ -77,7 +77,9 @@ impl Schedule {
         let (minutes, hours, months, zone) = match self {
             Self::Every(period) => {
                 let period = SignedDuration::try_from(*period).ok()?;
-                return crate::clock::whole_seconds(after).checked_add(period).ok();
+                return kueue_lab_clock::whole_seconds(after)
+                    .checked_add(period)
+                    .ok();
             }
             Self::Fields {
                 minutes,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::clock::whole_seconds;
+use kueue_lab_clock::whole_seconds;
 
 /// The pods of the Job are held back.
 pub const SUSPENDED: &str = "Suspended";

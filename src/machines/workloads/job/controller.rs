@@ -14,11 +14,11 @@ use super::conditions;
 use super::decide::decide;
 use super::settle::Acted;
 use super::{Backoff, CONTROLLER_NAME, TRACKING};
-use crate::machines::recorder::{Note, Recorder};
-use crate::machines::workloads::claim::CONTROLLER;
-use crate::machines::workloads::pod_control::PodControl;
-use crate::machines::workloads::{Shared, pods};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::recorder::{Note, Recorder};
+use crate::workloads::claim::CONTROLLER;
+use crate::workloads::pod_control::PodControl;
+use crate::workloads::{Shared, pods};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 /// How long changes of pods are gathered before their Job is looked at.
 const GATHER: Duration = Duration::from_secs(1);

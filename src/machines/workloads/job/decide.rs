@@ -16,8 +16,8 @@ use super::standing::{
     Standing, completion_index, is_failed, is_indexed, is_suspended, replaces_only_failed,
 };
 use super::{policy, template};
-use crate::clock::whole_seconds;
-use crate::machines::workloads::pods;
+use crate::workloads::pods;
+use kueue_lab_clock::whole_seconds;
 
 /// The most pods created or deleted in one look, so that a big Job does not starve small ones.
 const MOST_PODS: usize = 500;

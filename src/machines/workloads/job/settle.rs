@@ -19,9 +19,9 @@ use super::decide::{Decision, Ending};
 use super::indexes::Indexes;
 use super::standing::{Standing, is_failed, is_indexed, is_suspended, uid};
 use super::{TRACKING, policy};
-use crate::clock::whole_seconds;
-use crate::machines::recorder::Note;
-use crate::machines::workloads::pods;
+use crate::recorder::Note;
+use crate::workloads::pods;
+use kueue_lab_clock::whole_seconds;
 
 /// The most UIDs the status notes at a time, to bound its size.
 const MOST_UNCOUNTED: usize = 500;

@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use super::backoff::{self, Backoff};
 use super::indexes::Indexes;
 use super::{COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING, policy};
-use crate::machines::workloads::pods;
+use crate::workloads::pods;
 
 /// Everything one look at a Job needs to know.
 pub(super) struct Standing<'a> {

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSel
 use kube::ResourceExt;
 
 use super::{COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING};
-use crate::machines::workloads::template;
+use crate::workloads::template;
 
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 

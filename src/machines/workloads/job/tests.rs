@@ -11,7 +11,7 @@ use kube::api::ObjectMeta;
 use proptest::prelude::*;
 
 use super::*;
-use crate::machines::workloads::pods;
+use crate::workloads::pods;
 
 /// A Job with its pods, whose controller is carried out at once.
 struct World {

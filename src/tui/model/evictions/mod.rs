@@ -17,7 +17,7 @@ use super::queues::ClusterQueueRow;
 use super::store::Store;
 use super::workload::WorkloadRow;
 use super::{Key, Row};
-use crate::api::constants::{EVICTED, PREEMPTED, event, evicted, preempted};
+use kueue_lab_api::constants::{EVICTED, PREEMPTED, event, evicted, preempted};
 use policy::policy;
 use said::Said;
 

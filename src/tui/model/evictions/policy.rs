@@ -1,9 +1,9 @@
 //! The setting that allowed a preemption.
 
 use super::Eviction;
-use crate::api::constants::preempted;
-use crate::tui::model::queues::ClusterQueueRow;
-use crate::tui::model::store::Store;
+use crate::model::queues::ClusterQueueRow;
+use crate::model::store::Store;
+use kueue_lab_api::constants::preempted;
 
 /// The setting of the preemptor's ClusterQueue that allowed the preemption, as it is now.
 pub(super) fn policy(entry: &Eviction, queues: &Store<ClusterQueueRow>) -> String {

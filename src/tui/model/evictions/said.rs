@@ -1,6 +1,6 @@
 //! What the message of a preemption says: by whom, why, and where both stood in the cohorts.
 
-use crate::api::constants::{evicted, preempted};
+use kueue_lab_api::constants::{evicted, preempted};
 
 /// What the message of a preemption says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cell, Forest, Member, Node, order};
-use crate::tui::model::Row;
-use crate::tui::model::queues::{ClusterQueueRow, CohortRow};
+use crate::model::Row;
+use crate::model::queues::{ClusterQueueRow, CohortRow};
 
 impl Forest {
     /// The forest of these ClusterQueues and Cohorts. A cohort or parent that is only named gets a

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::queues::FlavorResource;
-use crate::tui::text::Amount;
+use crate::text::Amount;
 
 /// The quota of one resource in one flavor, as written in a ClusterQueue or Cohort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Reckoning on the forest: available, limit, borrowed, lent.
 
 use super::{Cell, Forest, Member, Standing};
-use crate::tui::model::queues::FlavorResource;
-use crate::tui::text::Amount;
+use crate::model::queues::FlavorResource;
+use crate::text::Amount;
 
 impl Cell {
     /// What is kept from the parent by the lending limit.

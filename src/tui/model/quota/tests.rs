@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tui::model::Key;
-use crate::tui::model::meta::Meta;
-use crate::tui::model::queues::{ClusterQueueRow, CohortRow};
+use crate::model::Key;
+use crate::model::meta::Meta;
+use crate::model::queues::{ClusterQueueRow, CohortRow};
 
 fn fr() -> FlavorResource {
     FlavorResource {

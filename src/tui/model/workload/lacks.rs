@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use regex::Regex;
 
-use crate::tui::text::{Amount, amount_text, resource_label};
+use crate::text::{Amount, amount_text, resource_label};
 
 /// One thing that stands in the way of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,11 +16,11 @@ use super::cond::Conds;
 use super::meta::{Meta, Requests, add, requests_of};
 use super::pod::pod_requests;
 use super::{Key, Row};
-use crate::api::constants::PRIORITY_BOOST_ANNOTATION;
-use crate::api::v1beta2::{
+use crate::text::clean;
+use kueue_lab_api::constants::PRIORITY_BOOST_ANNOTATION;
+use kueue_lab_api::v1beta2::{
     CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment, Workload,
 };
-use crate::tui::text::clean;
 
 /// A Workload.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! Where a Workload stands, in one word.
 
 use super::WorkloadRow;
-use crate::api::constants::{
+use kueue_lab_api::constants::{
     ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, finished, quota_reserved,
 };
 

@@ -4,13 +4,13 @@
 //! not look like one that only waits its turn.
 
 use super::{Lack, WorkloadRow, WorkloadState, lacks_in};
-use crate::api::constants::{
+use crate::model::derived::Derived;
+use crate::model::{Data, Row};
+use crate::text::human_duration;
+use kueue_lab_api::constants::{
     ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, evicted, quota_reserved,
 };
-use crate::api::v1beta2::CheckState;
-use crate::tui::model::derived::Derived;
-use crate::tui::model::{Data, Row};
-use crate::tui::text::human_duration;
+use kueue_lab_api::v1beta2::CheckState;
 
 /// What is to be expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +231,7 @@ fn admitted(wl: &WorkloadRow, derived: &Derived) -> Why {
     let flavors = flavors(wl);
     match wl.conds.get(PODS_READY) {
         Some(c) if c.status == "True" => Why::new(Outlook::Fine, format!("running on {flavors}")),
-        Some(c) if c.reason == crate::api::constants::pods_ready::WAIT_FOR_RECOVERY => {
+        Some(c) if c.reason == kueue_lab_api::constants::pods_ready::WAIT_FOR_RECOVERY => {
             Why::new(Outlook::Bad, c.message.clone())
         }
         _ if pods.unschedulable > 0 => Why::new(
@@ -343,8 +343,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::tui::model::Key;
-    use crate::tui::model::import::import;
+    use crate::model::Key;
+    use crate::model::import::import;
 
     fn workload(name: &str, second: u32, cpu: &str, told: Option<&str>) -> Value {
         let told = told.map(|message| {

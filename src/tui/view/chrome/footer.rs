@@ -2,16 +2,16 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::keymap;
-use crate::tui::state::State;
-use crate::tui::text::width;
-use crate::tui::theme::Role;
-use crate::tui::update::scopes;
-use crate::tui::view::canvas::Canvas;
-use crate::tui::view::offers;
+use crate::keymap;
+use crate::state::State;
+use crate::text::width;
+use crate::theme::Role;
+use crate::update::scopes;
+use crate::view::canvas::Canvas;
+use crate::view::offers;
 
 /// The most useful keys, as many as there is room for.
-pub(in crate::tui::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }

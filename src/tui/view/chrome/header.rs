@@ -3,21 +3,21 @@
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-use crate::tui::model::Kind;
-use crate::tui::model::health::{Health, Trouble};
-use crate::tui::model::meta::Requests;
-use crate::tui::model::node::is_device;
-use crate::tui::model::workload::WorkloadState;
-use crate::tui::state::State;
-use crate::tui::text::{amount_text, clean, clock_time, resource_label};
-use crate::tui::theme::Role;
-use crate::tui::view::canvas::{Canvas, spans_width};
+use crate::model::Kind;
+use crate::model::health::{Health, Trouble};
+use crate::model::meta::Requests;
+use crate::model::node::is_device;
+use crate::model::workload::WorkloadState;
+use crate::state::State;
+use crate::text::{amount_text, clean, clock_time, resource_label};
+use crate::theme::Role;
+use crate::view::canvas::{Canvas, spans_width};
 
 /// Columns from which words are written out.
 const ROOMY: u16 = 110;
 
 /// Cluster, clock and totals, as many as there is room for.
-pub(in crate::tui::view) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::view) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }

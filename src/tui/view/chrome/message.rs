@@ -2,15 +2,15 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::state::State;
-use crate::tui::text::{width, wrap};
-use crate::tui::theme::Role;
-use crate::tui::ui::{PromptKind, Tone};
-use crate::tui::view::canvas::Canvas;
-use crate::tui::view::{Cursor, caption};
+use crate::state::State;
+use crate::text::{width, wrap};
+use crate::theme::Role;
+use crate::ui::{PromptKind, Tone};
+use crate::view::canvas::Canvas;
+use crate::view::{Cursor, caption};
 
 /// The line being typed, or the message that waits to be read.
-pub(in crate::tui::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
+pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
     if area.height == 0 {
         return None;
     }
@@ -72,7 +72,7 @@ const MOST: usize = 3;
 const TALL: u16 = 20;
 
 /// How many lines the message needs, within reason.
-pub(in crate::tui::view) fn message_height(state: &State, columns: u16, rows: u16) -> u16 {
+pub(in crate::view) fn message_height(state: &State, columns: u16, rows: u16) -> u16 {
     if rows < TALL || state.ui.prompt.is_some() {
         return 1;
     }

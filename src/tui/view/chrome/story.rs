@@ -2,15 +2,15 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::actions::{StepState, Story};
-use crate::tui::state::State;
-use crate::tui::text::{clean, clock_time};
-use crate::tui::theme::Role;
-use crate::tui::view::canvas::Canvas;
+use crate::actions::{StepState, Story};
+use crate::state::State;
+use crate::text::{clean, clock_time};
+use crate::theme::Role;
+use crate::view::canvas::Canvas;
 
 /// How many lines the running demo gets on a screen of that height, on which `free` lines would
 /// otherwise stay empty.
-pub(in crate::tui::view) fn story_height(story: &Story, height: u16, free: u16) -> u16 {
+pub(in crate::view) fn story_height(story: &Story, height: u16, free: u16) -> u16 {
     let most = match height {
         0..20 => 2,
         20..30 => 3,
@@ -21,7 +21,7 @@ pub(in crate::tui::view) fn story_height(story: &Story, height: u16, free: u16) 
 }
 
 /// The running demo: its name, and the steps around the one under way.
-pub(in crate::tui::view) fn story(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::view) fn story(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let Some(story) = state.running_story() else {
         return;
     };

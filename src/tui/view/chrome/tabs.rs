@@ -2,12 +2,12 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::actions::PresetState;
-use crate::tui::state::State;
-use crate::tui::text::width;
-use crate::tui::theme::Role;
-use crate::tui::ui::ViewId;
-use crate::tui::view::canvas::Canvas;
+use crate::actions::PresetState;
+use crate::state::State;
+use crate::text::width;
+use crate::theme::Role;
+use crate::ui::ViewId;
+use crate::view::canvas::Canvas;
 
 /// The tabs: place and text of each.
 fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
@@ -33,7 +33,7 @@ fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
 }
 
 /// The tab at a column.
-pub(in crate::tui::view) fn tab_at(state: &State, x: u16) -> Option<ViewId> {
+pub(in crate::view) fn tab_at(state: &State, x: u16) -> Option<ViewId> {
     tab_texts(state)
         .into_iter()
         .find(|(_, start, text)| (*start..*start + width(text) as u16).contains(&x))
@@ -41,7 +41,7 @@ pub(in crate::tui::view) fn tab_at(state: &State, x: u16) -> Option<ViewId> {
 }
 
 /// The views, and the filter of the open one.
-pub(in crate::tui::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }

@@ -2,11 +2,11 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::tui::glyphs::Glyphs;
-use crate::tui::model::cond::Conds;
-use crate::tui::state::State;
-use crate::tui::text::{clean, clock_time, cut, cut_middle, pad, width, wrap};
-use crate::tui::theme::Role;
+use crate::glyphs::Glyphs;
+use crate::model::cond::Conds;
+use crate::state::State;
+use crate::text::{clean, clock_time, cut, cut_middle, pad, width, wrap};
+use crate::theme::Role;
 
 /// Columns of a field's label.
 const LABEL: usize = 13;
@@ -211,7 +211,7 @@ impl<'a> Doc<'a> {
     }
 
     /// Events about an object, newest first.
-    pub(super) fn events(&mut self, kind: &str, key: &crate::tui::model::Key, most: usize) {
+    pub(super) fn events(&mut self, kind: &str, key: &crate::model::Key, most: usize) {
         let state = self.state;
         let mut about = state.data.events.about(kind, key).peekable();
         if about.peek().is_none() {

@@ -1,10 +1,10 @@
 //! Details of an Event.
 
 use super::doc::Doc;
-use crate::tui::model::event::EventRow;
-use crate::tui::state::State;
-use crate::tui::text::{age, clock_time};
-use crate::tui::theme::Role;
+use crate::model::event::EventRow;
+use crate::state::State;
+use crate::text::{age, clock_time};
+use crate::theme::Role;
 
 /// Writes the details.
 pub(super) fn write(state: &State, e: &EventRow, doc: &mut Doc<'_>) {

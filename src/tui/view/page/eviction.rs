@@ -1,11 +1,11 @@
 //! Details of an eviction.
 
 use super::doc::Doc;
-use crate::tui::model::evictions::{Eviction, Party};
-use crate::tui::state::State;
-use crate::tui::text::{age, clock_time};
-use crate::tui::theme::Role;
-use crate::tui::view::words::requests_text;
+use crate::model::evictions::{Eviction, Party};
+use crate::state::State;
+use crate::text::{age, clock_time};
+use crate::theme::Role;
+use crate::view::words::requests_text;
 
 /// Writes the details.
 pub(super) fn write(state: &State, e: &Eviction, doc: &mut Doc<'_>) {
@@ -54,7 +54,7 @@ fn party(state: &State, p: &Party, doc: &mut Doc<'_>) {
     }
     let now = match state.data.workloads.get(&p.key) {
         Some(wl) if wl.meta.uid == p.uid => {
-            let why = crate::tui::model::workload::why(wl, &state.data, &state.derived);
+            let why = crate::model::workload::why(wl, &state.data, &state.derived);
             format!("{}: {}", wl.state().word(), why.line())
         }
         _ => "gone".to_owned(),

@@ -1,10 +1,10 @@
 //! The help, made from the tables of keys and commands.
 
 use super::doc::Doc;
-use crate::tui::keymap::{BINDINGS, Scope};
-use crate::tui::text::pad;
-use crate::tui::theme::Role;
-use crate::tui::update::COMMANDS;
+use crate::keymap::{BINDINGS, Scope};
+use crate::text::pad;
+use crate::theme::Role;
+use crate::update::COMMANDS;
 
 /// Columns of the keys.
 const KEYS: usize = 21;

@@ -16,11 +16,11 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::canvas::Canvas;
-use crate::tui::model::quota::Member;
-use crate::tui::state::State;
-use crate::tui::text::wrap;
-use crate::tui::theme::Role;
-use crate::tui::ui::{Content, Page, PageKind, RowId};
+use crate::model::quota::Member;
+use crate::state::State;
+use crate::text::wrap;
+use crate::theme::Role;
+use crate::ui::{Content, Page, PageKind, RowId};
 use doc::Doc;
 
 /// The lines of a page that is made from the state.

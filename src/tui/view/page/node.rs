@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::doc::{Doc, TableCell};
-use crate::tui::model::Row;
-use crate::tui::model::node::NodeRow;
-use crate::tui::model::pod::PodRow;
-use crate::tui::state::State;
-use crate::tui::text::{Amount, age, amount_text};
-use crate::tui::theme::Role;
-use crate::tui::view::words::requests_text;
+use crate::model::Row;
+use crate::model::node::NodeRow;
+use crate::model::pod::PodRow;
+use crate::state::State;
+use crate::text::{Amount, age, amount_text};
+use crate::theme::Role;
+use crate::view::words::requests_text;
 
 /// The most devices drawn one by one.
 const MOST_SLOTS: usize = 64;

@@ -1,10 +1,10 @@
 //! All messages, newest first.
 
 use super::doc::Doc;
-use crate::tui::state::State;
-use crate::tui::text::{clock_time, wrap};
-use crate::tui::theme::Role;
-use crate::tui::ui::Tone;
+use crate::state::State;
+use crate::text::{clock_time, wrap};
+use crate::theme::Role;
+use crate::ui::Tone;
 
 /// Writes the messages.
 pub(super) fn write(state: &State, doc: &mut Doc<'_>) {

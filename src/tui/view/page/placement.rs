@@ -1,8 +1,8 @@
 //! Where in a topology the pods of a workload go.
 
 use super::doc::Doc;
-use crate::tui::model::workload::WorkloadRow;
-use crate::tui::theme::Role;
+use crate::model::workload::WorkloadRow;
+use crate::theme::Role;
 
 /// Writes the placement of each pod set that has one.
 pub(super) fn write(wl: &WorkloadRow, doc: &mut Doc<'_>) {

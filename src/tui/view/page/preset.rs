@@ -1,10 +1,10 @@
 //! Details of a preset: state, faults with their places, what it teaches, what is applied of it.
 
 use super::doc::Doc;
-use crate::tui::actions::PresetState;
-use crate::tui::state::State;
-use crate::tui::text::{age, clean, clean_lines, wrap, wrap_indented};
-use crate::tui::theme::Role;
+use crate::actions::PresetState;
+use crate::state::State;
+use crate::text::{age, clean, clean_lines, wrap, wrap_indented};
+use crate::theme::Role;
 
 /// Writes the details.
 pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {

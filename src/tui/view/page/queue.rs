@@ -1,15 +1,15 @@
 //! Details of ClusterQueues, Cohorts and LocalQueues.
 
 use super::doc::{Doc, TableCell};
-use crate::api::constants::ACTIVE;
-use crate::tui::model::queues::{ClusterQueueRow, LocalQueueRow};
-use crate::tui::model::quota::Member;
-use crate::tui::model::workload::why;
-use crate::tui::model::{Key, Row};
-use crate::tui::state::State;
-use crate::tui::text::{age, amount_text};
-use crate::tui::theme::Role;
-use crate::tui::view::words::{local_queue_status, queue_status, requests_text, share_text};
+use crate::model::queues::{ClusterQueueRow, LocalQueueRow};
+use crate::model::quota::Member;
+use crate::model::workload::why;
+use crate::model::{Key, Row};
+use crate::state::State;
+use crate::text::{age, amount_text};
+use crate::theme::Role;
+use crate::view::words::{local_queue_status, queue_status, requests_text, share_text};
+use kueue_lab_api::constants::ACTIVE;
 
 /// A ClusterQueue: whether it admits, its quota, its rules, its line, who holds its quota.
 pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut Doc<'_>) {
@@ -84,7 +84,7 @@ fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
             } else {
                 format!("{}-{}", text(s.lent_min), text(s.lent_max))
             };
-            let free = s.available.max(crate::tui::text::Amount::ZERO);
+            let free = s.available.max(crate::text::Amount::ZERO);
             let mut row = vec![
                 (fr.flavor.clone(), Role::Text),
                 (fr.resource.clone(), Role::Text),

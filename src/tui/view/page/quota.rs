@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::doc::{Doc, TableCell};
-use crate::tui::model::Row;
-use crate::tui::model::meta::Requests;
-use crate::tui::model::queues::FlavorResource;
-use crate::tui::model::quota::Member;
-use crate::tui::model::workload::WorkloadRow;
-use crate::tui::state::State;
-use crate::tui::text::{Amount, age, amount_text, resource_label};
-use crate::tui::theme::Role;
+use crate::model::Row;
+use crate::model::meta::Requests;
+use crate::model::queues::FlavorResource;
+use crate::model::quota::Member;
+use crate::model::workload::WorkloadRow;
+use crate::state::State;
+use crate::text::{Amount, age, amount_text, resource_label};
+use crate::theme::Role;
 
 /// What the ClusterQueue could give of each resource in each flavor, and what that means.
 pub(super) fn arithmetic(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
@@ -184,6 +184,6 @@ fn held(wl: &WorkloadRow, asks: &Requests) -> Held {
 /// Since when it holds quota.
 fn since(wl: &WorkloadRow) -> Option<jiff::Timestamp> {
     wl.conds
-        .when_true(crate::api::constants::QUOTA_RESERVED)
+        .when_true(kueue_lab_api::constants::QUOTA_RESERVED)
         .map(|c| c.at)
 }

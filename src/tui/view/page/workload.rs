@@ -3,14 +3,14 @@
 
 use super::doc::Doc;
 use super::{placement, quota};
-use crate::api::v1beta2::CheckState;
-use crate::tui::model::quota::Member;
-use crate::tui::model::workload::{Outlook, WorkloadRow, WorkloadState, why};
-use crate::tui::model::{Key, Row};
-use crate::tui::state::State;
-use crate::tui::text::{age, clock_time, human_duration};
-use crate::tui::theme::Role;
-use crate::tui::view::words::{requests_text, state_role};
+use crate::model::quota::Member;
+use crate::model::workload::{Outlook, WorkloadRow, WorkloadState, why};
+use crate::model::{Key, Row};
+use crate::state::State;
+use crate::text::{age, clock_time, human_duration};
+use crate::theme::Role;
+use crate::view::words::{requests_text, state_role};
+use kueue_lab_api::v1beta2::CheckState;
 
 /// Writes the story.
 pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {

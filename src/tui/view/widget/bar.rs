@@ -2,14 +2,14 @@
 
 use ratatui::text::Span;
 
-use crate::tui::model::quota::Standing;
-use crate::tui::text::{Amount, amount_text};
-use crate::tui::theme::Role;
-use crate::tui::view::canvas::Canvas;
+use crate::model::quota::Standing;
+use crate::text::{Amount, amount_text};
+use crate::theme::Role;
+use crate::view::canvas::Canvas;
 
 /// A bar of one's own quota up to a mark and of what can be borrowed beyond it: used, unused, lent
 /// to others; borrowed.
-pub(in crate::tui::view) fn quota_bar(
+pub(in crate::view) fn quota_bar(
     canvas: &Canvas<'_>,
     standing: &Standing,
     width: u16,
@@ -47,7 +47,7 @@ pub(in crate::tui::view) fn quota_bar(
 }
 
 /// The numbers of such a bar in words: used of nominal, borrowed, lent, the most it may use.
-pub(in crate::tui::view) fn standing_text(resource: &str, s: &Standing) -> String {
+pub(in crate::view) fn standing_text(resource: &str, s: &Standing) -> String {
     let text = |amount| amount_text(resource, amount);
     let mut parts = vec![format!("{}/{}", text(s.used), text(s.nominal))];
     if !s.borrowed.is_zero() {
@@ -67,7 +67,7 @@ pub(in crate::tui::view) fn standing_text(resource: &str, s: &Standing) -> Strin
 }
 
 /// A plain bar: so much of so much.
-pub(in crate::tui::view) fn fill(
+pub(in crate::view) fn fill(
     canvas: &Canvas<'_>,
     used: Amount,
     full: Amount,

@@ -2,15 +2,15 @@
 
 use ratatui::text::Span;
 
-use crate::tui::theme::Role;
-use crate::tui::view::canvas::Canvas;
+use crate::theme::Role;
+use crate::view::canvas::Canvas;
 
 /// The most devices drawn one by one; beyond that a sign stands for several.
 const MOST: usize = 16;
 
 /// Devices that one holder has.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tui::view) struct Slot {
+pub(in crate::view) struct Slot {
     /// How many.
     pub count: usize,
     /// The letter for its holder; none draws the sign for a device in use.
@@ -18,7 +18,7 @@ pub(in crate::tui::view) struct Slot {
 }
 
 /// Devices in use, holder by holder, then those not in use.
-pub(in crate::tui::view) fn slots(
+pub(in crate::view) fn slots(
     canvas: &Canvas<'_>,
     used: &[Slot],
     total: usize,

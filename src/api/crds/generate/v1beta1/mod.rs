@@ -6,7 +6,7 @@ mod workload;
 
 use serde_json::{Value, json};
 
-use crate::api::schema::{QUANTITY, cel};
+use crate::schema::{QUANTITY, cel};
 
 /// One difference. A path names properties; `[]` the items of the list before it.
 enum Edit {

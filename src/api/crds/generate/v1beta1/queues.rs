@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Edit, quantity};
-use crate::api::schema::{SUBDOMAIN, cel};
+use crate::schema::{SUBDOMAIN, cel};
 
 /// In v1beta1 the share of ClusterQueues and Cohorts has room for usage over time.
 fn usage_over_time() -> Value {

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::Edit;
-use crate::api::schema::{SUBDOMAIN, cel};
-use crate::api::v1beta2::workload_rules;
+use crate::schema::{SUBDOMAIN, cel};
+use crate::v1beta2::workload_rules;
 
 pub(super) fn spec() -> Vec<Edit> {
     vec![

@@ -19,12 +19,12 @@ use kube::{Api, ResourceExt};
 use self::plan::Plan;
 pub(super) use self::sets::resolve;
 use self::sets::{REVISION, newest, size};
-use crate::machines::recorder::{Note, Recorder};
-use crate::machines::workloads::apps::upkeep::{self, Keeper};
-use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::{Shared, pods};
-use crate::runtime::refusals::{is_not_found, message};
-use crate::runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::recorder::{Note, Recorder};
+use crate::workloads::apps::upkeep::{self, Keeper};
+use crate::workloads::claim::{self, CONTROLLER};
+use crate::workloads::{Shared, pods};
+use kueue_lab_runtime::refusals::{is_not_found, message};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::ResourceExt;
 
 use super::sets::{self, available, replicas, size};
-use crate::machines::workloads::pods;
+use crate::workloads::pods;
 
 /// What to do next.
 #[derive(Clone, Debug, Default)]

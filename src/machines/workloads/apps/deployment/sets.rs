@@ -8,8 +8,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
-use crate::machines::workloads::apps::revision;
-use crate::machines::workloads::{pods, template};
+use crate::workloads::apps::revision;
+use crate::workloads::{pods, template};
 
 /// The label that tells pods of one ReplicaSet from those of another.
 pub(super) const HASH: &str = "pod-template-hash";
@@ -78,7 +78,7 @@ pub(super) fn leeway(deployment: &Deployment) -> (i32, i32) {
 }
 
 /// A number, or a percentage of `of` rounded up or down.
-pub(in crate::machines::workloads::apps) fn resolve(value: &IntOrString, of: i32, up: bool) -> i32 {
+pub(in crate::workloads::apps) fn resolve(value: &IntOrString, of: i32, up: bool) -> i32 {
     match value {
         IntOrString::Int(number) => *number,
         IntOrString::String(text) => {

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 
 use super::plan::is_complete;
 use super::sets::{self, available, replicas, size};
-use crate::clock::whole_seconds;
+use kueue_lab_clock::whole_seconds;
 
 const PROGRESSING: &str = "Progressing";
 const AVAILABLE: &str = "Available";

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::identity::{ordinal, revision_of};
-use crate::machines::workloads::pods;
+use crate::workloads::pods;
 
 /// One thing to do with a pod.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{
 };
 use kube::ResourceExt;
 
-use crate::machines::workloads::template;
+use crate::workloads::template;
 
 /// The label that names the revision of a pod.
 pub(crate) const REVISION: &str = "controller-revision-hash";

@@ -14,13 +14,13 @@ use kube::{Api, ResourceExt};
 use self::decide::{Decision, Revisions, Step, decide};
 use super::history::History;
 use super::replicaset::pods_pending_availability;
-use crate::machines::recorder::{Note, Recorder};
-use crate::machines::workloads::Shared;
-use crate::machines::workloads::apps::upkeep::{self, Keeper};
-use crate::machines::workloads::claim::{self, CONTROLLER};
-use crate::machines::workloads::pod_control::PodControl;
-use crate::runtime::refusals::message;
-use crate::runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
+use crate::recorder::{Note, Recorder};
+use crate::workloads::Shared;
+use crate::workloads::apps::upkeep::{self, Keeper};
+use crate::workloads::claim::{self, CONTROLLER};
+use crate::workloads::pod_control::PodControl;
+use kueue_lab_runtime::refusals::message;
+use kueue_lab_runtime::{Context, Informer, ObjectKey, Outcome, WorkQueue};
 
 const WORKERS: usize = 5;
 

@@ -1,7 +1,7 @@
 //! The admission engine: Kueue's scheduling semantics as a pure function.
 //!
 //! Objects and a `now` go in, decisions with their whole reason come out. No tokio, no kube client,
-//! no clock, no randomness, no logging. Knows [`crate::api`] types and nothing else.
+//! no clock, no randomness, no logging. Knows [`kueue_lab_api`] types and nothing else.
 //!
 //! # The seam with topology-aware scheduling
 //!

@@ -1,7 +1,7 @@
 //! An embedded Kubernetes API: storage, watch, discovery, patch, server-side apply, tables, OpenAPI,
 //! CRDs. Knows nothing of Kueue: policy comes in through the traits in [`hooks`].
 //!
-//! Knows only [`crate::clock`], [`crate::entropy`], k8s-openapi and serde_json; must never import
+//! Knows only [`kueue_lab_clock`], [`kueue_lab_entropy`], k8s-openapi and serde_json; must never import
 //! `api`, `admission` or `controller`.
 
 mod bootstrap;

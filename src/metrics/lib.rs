@@ -20,8 +20,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::controller::Shared;
-use crate::runtime::Change;
+use kueue_lab_controller::Shared;
+use kueue_lab_runtime::Change;
 
 /// The type of what [`Metrics::text`] gives.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

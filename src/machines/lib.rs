@@ -19,9 +19,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 
-use crate::clock::Clock;
-use crate::entropy::Entropy;
-use crate::runtime::{Context, Informer};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_runtime::{Context, Informer};
 
 use autoscaler::Autoscaler;
 pub use config::MachinesConfig;

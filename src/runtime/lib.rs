@@ -16,8 +16,8 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use crate::clock::Clock;
-use crate::entropy::Entropy;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 
 pub use informer::{Builder, Informer};
 pub use key::ObjectKey;

@@ -1,7 +1,7 @@
 //! Kueue's webhooks as a cluster calls them: AdmissionReview and ConversionReview over HTTPS.
 //!
-//! What is answered is decided elsewhere, by plain functions: [`crate::api`] for Kueue's own kinds,
-//! [`crate::controller::webhook`] for jobs. [`Policy`] brings both together; the embedded API server
+//! What is answered is decided elsewhere, by plain functions: [`kueue_lab_api`] for Kueue's own kinds,
+//! [`kueue_lab_controller::webhook`] for jobs. [`Policy`] brings both together; the embedded API server
 //! asks it in-process, every other one through [`Server`]. [`table`] says which writes are asked
 //! about, for whoever registers the webhooks.
 //!

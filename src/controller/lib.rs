@@ -1,5 +1,5 @@
 //! The admission controller around the engine: watches the cluster through a `kube::Client`, feeds
-//! [`crate::admission`], writes its decisions back. Knows `admission`, `api` and `runtime`; must not
+//! [`kueue_lab_admission`], writes its decisions back. Knows `admission`, `api` and `runtime`; must not
 //! know which kind of cluster it runs on.
 //!
 //! All parts share one [`Shared`]: what the cluster looks like ([`Informers`]), the engine, the
@@ -27,7 +27,7 @@ pub use shared::{Attempt, Shared};
 pub use webhook::Webhooks;
 
 use self::jobs::ancestors::Owners;
-use crate::runtime::Context;
+use kueue_lab_runtime::Context;
 
 /// A controller that knows the cluster and answers webhooks, but decides and writes nothing: what an
 /// instance is while another one leads.

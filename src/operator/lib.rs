@@ -18,15 +18,15 @@ use std::sync::Arc;
 use kube::Client;
 use tokio::sync::watch;
 
-use crate::clock::Clock;
-use crate::controller::{Controller, ControllerConfig};
-use crate::election::{Candidate, Rules};
-use crate::entropy::Entropy;
-use crate::install::{Endpoint, FailurePolicy, InstallError, Installer, Keeper, Reach};
-use crate::metrics::{self, Metrics};
-use crate::runtime::{Context, Tasks};
-use crate::webhooks::certificates::Lifetimes;
-use crate::webhooks::{Policy, Server, ServerError};
+use kueue_lab_clock::Clock;
+use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_election::{Candidate, Rules};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_install::{Endpoint, FailurePolicy, InstallError, Installer, Keeper, Reach};
+use kueue_lab_metrics::{self as metrics, Metrics};
+use kueue_lab_runtime::{Context, Tasks};
+use kueue_lab_webhooks::certificates::Lifetimes;
+use kueue_lab_webhooks::{Policy, Server, ServerError};
 
 /// What is lost without webhooks.
 pub const WITHOUT_WEBHOOKS: &str = "no webhooks: jobs are suspended after they were made rather than before, pods are not gated and run outside of quota, nobody checks queues that are written, and v1beta1 is not served";

@@ -27,7 +27,7 @@ pub use error::InstallError;
 pub use hooks::FailurePolicy;
 pub use reach::Reach;
 
-use crate::clock::Clock;
+use kueue_lab_clock::Clock;
 
 /// The namespace for what has to be in one.
 pub const NAMESPACE: &str = "kueue-lab-system";

@@ -14,9 +14,9 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
-use crate::clock::Clock;
-use crate::entropy::Entropy;
-use crate::runtime::refusals::{is_namespace_going, is_not_found};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_runtime::refusals::{is_namespace_going, is_not_found};
 use record::Record;
 
 /// How an election is held.

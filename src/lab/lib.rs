@@ -29,22 +29,22 @@ pub use preflight::{PreflightError, Upstream, find_upstream, preflight};
 pub use remote::LAB;
 pub use shipped::{LAB_FILES, PRESETS};
 
-use crate::api::config::FeatureGates;
-pub use crate::api::config::Loaded as KueueConfig;
-use crate::clock::Clock;
-pub use crate::cluster::local::{self, Down, Local, LocalError, Tool, WayBack};
-pub use crate::cluster::{Cluster, ClusterError, OneContext, Remote, causes, inside, names};
-use crate::cluster::{Embedded, EmbeddedConfig};
-use crate::controller::{Controller, ControllerConfig};
-use crate::entropy::Entropy;
-pub use crate::machines::nodes::{NodePools, Removed, remove_all as remove_nodes};
-use crate::machines::{Machines, MachinesConfig};
-use crate::operator::{Operator, OperatorError};
-pub use crate::presets::clear as clear_presets;
-use crate::presets::{self, Finding, Presets, PresetsConfig, StartError};
-use crate::runtime::Context;
-use crate::skypilot::SkyEnv;
-use crate::skypilot::jobs::ManagedJobs;
+use kueue_lab_api::config::FeatureGates;
+pub use kueue_lab_api::config::Loaded as KueueConfig;
+use kueue_lab_clock::Clock;
+pub use kueue_lab_cluster::local::{self, Down, Local, LocalError, Tool, WayBack};
+pub use kueue_lab_cluster::{Cluster, ClusterError, OneContext, Remote, causes, inside, names};
+use kueue_lab_cluster::{Embedded, EmbeddedConfig};
+use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_entropy::Entropy;
+pub use kueue_lab_machines::nodes::{NodePools, Removed, remove_all as remove_nodes};
+use kueue_lab_machines::{Machines, MachinesConfig};
+use kueue_lab_operator::{Operator, OperatorError};
+pub use kueue_lab_presets::clear as clear_presets;
+use kueue_lab_presets::{self as presets, Finding, Presets, PresetsConfig, StartError};
+use kueue_lab_runtime::Context;
+use kueue_lab_skypilot::SkyEnv;
+use kueue_lab_skypilot::jobs::ManagedJobs;
 
 /// The preset a lab starts with when nobody names one: that of the first demo.
 pub const DEFAULT_PRESET: &str = "skypilot-priority";
