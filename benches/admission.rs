@@ -6,7 +6,7 @@ use std::sync::Arc;
 use divan::Bencher;
 use jiff::{SignedDuration, Timestamp};
 use kueue_lab_admission::config::FairSharing;
-use kueue_lab_admission::engine::Cycle;
+use kueue_lab_admission::engine::CycleResult;
 use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::v1beta2::Workload;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn engine(config: EngineConfig) -> Engine {
     engine
 }
 
-fn never() -> Value {
+fn no_preemption() -> Value {
     json!({"policy": "Never"})
 }
 
@@ -48,7 +48,7 @@ struct Queue {
     /// Of each resource in each flavor.
     quota: usize,
     /// Its rule on preempting while it borrows.
-    borrow: Value,
+    borrow_within_cohort: Value,
 }
 
 impl Queue {
@@ -57,7 +57,7 @@ impl Queue {
             number,
             cohort,
             quota,
-            borrow: never(),
+            borrow_within_cohort: no_preemption(),
         }
     }
 }
@@ -75,7 +75,7 @@ fn queue(engine: &mut Engine, queue: &Queue) {
         "resourceGroups": [{"coveredResources": ["cpu", "nvidia.com/gpu"],
             "flavors": [flavor("on-demand"), flavor("spot")]}],
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any",
-            "borrowWithinCohort": queue.borrow},
+            "borrowWithinCohort": queue.borrow_within_cohort},
         "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
     });
     if let Some(cohort) = queue.cohort {
@@ -126,7 +126,7 @@ fn consecutive(
     bencher: Bencher<'_, '_>,
     engine: Engine,
     prepare: impl Fn(&mut Engine),
-    check: impl Fn(&Cycle) + Sync,
+    check: impl Fn(&CycleResult) + Sync,
 ) {
     let engine = RefCell::new(engine);
     bencher
@@ -140,12 +140,12 @@ fn consecutive(
 
 /// 1,000 ClusterQueues in 50 cohorts, 50,000 workloads admitted and 50,000 pending: `room` says
 /// whether the heads find any.
-fn big(room: bool) -> Engine {
+fn engine_with_50000_workloads(heads_fit: bool) -> Engine {
     let mut engine = engine(EngineConfig::default());
     for i in 0..1_000 {
         queue(
             &mut engine,
-            &Queue::of(i, Some(i / 20), if room { 60 } else { 25 }),
+            &Queue::of(i, Some(i / 20), if heads_fit { 60 } else { 25 }),
         );
     }
     for i in 0..50_000 {
@@ -162,7 +162,7 @@ fn big(room: bool) -> Engine {
 fn cycle_that_admits_1000_of_50000(bencher: Bencher<'_, '_>) {
     consecutive(
         bencher,
-        big(true),
+        engine_with_50000_workloads(true),
         |_| {},
         |cycle| {
             assert!(cycle.progress && cycle.decisions.len() == 1_000);
@@ -173,28 +173,33 @@ fn cycle_that_admits_1000_of_50000(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn cycle_in_which_none_of_1000_fits(bencher: Bencher<'_, '_>) {
     // What was parked in the last cycle waits again in the next.
-    consecutive(bencher, big(false), retry_all, |cycle| {
-        assert!(!cycle.progress && cycle.decisions.len() == 1_000);
-    });
+    consecutive(
+        bencher,
+        engine_with_50000_workloads(false),
+        requeue_all,
+        |cycle| {
+            assert!(!cycle.progress && cycle.decisions.len() == 1_000);
+        },
+    );
 }
 
-fn retry_all(engine: &mut Engine) {
+fn requeue_all(engine: &mut Engine) {
     for cohort in 0..50 {
-        engine.retry_cohort(&format!("cohort-{cohort}"), now());
+        engine.notify_retry_inadmissible_in_cohort(&format!("cohort-{cohort}"), now());
     }
     engine.advance(now() + SignedDuration::from_secs(1));
 }
 
 /// Everything parked is made to wait again.
 #[divan::bench(sample_count = 20, sample_size = 1)]
-fn retry_of_50000_parked(bencher: Bencher<'_, '_>) {
-    let engine = RefCell::new(big(false));
+fn requeue_of_50000_inadmissible(bencher: Bencher<'_, '_>) {
+    let engine = RefCell::new(engine_with_50000_workloads(false));
     bencher
         .with_inputs(|| {
             let cycle = engine.borrow_mut().cycle(now());
             assert!(cycle.is_some_and(|c| !c.progress));
         })
-        .bench_local_values(|()| retry_all(&mut engine.borrow_mut()));
+        .bench_local_values(|()| requeue_all(&mut engine.borrow_mut()));
 }
 
 /// What it costs to admit one workload while this many others are pending.
@@ -209,7 +214,7 @@ fn one_admission_while_pending(bencher: Bencher<'_, '_>, pending: usize) {
 }
 
 /// A cycle on a copy of the engine; the copies are made and dropped outside the time measured.
-fn cycles(bencher: Bencher<'_, '_>, engine: &Engine, check: impl Fn(&Cycle) + Sync) {
+fn cycles(bencher: Bencher<'_, '_>, engine: &Engine, check: impl Fn(&CycleResult) + Sync) {
     bencher
         .with_inputs(|| engine.clone())
         .bench_local_values(|mut engine| {
@@ -236,14 +241,19 @@ fn preemption_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
 
 /// Ten ClusterQueues of a cohort: 1,000 workloads of one of them borrow, of which another takes
 /// back what is its own.
-fn borrowed(config: EngineConfig, borrow: Value, own: usize, wanted: usize) -> Engine {
+fn engine_with_borrowed_quota(
+    config: EngineConfig,
+    borrow: Value,
+    own: usize,
+    wanted: usize,
+) -> Engine {
     let mut engine = engine(config);
     for i in 0..10 {
         let of_cohort = Queue::of(i, Some(0), 110);
         queue(
             &mut engine,
             &Queue {
-                borrow: borrow.clone(),
+                borrow_within_cohort: borrow.clone(),
                 ..of_cohort
             },
         );
@@ -261,7 +271,7 @@ fn borrowed(config: EngineConfig, borrow: Value, own: usize, wanted: usize) -> E
 
 #[divan::bench(args = [1, 100], sample_count = 20, sample_size = 1)]
 fn reclaim_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
-    let engine = borrowed(EngineConfig::default(), never(), 0, victims);
+    let engine = engine_with_borrowed_quota(EngineConfig::default(), no_preemption(), 0, victims);
     cycles(bencher, &engine, |cycle| {
         assert_eq!(cycle.decisions[0].victims.len(), victims);
     });
@@ -270,7 +280,7 @@ fn reclaim_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
 #[divan::bench(args = [1, 100], sample_count = 20, sample_size = 1)]
 fn borrow_within_cohort_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
     let rule = json!({"policy": "LowerPriority", "maxPriorityThreshold": 50});
-    let engine = borrowed(EngineConfig::default(), rule, 100, victims);
+    let engine = engine_with_borrowed_quota(EngineConfig::default(), rule, 100, victims);
     cycles(bencher, &engine, |cycle| {
         assert_eq!(cycle.decisions[0].victims.len(), victims);
     });
@@ -282,7 +292,7 @@ fn fair_sharing_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) 
         fair_sharing: Some(FairSharing::default()),
         ..Default::default()
     };
-    let engine = borrowed(config, never(), 0, victims);
+    let engine = engine_with_borrowed_quota(config, no_preemption(), 0, victims);
     cycles(bencher, &engine, |cycle| {
         assert_eq!(cycle.decisions[0].victims.len(), victims);
     });

@@ -60,7 +60,7 @@ async fn create(api: &Api<Job>, count: usize) {
 }
 
 /// A server with Jobs, ready to be asked.
-fn filled(count: usize) -> (Runtime, Api<Job>) {
+fn server_with_jobs(count: usize) -> (Runtime, Api<Job>) {
     let runtime = runtime();
     let api = Api::default_namespaced(client(&runtime));
     runtime.block_on(create(&api, count));
@@ -76,13 +76,13 @@ fn start(bencher: Bencher) {
 fn create_jobs(bencher: Bencher, count: usize) {
     bencher
         .counter(ItemsCount::new(count))
-        .with_inputs(|| filled(0))
+        .with_inputs(|| server_with_jobs(0))
         .bench_local_values(|(runtime, api)| runtime.block_on(create(&api, count)));
 }
 
 #[divan::bench]
-fn change_status(bencher: Bencher) {
-    let (runtime, api) = filled(100);
+fn update_status(bencher: Bencher) {
+    let (runtime, api) = server_with_jobs(100);
     let mut active = 0;
     bencher.bench_local(|| {
         active += 1;
@@ -96,7 +96,7 @@ fn change_status(bencher: Bencher) {
 
 #[divan::bench]
 fn apply(bencher: Bencher) {
-    let (runtime, api) = filled(100);
+    let (runtime, api) = server_with_jobs(100);
     let mut turn = 0;
     bencher.bench_local(|| {
         turn += 1;
@@ -113,7 +113,7 @@ fn apply(bencher: Bencher) {
 
 #[divan::bench(args = [1000])]
 fn list(bencher: Bencher, count: usize) {
-    let (runtime, api) = filled(count);
+    let (runtime, api) = server_with_jobs(count);
     bencher.counter(ItemsCount::new(count)).bench_local(|| {
         runtime
             .block_on(api.list(&ListParams::default()))
@@ -123,11 +123,11 @@ fn list(bencher: Bencher, count: usize) {
 
 /// Creates 200 Jobs while `watchers` clients follow them, each to the last.
 #[divan::bench(args = [1, 10, 50], sample_count = 3, sample_size = 1)]
-fn follow(bencher: Bencher, watchers: usize) {
+fn watch_jobs(bencher: Bencher, watchers: usize) {
     const JOBS: usize = 200;
     bencher
         .counter(ItemsCount::new(JOBS * watchers))
-        .with_inputs(|| filled(0))
+        .with_inputs(|| server_with_jobs(0))
         .bench_local_values(|(runtime, api)| {
             runtime.block_on(async {
                 let version = api.list(&ListParams::default()).await.expect("a list");

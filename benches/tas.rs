@@ -5,7 +5,7 @@ use kueue_lab_admission::Gates;
 use kueue_lab_admission::tas::{
     FindOptions, TasCache, TasPodSetRequests, TasSnapshots, WorkloadTasRequests, encode,
 };
-use kueue_lab_admission::topology::TopologyDomainRequests;
+use kueue_lab_admission::topology_assignment::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ fn pod_set(name: &str, request: Value) -> PodSet {
     }
 }
 
-fn asked<'a>(sets: &'a [(PodSet, i32)]) -> WorkloadTasRequests<'a> {
+fn tas_requests<'a>(sets: &'a [(PodSet, i32)]) -> WorkloadTasRequests<'a> {
     let each = sets.iter().map(|(pod_set, count)| TasPodSetRequests {
         pod_set,
         pod_set_updates: Vec::new(),
@@ -109,15 +109,15 @@ fn asked<'a>(sets: &'a [(PodSet, i32)]) -> WorkloadTasRequests<'a> {
     [(FLAVOR.into(), each.collect())].into()
 }
 
-fn search(snapshots: &mut TasSnapshots, asked: &WorkloadTasRequests<'_>) -> bool {
+fn find_assignments(snapshots: &mut TasSnapshots, asked: &WorkloadTasRequests<'_>) -> bool {
     let found = snapshots.find_topology_assignments(asked, FindOptions::default());
     black_box(found).failure().is_none()
 }
 
 /// A question: its name, what is asked for, and whether there is room.
-type Question = (&'static str, Vec<(PodSet, i32)>, bool);
+type SearchCase = (&'static str, Vec<(PodSet, i32)>, bool);
 
-fn questions() -> Vec<Question> {
+fn search_cases() -> Vec<SearchCase> {
     let slices =
         json!({"required": BLOCK, "podSetSliceRequiredTopology": RACK, "podSetSliceSize": 32});
     vec![
@@ -170,13 +170,13 @@ fn questions() -> Vec<Question> {
 #[divan::bench(args = 0..8)]
 fn find(bencher: Bencher<'_, '_>, question: usize) {
     let mut cache = cache();
-    let questions = questions();
+    let questions = search_cases();
     let (name, sets, fits) = &questions[question];
-    let asked = asked(sets);
+    let asked = tas_requests(sets);
     let snapshots = cache.snapshots();
-    assert_eq!(search(snapshots, &asked), *fits, "{name}");
+    assert_eq!(find_assignments(snapshots, &asked), *fits, "{name}");
     eprint!("[{name}] ");
-    bencher.bench_local(|| search(snapshots, &asked));
+    bencher.bench_local(|| find_assignments(snapshots, &asked));
 }
 
 /// Takes a victim away and searches again, until 200 victims are gone; then puts them back.
@@ -184,13 +184,13 @@ fn find(bencher: Bencher<'_, '_>, question: usize) {
 fn preemption_of_200_victims(bencher: Bencher<'_, '_>) {
     let mut cache = cache();
     let sets = [(pod_set("w", json!({"required": RACK})), 640)];
-    let asked = asked(&sets);
+    let asked = tas_requests(&sets);
     let snapshots = cache.snapshots();
     bencher.bench_local(|| {
         let mark = snapshots.checkpoint();
         for i in 0..200 {
             snapshots.remove_usage(&[(FLAVOR.into(), usage(i * 2, 4))].into());
-            assert!(!search(snapshots, &asked));
+            assert!(!find_assignments(snapshots, &asked));
         }
         snapshots.rollback(&mark);
     });
@@ -243,7 +243,7 @@ fn encode_5000_hosts(bencher: Bencher<'_, '_>) {
     let sets = [(pod_set("w", json!({"unconstrained": true})), 25_000)];
     let found = cache
         .snapshots()
-        .find_topology_assignments(&asked(&sets), FindOptions::default());
+        .find_topology_assignments(&tas_requests(&sets), FindOptions::default());
     let found = found.0["w"].topology_assignment.clone().expect("room");
     bencher.bench_local(|| black_box(encode(&found, true)));
 }

@@ -2,11 +2,11 @@
 //! drawing. A frame has 16 ms.
 
 use divan::Bencher;
-use kueue_lab_tui::model::import::import;
-use kueue_lab_tui::model::{Change, News};
+use kueue_lab_tui::model::import::import_objects;
+use kueue_lab_tui::model::{Delta, WatchUpdate};
 use kueue_lab_tui::msg::Msg;
 use kueue_lab_tui::state::{Env, State};
-use kueue_lab_tui::update::{settle, update};
+use kueue_lab_tui::update::{refresh, update};
 use kueue_lab_tui::{keymap, view};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,7 +20,7 @@ fn main() {
     divan::main();
 }
 
-const MANY: [usize; 2] = [1_000, 10_000];
+const WORKLOAD_COUNTS: [usize; 2] = [1_000, 10_000];
 
 fn workload(n: usize) -> Value {
     let (reason, status) = if n.is_multiple_of(3) {
@@ -46,7 +46,7 @@ fn workload(n: usize) -> Value {
     object
 }
 
-fn lab(many: usize, columns: u16, rows: u16) -> State {
+fn state_with_workloads(many: usize, columns: u16, rows: u16) -> State {
     let mut objects = vec![
         json!({"kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": {"cohortName": "team", "resourceGroups": [
             {"flavors": [{"name": "h100", "resources": [{"name": "cpu", "nominalQuota": "64"}, {"name": "nvidia.com/gpu", "nominalQuota": "8"}]}]}]}}),
@@ -68,61 +68,61 @@ fn lab(many: usize, columns: u16, rows: u16) -> State {
         );
     }
     let mut state = State::new(Env::default());
-    for news in import(objects).unwrap_or_default() {
-        update(&mut state, Msg::News(news));
+    for news in import_objects(objects).unwrap_or_default() {
+        update(&mut state, Msg::WatchUpdate(news));
     }
     update(&mut state, Msg::Resize(columns, rows));
     state
 }
 
 fn frame(state: &mut State) -> Buffer {
-    settle(state);
+    refresh(state);
     let mut buffer = Buffer::empty(Rect::new(0, 0, state.ui.width, state.ui.height));
     view::draw(state, &mut buffer);
     buffer
 }
 
 /// A frame after one Workload changed, in each view.
-fn changing(bencher: Bencher<'_, '_>, many: usize, view: &str, size: (u16, u16)) {
-    let mut state = lab(many, size.0, size.1);
+fn frame_after_change(bencher: Bencher<'_, '_>, many: usize, view: &str, size: (u16, u16)) {
+    let mut state = state_with_workloads(many, size.0, size.1);
     let key = keymap::Key::parse(view);
     key.map(|key| update(&mut state, Msg::Key(key)));
-    let changed = import([workload(1)]).unwrap_or_default();
+    let changed = import_objects([workload(1)]).unwrap_or_default();
     let row = changed.into_iter().find_map(|news| match news {
-        News::Workload(Change::Reset(rows)) => rows.into_iter().next(),
+        WatchUpdate::Workload(Delta::Replaced(rows)) => rows.into_iter().next(),
         _ => None,
     });
     bencher.bench_local(|| {
-        let put = row.clone().map(|row| Change::Put(Box::new(row)));
-        put.map(|put| update(&mut state, Msg::News(News::Workload(put))));
+        let put = row.clone().map(|row| Delta::Updated(Box::new(row)));
+        put.map(|put| update(&mut state, Msg::WatchUpdate(WatchUpdate::Workload(put))));
         frame(&mut state)
     });
 }
 
-#[divan::bench(args = MANY)]
+#[divan::bench(args = WORKLOAD_COUNTS)]
 fn workloads_80x24(bencher: Bencher<'_, '_>, many: usize) {
-    changing(bencher, many, "2", (80, 24));
+    frame_after_change(bencher, many, "2", (80, 24));
 }
 
-#[divan::bench(args = MANY)]
+#[divan::bench(args = WORKLOAD_COUNTS)]
 fn workloads_200x60(bencher: Bencher<'_, '_>, many: usize) {
-    changing(bencher, many, "2", (200, 60));
+    frame_after_change(bencher, many, "2", (200, 60));
 }
 
-#[divan::bench(args = MANY)]
+#[divan::bench(args = WORKLOAD_COUNTS)]
 fn queues_200x60(bencher: Bencher<'_, '_>, many: usize) {
-    changing(bencher, many, "1", (200, 60));
+    frame_after_change(bencher, many, "1", (200, 60));
 }
 
-#[divan::bench(args = MANY)]
+#[divan::bench(args = WORKLOAD_COUNTS)]
 fn nodes_200x60(bencher: Bencher<'_, '_>, many: usize) {
-    changing(bencher, many, "4", (200, 60));
+    frame_after_change(bencher, many, "4", (200, 60));
 }
 
 /// A frame where nothing changed but the selection.
-#[divan::bench(args = MANY)]
+#[divan::bench(args = WORKLOAD_COUNTS)]
 fn scrolling_200x60(bencher: Bencher<'_, '_>, many: usize) {
-    let mut state = lab(many, 200, 60);
+    let mut state = state_with_workloads(many, 200, 60);
     for key in ["2", "G"] {
         keymap::Key::parse(key).map(|key| update(&mut state, Msg::Key(key)));
     }
@@ -136,19 +136,19 @@ fn scrolling_200x60(bencher: Bencher<'_, '_>, many: usize) {
 }
 
 /// Taking in a list of Workloads.
-#[divan::bench(args = MANY)]
-fn listing(bencher: Bencher<'_, '_>, many: usize) {
+#[divan::bench(args = WORKLOAD_COUNTS)]
+fn frame_after_list(bencher: Bencher<'_, '_>, many: usize) {
     let objects: Vec<Value> = (0..many).map(workload).collect();
     bencher
         .with_inputs(|| {
             (
                 State::new(Env::default()),
-                import(objects.clone()).unwrap_or_default(),
+                import_objects(objects.clone()).unwrap_or_default(),
             )
         })
         .bench_local_values(|(mut state, news)| {
             for news in news {
-                update(&mut state, Msg::News(news));
+                update(&mut state, Msg::WatchUpdate(news));
             }
             state
         });

@@ -13,7 +13,7 @@ use kueue_lab_api::crds;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_tui::{ClusterActions, TuiConfig, run};
+use kueue_lab_tui::{ClusterOperations, TuiConfig, run};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn main() -> Result<()> {
             }
         }
     }
-    let actions = Arc::new(ClusterActions::new(client.clone()));
+    let actions = Arc::new(ClusterOperations::new(client.clone()));
     let config = TuiConfig {
         cluster: "replay".to_owned(),
         mouse: true,

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// A place of its own for one run: state, presets and whatever files it needs.
-struct Place {
+struct WorkDir {
     root: tempfile::TempDir,
 }
 
-impl Place {
+impl WorkDir {
     fn new() -> Self {
         Self {
             root: tempfile::tempdir().unwrap(),
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// Runs what must be refused as a mistake in the request; gives the complaint.
-    fn refused(&self, args: &[&str]) -> String {
+    fn run_rejected(&self, args: &[&str]) -> String {
         let output = self.run(args);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?} said {said}");
@@ -58,9 +58,9 @@ impl Place {
     }
 
     /// Starts a lab on a preset of the given text, which must be refused.
-    fn bad_preset(&self, text: &str) -> String {
+    fn run_with_invalid_preset(&self, text: &str) -> String {
         self.write("presets/p/q.yaml", text);
-        self.refused(&[
+        self.run_rejected(&[
             "up",
             "--headless",
             "--presets-dir",
@@ -72,12 +72,12 @@ impl Place {
 }
 
 /// A lab that runs until it is dropped.
-struct Running {
+struct RunningLab {
     child: Child,
     kubeconfig: PathBuf,
 }
 
-impl Running {
+impl RunningLab {
     fn start(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
@@ -108,14 +108,14 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningLab {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-const SOUND: &str = "\
+const VALID_PRESET: &str = "\
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: f}
@@ -123,7 +123,7 @@ metadata: {name: f}
 
 fn queue(spec: &str) -> String {
     format!(
-        "{SOUND}---
+        "{VALID_PRESET}---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {{name: q}}
@@ -148,7 +148,7 @@ fn quota(amount: &str) -> String {
 
 #[test]
 fn help_version_and_completions_are_data() {
-    let place = Place::new();
+    let place = WorkDir::new();
     for (args, holds) in [
         (&["--help"][..], "Examples:"),
         (&["up", "--help"], "--preset <NAME>"),
@@ -166,8 +166,8 @@ fn help_version_and_completions_are_data() {
 }
 
 #[test]
-fn mistakes_on_the_command_line_are_one_line_and_code_2() {
-    let place = Place::new();
+fn usage_errors_are_one_line_and_exit_code_2() {
+    let place = WorkDir::new();
     for (args, says) in [
         (&["up", "--no-such-flag"][..], "--no-such-flag"),
         (&["up", "--port", "70000"], "70000"),
@@ -185,20 +185,20 @@ fn mistakes_on_the_command_line_are_one_line_and_code_2() {
         (&["tui", "--context", "nope"], "terminal"),
         (&["no-such-command"], "no-such-command"),
     ] {
-        let said = place.refused(args);
+        let said = place.run_rejected(args);
         assert!(said.contains(says), "{args:?} said {said}");
     }
 }
 
 #[test]
 fn folders_and_files_that_cannot_be_read() {
-    let place = Place::new();
-    let said = place.refused(&["up", "--headless", "--presets-dir", "nowhere"]);
+    let place = WorkDir::new();
+    let said = place.run_rejected(&["up", "--headless", "--presets-dir", "nowhere"]);
     assert!(
         said.contains("cannot read the presets folder nowhere"),
         "{said}"
     );
-    place.write("presets/p/q.yaml", SOUND);
+    place.write("presets/p/q.yaml", VALID_PRESET);
     let up = [
         "up",
         "--headless",
@@ -210,7 +210,7 @@ fn folders_and_files_that_cannot_be_read() {
     let with = |flag: &str, file: &str| {
         let mut args = up.to_vec();
         args.extend([flag, file]);
-        place.refused(&args)
+        place.run_rejected(&args)
     };
     let said = with("--nodes", "nowhere.yaml");
     assert!(said.contains("nowhere.yaml"), "{said}");
@@ -235,8 +235,8 @@ fn folders_and_files_that_cannot_be_read() {
 }
 
 #[test]
-fn broken_presets_are_named_by_file_line_and_column() {
-    let place = Place::new();
+fn invalid_presets_are_reported_by_file_line_and_column() {
+    let place = WorkDir::new();
     for (text, at, says) in [
         ("a: b: c\n".to_owned(), "presets/p/q.yaml:1:", ""),
         (queue("  cohrt: x\n"), "presets/p/q.yaml:10:", "cohrt"),
@@ -253,7 +253,7 @@ fn broken_presets_are_named_by_file_line_and_column() {
         ),
         (quota("12Gib"), "presets/p/q.yaml:16:", "12Gib"),
     ] {
-        let said = place.bad_preset(&text);
+        let said = place.run_with_invalid_preset(&text);
         assert!(
             said.contains(at) && said.contains(says),
             "{text}\nsaid {said}"
@@ -263,11 +263,11 @@ fn broken_presets_are_named_by_file_line_and_column() {
 
 #[test]
 fn a_port_in_use_is_named() {
-    let place = Place::new();
-    place.write("presets/p/q.yaml", SOUND);
+    let place = WorkDir::new();
+    place.write("presets/p/q.yaml", VALID_PRESET);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = place.refused(&[
+    let said = place.run_rejected(&[
         "up",
         "--headless",
         "--presets-dir",
@@ -281,11 +281,11 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn without_a_terminal_it_serves_until_it_is_told_to_stop() {
-    let place = Place::new();
+fn without_a_terminal_it_serves_until_a_signal() {
+    let place = WorkDir::new();
     // Also without a checkout: the presets come out of the binary, to be edited.
     for signal in ["-INT", "-TERM"] {
-        let lab = Running::start(place.command(&["up"]));
+        let lab = RunningLab::start(place.command(&["up"]));
         let state = place.path(".local/state/kueue-lab");
         assert_eq!(lab.kubeconfig, state.join("kubeconfig"));
         let mode = std::fs::metadata(&lab.kubeconfig).unwrap().permissions();
@@ -299,19 +299,19 @@ fn without_a_terminal_it_serves_until_it_is_told_to_stop() {
 }
 
 #[test]
-fn two_labs_do_not_take_each_others_kubeconfig() {
-    let place = Place::new();
-    let one = Running::start(place.command(&["up", "--headless"]));
-    let other = Running::start(place.command(&["up", "--headless"]));
+fn two_labs_keep_separate_kubeconfigs() {
+    let place = WorkDir::new();
+    let one = RunningLab::start(place.command(&["up", "--headless"]));
+    let other = RunningLab::start(place.command(&["up", "--headless"]));
     assert_ne!(one.kubeconfig, other.kubeconfig);
-    let text = |lab: &Running| std::fs::read_to_string(&lab.kubeconfig).unwrap();
+    let text = |lab: &RunningLab| std::fs::read_to_string(&lab.kubeconfig).unwrap();
     assert_ne!(text(&one), text(&other));
 }
 
 #[test]
 fn a_workload_that_is_not_there_cannot_be_explained() {
-    let place = Place::new();
-    let lab = Running::start(place.command(&["up", "--headless"]));
+    let place = WorkDir::new();
+    let lab = RunningLab::start(place.command(&["up", "--headless"]));
     // The lab that runs is found without being named.
     let output = place.run(&["explain", "workload", "nobody"]);
     let said = String::from_utf8(output.stderr).unwrap();
@@ -321,11 +321,11 @@ fn a_workload_that_is_not_there_cannot_be_explained() {
 }
 
 #[test]
-fn a_kubeconfig_goes_where_it_is_wanted() {
-    let place = Place::new();
+fn a_kubeconfig_is_written_to_the_requested_path() {
+    let place = WorkDir::new();
     let wanted = place.path("deep/down/kc");
     let flag = wanted.display().to_string();
-    let lab = Running::start(place.command(&["up", "--headless", "--kubeconfig-out", &flag]));
+    let lab = RunningLab::start(place.command(&["up", "--headless", "--kubeconfig-out", &flag]));
     assert_eq!(lab.kubeconfig, Path::new(&flag));
     assert!(wanted.is_file());
 }

@@ -89,7 +89,7 @@ fn compare(path: &str, theirs: &Value, ours: &Value, differences: &mut Vec<Strin
 }
 
 /// What is compared of a version besides the schema.
-fn header(version: &Value) -> Value {
+fn version_fields(version: &Value) -> Value {
     let mut header = version.clone();
     if let Some(map) = header.as_object_mut() {
         map.remove("schema");
@@ -127,7 +127,7 @@ fn our_crds_equal_upstreams_field_by_field() {
         let (a, b) = (versions(&theirs), versions(&ours));
         assert_eq!(a.len(), b.len(), "{kind}");
         for (x, y) in a.iter().zip(&b) {
-            assert_eq!(header(x), header(y), "{kind}");
+            assert_eq!(version_fields(x), version_fields(y), "{kind}");
             let path = format!("{kind}/{}", x["name"].as_str().unwrap());
             let schema = |v: &Value| v["schema"]["openAPIV3Schema"].clone();
             compare(&path, &schema(x), &schema(y), &mut differences);

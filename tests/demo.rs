@@ -16,7 +16,7 @@ fn demo(args: &[&str]) -> Output {
 }
 
 /// The timeline of a story that must come out.
-fn told(name: &str, speed: &str) -> String {
+fn run_to_success(name: &str, speed: &str) -> String {
     let output = demo(&[name, "--headless", "--speed", speed]);
     let out = String::from_utf8(output.stdout).unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -27,7 +27,7 @@ fn told(name: &str, speed: &str) -> String {
 
 #[test]
 fn a_high_priority_job_preempts_and_the_other_runs_later() {
-    let out = told("skypilot-priority-preemption", "20");
+    let out = run_to_success("skypilot-priority-preemption", "20");
     // In this order, whatever else is told between.
     let mut rest = out.as_str();
     for line in [
@@ -49,8 +49,8 @@ fn a_high_priority_job_preempts_and_the_other_runs_later() {
 }
 
 #[test]
-fn borrowed_gpus_are_given_back() {
-    let out = told("cohort-borrow-and-reclaim", "20");
+fn borrowed_gpus_are_reclaimed() {
+    let out = run_to_success("cohort-borrow-and-reclaim", "20");
     assert!(
         out.contains("due to reclamation within the cohort"),
         "{out}"
@@ -58,7 +58,7 @@ fn borrowed_gpus_are_given_back() {
 }
 
 #[test]
-fn a_story_that_does_not_come_out_fails_and_says_what_was_seen() {
+fn a_failed_scenario_exits_nonzero_and_reports_what_was_observed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.yaml");
     let story = "\
@@ -80,7 +80,7 @@ steps:
 }
 
 #[test]
-fn every_shipped_story_is_tried_here() {
+fn every_shipped_demo_is_tested() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/scenarios");
     let mut names: Vec<_> = folder
         .read_dir()

@@ -14,15 +14,15 @@ use kueue_lab_api::config::FeatureGates;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_presets::{Force, Presets, PresetsConfig, StartError, State};
+use kueue_lab_presets::{Presets, PresetsConfig, PresetsState, StartError, SyncStatus};
 use serde_json::json;
 
-struct World {
+struct PresetsFixture {
     root: tempfile::TempDir,
     client: Client,
 }
 
-impl World {
+impl PresetsFixture {
     fn new(files: &[(&str, &str)]) -> Self {
         let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
         let world = Self {
@@ -74,7 +74,11 @@ impl World {
     }
 }
 
-async fn until(presets: &Presets, what: &str, wanted: impl Fn(&State) -> bool) -> Arc<State> {
+async fn until(
+    presets: &Presets,
+    what: &str,
+    wanted: impl Fn(&PresetsState) -> bool,
+) -> Arc<PresetsState> {
     let mut changes = presets.changes();
     let reached = async { changes.wait_for(|s| wanted(s)).await.unwrap().clone() };
     let limit = Duration::from_secs(60);
@@ -90,8 +94,8 @@ fn class(name: &str, value: i32) -> String {
 }
 
 #[tokio::test]
-async fn a_save_is_followed_and_what_cannot_change_is_made_anew() {
-    let world = World::new(&[("p/a.yaml", &class("gold", 1))]);
+async fn a_save_is_applied_and_immutable_objects_are_recreated() {
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = world.start("p").await;
     assert_eq!(world.value("gold").await, Some(1));
     let mut slowest = Duration::ZERO;
@@ -109,8 +113,8 @@ async fn a_save_is_followed_and_what_cannot_change_is_made_anew() {
 }
 
 #[tokio::test]
-async fn editors_that_write_another_file_and_rename_it_are_followed() {
-    let world = World::new(&[("p/a.yaml", &class("gold", 1))]);
+async fn editors_that_rename_a_temporary_file_are_followed() {
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = world.start("p").await;
     for value in [2, 3] {
         world.write("p/.a.yaml.swp", &class("gold", value));
@@ -123,7 +127,7 @@ async fn editors_that_write_another_file_and_rename_it_are_followed() {
 
 #[tokio::test]
 async fn a_burst_of_saves_ends_at_the_last() {
-    let world = World::new(&[("p/a.yaml", &class("gold", 0))]);
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 0))]);
     let presets = world.start("p").await;
     for value in 1..=100 {
         world.write("p/a.yaml", &class("gold", value));
@@ -141,9 +145,9 @@ async fn a_burst_of_saves_ends_at_the_last() {
 }
 
 #[tokio::test]
-async fn a_broken_file_changes_nothing_and_says_where() {
+async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
     let good = format!("{}{}", class("gold", 1), class("silver", 1));
-    let world = World::new(&[("p/a.yaml", &good), ("p/b.yaml", &class("bronze", 1))]);
+    let world = PresetsFixture::new(&[("p/a.yaml", &good), ("p/b.yaml", &class("bronze", 1))]);
     let presets = world.start("p").await;
     let file = world.path("p/a.yaml").display().to_string();
     for (text, at, says) in [
@@ -182,7 +186,8 @@ async fn a_broken_file_changes_nothing_and_says_where() {
     ] {
         world.write("p/a.yaml", &text);
         let state = until(&presets, &format!("refused: {text}"), |s| {
-            s.force == Force::LastGood && s.errors.iter().any(|e| e.to_string().contains(says))
+            s.sync_status == SyncStatus::LastGood
+                && s.errors.iter().any(|e| e.to_string().contains(says))
         })
         .await;
         let said = state.errors[0].to_string();
@@ -196,7 +201,7 @@ async fn a_broken_file_changes_nothing_and_says_where() {
         // Saved right again, it is in force again; one value differs so that something is applied.
         world.write("p/a.yaml", &format!("{good}{}", class("x", 1)));
         until(&presets, "mended", |s| {
-            s.force == Force::Files && s.errors.is_empty()
+            s.sync_status == SyncStatus::Synced && s.errors.is_empty()
         })
         .await;
         world.write("p/a.yaml", &good);
@@ -205,8 +210,8 @@ async fn a_broken_file_changes_nothing_and_says_where() {
 }
 
 #[tokio::test]
-async fn files_that_come_and_go_bring_and_take_their_objects() {
-    let world = World::new(&[("p/a.yaml", &class("gold", 1))]);
+async fn added_and_removed_files_add_and_prune_their_objects() {
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = world.start("p").await;
     world.write("p/b.yaml", &class("silver", 1));
     until(&presets, "added", |s| s.objects == 2).await;
@@ -217,7 +222,7 @@ async fn files_that_come_and_go_bring_and_take_their_objects() {
     assert_eq!(world.value("silver").await, None);
     // Without any file the folder is more likely on the move than meant to be empty.
     std::fs::remove_file(world.path("p/a.yaml")).unwrap();
-    let state = until(&presets, "kept", |s| s.force == Force::LastGood).await;
+    let state = until(&presets, "kept", |s| s.sync_status == SyncStatus::LastGood).await;
     assert!(
         state.errors[0].message.contains("holds no YAML file"),
         "{:?}",
@@ -228,12 +233,15 @@ async fn files_that_come_and_go_bring_and_take_their_objects() {
 
 #[tokio::test]
 async fn a_folder_that_is_replaced_is_followed() {
-    let world = World::new(&[("p/a.yaml", &class("gold", 1))]);
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = world.start("p").await;
     std::fs::rename(world.folder(), world.root.path().join("old")).unwrap();
-    until(&presets, "kept", |s| s.force == Force::LastGood).await;
+    until(&presets, "kept", |s| s.sync_status == SyncStatus::LastGood).await;
     world.write("p/a.yaml", &class("gold", 2));
-    until(&presets, "replaced", |s| s.force == Force::Files).await;
+    until(&presets, "replaced", |s| {
+        s.sync_status == SyncStatus::Synced
+    })
+    .await;
     assert_eq!(world.value("gold").await, Some(2));
     world.write("p/a.yaml", &class("gold", 3));
     until(&presets, "edited after that", |s| s.revision == 3).await;
@@ -241,7 +249,7 @@ async fn a_folder_that_is_replaced_is_followed() {
 
 #[tokio::test]
 async fn a_link_is_followed_to_where_the_file_is() {
-    let world = World::new(&[]);
+    let world = PresetsFixture::new(&[]);
     let elsewhere = world.root.path().join("elsewhere.yaml");
     std::fs::write(&elsewhere, class("gold", 1)).unwrap();
     std::fs::create_dir(world.path("p")).unwrap();
@@ -253,8 +261,8 @@ async fn a_link_is_followed_to_where_the_file_is() {
 }
 
 #[tokio::test]
-async fn switching_takes_away_what_only_the_old_preset_had() {
-    let world = World::new(&[
+async fn switching_prunes_objects_of_the_old_preset() {
+    let world = PresetsFixture::new(&[
         (
             "one/a.yaml",
             &format!("# The first.\n{}{}", class("gold", 1), class("silver", 1)),
@@ -274,7 +282,7 @@ async fn switching_takes_away_what_only_the_old_preset_had() {
     let abouts: Vec<_> = state
         .presets
         .iter()
-        .map(|p| (p.name.as_str(), p.about.as_str()))
+        .map(|p| (p.name.as_str(), p.description.as_str()))
         .collect();
     assert_eq!(
         abouts,
@@ -308,8 +316,8 @@ async fn switching_takes_away_what_only_the_old_preset_had() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_made_is_neither_overwritten_nor_removed() {
-    let world = World::new(&[("p/a.yaml", &class("mine", 1))]);
+async fn unmanaged_objects_are_neither_overwritten_nor_removed() {
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("mine", 1))]);
     let theirs: PriorityClass =
         serde_json::from_value(json!({"metadata": {"name": "theirs"}, "value": 9})).unwrap();
     world
@@ -319,7 +327,10 @@ async fn what_somebody_else_made_is_neither_overwritten_nor_removed() {
         .unwrap();
     let presets = world.start("p").await;
     world.write("p/b.yaml", &class("theirs", 1));
-    let state = until(&presets, "refused", |s| s.force == Force::LastGood).await;
+    let state = until(&presets, "refused", |s| {
+        s.sync_status == SyncStatus::LastGood
+    })
+    .await;
     assert!(
         state.errors[0].to_string().contains("PriorityClass/theirs"),
         "{:?}",
@@ -327,7 +338,7 @@ async fn what_somebody_else_made_is_neither_overwritten_nor_removed() {
     );
     assert_eq!(world.value("theirs").await, Some(9));
     std::fs::remove_file(world.path("p/b.yaml")).unwrap();
-    until(&presets, "mended", |s| s.force == Force::Files).await;
+    until(&presets, "mended", |s| s.sync_status == SyncStatus::Synced).await;
     assert_eq!(world.value("theirs").await, Some(9));
 }
 
@@ -335,7 +346,7 @@ async fn what_somebody_else_made_is_neither_overwritten_nor_removed() {
 async fn a_namespace_and_what_is_in_it_come_together() {
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, namespace: team}\n";
     let space = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n";
-    let world = World::new(&[("p/a.yaml", &format!("{map}{space}"))]);
+    let world = PresetsFixture::new(&[("p/a.yaml", &format!("{map}{space}"))]);
     let presets = world.start("p").await;
     let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "team");
     assert!(maps.get_opt("m").await.unwrap().is_some());
@@ -348,7 +359,7 @@ async fn a_namespace_and_what_is_in_it_come_together() {
 
 #[tokio::test]
 async fn an_edit_by_hand_is_kept_until_the_file_says_otherwise() {
-    let world = World::new(&[("p/a.yaml", &class("gold", 1))]);
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = world.start("p").await;
     let by_hand = Patch::Merge(json!({"description": "by hand"}));
     world
@@ -370,8 +381,8 @@ async fn an_edit_by_hand_is_kept_until_the_file_says_otherwise() {
 }
 
 #[tokio::test]
-async fn a_lab_started_again_on_the_same_cluster_takes_away_what_left_the_files() {
-    let world = World::new(&[
+async fn a_restarted_lab_prunes_what_left_the_files() {
+    let world = PresetsFixture::new(&[
         ("p/a.yaml", &class("gold", 1)),
         ("p/b.yaml", &class("silver", 1)),
     ]);
@@ -387,7 +398,7 @@ async fn a_lab_started_again_on_the_same_cluster_takes_away_what_left_the_files(
 
 #[tokio::test]
 async fn an_object_deleted_by_hand_comes_back_with_the_next_change_of_its_file() {
-    let world = World::new(&[("p/a.yaml", &class("gold", 1))]);
+    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = world.start("p").await;
     world
         .classes()
@@ -400,8 +411,8 @@ async fn an_object_deleted_by_hand_comes_back_with_the_next_change_of_its_file()
 }
 
 #[tokio::test]
-async fn a_lab_does_not_start_on_a_preset_that_is_not_there_or_wrong() {
-    let world = World::new(&[("p/a.yaml", "kind: X\n")]);
+async fn a_lab_does_not_start_on_a_missing_or_invalid_preset() {
+    let world = PresetsFixture::new(&[("p/a.yaml", "kind: X\n")]);
     let said = |e: StartError| e.to_string();
     let wrong = said(world.try_start("p").await.err().unwrap());
     assert!(

@@ -8,20 +8,23 @@ use std::path::Path;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::Files;
-use kueue_lab_scenario::{Entry, Observer, Outcome, Progress, Scenario, Stage, StepState, run};
+use kueue_lab_lab::FileSource;
+use kueue_lab_scenario::{
+    Observer, Outcome, Progress, Scenario, ScenarioEnvironment, StepState, TimelineEntry,
+    run_scenario,
+};
 use kueue_lab_skypilot::SkyEnv;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 use parking_lot::Mutex;
 
 #[derive(Default)]
-struct Notes {
+struct RecordingObserver {
     lines: Mutex<Vec<String>>,
     last: Mutex<Progress>,
 }
 
-impl Observer for Notes {
-    fn entry(&self, entry: &Entry) {
+impl Observer for RecordingObserver {
+    fn entry(&self, entry: &TimelineEntry) {
         self.lines.lock().push(entry.to_string());
     }
     fn progress(&self, progress: &Progress) {
@@ -30,24 +33,24 @@ impl Observer for Notes {
 }
 
 /// Runs a story written in place; lab time is virtual.
-fn tell(text: &str) -> (Outcome, Notes) {
+fn run_text(text: &str) -> (Outcome, RecordingObserver) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("story.yaml"), text).unwrap();
-    let files = Files::Folder(folder.path().to_owned());
+    let files = FileSource::Folder(folder.path().to_owned());
     let story = Scenario::load(&files, Path::new("story.yaml")).unwrap();
-    let notes = Notes::default();
+    let notes = RecordingObserver::default();
     let outcome = virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let entropy = Entropy::seeded(1);
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
-        let stage = Stage {
+        let stage = ScenarioEnvironment {
             jobs: ManagedJobs::new(client.clone(), clock.clone(), entropy, SkyEnv::new("lab")),
             client,
             clock,
             presets: None,
         };
-        run(&stage, &story, &notes).await
+        run_scenario(&stage, &story, &notes).await
     });
     (outcome, notes)
 }
@@ -56,8 +59,8 @@ const MAP: &str =
     "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: x}}, data: {size: \"1\"}}";
 
 #[test]
-fn a_story_that_comes_out_is_told_step_by_step() {
-    let (outcome, notes) = tell(&format!(
+fn a_passing_scenario_reports_every_step() {
+    let (outcome, notes) = run_text(&format!(
         "steps:\n- apply: {MAP}\n  expect:\n  - object: {{kind: ConfigMap, name: a*, labels: {{app: x}}}}\n    fields: {{data.size: 1, data.mass: null}}\n    count: 1\n- after: 90s\n  say: it changes\n  patch: {{object: {{kind: ConfigMap, name: a}}, merge: {{data: {{size: \"2\"}}}}}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, fields: {{data.size: \"2\"}}, holds: 10s}}\n- at: 200s\n  delete: {{kind: ConfigMap, name: a}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true}}\n"
     ));
     assert_eq!(
@@ -86,7 +89,7 @@ fn a_story_that_comes_out_is_told_step_by_step() {
 }
 
 #[test]
-fn what_does_not_come_out_is_named_with_what_was_seen_instead() {
+fn a_failed_expectation_reports_what_was_observed() {
     for (step, expected) in [
         (
             "expect:\n  - {object: {kind: ConfigMap, name: a}, fields: {data.size: \"7\"}, within: 5s}",
@@ -118,7 +121,7 @@ fn what_does_not_come_out_is_named_with_what_was_seen_instead() {
             "",
         ),
     ] {
-        let (outcome, notes) = tell(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
+        let (outcome, notes) = run_text(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
         let said = outcome.result.unwrap_err();
         assert!(
             said.starts_with("step 2 (") && said.contains("story.yaml:3:3): "),
@@ -132,16 +135,16 @@ fn what_does_not_come_out_is_named_with_what_was_seen_instead() {
 }
 
 #[test]
-fn a_story_does_not_go_on_for_ever() {
-    let (outcome, _) = tell("limit: 1m\nsteps:\n- wait: 2m\n");
+fn a_scenario_times_out() {
+    let (outcome, _) = run_text("limit: 1m\nsteps:\n- wait: 2m\n");
     let said = outcome.result.unwrap_err();
     assert_eq!(said, "the story took longer than its limit of 1m");
     assert_eq!(outcome.took.as_secs(), 60);
 }
 
 #[test]
-fn something_that_does_not_last_is_not_what_was_expected() {
-    let (outcome, _) = tell(&format!(
+fn a_state_that_does_not_last_fails_the_expectation() {
+    let (outcome, _) = run_text(&format!(
         "steps:\n- apply: {MAP}\n- when: {{object: {{kind: ConfigMap, name: a}}}}\n  delete: {{kind: ConfigMap, name: a}}\n- expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true, holds: 1m}}\n"
     ));
     assert!(outcome.result.is_ok(), "{outcome:?}");

@@ -12,20 +12,20 @@ use kube::{Api, Client, ResourceExt};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_skypilot::jobs::{Job, ManagedJobs, Status};
+use kueue_lab_skypilot::jobs::{ManagedJob, ManagedJobStatus, ManagedJobs};
 use kueue_lab_skypilot::{SkyEnv, Task};
 use serde_json::json;
 
-struct World {
+struct ManagedJobsFixture {
     client: Client,
     clock: Clock,
     jobs: ManagedJobs,
-    begun: Timestamp,
+    started_at: Timestamp,
 }
 
 const NODE: &str = "node-0";
 
-impl World {
+impl ManagedJobsFixture {
     async fn new() -> Self {
         let begun: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
         let clock = Clock::starting_at(begun);
@@ -63,7 +63,7 @@ impl World {
             client,
             clock,
             jobs,
-            begun,
+            started_at: begun,
         }
     }
 
@@ -76,7 +76,7 @@ impl World {
         self.jobs.launch(task, Some(name)).await.unwrap()
     }
 
-    async fn until(&self, id: u64, wanted: Status) -> Job {
+    async fn until(&self, id: u64, wanted: ManagedJobStatus) -> ManagedJob {
         let mut changes = self.jobs.changes();
         let reached = async {
             loop {
@@ -94,10 +94,10 @@ impl World {
     }
 
     /// The states a job went through, with the second of each.
-    fn story(&self, id: u64) -> Vec<(i64, Status)> {
+    fn status_history(&self, id: u64) -> Vec<(i64, ManagedJobStatus)> {
         let events = self.jobs.events();
         let own = events.iter().filter(|e| e.job == id);
-        own.map(|e| (e.at.duration_since(self.begun).as_secs(), e.status))
+        own.map(|e| (e.time.duration_since(self.started_at).as_secs(), e.status))
             .collect()
     }
 
@@ -168,18 +168,18 @@ async fn kubelet(client: Client, clock: Clock) {
     }
 }
 
-fn virtually<F: Future<Output = ()>>(story: impl FnOnce() -> F) {
+fn run_in_virtual_time<F: Future<Output = ()>>(story: impl FnOnce() -> F) {
     virtual_runtime().unwrap().block_on(story());
 }
 
 #[test]
-fn a_job_runs_and_takes_its_cluster_with_it() {
-    virtually(|| async {
-        let world = World::new().await;
+fn a_finished_job_tears_down_its_cluster() {
+    run_in_virtual_time(|| async {
+        let world = ManagedJobsFixture::new().await;
         let id = world
             .launch("job1", "resources: {cpus: 6}\nrun: sleep 20\n")
             .await;
-        world.until(id, Status::Running).await;
+        world.until(id, ManagedJobStatus::Running).await;
         assert_eq!(
             world
                 .pods()
@@ -190,7 +190,7 @@ fn a_job_runs_and_takes_its_cluster_with_it() {
                 .len(),
             1
         );
-        let job = world.until(id, Status::Succeeded).await;
+        let job = world.until(id, ManagedJobStatus::Succeeded).await;
         assert_eq!(job.cluster.as_deref(), Some("job1-1-5c1e7a9b"));
         world.clock.sleep(Duration::from_secs(2)).await;
         assert_eq!(
@@ -220,25 +220,29 @@ fn a_job_runs_and_takes_its_cluster_with_it() {
 
 #[test]
 fn a_job_that_is_preempted_is_launched_again_under_the_same_name() {
-    virtually(|| async {
-        let world = World::new().await;
+    run_in_virtual_time(|| async {
+        let world = ManagedJobsFixture::new().await;
         let id = world
             .launch("job1", "resources: {cpus: 6}\nrun: sleep 60\n")
             .await;
-        world.until(id, Status::Running).await;
+        world.until(id, ManagedJobStatus::Running).await;
         let pod = "job1-1-5c1e7a9b-head";
         let before = world.pods().get(pod).await.unwrap().uid();
         world.evict(pod).await;
         let lost = world.clock.now();
-        world.until(id, Status::Recovering).await;
+        world.until(id, ManagedJobStatus::Recovering).await;
         let noticed = world.clock.now().duration_since(lost).as_secs();
         assert!(noticed <= 15, "noticed after {noticed} s");
-        let job = world.until(id, Status::Running).await;
+        let job = world.until(id, ManagedJobStatus::Running).await;
         assert_eq!(job.recoveries, 1);
         assert_ne!(world.pods().get(pod).await.unwrap().uid(), before);
-        world.until(id, Status::Succeeded).await;
-        let states: Vec<_> = world.story(id).into_iter().map(|(_, s)| s).collect();
-        use Status::*;
+        world.until(id, ManagedJobStatus::Succeeded).await;
+        let states: Vec<_> = world
+            .status_history(id)
+            .into_iter()
+            .map(|(_, s)| s)
+            .collect();
+        use ManagedJobStatus::*;
         assert_eq!(
             states,
             [Pending, Starting, Running, Recovering, Running, Succeeded]
@@ -247,27 +251,27 @@ fn a_job_that_is_preempted_is_launched_again_under_the_same_name() {
 }
 
 #[test]
-fn a_pod_lost_before_the_job_ran_means_back_off_and_a_new_start() {
-    virtually(|| async {
-        let world = World::new().await;
+fn a_pod_lost_before_the_job_ran_is_relaunched_after_backoff() {
+    run_in_virtual_time(|| async {
+        let world = ManagedJobsFixture::new().await;
         let gated = "resources: {cpus: 6}\nconfig: {kubernetes: {pod_config: {spec: {schedulingGates: [{name: kueue.x-k8s.io/admission}]}}}}\nrun: sleep 60\n";
         let id = world.launch("job1", gated).await;
         let pod = "job1-1-5c1e7a9b-head";
         world.clock.sleep(Duration::from_secs(100)).await;
         let job = world.jobs.job(id).unwrap();
-        assert_eq!(job.status, Status::Starting);
+        assert_eq!(job.status, ManagedJobStatus::Starting);
         assert_eq!(
             job.details.as_deref(),
             Some("Launching (waiting for queue admission)")
         );
         world.evict(pod).await;
         let lost = world.clock.now();
-        world.until(id, Status::Pending).await;
+        world.until(id, ManagedJobStatus::Pending).await;
         assert_eq!(
             world.jobs.job(id).unwrap().details.as_deref(),
             Some("Job is in backoff")
         );
-        world.until(id, Status::Starting).await;
+        world.until(id, ManagedJobStatus::Starting).await;
         let rested = world.clock.now().duration_since(lost).as_secs();
         assert!((36..=95).contains(&rested), "{rested}");
         world.clock.sleep(Duration::from_secs(3)).await;
@@ -277,7 +281,7 @@ fn a_pod_lost_before_the_job_ran_means_back_off_and_a_new_start() {
             .patch(pod, &PatchParams::default(), &ungate)
             .await
             .unwrap();
-        let job = world.until(id, Status::Running).await;
+        let job = world.until(id, ManagedJobStatus::Running).await;
         assert_eq!(job.recoveries, 0);
         assert!(job.details.is_none());
     });
@@ -285,16 +289,16 @@ fn a_pod_lost_before_the_job_ran_means_back_off_and_a_new_start() {
 
 #[test]
 fn commands_that_fail_end_the_job_unless_it_may_start_again() {
-    virtually(|| async {
-        let world = World::new().await;
+    run_in_virtual_time(|| async {
+        let world = ManagedJobsFixture::new().await;
         let fails = world.launch("fails", "run: sleep 5; exit 3\n").await;
         let again =
             "resources: {job_recovery: {max_restarts_on_errors: 1}}\nrun: sleep 5; exit 3\n";
         let restarts = world.launch("restarts", again).await;
-        let job = world.until(fails, Status::Failed).await;
+        let job = world.until(fails, ManagedJobStatus::Failed).await;
         let said = "Job exited with exit code 3 (user program failure). To see the details, run: sky jobs logs --controller 1";
         assert_eq!(job.details.as_deref(), Some(said));
-        let job = world.until(restarts, Status::Failed).await;
+        let job = world.until(restarts, ManagedJobStatus::Failed).await;
         assert_eq!(job.recoveries, 1);
         world.clock.sleep(Duration::from_secs(10)).await;
         assert_eq!(
@@ -312,12 +316,12 @@ fn commands_that_fail_end_the_job_unless_it_may_start_again() {
 
 #[test]
 fn a_cancelled_job_leaves_nothing_behind() {
-    virtually(|| async {
-        let world = World::new().await;
+    run_in_virtual_time(|| async {
+        let world = ManagedJobsFixture::new().await;
         let id = world
             .launch("job1", "num_nodes: 2\nrun: sleep infinity\n")
             .await;
-        world.until(id, Status::Running).await;
+        world.until(id, ManagedJobStatus::Running).await;
         assert_eq!(
             world
                 .pods()
@@ -330,7 +334,7 @@ fn a_cancelled_job_leaves_nothing_behind() {
         );
         assert!(world.jobs.cancel(id));
         assert!(!world.jobs.cancel(id));
-        world.until(id, Status::Cancelled).await;
+        world.until(id, ManagedJobStatus::Cancelled).await;
         assert_eq!(
             world
                 .pods()
@@ -345,9 +349,9 @@ fn a_cancelled_job_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_name_or_size_the_cluster_cannot_take_is_refused_at_once() {
-    virtually(|| async {
-        let world = World::new().await;
+fn an_invalid_name_or_size_is_rejected_at_once() {
+    run_in_virtual_time(|| async {
+        let world = ManagedJobsFixture::new().await;
         let task = Task::parse("resources: {cpus: 64}").unwrap();
         let refused = world
             .jobs

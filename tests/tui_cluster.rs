@@ -14,10 +14,10 @@ use kueue_lab_api::crds;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_tui::actions::{Actions, ObjectRef, Sample};
-use kueue_lab_tui::dump::{svg, text};
-use kueue_lab_tui::model::Key;
-use kueue_lab_tui::{ClusterActions, Colours, TuiConfig, capture};
+use kueue_lab_tui::model::NamespacedName;
+use kueue_lab_tui::operations::{ObjectRef, Operations, SampleJob};
+use kueue_lab_tui::screen_dump::{svg, text};
+use kueue_lab_tui::{ClusterOperations, Colours, TuiConfig, capture};
 use ratatui::buffer::Buffer;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ async fn create(client: &Client, object: Value) {
 }
 
 async fn screen(client: &Client, keys: &[&str]) -> Buffer {
-    let actions = Arc::new(ClusterActions::new(client.clone()));
+    let actions = Arc::new(ClusterOperations::new(client.clone()));
     let config = TuiConfig {
         cluster: "test".to_owned(),
         colours: Colours::Always,
@@ -96,7 +96,7 @@ async fn queues(client: &Client) {
 }
 
 #[tokio::test]
-async fn a_cluster_without_kueue_is_told_apart_from_an_empty_one() {
+async fn a_cluster_without_kueue_is_distinguished_from_an_empty_one() {
     let picture = text(&screen(&cluster(), &[]).await);
     assert!(
         picture.contains("is Kueue (v1beta2) installed?"),
@@ -107,7 +107,7 @@ async fn a_cluster_without_kueue_is_told_apart_from_an_empty_one() {
 }
 
 #[tokio::test]
-async fn what_is_created_shows_with_its_reason() {
+async fn created_objects_are_shown_with_their_reason() {
     let client = with_kueue().await;
     queues(&client).await;
     create(&client, json!({
@@ -137,31 +137,31 @@ async fn what_is_created_shows_with_its_reason() {
 async fn samples_are_submitted_and_deleted() {
     let client = with_kueue().await;
     queues(&client).await;
-    let actions = ClusterActions::new(client.clone());
-    let sample = Sample {
-        queue: Key::new("default", "lq"),
+    let actions = ClusterOperations::new(client.clone());
+    let sample = SampleJob {
+        queue: NamespacedName::new("default", "lq"),
         pods: 2,
         requests: vec![("nvidia.com/gpu".to_owned(), "1".to_owned())],
         priority_class: None,
         seconds: 5,
         copies: 1,
     };
-    let said = actions.submit(&sample).await.unwrap();
+    let said = actions.submit_job(&sample).await.unwrap();
     let name = said.split(' ').nth(2).unwrap().to_owned();
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
-        key: Key::new("default", &name),
+        key: NamespacedName::new("default", &name),
     };
     assert_eq!(
         actions.delete(&job).await.unwrap(),
         format!("deleted Job default/{name}")
     );
-    let absurd = Sample {
+    let absurd = SampleJob {
         requests: vec![("cpu".to_owned(), "-1".to_owned())],
         ..sample
     };
-    let error = actions.submit(&absurd).await.unwrap_err().to_string();
+    let error = actions.submit_job(&absurd).await.unwrap_err().to_string();
     assert!(
         error.contains("must be greater than or equal to 0"),
         "{error}"

@@ -11,7 +11,7 @@ use kube::Api;
 use kueue_lab_apiserver::{ApiServer, ServeOptions};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_machines::{MachinesConfig, control, workloads};
+use kueue_lab_machines::{MachinesConfig, controller_manager, workload_controllers};
 use kueue_lab_runtime::{Context, Informer};
 
 #[derive(Parser)]
@@ -36,12 +36,13 @@ async fn main() -> anyhow::Result<()> {
     let serving = server.serve(options).await?;
     let context = Context::new(server.client(), clock, entropy);
     let config = MachinesConfig::embedded();
-    let pods = workloads::follow_pods(&context);
+    let pods = workload_controllers::pod_informer(&context);
     let nodes = Informer::builder(Api::<Node>::all(context.client.clone())).start(&context);
-    let shared = workloads::Shared::new(&context, pods, nodes);
-    workloads::start(&context, &config, &shared);
-    if let Some(accounts) = control::start(&context, &config, &shared).accounts {
-        accounts.set_root_ca(serving.authority());
+    let shared = workload_controllers::SharedInformers::new(&context, pods, nodes);
+    workload_controllers::start(&context, &config, &shared);
+    if let Some(accounts) = controller_manager::start(&context, &config, &shared).root_ca_publisher
+    {
+        accounts.set_root_ca(serving.certificate_authority_pem());
     }
     serving
         .write_kubeconfig(&args.kubeconfig_out)

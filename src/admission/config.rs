@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::devices::DeviceMappings;
-use super::gates::Gates;
-use super::resources::{Decimal, Formatter, ResourceName};
+use super::dra::DeviceClassMappings;
+use super::feature_gates::Gates;
+use super::resources::{Decimal, ResourceFormatter, ResourceName};
 
 /// Settings of the engine. The default is a Kueue whose configuration file says nothing.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +31,9 @@ pub struct EngineConfig {
     /// Resources that count towards quota as other resources, by input resource.
     pub resource_transformations: BTreeMap<ResourceName, ResourceTransformation>,
     /// What devices count as.
-    pub device_mappings: DeviceMappings,
+    pub device_class_mappings: DeviceClassMappings,
     /// How amounts are written in messages and status.
-    pub formatter: Formatter,
+    pub formatter: ResourceFormatter,
 }
 
 impl EngineConfig {

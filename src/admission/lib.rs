@@ -17,7 +17,7 @@
 //!   flavor together, a topology assignment per pod set or the text of why there is none. Options
 //!   are: as if the cluster were empty, the workload (for node replacement), and what sibling
 //!   flavors of the same workload already took of shared nodes.
-//! * `fits(usage)`: whether these domains still have room. `has_level(request)`: whether the
+//! * `workload_fits(usage)`: whether these domains still have room. `has_level(request)`: whether the
 //!   topology has the levels a pod set asks for.
 //! * Conversions between the compressed assignment of the API and the internal list of domains.
 //!
@@ -25,29 +25,30 @@
 //! prefixes, transformations), because nodes know nothing of those.
 
 pub mod afs;
-pub mod assign;
 pub mod cache;
-pub mod concurrent;
+pub mod cluster_objects;
+pub mod concurrent_admission;
 pub mod config;
 pub mod cycle;
-pub mod devices;
+pub mod dra;
 pub mod engine;
-pub mod fair;
-pub mod gates;
+pub mod fair_sharing;
+pub mod feature_gates;
+pub mod flavor_assigner;
+pub mod hash_map;
+mod heap;
 pub mod kube;
-pub mod lookup;
 pub mod messages;
-pub mod preempt;
+pub mod preemption;
 pub mod queue;
 pub mod resources;
-pub mod slices;
-pub mod snapshot;
+pub mod snapshot_transaction;
 pub mod status;
 pub mod tas;
-pub mod topology;
+pub mod topology_assignment;
 pub mod workload;
-pub mod world;
+pub mod workload_slicing;
 
 pub use config::EngineConfig;
 pub use engine::Engine;
-pub use gates::Gates;
+pub use feature_gates::Gates;

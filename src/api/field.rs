@@ -87,7 +87,7 @@ impl FieldErrorKind {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Required => "Required value",
             Self::Invalid => "Invalid value",
@@ -111,7 +111,7 @@ pub struct FieldError {
     /// Which field.
     pub path: Path,
     /// The offending value as JSON, where the wording shows one.
-    pub bad: Option<String>,
+    pub bad_value: Option<String>,
     /// The rest of the sentence.
     pub detail: String,
 }
@@ -120,11 +120,11 @@ pub struct FieldError {
 pub type FieldErrors = Vec<FieldError>;
 
 impl FieldError {
-    fn new(kind: FieldErrorKind, path: &Path, bad: Option<String>, detail: String) -> Self {
+    fn new(kind: FieldErrorKind, path: &Path, bad_value: Option<String>, detail: String) -> Self {
         Self {
             kind,
             path: path.clone(),
-            bad,
+            bad_value,
             detail,
         }
     }
@@ -218,8 +218,8 @@ impl FieldError {
 
     /// The message without the path, as a Status cause carries it.
     pub fn message(&self) -> String {
-        let mut text = String::from(self.kind.words());
-        if let Some(bad) = &self.bad {
+        let mut text = String::from(self.kind.label());
+        if let Some(bad) = &self.bad_value {
             text.push_str(": ");
             text.push_str(bad);
         }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn several_errors_are_bracketed_and_none_is_said_twice() {
+    fn several_errors_are_bracketed_and_deduplicated() {
         let path = Path::new("spec");
         let one = FieldError::required(&path, "");
         let two = FieldError::forbidden(&path, "");

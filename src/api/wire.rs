@@ -1,4 +1,4 @@
-//! How our kinds look on the wire: the macros that give a struct its `apiVersion` and `kind`, and an
+//! How our kinds look on the wire: the macros that give a struct its `apiVersion` and `schema_type`, and an
 //! enumeration its spelling, so that the JSON equals what upstream's own types produce.
 //!
 //! Must not know any particular kind.
@@ -102,9 +102,9 @@ macro_rules! wire_enum {
 }
 
 /// Defines a Kubernetes kind: the struct with `metadata` and the given fields, its identity, and a
-/// (de)serialisation that carries `apiVersion` and `kind`.
+/// (de)serialisation that carries `apiVersion` and `schema_type`.
 ///
-/// Reading accepts a missing `apiVersion` or `kind` (items of some lists have none) but refuses a
+/// Reading accepts a missing `apiVersion` or `schema_type` (items of some lists have none) but refuses a
 /// different one, so that a document of another version is never read with fields dropped. A field
 /// that is absent or null is its default; every field is written unless `=> "path"` names a
 /// function that says when to leave it out.

@@ -4,29 +4,29 @@
 //! Knows only [`kueue_lab_clock`], [`kueue_lab_entropy`], k8s-openapi and serde_json; must never import
 //! `api`, `admission` or `controller`.
 
+pub mod admission_plugins;
+mod admission_webhooks;
+pub mod api_error;
+pub mod api_resource;
 mod bootstrap;
-mod convert;
+mod builtin_conversion;
 pub mod crd;
-mod dynamic;
-pub mod field;
-mod handlers;
-pub mod hooks;
+mod endpoints;
+pub mod field_error;
+pub mod fieldmanager;
 pub mod http;
-mod install;
-pub mod kind;
+mod install_crd;
 pub mod kinds;
-pub mod managed;
 mod metrics;
 pub mod openapi;
 pub mod patch;
-pub mod policy;
+pub mod plugins;
 pub mod protobuf;
 pub mod registry;
 pub mod request;
 pub mod schema;
 pub mod server;
-pub mod status;
-pub mod store;
+pub mod storage;
 
-pub use http::serve::{ServeError, ServeOptions, Serving};
-pub use server::{ApiServer, Builder};
+pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
+pub use server::{ApiServer, ApiServerBuilder};

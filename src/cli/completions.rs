@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::{Cli, Failure};
+use super::{Cli, CliError};
 
 /// Print a shell's completions, e.g. `kueue-lab completions bash > /etc/bash_completion.d/kueue-lab`.
 #[derive(Debug, clap::Args)]
@@ -12,8 +12,8 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
+pub(super) fn run(args: Args) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "kueue-lab", &mut script);
-    super::crds::print(&script)
+    super::crds::print_stdout(&script)
 }

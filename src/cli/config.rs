@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::Failure;
-use kueue_lab_api::config::{Loaded, load};
+use super::CliError;
+use kueue_lab_api::config::{LoadedConfiguration, load};
 
 /// Most bytes of a configuration.
 const MAX_FILE: u64 = 1 << 20;
@@ -12,10 +12,10 @@ const MAX_FILE: u64 = 1 << 20;
 ///
 /// # Errors
 /// Everything that is wrong with it, each with its place.
-pub(super) fn read(path: &Path) -> Result<Loaded, Failure> {
+pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> {
     let shown = path.display();
     let unreadable = |e: &dyn std::fmt::Display| {
-        Failure::Usage(format!("cannot read the configuration {shown}: {e}"))
+        CliError::Usage(format!("cannot read the configuration {shown}: {e}"))
     };
     let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
     if size > MAX_FILE {
@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> Result<Loaded, Failure> {
     };
     let loaded = load(&text).map_err(|problems| {
         let all: Vec<_> = problems.iter().map(place).collect();
-        Failure::Usage(all.join("\n"))
+        CliError::Usage(all.join("\n"))
     })?;
     for warning in &loaded.warnings {
         tracing::warn!("{}", place(warning));

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use kube::Client;
 
-use super::target::Target;
-use super::{Failure, config, logging, runtime, signals};
+use super::kubeconfig_args::KubeconfigArgs;
+use super::{CliError, config, logging, runtime, signals};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::ControllerConfig;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_install::{FailurePolicy, NAMESPACE, Reach};
-use kueue_lab_lab::{find_upstream, inside};
+use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
+use kueue_lab_lab::{find_upstream, in_cluster};
 use kueue_lab_metrics::{Metrics, ReplicaRole};
 use kueue_lab_operator::{Operator, OperatorConfig, WITHOUT_WEBHOOKS};
-use kueue_lab_webhooks::certificates::Lifetimes;
+use kueue_lab_webhooks::certificates::CertificateLifetimes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +26,7 @@ Examples:
 It serves /healthz, /readyz and /metrics, and hands over to another instance when it is told to stop.";
 
 /// Where the namespace of a pod is written in the pod.
-const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+const POD_NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 /// The Service in front of the webhooks, as lab/deploy makes it.
 const SERVICE: &str = "kueue-lab-webhook-service";
 
@@ -35,7 +35,7 @@ const SERVICE: &str = "kueue-lab-webhook-service";
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
-    target: Target,
+    target: KubeconfigArgs,
     /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -52,7 +52,7 @@ pub(super) struct Args {
     /// What happens to jobs and pods while no instance answers: `ignore` lets them through, `fail`
     /// refuses them, as upstream does.
     #[arg(long, value_name = "POLICY", default_value = "ignore")]
-    webhook_failure: Failing,
+    webhook_failure: WebhookFailurePolicy,
     /// Serve no webhooks: jobs are suspended after they were made rather than before, nobody checks
     /// queues, v1beta1 is not served, and single pods are not queued.
     #[arg(long, conflicts_with_all = ["webhook_port", "webhook_host", "webhook_failure"])]
@@ -75,37 +75,37 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Failing {
+enum WebhookFailurePolicy {
     Ignore,
     Fail,
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
+pub(super) fn run(args: Args) -> Result<(), CliError> {
     logging::to_stderr();
     runtime()?.block_on(serve(args))
 }
 
-async fn serve(args: Args) -> Result<(), Failure> {
+async fn serve(args: Args) -> Result<(), CliError> {
     let kueue = match &args.config {
-        Some(path) => config::read(path)?.into(),
+        Some(path) => config::read_config(path)?.into(),
         None => ControllerConfig::default(),
     };
-    let listen = Listen::of(&args, &kueue)?;
-    let inside = !args.target.is_named() && inside::is_inside();
+    let listen = ListenAddresses::of(&args, &kueue)?;
+    let inside = !args.target.is_named() && in_cluster::is_in_cluster();
     let (client, name, server) = match inside {
         true => {
-            let client = inside::around().map_err(Failure::usage)?;
+            let client = in_cluster::in_cluster_client().map_err(CliError::usage)?;
             (client, "the cluster around it".to_owned(), None)
         }
         false => {
             let context = args.target.context()?;
-            let client = context.client().await.map_err(Failure::usage)?;
+            let client = context.client().await.map_err(CliError::usage)?;
             let server = context.server().to_owned();
             (client, context.name().to_owned(), Some(server))
         }
     };
     let namespace = args.namespace.clone().unwrap_or_else(|| {
-        let own = std::fs::read_to_string(OWN_NAMESPACE)
+        let own = std::fs::read_to_string(POD_NAMESPACE_FILE)
             .ok()
             .filter(|_| inside);
         own.map_or_else(|| NAMESPACE.to_owned(), |own| own.trim().to_owned())
@@ -117,7 +117,7 @@ async fn serve(args: Args) -> Result<(), Failure> {
         }
         false => Some(reach(&args, server.as_deref(), &namespace)?),
     };
-    alone(&client, &namespace).await?;
+    ensure_no_other_controller(&client, &namespace).await?;
     let entropy = Entropy::from_os();
     let elects = kueue.configuration.leader_election.as_ref();
     let elects = !args.no_election && elects.is_none_or(|e| e.leader_elect != Some(false));
@@ -125,29 +125,31 @@ async fn serve(args: Args) -> Result<(), Failure> {
         true => ReplicaRole::Leader,
         false => ReplicaRole::Standalone,
     };
-    let stop = tokio::spawn(signals::stop());
+    let stop = tokio::spawn(signals::shutdown_signal());
     let operator = Operator::start(OperatorConfig {
         client,
         clock: Clock::real(),
         kueue,
         namespace,
-        reach,
+        route: reach,
         port: args.webhook_port.unwrap_or(if inside { 9443 } else { 0 }),
         failure_policy: match args.webhook_failure {
-            Failing::Ignore => FailurePolicy::Ignore,
-            Failing::Fail => FailurePolicy::Fail,
+            WebhookFailurePolicy::Ignore => FailurePolicy::Ignore,
+            WebhookFailurePolicy::Fail => FailurePolicy::Fail,
         },
-        lifetimes: match args.webhook_certificate_lifetime {
-            Some(seconds) => Lifetimes::of(Duration::from_secs(seconds.into())),
-            None => Lifetimes::default(),
+        certificate_lifetimes: match args.webhook_certificate_lifetime {
+            Some(seconds) => {
+                CertificateLifetimes::for_server_lifetime(Duration::from_secs(seconds.into()))
+            }
+            None => CertificateLifetimes::default(),
         },
         identity: elects.then(|| format!("{}_{}", host_name(), entropy.uid())),
         metrics: Some(Metrics::new(role)),
         entropy,
     });
     let refused = |e: &kueue_lab_operator::OperatorError| match e.is_usage() {
-        true => Failure::usage(e),
-        false => Failure::failed(e),
+        true => CliError::usage(e),
+        false => CliError::failed(e),
     };
     let operator = operator.await.map_err(|e| refused(&e))?;
     if let Err(error) = listen.serve(&operator, &name).await {
@@ -155,9 +157,9 @@ async fn serve(args: Args) -> Result<(), Failure> {
         return Err(error);
     }
     let lead = async {
-        operator.leading(|_| ()).await?;
+        operator.wait_until_leader(|_| ()).await?;
         // For scripts; everything else goes to stderr.
-        let _ = super::crds::print(b"leading\n");
+        let _ = super::crds::print_stdout(b"leading\n");
         Err::<(), _>(operator.failed().await)
     };
     let outcome = tokio::select! {
@@ -170,16 +172,16 @@ async fn serve(args: Args) -> Result<(), Failure> {
 }
 
 /// How the cluster's API server gets to the webhooks; `server` is its address seen from outside.
-fn reach(args: &Args, server: Option<&str>, namespace: &str) -> Result<Reach, Failure> {
+fn reach(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRoute, CliError> {
     match (&args.webhook_host, server) {
-        (Some(host), _) => Ok(Reach::Host(host.clone())),
-        (None, None) => Ok(Reach::Service {
+        (Some(host), _) => Ok(WebhookRoute::Host(host.clone())),
+        (None, None) => Ok(WebhookRoute::Service {
             namespace: namespace.to_owned(),
             name: SERVICE.to_owned(),
             port: 443,
         }),
-        (None, Some(server)) => Reach::towards(server).ok_or_else(|| {
-            Failure::Usage(format!(
+        (None, Some(server)) => WebhookRoute::for_api_server(server).ok_or_else(|| {
+            CliError::Usage(format!(
                 "there is no way to {server}; name the address under which its API server reaches this machine with --webhook-host, or go without webhooks with --no-webhooks"
             ))
         }),
@@ -188,30 +190,30 @@ fn reach(args: &Args, server: Option<&str>, namespace: &str) -> Result<Reach, Fa
 
 /// Refuses where somebody admits with whom there is no election: upstream's manager, or a controller
 /// in another namespace. Other instances in the same namespace are waited for.
-async fn alone(client: &Client, namespace: &str) -> Result<(), Failure> {
+async fn ensure_no_other_controller(client: &Client, namespace: &str) -> Result<(), CliError> {
     match find_upstream(client, namespace).await {
         Ok(None) => Ok(()),
-        Ok(Some(found)) => Err(Failure::Usage(format!(
+        Ok(Some(found)) => Err(CliError::Usage(format!(
             "{found} already admits workloads on this cluster, and two admission controllers would undo each other's decisions; stop it first"
         ))),
-        Err(error) => Err(Failure::failed(error)),
+        Err(error) => Err(CliError::failed(error)),
     }
 }
 
 /// Where health and metrics are served.
-struct Listen {
+struct ListenAddresses {
     health: Option<SocketAddr>,
     /// Where metrics have an address of their own; `Some(None)` for none at all.
     metrics: Option<Option<SocketAddr>>,
 }
 
-impl Listen {
+impl ListenAddresses {
     /// What the flags say, and what the configuration says where they do not.
-    fn of(args: &Args, kueue: &ControllerConfig) -> Result<Self, Failure> {
+    fn of(args: &Args, kueue: &ControllerConfig) -> Result<Self, CliError> {
         let manager = &kueue.configuration;
         let health = match (args.health, &args.config) {
             (Some(health), _) => Some(health),
-            (None, Some(_)) => bound(
+            (None, Some(_)) => parse_bind_address(
                 "health.healthProbeBindAddress",
                 &manager.health.health_probe_bind_address,
             )?,
@@ -221,15 +223,15 @@ impl Listen {
             (Some(metrics), _) => Some(Some(metrics)),
             // Upstream's default, where it speaks TLS and asks who wants to know.
             (None, ":8443") => None,
-            (None, address) => Some(bound("metrics.bindAddress", address)?),
+            (None, address) => Some(parse_bind_address("metrics.bindAddress", address)?),
         };
         Ok(Self { health, metrics })
     }
 
     /// Begins to serve.
-    async fn serve(&self, operator: &Operator, name: &str) -> Result<(), Failure> {
+    async fn serve(&self, operator: &Operator, name: &str) -> Result<(), CliError> {
         let cannot = |address: SocketAddr, what: &str, error: std::io::Error| {
-            Failure::Usage(format!(
+            CliError::Usage(format!(
                 "cannot listen on {address} for {what}: {error}; choose another address with --{what}"
             ))
         };
@@ -254,7 +256,7 @@ impl Listen {
 }
 
 /// An address as upstream's configuration has it: `:8081` for all of this machine, `0` for none.
-fn bound(field: &str, text: &str) -> Result<Option<SocketAddr>, Failure> {
+fn parse_bind_address(field: &str, text: &str) -> Result<Option<SocketAddr>, CliError> {
     if text == "0" {
         return Ok(None);
     }
@@ -264,7 +266,7 @@ fn bound(field: &str, text: &str) -> Result<Option<SocketAddr>, Failure> {
     };
     match whole.parse() {
         Ok(address) => Ok(Some(address)),
-        Err(_) => Err(Failure::Usage(format!(
+        Err(_) => Err(CliError::Usage(format!(
             "the configuration's {field} {text:?} is no address to listen on, such as :8081"
         ))),
     }
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_as_upstream_writes_them() {
-        let bound = |text| bound("f", text).map_err(|e| e.to_string());
+        let bound = |text| parse_bind_address("f", text).map_err(|e| e.to_string());
         assert_eq!(bound(":8081"), Ok("0.0.0.0:8081".parse().ok()));
         assert_eq!(bound("localhost:1"), Ok("127.0.0.1:1".parse().ok()));
         assert_eq!(bound("[::1]:2"), Ok("[::1]:2".parse().ok()));

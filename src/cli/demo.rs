@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::crds::print;
-use super::up::{failure, nodes};
-use super::window::{self, Window};
-use super::{Failure, logging, runtime, signals, speed};
+use super::crds::print_stdout;
+use super::tui_session::{self, TuiArgs};
+use super::up::{lab_error, node_pools};
+use super::{CliError, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{DEFAULT_PRESET, Files, Lab, LabConfig, Places};
-use kueue_lab_scenario::{Entry, Observer, Scenario, Stage, run as run_scenario};
+use kueue_lab_lab::{DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths};
+use kueue_lab_scenario::{Observer, Scenario, ScenarioEnvironment, TimelineEntry, run_scenario};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,61 +35,65 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = speed::parse)]
     speed: Option<f64>,
     #[command(flatten)]
-    window: Window,
+    tui_args: TuiArgs,
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
-    let here = std::env::current_dir().map_err(Failure::failed)?;
-    let places = Places::find(args.presets_dir.clone(), &here).map_err(Failure::Usage)?;
+pub(super) fn run(args: Args) -> Result<(), CliError> {
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let places = LabPaths::find(args.presets_dir.clone(), &here).map_err(CliError::Usage)?;
     match &args.name {
-        None => list(&places.lab),
+        None => list_demos(&places.lab),
         Some(name) => {
-            let scenario = find(&places.lab, name)?;
-            if !args.headless && window::is_possible() {
+            let scenario = find_scenario(&places.lab, name)?;
+            if !args.headless && tui_session::has_terminal() {
                 logging::to_file();
-                return runtime()?.block_on(show(&places, scenario, &args));
+                return runtime()?.block_on(run_in_tui(&places, scenario, &args));
             }
             logging::to_stderr();
-            runtime()?.block_on(tell(&places, &scenario, args.speed))
+            runtime()?.block_on(run_headless(&places, &scenario, args.speed))
         }
     }
 }
 
 /// The stories, one line each.
-fn list(files: &Files) -> Result<(), Failure> {
+fn list_demos(files: &FileSource) -> Result<(), CliError> {
     let mut stories = Vec::new();
     for path in files.scenarios("scenarios") {
-        stories.push(Scenario::load(files, &path).map_err(Failure::usage)?);
+        stories.push(Scenario::load(files, &path).map_err(CliError::usage)?);
     }
     let width = stories.iter().map(|s| s.name.len()).max().unwrap_or(0);
     let lines = stories
         .iter()
         .map(|s| format!("{:<width$}  {}\n", s.name, s.summary));
-    print(lines.collect::<String>().as_bytes())
+    print_stdout(lines.collect::<String>().as_bytes())
 }
 
 /// A story by its name, or from a file.
-fn find(files: &Files, name: &str) -> Result<Scenario, Failure> {
+fn find_scenario(files: &FileSource, name: &str) -> Result<Scenario, CliError> {
     let path = Path::new(name);
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let file = path.file_name().map_or(path, Path::new);
-        return Scenario::load(&Files::Folder(folder), file).map_err(Failure::usage);
+        return Scenario::load(&FileSource::Folder(folder), file).map_err(CliError::usage);
     }
     let paths = files.scenarios("scenarios");
     let stem = |p: &PathBuf| p.file_stem().and_then(|s| s.to_str()).map(str::to_owned);
     match paths.iter().find(|p| stem(p).as_deref() == Some(name)) {
-        Some(path) => Scenario::load(files, path).map_err(Failure::usage),
+        Some(path) => Scenario::load(files, path).map_err(CliError::usage),
         None => {
             let names: Vec<_> = paths.iter().filter_map(stem).collect();
             let message = format!("there is no demo {name:?}; there are {}", names.join(", "));
-            Err(Failure::Usage(message))
+            Err(CliError::Usage(message))
         }
     }
 }
 
 /// A lab for a story.
-fn config(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<LabConfig, Failure> {
+fn lab_config(
+    places: &LabPaths,
+    scenario: &Scenario,
+    speed: Option<f64>,
+) -> Result<LabConfig, CliError> {
     Ok(LabConfig {
         remote: None,
         clock: Clock::scaled(speed.unwrap_or(scenario.pace)),
@@ -101,21 +105,21 @@ fn config(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<La
             .unwrap_or_else(|| DEFAULT_PRESET.into()),
         watch: false,
         port: None,
-        nodes: nodes(None, places)?.0,
+        nodes: node_pools(None, places)?.0,
         nodes_file: None,
         kueue: None,
     })
 }
 
 /// Tells a story in the terminal UI.
-async fn show(places: &Places, scenario: Scenario, args: &Args) -> Result<(), Failure> {
-    let mut config = config(places, &scenario, args.speed)?;
+async fn run_in_tui(places: &LabPaths, scenario: Scenario, args: &Args) -> Result<(), CliError> {
+    let mut config = lab_config(places, &scenario, args.speed)?;
     // Who watches may want to try things with kubectl, or edit the preset.
     config.port = Some(0);
     config.watch = true;
-    let lab = Lab::start(config).await.map_err(failure)?;
+    let lab = Lab::start(config).await.map_err(lab_error)?;
     let outcome = args
-        .window
+        .tui_args
         .show(&lab, &places.lab, Some(scenario), None)
         .await;
     lab.stop().await;
@@ -123,34 +127,38 @@ async fn show(places: &Places, scenario: Scenario, args: &Args) -> Result<(), Fa
 }
 
 /// Tells a story as a timeline.
-async fn tell(places: &Places, scenario: &Scenario, speed: Option<f64>) -> Result<(), Failure> {
-    let config = config(places, scenario, speed)?;
-    let stop = tokio::spawn(signals::stop());
-    let lab = Lab::start(config).await.map_err(failure)?;
-    let stage = Stage {
+async fn run_headless(
+    places: &LabPaths,
+    scenario: &Scenario,
+    speed: Option<f64>,
+) -> Result<(), CliError> {
+    let config = lab_config(places, scenario, speed)?;
+    let stop = tokio::spawn(signals::shutdown_signal());
+    let lab = Lab::start(config).await.map_err(lab_error)?;
+    let stage = ScenarioEnvironment {
         client: lab.client(),
         clock: lab.clock().clone(),
         jobs: lab.jobs().clone(),
         presets: Some(lab.presets().clone()),
     };
     let result = tokio::select! {
-        outcome = run_scenario(&stage, scenario, &Timeline) => outcome.result,
+        outcome = run_scenario(&stage, scenario, &TimelinePrinter) => outcome.result,
         _ = stop => Err("interrupted".into()),
     };
     drop(stage);
     lab.stop().await;
     match result {
-        Ok(told) => print(format!("{told}\n").as_bytes()),
-        Err(reason) => Err(Failure::Failed(format!("{}: {reason}", scenario.name))),
+        Ok(told) => print_stdout(format!("{told}\n").as_bytes()),
+        Err(reason) => Err(CliError::Failed(format!("{}: {reason}", scenario.name))),
     }
 }
 
 /// Prints the story as it goes.
-struct Timeline;
+struct TimelinePrinter;
 
-impl Observer for Timeline {
-    fn entry(&self, entry: &Entry) {
+impl Observer for TimelinePrinter {
+    fn entry(&self, entry: &TimelineEntry) {
         // A reader that has read enough is no reason to stop the story.
-        let _ = print(format!("{entry}\n").as_bytes());
+        let _ = print_stdout(format!("{entry}\n").as_bytes());
     }
 }

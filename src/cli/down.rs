@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::crds::print;
-use super::place::{ClusterChoice, agree};
-use super::target::said;
-use super::{Failure, logging, runtime};
+use super::cluster_args::{ClusterChoice, confirm_cluster_write};
+use super::crds::print_stdout;
+use super::kubeconfig_args::error_message;
+use super::{CliError, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_install::{Installer, NAMESPACE};
 use kueue_lab_lab::{
-    Down, LAB, LocalError, OneContext, Remote, Tool, clear_presets, local, remove_nodes, state_dir,
+    ClusterTool, DeleteOutcome, IDENTITY_PREFIX, KubeconfigContext, LocalClusterError,
+    RemoteCluster, clear_presets, local, remove_nodes, state_dir,
 };
 
 const EXAMPLES: &str = "\
@@ -34,39 +35,41 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
+pub(super) fn run(args: Args) -> Result<(), CliError> {
     logging::to_stderr();
     runtime()?.block_on(down(args))
 }
 
-async fn down(args: Args) -> Result<(), Failure> {
+async fn down(args: Args) -> Result<(), CliError> {
     match &args.cluster {
-        Some(ClusterChoice::Embedded) => Err(Failure::Usage(
+        Some(ClusterChoice::Embedded) => Err(CliError::Usage(
             "an embedded cluster is gone when its `up` ends; there is nothing to take down".into(),
         )),
-        Some(ClusterChoice::Local(tool)) => take_down(*tool).await,
+        Some(ClusterChoice::Local(tool)) => delete_cluster(*tool).await,
         Some(ClusterChoice::Context(name)) => {
             let file = args.kubeconfig.as_deref();
-            let context = OneContext::find(name, file).map_err(Failure::usage)?;
-            let remote = Remote::connect(context).await.map_err(Failure::usage)?;
+            let context = KubeconfigContext::find(name, file).map_err(CliError::usage)?;
+            let remote = RemoteCluster::connect(context)
+                .await
+                .map_err(CliError::usage)?;
             if !args.yes {
                 let what = "The objects of the lab's presets, its virtual nodes, and what it gave to real ones will be removed from";
-                agree(&remote, what)?;
+                confirm_cluster_write(&remote, what)?;
             }
-            clear(&remote).await
+            remove_lab_objects(&remote).await
         }
         None => {
             let state = state_dir();
-            let mut made = Tool::ALL.into_iter();
+            let mut made = ClusterTool::ALL.into_iter();
             made.by_ref()
-                .find(|t| local::is_remembered(*t, &state))
+                .find(|t| local::has_record(*t, &state))
                 .ok_or_else(|| {
                     let message = "no cluster is remembered that `up` made; name another with --cluster context:NAME";
-                    Failure::Usage(message.into())
+                    CliError::Usage(message.into())
                 })?;
-            for tool in Tool::ALL {
-                if local::is_remembered(tool, &state) {
-                    take_down(tool).await?;
+            for tool in ClusterTool::ALL {
+                if local::has_record(tool, &state) {
+                    delete_cluster(tool).await?;
                 }
             }
             Ok(())
@@ -74,47 +77,54 @@ async fn down(args: Args) -> Result<(), Failure> {
     }
 }
 
-async fn take_down(tool: Tool) -> Result<(), Failure> {
+async fn delete_cluster(tool: ClusterTool) -> Result<(), CliError> {
     let outcome = local::down(tool, &state_dir())
         .await
-        .map_err(local_failure)?;
+        .map_err(local_cluster_error)?;
     let context = tool.context();
     match outcome {
-        Down::Deleted => print(format!("the cluster {context} is gone\n").as_bytes()),
-        Down::Absent => print(format!("there is no cluster {context}\n").as_bytes()),
-        Down::NotOurs => Err(Failure::Usage(format!(
+        DeleteOutcome::Deleted => {
+            print_stdout(format!("the cluster {context} is gone\n").as_bytes())
+        }
+        DeleteOutcome::Absent => {
+            print_stdout(format!("there is no cluster {context}\n").as_bytes())
+        }
+        DeleteOutcome::NotCreatedByLab => Err(CliError::Usage(format!(
             "the cluster {context} was not made by kueue-lab, so it stays; to take the lab's nodes off it, say --cluster context:{context}"
         ))),
     }
 }
 
 /// What a failure with a local cluster means for the command.
-pub(super) fn local_failure(error: LocalError) -> Failure {
+pub(super) fn local_cluster_error(error: LocalClusterError) -> CliError {
     match error.is_usage() {
-        true => Failure::usage(error),
-        false => Failure::failed(error),
+        true => CliError::usage(error),
+        false => CliError::failed(error),
     }
 }
 
 /// Takes what the lab put there off a cluster that stays, but for what `uninstall` takes.
-async fn clear(remote: &Remote) -> Result<(), Failure> {
+async fn remove_lab_objects(remote: &RemoteCluster) -> Result<(), CliError> {
     let installer = Installer::new(remote.client(), Clock::real(), NAMESPACE);
-    let leader = installer.leader().await.map_err(Failure::failed)?;
-    if let Some(lab) = leader.as_ref().filter(|name| name.starts_with(LAB)) {
+    let leader = installer.leader().await.map_err(CliError::failed)?;
+    if let Some(lab) = leader
+        .as_ref()
+        .filter(|name| name.starts_with(IDENTITY_PREFIX))
+    {
         let message = format!(
             "a lab ({lab}) still runs on {}; stop it first",
             remote.name()
         );
-        return Err(Failure::Usage(message));
+        return Err(CliError::Usage(message));
     }
     // Whoever runs the controller alone does what it has to.
     let cleared = clear_presets(&remote.client(), leader.is_none()).await;
-    let cleared = cleared.map_err(Failure::Failed)?;
-    for left in &cleared.left {
+    let cleared = cleared.map_err(CliError::Failed)?;
+    for left in &cleared.remaining {
         tracing::warn!("{left}");
     }
     let removed = remove_nodes(&remote.client()).await;
-    let removed = removed.map_err(|e| Failure::Failed(said(&e)))?;
+    let removed = removed.map_err(|e| CliError::Failed(error_message(&e)))?;
     let text = format!(
         "removed {} objects of presets and {} virtual nodes, took fake resources off {} real nodes of {}\n",
         cleared.objects,
@@ -122,5 +132,5 @@ async fn clear(remote: &Remote) -> Result<(), Failure> {
         removed.restored,
         remote.name()
     );
-    print(text.as_bytes())
+    print_stdout(text.as_bytes())
 }

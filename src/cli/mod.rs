@@ -3,23 +3,23 @@
 //! Data goes to stdout, progress and complaints to stderr. Exit codes: 0 done, 1 failed, 2 the
 //! request itself was wrong.
 
+mod cluster_args;
 mod completions;
 mod config;
+mod confirm;
 mod controller;
 mod crds;
 mod demo;
 mod down;
 mod explain;
+mod kubeconfig_args;
 mod logging;
-mod place;
-mod question;
 mod signals;
 mod speed;
-mod target;
 mod tui;
+mod tui_session;
 mod uninstall;
 mod up;
-mod window;
 
 use std::process::ExitCode;
 
@@ -62,7 +62,7 @@ enum Command {
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum CliError {
     /// What was asked for is wrong. Exit code 2.
     #[error("{0}")]
     Usage(String),
@@ -71,7 +71,7 @@ enum Failure {
     Failed(String),
 }
 
-impl Failure {
+impl CliError {
     fn usage(error: impl std::fmt::Display) -> Self {
         Self::Usage(error.to_string())
     }
@@ -86,7 +86,7 @@ impl Failure {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return report_usage_error(&error),
     };
     let outcome = match cli.command {
         Command::Up(args) => up::run(args),
@@ -104,15 +104,15 @@ pub fn main() -> ExitCode {
         Err(failure) => {
             eprintln!("kueue-lab: {failure}");
             ExitCode::from(match failure {
-                Failure::Usage(_) => 2,
-                Failure::Failed(_) => 1,
+                CliError::Usage(_) => 2,
+                CliError::Failed(_) => 1,
             })
         }
     }
 }
 
 /// Help and version as clap prints them; a mistake in one line.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn report_usage_error(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // Nobody is there to tell when stdout is closed.
@@ -137,11 +137,11 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 /// A runtime for commands that wait for things.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::Failed(format!("cannot start the async runtime: {e}")))
+        .map_err(|e| CliError::Failed(format!("cannot start the async runtime: {e}")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Being asked to stop.
 
 /// Waits for SIGINT or SIGTERM; a second one ends the process at once.
-pub(super) async fn stop() -> std::io::Result<()> {
+pub(super) async fn shutdown_signal() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

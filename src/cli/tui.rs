@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::target::{Target, said};
-use super::window::{Asked, Window};
-use super::{Failure, logging, runtime};
+use super::kubeconfig_args::{KubeconfigArgs, error_message};
+use super::tui_session::{EngineExplainer, TuiArgs};
+use super::{CliError, logging, runtime};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_tui::{ClusterActions, Colours, Exit, TuiConfig, dump};
+use kueue_lab_tui::{ClusterOperations, Colours, Exit, TuiConfig, screen_dump};
 
 /// Seconds a cluster has to show its objects before a picture is given up.
-const PATIENCE: u64 = 10;
+const CAPTURE_TIMEOUT_SECONDS: u64 = 10;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +25,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
-    target: Target,
+    target: KubeconfigArgs,
     /// Change nothing: keys that would are off.
     #[arg(long)]
     read_only: bool,
@@ -36,71 +36,71 @@ pub(super) struct Args {
     #[arg(long, value_name = "KEY", requires = "picture")]
     press: Vec<String>,
     /// With --picture: columns and rows.
-    #[arg(long, value_name = "CxR", default_value = "120x36", value_parser = size, requires = "picture")]
+    #[arg(long, value_name = "CxR", default_value = "120x36", value_parser = parse_size, requires = "picture")]
     size: (u16, u16),
     #[command(flatten)]
-    window: Window,
+    tui_args: TuiArgs,
 }
 
 /// Reads `120x36`.
-fn size(text: &str) -> Result<(u16, u16), String> {
+fn parse_size(text: &str) -> Result<(u16, u16), String> {
     let side = |text: &str| text.parse().ok().filter(|n| (20..=500).contains(n));
     text.split_once('x')
         .and_then(|(columns, rows)| Some((side(columns)?, side(rows)?)))
         .ok_or_else(|| "a size is columns x rows, such as 120x36, each from 20 to 500".into())
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
+pub(super) fn run(args: Args) -> Result<(), CliError> {
     logging::to_file();
     runtime()?.block_on(show(args))
 }
 
-async fn show(args: Args) -> Result<(), Failure> {
-    if args.picture.is_none() && !super::window::is_possible() {
+async fn show(args: Args) -> Result<(), CliError> {
+    if args.picture.is_none() && !super::tui_session::has_terminal() {
         let message = "the terminal UI needs a terminal on stdin and stdout";
-        return Err(Failure::Usage(message.into()));
+        return Err(CliError::Usage(message.into()));
     }
     let (client, name) = args.target.connect().await?;
     // A cluster that cannot be reached is told before the screen is taken.
     let version = client.apiserver_version().await;
-    version.map_err(|e| Failure::Failed(format!("{name}: {}", said(&e))))?;
+    version.map_err(|e| CliError::Failed(format!("{name}: {}", error_message(&e))))?;
     let clock = Clock::real();
-    let actions = Arc::new(ClusterActions::new(client.clone()));
-    let asked = Asked::new(client.clone(), clock.clone(), EngineConfig::default());
+    let actions = Arc::new(ClusterOperations::new(client.clone()));
+    let asked = EngineExplainer::new(client.clone(), clock.clone(), EngineConfig::default());
     let config = TuiConfig {
         cluster: name,
         read_only: args.read_only,
-        explain: Some(Arc::new(asked)),
-        ..args.window.config(client, clock, actions)
+        explainer: Some(Arc::new(asked)),
+        ..args.tui_args.config(client, clock, actions)
     };
     match args.picture {
-        Some(file) => draw(config, &file, args.size, &args.press).await,
-        None => match kueue_lab_tui::run(config).await.map_err(Failure::failed)? {
-            Exit::Quit | Exit::Signal | Exit::Stopped => Ok(()),
+        Some(file) => write_picture(config, &file, args.size, &args.press).await,
+        None => match kueue_lab_tui::run(config).await.map_err(CliError::failed)? {
+            Exit::Quit | Exit::Signal | Exit::Cancelled => Ok(()),
         },
     }
 }
 
 /// Draws one screen to a file.
-async fn draw(
+async fn write_picture(
     config: TuiConfig,
     file: &Path,
     (columns, rows): (u16, u16),
     press: &[String],
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let config = TuiConfig {
         colours: Colours::Always,
         ascii: config.ascii.or(Some(false)),
         ..config
     };
     let keys: Vec<&str> = press.iter().map(String::as_str).collect();
-    let drawn = kueue_lab_tui::capture(config, columns, rows, &keys, PATIENCE).await;
-    let buffer = drawn.map_err(Failure::failed)?;
+    let drawn = kueue_lab_tui::capture(config, columns, rows, &keys, CAPTURE_TIMEOUT_SECONDS).await;
+    let buffer = drawn.map_err(CliError::failed)?;
     let is_svg = file.extension().is_some_and(|e| e == "svg");
     let text = match is_svg {
-        true => dump::svg(&buffer),
-        false => dump::text(&buffer),
+        true => screen_dump::svg(&buffer),
+        false => screen_dump::text(&buffer),
     };
     std::fs::write(file, text)
-        .map_err(|e| Failure::Usage(format!("cannot write {}: {e}", file.display())))
+        .map_err(|e| CliError::Usage(format!("cannot write {}: {e}", file.display())))
 }

@@ -1,7 +1,7 @@
 //! `kueue-lab uninstall`
 
-use super::target::Target;
-use super::{Failure, logging, question, runtime};
+use super::kubeconfig_args::KubeconfigArgs;
+use super::{CliError, confirm, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_install::{Installer, NAMESPACE};
 use kueue_lab_lab::clear_presets;
@@ -17,7 +17,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
-    target: Target,
+    target: KubeconfigArgs,
     /// The namespace it was installed in.
     #[arg(long, value_name = "NAME", default_value = NAMESPACE)]
     namespace: String,
@@ -26,31 +26,31 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
+pub(super) fn run(args: Args) -> Result<(), CliError> {
     logging::to_stderr();
     runtime()?.block_on(uninstall(args))
 }
 
-async fn uninstall(args: Args) -> Result<(), Failure> {
+async fn uninstall(args: Args) -> Result<(), CliError> {
     if args.yes && !args.target.is_named() {
         let why = "--yes takes everything away without asking, so name the cluster: --context NAME or --kubeconfig FILE";
-        return Err(Failure::Usage(why.into()));
+        return Err(CliError::Usage(why.into()));
     }
     let (client, name) = args.target.connect().await?;
-    if !args.yes && !agreed(&name)? {
-        return Err(Failure::Failed("nothing was changed".into()));
+    if !args.yes && !confirm_uninstall(&name)? {
+        return Err(CliError::Failed("nothing was changed".into()));
     }
     let installer = Installer::new(client.clone(), Clock::real(), args.namespace);
     let report = installer
         .uninstall()
         .await
         .map_err(|e| match e.is_usage() {
-            true => Failure::usage(e),
-            false => Failure::failed(e),
+            true => CliError::usage(e),
+            false => CliError::failed(e),
         })?;
     // Of presets all that is not of Kueue's kinds is there still.
     let cleared = clear_presets(&client, true).await;
-    let cleared = cleared.map_err(Failure::Failed)?;
+    let cleared = cleared.map_err(CliError::Failed)?;
     let mut text: String = report
         .lines()
         .iter()
@@ -62,24 +62,24 @@ async fn uninstall(args: Args) -> Result<(), Failure> {
             cleared.objects
         ));
     }
-    for left in &cleared.left {
+    for left in &cleared.remaining {
         text.push_str(&format!("left: {left}\n"));
     }
     if text.is_empty() {
         text = format!("there is nothing of kueue-lab on {name}\n");
     }
-    super::crds::print(text.as_bytes())
+    super::crds::print_stdout(text.as_bytes())
 }
 
 /// Asks the person at the terminal.
-fn agreed(name: &str) -> Result<bool, Failure> {
-    if !question::is_anybody_there() {
+fn confirm_uninstall(name: &str) -> Result<bool, CliError> {
+    if !confirm::is_interactive() {
         let why = format!(
             "this takes Kueue's kinds and all queues away from {name}; say --yes, there is no terminal to ask at"
         );
-        return Err(Failure::Usage(why));
+        return Err(CliError::Usage(why));
     }
-    question::agrees(&format!(
+    confirm::confirm(&format!(
         "Take Kueue's kinds, all queues and Workloads away from {name}?"
     ))
 }

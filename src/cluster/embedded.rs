@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kube::Client;
 
 use super::ClusterError;
-use super::plugs::{Admission, Converter, KindPlug, Kubelet};
-use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, Serving};
+use super::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, PreinstalledKind};
+use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
@@ -23,21 +23,21 @@ pub struct EmbeddedConfig {
     /// Loopback port for clients outside; 0 for any.
     pub port: u16,
     /// Policy, asked in this order.
-    pub admission: Vec<Arc<dyn Admission>>,
+    pub admission: Vec<Arc<dyn AdmissionPlugin>>,
     /// Conversion of custom kinds.
-    pub converter: Option<Arc<dyn Converter>>,
+    pub converter: Option<Arc<dyn CustomResourceConverter>>,
     /// Custom kinds that are there from the start.
-    pub kinds: Vec<KindPlug>,
+    pub kinds: Vec<PreinstalledKind>,
 }
 
 /// The embedded API server, and its network side once it is open.
-pub struct Embedded {
+pub struct EmbeddedCluster {
     server: ApiServer,
     port: u16,
-    serving: Option<Serving>,
+    serving: Option<ServingHandle>,
 }
 
-impl Embedded {
+impl EmbeddedCluster {
     /// A cluster that nobody outside can reach yet. Policy and kinds are in place before the first
     /// request can be made.
     pub fn new(config: EmbeddedConfig) -> Self {
@@ -49,9 +49,9 @@ impl Embedded {
             builder = builder.converter(converter);
         }
         let server = builder.build();
-        for KindPlug { definition, object } in config.kinds {
+        for PreinstalledKind { definition, object } in config.kinds {
             let name = definition.name.clone();
-            server.install(definition, move || object(&name));
+            server.install_crd(definition, move || object(&name));
         }
         Self {
             server,
@@ -71,12 +71,12 @@ impl Embedded {
     }
 
     /// Plugs in the kubelets that answer for logs.
-    pub fn set_kubelet(&self, kubelet: Arc<dyn Kubelet>) {
+    pub fn set_kubelet(&self, kubelet: Arc<dyn KubeletClient>) {
         self.server.set_kubelet(kubelet);
     }
 
     /// Plugs in further policy.
-    pub fn add_admission(&self, plugin: Arc<dyn Admission>) {
+    pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.server.add_admission(plugin);
     }
 
@@ -97,7 +97,9 @@ impl Embedded {
     }
 
     pub(super) fn authority(&self) -> Option<&str> {
-        self.serving.as_ref().map(Serving::authority)
+        self.serving
+            .as_ref()
+            .map(ServingHandle::certificate_authority_pem)
     }
 
     pub(super) fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {

@@ -3,30 +3,30 @@
 //!
 //! Knows the API server, to embed it; nothing of Kueue, of machines or of presets.
 
-mod contact;
-mod context;
+mod connectivity;
 mod credentials;
 mod embedded;
-pub mod inside;
+pub mod in_cluster;
+mod kubeconfig_context;
 pub mod local;
-pub mod plugs;
+pub mod plugins;
 mod remote;
 
 use std::path::Path;
 
 use kube::Client;
 
-pub use context::{OneContext, causes, names};
-pub use credentials::PluginError;
-pub use embedded::{Embedded, EmbeddedConfig};
-pub use remote::Remote;
+pub use credentials::ExecPluginError;
+pub use embedded::{EmbeddedCluster, EmbeddedConfig};
+pub use kubeconfig_context::{KubeconfigContext, context_names, error_chain};
+pub use remote::RemoteCluster;
 
 /// A cluster the lab runs on.
 pub enum Cluster {
     /// In this process.
-    Embedded(Embedded),
+    Embedded(EmbeddedCluster),
     /// Run by somebody else.
-    Remote(Box<Remote>),
+    Remote(Box<RemoteCluster>),
 }
 
 /// Why a cluster is not there or cannot be reached.
@@ -73,7 +73,7 @@ pub enum ClusterError {
         /// The context.
         context: String,
         /// Why it does not.
-        error: PluginError,
+        error: ExecPluginError,
     },
     /// The API server does not answer.
     #[error(

@@ -8,8 +8,8 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
 
 use super::ClusterError;
-use super::context::{OneContext, causes};
-use super::local::WayBack;
+use super::kubeconfig_context::{KubeconfigContext, error_chain};
+use super::local::HostAccess;
 
 /// How long the network may take to reach the API server.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,20 +21,20 @@ const OLDEST: (u32, u32) = (1, 31);
 
 /// A cluster that runs elsewhere. Stopping the lab leaves it as it is.
 #[derive(Clone)]
-pub struct Remote {
-    context: OneContext,
+pub struct RemoteCluster {
+    context: KubeconfigContext,
     client: Client,
     version: String,
-    way_back: Option<WayBack>,
+    host_access: Option<HostAccess>,
 }
 
-impl Remote {
+impl RemoteCluster {
     /// Reaches the cluster of a context and makes sure that it answers and is recent enough. Only
     /// reads.
     ///
     /// # Errors
     /// It does not answer, does not let anybody in, or is too old.
-    pub async fn connect(context: OneContext) -> Result<Self, ClusterError> {
+    pub async fn connect(context: KubeconfigContext) -> Result<Self, ClusterError> {
         let client = context.client().await?;
         let asked = tokio::time::timeout(ANSWER_TIMEOUT, client.apiserver_version()).await;
         let unreachable = |reason: String| ClusterError::Unreachable {
@@ -50,7 +50,7 @@ impl Remote {
                     reason: status.message.clone(),
                 });
             }
-            Ok(Err(e)) => return Err(unreachable(causes(&e))),
+            Ok(Err(e)) => return Err(unreachable(error_chain(&e))),
             Err(_) => {
                 let waited = ANSWER_TIMEOUT.as_secs();
                 return Err(unreachable(format!("no answer within {waited} s")));
@@ -67,19 +67,19 @@ impl Remote {
             client,
             context,
             version: version.git_version,
-            way_back: None,
+            host_access: None,
         })
     }
 
     /// Says how its API server gets to this machine, where that is known.
-    pub fn with_way_back(mut self, way: WayBack) -> Self {
-        self.way_back = Some(way);
+    pub fn with_host_access(mut self, way: HostAccess) -> Self {
+        self.host_access = Some(way);
         self
     }
 
-    /// How its API server gets to this machine; `None` where only the network can tell.
-    pub fn way_back(&self) -> Option<WayBack> {
-        self.way_back
+    /// How its API server gets to this machine; `NeverConnected` where only the network can tell.
+    pub fn host_access(&self) -> Option<HostAccess> {
+        self.host_access
     }
 
     /// The context's name.
@@ -108,7 +108,7 @@ impl Remote {
             path: path.display().to_string(),
             reason,
         };
-        let text = self.context.text().map_err(|e| failed(e.to_string()))?;
+        let text = self.context.to_yaml().map_err(|e| failed(e.to_string()))?;
         let folder = path
             .parent()
             .filter(|p| !p.as_os_str().is_empty())

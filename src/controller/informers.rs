@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, Resourc
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
 
-use super::jobs::marks;
+use super::jobs::job_annotations;
 use kueue_lab_api::config::FeatureGates;
 
 use kueue_lab_admission::workload::predicates;
@@ -22,7 +22,7 @@ use kueue_lab_runtime::{Context, Informer};
 /// What is in the cluster, kind by kind. Handles are cheap to clone.
 #[derive(Clone)]
 pub struct Informers {
-    /// Workloads; indexes [`BY_QUEUE`], [`BY_CLUSTER_QUEUE`], [`BY_OWNER`].
+    /// Workloads; indexes [`BY_LOCAL_QUEUE`], [`BY_CLUSTER_QUEUE`], [`BY_OWNER`].
     pub workloads: Informer<Workload>,
     /// ClusterQueues.
     pub cluster_queues: Informer<ClusterQueue>,
@@ -31,13 +31,13 @@ pub struct Informers {
     /// Cohorts.
     pub cohorts: Informer<Cohort>,
     /// ResourceFlavors.
-    pub flavors: Informer<ResourceFlavor>,
+    pub resource_flavors: Informer<ResourceFlavor>,
     /// AdmissionChecks.
-    pub checks: Informer<AdmissionCheck>,
+    pub admission_checks: Informer<AdmissionCheck>,
     /// Topologies.
     pub topologies: Informer<Topology>,
     /// Settings of provisioning checks.
-    pub provisioning_configs: Informer<ProvisioningRequestConfig>,
+    pub provisioning_request_configs: Informer<ProvisioningRequestConfig>,
     /// Kueue's own priority classes.
     pub workload_priority_classes: Informer<WorkloadPriorityClass>,
     /// Kubernetes' priority classes.
@@ -51,35 +51,35 @@ pub struct Informers {
     /// Nodes.
     pub nodes: Informer<Node>,
     /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`],
-    /// [`BY_WORKLOAD`], [`BY_NODE`], [`BY_SELECTED_NODE`].
+    /// [`BY_WORKLOAD_SLICE`], [`BY_NODE`], [`BY_SELECTED_NODE`].
     pub pods: Informer<Pod>,
     /// Devices of dynamic resource allocation, where they count and the cluster serves them.
-    pub devices: Option<DeviceInformers>,
+    pub dra: Option<DraInformers>,
 }
 
 /// What of dynamic resource allocation bears on admission.
 #[derive(Clone)]
-pub struct DeviceInformers {
+pub struct DraInformers {
     /// DeviceClasses.
-    pub classes: Informer<DeviceClass>,
+    pub device_classes: Informer<DeviceClass>,
     /// ResourceClaimTemplates.
-    pub templates: Informer<ResourceClaimTemplate>,
+    pub resource_claim_templates: Informer<ResourceClaimTemplate>,
     /// ResourceSlices.
-    pub slices: Informer<ResourceSlice>,
+    pub resource_slices: Informer<ResourceSlice>,
 }
 
-impl DeviceInformers {
+impl DraInformers {
     fn start(ctx: &Context) -> Self {
         let client = || ctx.client.clone();
         Self {
-            classes: Informer::builder(Api::all(client())).start(ctx),
-            templates: Informer::builder(Api::all(client())).start(ctx),
-            slices: Informer::builder(Api::all(client())).start(ctx),
+            device_classes: Informer::builder(Api::all(client())).start(ctx),
+            resource_claim_templates: Informer::builder(Api::all(client())).start(ctx),
+            resource_slices: Informer::builder(Api::all(client())).start(ctx),
         }
     }
 
     /// Whether the cluster serves all of it.
-    pub(super) async fn are_served(ctx: &Context) -> bool {
+    pub(super) async fn resource_api_is_served(ctx: &Context) -> bool {
         loop {
             let asked = ctx.client.list_api_group_resources("resource.k8s.io/v1");
             match asked.await {
@@ -104,11 +104,11 @@ impl DeviceInformers {
 }
 
 /// Index of Workloads by `namespace/queue name`.
-pub const BY_QUEUE: &str = "queue";
+pub const BY_LOCAL_QUEUE: &str = "queue";
 /// Index by ClusterQueue: of Workloads the one that admitted them, of LocalQueues the one behind.
 pub const BY_CLUSTER_QUEUE: &str = "clusterQueue";
 /// Index by the UIDs of owners.
-pub const BY_OWNER: &str = "owner";
+pub const BY_OWNER_UID: &str = "owner";
 
 /// Index of Workloads by owner: [`owner_key`].
 pub const BY_OWNER_NAME: &str = "ownerName";
@@ -122,14 +122,14 @@ pub fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> 
 pub const BY_POD_GROUP: &str = "podGroup";
 
 /// Index of Pods by `namespace/slice`, or `namespace/Workload` of those that are in no slice.
-pub const BY_WORKLOAD: &str = "workload";
+pub const BY_WORKLOAD_SLICE: &str = "workload";
 
 fn workload_of(pod: &Pod) -> Vec<String> {
     let keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION];
     let name = keys
         .iter()
-        .find_map(|key| marks::annotation(&pod.metadata, key));
-    let namespace = marks::namespace(&pod.metadata);
+        .find_map(|key| job_annotations::annotation(&pod.metadata, key));
+    let namespace = job_annotations::namespace(&pod.metadata);
     name.map(|name| format!("{namespace}/{name}"))
         .into_iter()
         .collect()
@@ -157,15 +157,15 @@ fn selected_node(pod: &Pod) -> Vec<String> {
 }
 
 fn pod_groups(pod: &Pod, gates: &FeatureGates) -> Vec<String> {
-    let group = marks::pod_group(&pod.metadata, gates);
-    let namespace = marks::namespace(&pod.metadata);
+    let group = job_annotations::pod_group_name(&pod.metadata, gates);
+    let namespace = job_annotations::namespace(&pod.metadata);
     group
         .map(|group| format!("{namespace}/{group}"))
         .into_iter()
         .collect()
 }
 
-fn owner_names(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
+fn owner_keys(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     let owners = meta.owner_references.iter().flatten();
     owners
@@ -173,7 +173,7 @@ fn owner_names(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta
         .collect()
 }
 
-fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
+fn owner_uids(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<String> {
     let owners = meta.owner_references.iter().flatten();
     owners.map(|owner| owner.uid.clone()).collect()
 }
@@ -193,9 +193,9 @@ impl Informers {
             priority_classes: all!(PriorityClass).start(ctx),
             workload_priority_classes: all!(WorkloadPriorityClass).start(ctx),
             topologies: all!(Topology).start(ctx),
-            flavors: all!(ResourceFlavor).start(ctx),
-            provisioning_configs: all!(ProvisioningRequestConfig).start(ctx),
-            checks: all!(AdmissionCheck).start(ctx),
+            resource_flavors: all!(ResourceFlavor).start(ctx),
+            provisioning_request_configs: all!(ProvisioningRequestConfig).start(ctx),
+            admission_checks: all!(AdmissionCheck).start(ctx),
             cohorts: all!(Cohort).start(ctx),
             cluster_queues: all!(ClusterQueue).start(ctx),
             local_queues: all!(LocalQueue)
@@ -204,7 +204,7 @@ impl Informers {
                 })
                 .start(ctx),
             workloads: all!(Workload)
-                .index(BY_QUEUE, |wl: &Workload| {
+                .index(BY_LOCAL_QUEUE, |wl: &Workload| {
                     vec![predicates::local_queue_key(wl).as_str().to_owned()]
                 })
                 .index(BY_CLUSTER_QUEUE, |wl: &Workload| {
@@ -214,42 +214,44 @@ impl Informers {
                         .map(|a| a.cluster_queue.clone())
                         .collect()
                 })
-                .index(BY_OWNER, |wl: &Workload| owners(&wl.metadata))
-                .index(BY_OWNER_NAME, |wl: &Workload| owner_names(&wl.metadata))
+                .index(BY_OWNER_UID, |wl: &Workload| owner_uids(&wl.metadata))
+                .index(BY_OWNER_NAME, |wl: &Workload| owner_keys(&wl.metadata))
                 .start(ctx),
             nodes: all!(Node).start(ctx),
             pods: all!(Pod)
-                .index(BY_OWNER, |pod: &Pod| owners(&pod.metadata))
-                .index(BY_WORKLOAD, workload_of)
+                .index(BY_OWNER_UID, |pod: &Pod| owner_uids(&pod.metadata))
+                .index(BY_WORKLOAD_SLICE, workload_of)
                 .index(BY_NODE, node_of)
                 .index(BY_SELECTED_NODE, selected_node)
                 .index(BY_POD_GROUP, move |pod: &Pod| pod_groups(pod, &gates))
                 .start(ctx),
-            devices: devices.then(|| DeviceInformers::start(ctx)),
+            dra: devices.then(|| DraInformers::start(ctx)),
         }
     }
 
     /// Waits until everything that is in the cluster is known.
-    pub async fn synced(&self) {
-        self.namespaces.synced().await;
-        self.limit_ranges.synced().await;
-        self.runtime_classes.synced().await;
-        self.priority_classes.synced().await;
-        self.workload_priority_classes.synced().await;
-        self.topologies.synced().await;
-        self.flavors.synced().await;
-        self.provisioning_configs.synced().await;
-        self.checks.synced().await;
-        self.cohorts.synced().await;
-        self.cluster_queues.synced().await;
-        self.local_queues.synced().await;
-        self.workloads.synced().await;
-        self.nodes.synced().await;
-        self.pods.synced().await;
-        if let Some(devices) = &self.devices {
-            devices.classes.synced().await;
-            devices.templates.synced().await;
-            devices.slices.synced().await;
+    pub async fn wait_for_cache_sync(&self) {
+        self.namespaces.wait_for_cache_sync().await;
+        self.limit_ranges.wait_for_cache_sync().await;
+        self.runtime_classes.wait_for_cache_sync().await;
+        self.priority_classes.wait_for_cache_sync().await;
+        self.workload_priority_classes.wait_for_cache_sync().await;
+        self.topologies.wait_for_cache_sync().await;
+        self.resource_flavors.wait_for_cache_sync().await;
+        self.provisioning_request_configs
+            .wait_for_cache_sync()
+            .await;
+        self.admission_checks.wait_for_cache_sync().await;
+        self.cohorts.wait_for_cache_sync().await;
+        self.cluster_queues.wait_for_cache_sync().await;
+        self.local_queues.wait_for_cache_sync().await;
+        self.workloads.wait_for_cache_sync().await;
+        self.nodes.wait_for_cache_sync().await;
+        self.pods.wait_for_cache_sync().await;
+        if let Some(devices) = &self.dra {
+            devices.device_classes.wait_for_cache_sync().await;
+            devices.resource_claim_templates.wait_for_cache_sync().await;
+            devices.resource_slices.wait_for_cache_sync().await;
         }
     }
 }

@@ -2,69 +2,70 @@
 //! [`kueue_lab_admission`], writes its decisions back. Knows `admission`, `api` and `runtime`; must not
 //! know which kind of cluster it runs on.
 //!
-//! All parts share one [`Shared`]: what the cluster looks like ([`Informers`]), the engine, the
+//! All parts share one [`ControllerContext`]: what the cluster looks like ([`Informers`]), the engine, the
 //! settings and the recorder of Events. `core` keeps the objects of Kueue itself in order,
 //! `scheduler` runs the engine's cycles and writes what they decide, `jobs` turns jobs into
-//! Workloads and starts and stops them, `checks` judges admission checks, `webhook` defaults and
+//! Workloads and starts and stops them, `admission_checks` judges admission checks, `webhook` defaults and
 //! validates what comes in.
 
-pub mod checks;
-mod concurrent;
+pub mod admission_checks;
+mod concurrent_admission;
+mod controller_context;
 pub mod core;
-pub mod events;
-mod feed;
+mod event_handlers;
+pub mod event_recorder;
 pub mod informers;
+pub mod job_webhooks;
 pub mod jobs;
-pub mod patch;
 pub mod scheduler;
 pub mod settings;
-mod shared;
-pub mod webhook;
+mod tas;
+pub mod workload_patching;
 
+pub use controller_context::{AdmissionAttempt, ControllerContext};
 pub use informers::Informers;
+pub use job_webhooks::JobWebhooks;
 pub use settings::{ControllerConfig, Settings};
-pub use shared::{Attempt, Shared};
-pub use webhook::Webhooks;
 
-use self::jobs::ancestors::Owners;
+use self::jobs::ancestor_job::AncestorFinder;
 use kueue_lab_runtime::Context;
 
 /// A controller that knows the cluster and answers webhooks, but decides and writes nothing: what an
 /// instance is while another one leads.
-pub struct Standby {
-    shared: Shared,
-    webhooks: Webhooks,
+pub struct WebhooksOnlyInstance {
+    shared: ControllerContext,
+    webhooks: JobWebhooks,
 }
 
-impl Standby {
+impl WebhooksOnlyInstance {
     /// Starts to watch and waits until it knows what is in the cluster.
     pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
-        let shared = Shared::new(ctx, config).await;
-        shared.informers.synced().await;
+        let shared = ControllerContext::new(ctx, config).await;
+        shared.informers.wait_for_cache_sync().await;
         // Owners of jobs are asked for one by one until they are watched.
-        let webhooks = Webhooks::new(&shared, &Owners::new(ctx.client.clone()));
+        let webhooks = JobWebhooks::new(&shared, &AncestorFinder::new(ctx.client.clone()));
         Self { shared, webhooks }
     }
 
     /// What the parts of the controller share.
-    pub fn shared(&self) -> &Shared {
+    pub fn shared(&self) -> &ControllerContext {
         &self.shared
     }
 
     /// Defaulting and validation of jobs.
-    pub fn webhooks(&self) -> &Webhooks {
+    pub fn webhooks(&self) -> &JobWebhooks {
         &self.webhooks
     }
 
     /// Begins to admit.
-    pub fn lead(self) -> Controller {
+    pub fn become_leader(self) -> Controller {
         let shared = self.shared;
         core::start(&shared);
-        checks::start(&shared);
-        concurrent::start(&shared);
+        admission_checks::start(&shared);
+        concurrent_admission::start(&shared);
         let owners = jobs::start(&shared);
         scheduler::start(&shared);
-        let webhooks = Webhooks::new(&shared, &owners);
+        let webhooks = JobWebhooks::new(&shared, &owners);
         Controller { shared, webhooks }
     }
 }
@@ -72,23 +73,25 @@ impl Standby {
 /// A running controller. Its tasks end with those of the [`Context`] it was started with.
 #[derive(Clone)]
 pub struct Controller {
-    shared: Shared,
-    webhooks: Webhooks,
+    shared: ControllerContext,
+    webhooks: JobWebhooks,
 }
 
 impl Controller {
     /// Starts the controller and waits until it knows what is in the cluster.
     pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
-        Standby::start(ctx, config).await.lead()
+        WebhooksOnlyInstance::start(ctx, config)
+            .await
+            .become_leader()
     }
 
     /// What the parts of the controller share; for reading the engine and the informers.
-    pub fn shared(&self) -> &Shared {
+    pub fn shared(&self) -> &ControllerContext {
         &self.shared
     }
 
     /// Defaulting and validation of jobs, to be plugged in where jobs come in.
-    pub fn webhooks(&self) -> &Webhooks {
+    pub fn webhooks(&self) -> &JobWebhooks {
         &self.webhooks
     }
 }

@@ -2,9 +2,9 @@
 
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::config as engine;
-use kueue_lab_admission::devices::{DeviceMappings, Measure, Source};
-use kueue_lab_admission::gates::Gates;
-use kueue_lab_admission::resources::{Decimal, Formatter, ResourceName};
+use kueue_lab_admission::dra::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
+use kueue_lab_admission::feature_gates::Gates;
+use kueue_lab_admission::resources::{Decimal, ResourceFormatter, ResourceName};
 use kueue_lab_api::config::{self as api, Configuration, Feature, FeatureGates};
 
 /// How the controller is set up.
@@ -46,9 +46,9 @@ impl Default for ControllerConfig {
     }
 }
 
-impl From<api::Loaded> for ControllerConfig {
+impl From<api::LoadedConfiguration> for ControllerConfig {
     /// The set-up that a file of Kueue's Configuration asks for.
-    fn from(loaded: api::Loaded) -> Self {
+    fn from(loaded: api::LoadedConfiguration) -> Self {
         Self {
             configuration: loaded.configuration,
             gates: loaded.gates,
@@ -67,7 +67,7 @@ pub struct Settings {
     /// The name of this instance.
     pub instance: String,
     /// Waiting for pods, unless it is turned off.
-    pub pods_ready: Option<api::WaitForPodsReady>,
+    pub wait_for_pods_ready: Option<api::WaitForPodsReady>,
 }
 
 impl Settings {
@@ -79,12 +79,12 @@ impl Settings {
             instance,
         } = config;
         let off = gates.enabled(Feature::DisableWaitForPodsReady);
-        let pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
+        let wait_for_pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
         Self {
             configuration,
             gates,
             instance,
-            pods_ready,
+            wait_for_pods_ready,
         }
     }
 
@@ -94,8 +94,8 @@ impl Settings {
     }
 
     /// Whether admission waits until the pods of all admitted workloads are ready.
-    pub fn blocks_admission(&self) -> bool {
-        self.pods_ready
+    pub fn blocks_admission_until_pods_ready(&self) -> bool {
+        self.wait_for_pods_ready
             .as_ref()
             .is_some_and(api::WaitForPodsReady::blocks_admission)
     }
@@ -118,10 +118,10 @@ impl Settings {
         let resources = c.resources.clone().unwrap_or_default();
         let device_mappings = match gates.kueue_dra_integration {
             true => device_mappings(&resources.device_class_mappings),
-            false => DeviceMappings::default(),
+            false => DeviceClassMappings::default(),
         };
         let timestamp = self
-            .pods_ready
+            .wait_for_pods_ready
             .as_ref()
             .and_then(|w| w.requeuing_strategy.as_ref())
             .map(api::RequeuingStrategy::timestamp);
@@ -144,15 +144,15 @@ impl Settings {
                 Some(api::RequeuingTimestamp::Creation) => engine::RequeuingTimestamp::Creation,
                 _ => engine::RequeuingTimestamp::Eviction,
             },
-            block_admission_until_pods_ready: self.blocks_admission(),
+            block_admission_until_pods_ready: self.blocks_admission_until_pods_ready(),
             excluded_resource_prefixes: resources.exclude_resource_prefixes.clone(),
             resource_transformations: resources
                 .transformations
                 .iter()
                 .map(transformation)
                 .collect(),
-            formatter: Formatter::with_binary_resources(device_mappings.binary_resources()),
-            device_mappings,
+            formatter: ResourceFormatter::with_binary_resources(device_mappings.binary_resources()),
+            device_class_mappings: device_mappings,
         }
     }
 }
@@ -182,12 +182,12 @@ fn admission_fair_sharing(sharing: &api::AdmissionFairSharing) -> engine::Admiss
     }
 }
 
-fn device_mappings(configured: &[api::DeviceClassMapping]) -> DeviceMappings {
-    let mut mappings = DeviceMappings::default();
+fn device_mappings(configured: &[api::DeviceClassMapping]) -> DeviceClassMappings {
+    let mut mappings = DeviceClassMappings::default();
     for mapping in configured {
-        let measure = |source, measure: &api::DeviceMeasure| {
+        let measure = |source, measure: &api::DeviceSourceSelector| {
             let cel = measure.device_selector.cel.as_ref();
-            let measure = Measure {
+            let measure = DeviceSourceConfig {
                 resource: mapping.name.clone(),
                 driver: measure.driver.clone(),
                 name: measure.name.clone(),
@@ -196,11 +196,17 @@ fn device_mappings(configured: &[api::DeviceClassMapping]) -> DeviceMappings {
             (source, measure)
         };
         let measures = mapping.sources.iter().flat_map(|s| {
-            let counter = s.counter.as_ref().map(|m| measure(Source::Counter, m));
-            let capacity = s.capacity.as_ref().map(|m| measure(Source::Capacity, m));
+            let counter = s
+                .counter
+                .as_ref()
+                .map(|m| measure(DeviceSource::Counter, m));
+            let capacity = s
+                .capacity
+                .as_ref()
+                .map(|m| measure(DeviceSource::Capacity, m));
             counter.into_iter().chain(capacity)
         });
-        let measures: Vec<(Source, Measure)> = measures.collect();
+        let measures: Vec<(DeviceSource, DeviceSourceConfig)> = measures.collect();
         mappings.map(&mapping.name, &mapping.device_class_names, &measures);
     }
     mappings
@@ -212,8 +218,8 @@ fn transformation(
     let outputs = t.outputs.iter();
     let engine = engine::ResourceTransformation {
         strategy: match t.strategy() {
-            api::TransformationStrategy::Retain => engine::TransformationStrategy::Retain,
-            api::TransformationStrategy::Replace => engine::TransformationStrategy::Replace,
+            api::ResourceTransformationStrategy::Retain => engine::TransformationStrategy::Retain,
+            api::ResourceTransformationStrategy::Replace => engine::TransformationStrategy::Replace,
         },
         multiply_by: (!t.multiply_by.is_empty()).then(|| ResourceName::new(&t.multiply_by)),
         outputs: outputs

@@ -12,21 +12,21 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::virtual_runtime;
 
 /// A cluster, and the way there of one candidate, which can be cut.
-struct World {
+struct TestCluster {
     clock: Clock,
     server: ApiServer,
 }
 
 #[derive(Clone)]
-struct Wire(Arc<AtomicBool>);
+struct Connection(Arc<AtomicBool>);
 
-impl Wire {
+impl Connection {
     fn cut(&self, cut: bool) {
         self.0.store(cut, Ordering::SeqCst);
     }
 }
 
-impl World {
+impl TestCluster {
     fn new() -> Self {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let server = ApiServer::builder(clock.clone(), Entropy::seeded(1)).build();
@@ -34,8 +34,8 @@ impl World {
     }
 
     /// A candidate whose clock is `behind` seconds behind everybody else's.
-    fn candidate(&self, identity: &str, behind: i64) -> (Candidate, Wire) {
-        let wire = Wire(Arc::default());
+    fn candidate(&self, identity: &str, behind: i64) -> (LeaderElector, Connection) {
+        let wire = Connection(Arc::default());
         let (client, cut) = (self.server.client(), wire.0.clone());
         let service = service_fn(move |request: Request<Body>| {
             let (client, cut) = (client.clone(), cut.clone());
@@ -50,14 +50,14 @@ impl World {
         let client = Client::new(service, "default");
         let skew = jiff::SignedDuration::from_secs(behind);
         let clock = Clock::starting_at(self.clock.now() - skew);
-        let rules = Rules::new("kube-system", "lab", identity);
+        let rules = LeaderElectionConfig::new("kube-system", "lab", identity);
         let entropy = Entropy::seeded(identity.len() as u64);
-        (Candidate::new(client, clock, entropy, rules), wire)
+        (LeaderElector::new(client, clock, entropy, rules), wire)
     }
 
-    async fn lease(&self) -> Record {
+    async fn lease(&self) -> LeaderElectionRecord {
         let api: Api<Lease> = Api::namespaced(self.server.client(), "kube-system");
-        Record::of(&api.get("lab").await.unwrap())
+        LeaderElectionRecord::from_lease(&api.get("lab").await.unwrap())
     }
 
     async fn sleep(&self, seconds: u64) {
@@ -65,26 +65,28 @@ impl World {
     }
 }
 
-fn run<F: Future<Output = ()>>(test: impl FnOnce(World) -> F) {
+fn run<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
     virtual_runtime()
         .unwrap()
-        .block_on(async { test(World::new()).await });
+        .block_on(async { test(TestCluster::new()).await });
 }
 
 #[test]
-fn one_leads_and_the_next_takes_over_at_once_when_it_stops() {
+fn a_released_lease_is_acquired_at_once() {
     run(|world| async move {
         let (mut a, _) = world.candidate("a", 0);
-        a.lead(|_| panic!("nobody else is there")).await.unwrap();
-        assert_eq!(world.lease().await.holder.as_deref(), Some("a"));
+        a.acquire(|_| panic!("nobody else is there")).await.unwrap();
+        assert_eq!(world.lease().await.holder_identity.as_deref(), Some("a"));
         let (mut b, _) = world.candidate("b", 0);
         let waiting = tokio::spawn(async move {
             let mut seen = Vec::new();
-            b.lead(|leader| seen.push(leader.to_owned())).await.unwrap();
+            b.acquire(|leader| seen.push(leader.to_owned()))
+                .await
+                .unwrap();
             seen
         });
         let holding = tokio::spawn(async move {
-            let stayed = tokio::time::timeout(Duration::from_secs(60), a.stay()).await;
+            let stayed = tokio::time::timeout(Duration::from_secs(60), a.renew()).await;
             assert!(stayed.is_err(), "it was taken over while it renewed");
             a.release().await;
         });
@@ -93,37 +95,40 @@ fn one_leads_and_the_next_takes_over_at_once_when_it_stops() {
         assert_eq!(waiting.await.unwrap(), ["a"]);
         assert!(released.elapsed() < Duration::from_secs(5));
         let lease = world.lease().await;
-        assert_eq!((lease.holder.as_deref(), lease.transitions), (Some("b"), 1));
+        assert_eq!(
+            (lease.holder_identity.as_deref(), lease.leader_transitions),
+            (Some("b"), 1)
+        );
     });
 }
 
 #[test]
-fn of_two_at_once_one_leads() {
+fn of_two_candidates_one_becomes_leader() {
     run(|world| async move {
         let (mut a, _) = world.candidate("a", 0);
         let (mut b, _) = world.candidate("bb", 0);
         let first = tokio::select! {
-            _ = a.lead(|_| ()) => "a",
-            _ = b.lead(|_| ()) => "bb",
+            _ = a.acquire(|_| ()) => "a",
+            _ = b.acquire(|_| ()) => "bb",
         };
-        assert_eq!(world.lease().await.holder.as_deref(), Some(first));
+        assert_eq!(world.lease().await.holder_identity.as_deref(), Some(first));
     });
 }
 
 #[test]
-fn who_is_cut_off_stops_before_anybody_else_starts() {
+fn a_partitioned_leader_stops_before_another_starts() {
     // Whatever the clocks say: it is what was seen that counts.
     for behind in [0, 300, -300] {
         run(|world| async move {
             let (mut a, wire) = world.candidate("a", behind);
-            a.lead(|_| ()).await.unwrap();
+            a.acquire(|_| ()).await.unwrap();
             let (mut b, _) = world.candidate("b", 0);
             let leading = tokio::spawn(async move {
-                a.stay().await;
+                a.renew().await;
                 Instant::now()
             });
             let taking = tokio::spawn(async move {
-                b.lead(|_| ()).await.unwrap();
+                b.acquire(|_| ()).await.unwrap();
                 Instant::now()
             });
             world.sleep(30).await;
@@ -137,11 +142,11 @@ fn who_is_cut_off_stops_before_anybody_else_starts() {
 }
 
 #[test]
-fn a_short_break_changes_nothing() {
+fn a_short_partition_keeps_the_leader() {
     run(|world| async move {
         let (mut a, wire) = world.candidate("a", 0);
-        a.lead(|_| ()).await.unwrap();
-        let leading = tokio::spawn(async move { a.stay().await });
+        a.acquire(|_| ()).await.unwrap();
+        let leading = tokio::spawn(async move { a.renew().await });
         world.sleep(5).await;
         wire.cut(true);
         world.sleep(6).await;

@@ -27,7 +27,7 @@ pub enum InstallError {
     },
     /// The cluster does not answer, or not now.
     #[error("cannot {verb} {what} now: {source}")]
-    Silent {
+    Unavailable {
         /// What was tried.
         verb: &'static str,
         /// Resource and name.
@@ -39,7 +39,7 @@ pub enum InstallError {
     #[error(
         "the CustomResourceDefinition {name} of this cluster stores objects as {versions}, which this kueue-lab cannot read; upgrade Kueue's kinds to v1beta2 first, or remove them"
     )]
-    OtherVersions {
+    UnknownStoredVersions {
         /// The definition.
         name: String,
         /// The versions, comma-separated.
@@ -57,7 +57,7 @@ pub enum InstallError {
     #[error(
         "the cluster does not reach the webhooks of this kueue-lab at {url}: {why}; open that port to the cluster's API server, go without webhooks with --no-webhooks, or run the controller inside the cluster (lab/deploy)"
     )]
-    Unreached {
+    WebhooksUnreachable {
         /// Where they are.
         url: String,
         /// What the cluster says.
@@ -68,7 +68,7 @@ pub enum InstallError {
     Certificate(#[from] kueue_lab_webhooks::certificates::CertificateError),
     /// Somebody still runs the controller.
     #[error("{0} still runs Kueue's controller on this cluster; stop it first")]
-    Running(String),
+    ControllerRunning(String),
 }
 
 impl InstallError {
@@ -84,19 +84,19 @@ impl InstallError {
             // It may go better in a moment.
             kube::Error::Api(status) if matches!(status.code, 409 | 429 | 500..=504) => {
                 let source = kube::Error::Api(status);
-                Self::Silent { verb, what, source }
+                Self::Unavailable { verb, what, source }
             }
             kube::Error::Api(status) => Self::Refused {
                 verb,
                 what,
                 message: status.message.clone(),
             },
-            source => Self::Silent { verb, what, source },
+            source => Self::Unavailable { verb, what, source },
         }
     }
 
     /// Whether what was asked for cannot be, rather than that something went wrong.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Silent { .. } | Self::Certificate(_))
+        !matches!(self, Self::Unavailable { .. } | Self::Certificate(_))
     }
 }

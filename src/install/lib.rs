@@ -7,14 +7,14 @@
 //!
 //! Knows `webhooks` and `api`; must not know how webhooks are answered or who admits.
 
-mod access;
-mod certificate;
-mod definitions;
+mod cert_rotator;
+mod crds;
+mod dynamic_objects;
 mod error;
-mod hooks;
-mod probe;
-mod reach;
 pub mod uninstall;
+mod webhook_configurations;
+mod webhook_probe;
+mod webhook_route;
 
 use std::net::SocketAddr;
 
@@ -22,10 +22,10 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use serde_json::json;
 
-pub use certificate::Keeper;
+pub use cert_rotator::CertRotator;
 pub use error::InstallError;
-pub use hooks::FailurePolicy;
-pub use reach::Reach;
+pub use webhook_configurations::FailurePolicy;
+pub use webhook_route::WebhookRoute;
 
 use kueue_lab_clock::Clock;
 
@@ -43,9 +43,9 @@ pub fn selector() -> String {
 
 /// Where webhooks are answered.
 #[derive(Clone, Debug)]
-pub struct Endpoint {
+pub struct WebhookEndpoint {
     /// How the API server gets there.
-    pub reach: Reach,
+    pub route: WebhookRoute,
     /// Where the server listens.
     pub address: SocketAddr,
     /// Certificates (PEM) that sign the server's.
@@ -83,9 +83,12 @@ impl Installer {
     ///
     /// # Errors
     /// Rights are missing, kinds that others made do not fit, or the cluster does not answer.
-    pub async fn kinds(&self, endpoint: Option<&Endpoint>) -> Result<(), InstallError> {
-        self.make_namespace().await?;
-        definitions::install(&self.client, &self.clock, endpoint).await
+    pub async fn install_crds(
+        &self,
+        endpoint: Option<&WebhookEndpoint>,
+    ) -> Result<(), InstallError> {
+        self.ensure_namespace().await?;
+        crds::install(&self.client, &self.clock, endpoint).await
     }
 
     /// Registers the webhooks, of jobs those of the integrations that `managed` says by name, and
@@ -93,15 +96,15 @@ impl Installer {
     ///
     /// # Errors
     /// Rights are missing, the cluster does not answer, or does not reach the endpoint.
-    pub async fn webhooks(
+    pub async fn install_webhooks(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &WebhookEndpoint,
         managed: impl Fn(&str) -> bool,
     ) -> Result<(), InstallError> {
-        hooks::install(&self.client, &self.namespace, endpoint, managed).await?;
-        let reached = probe::reached(&self.client, &self.clock, endpoint).await;
+        webhook_configurations::install(&self.client, &self.namespace, endpoint, managed).await?;
+        let reached = webhook_probe::probe_webhooks(&self.client, &self.clock, endpoint).await;
         if reached.is_err() {
-            self.without_webhooks().await?;
+            self.remove_webhooks().await?;
         }
         reached
     }
@@ -111,8 +114,8 @@ impl Installer {
     ///
     /// # Errors
     /// Rights are missing or the cluster does not answer.
-    pub async fn without_webhooks(&self) -> Result<(), InstallError> {
-        hooks::remove(&self.client).await.map(drop)
+    pub async fn remove_webhooks(&self) -> Result<(), InstallError> {
+        webhook_configurations::remove(&self.client).await.map(drop)
     }
 
     /// Unregisters webhooks that somebody outside of the cluster served who is gone: for whoever leads
@@ -120,31 +123,32 @@ impl Installer {
     ///
     /// # Errors
     /// Rights are missing or the cluster does not answer.
-    pub async fn without_abandoned_webhooks(&self) -> Result<usize, InstallError> {
-        hooks::remove_outside(&self.client).await
+    pub async fn remove_abandoned_webhooks(&self) -> Result<usize, InstallError> {
+        webhook_configurations::remove_url_webhooks(&self.client).await
     }
 
     /// Makes sure of the namespace; one that is about to go is waited for and made anew.
     ///
     /// # Errors
     /// Rights are missing, the cluster does not answer, or the namespace does not go.
-    pub async fn make_namespace(&self) -> Result<(), InstallError> {
-        let kind = access::kind::<Namespace>();
+    pub async fn ensure_namespace(&self) -> Result<(), InstallError> {
+        let kind = dynamic_objects::api_resource::<Namespace>();
         let object = json!({
             "apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": self.namespace},
         });
-        let there = access::get(&self.client, &kind, None, &self.namespace).await?;
+        let there = dynamic_objects::get(&self.client, &kind, None, &self.namespace).await?;
         match there {
             // Somebody else's stays somebody else's.
             Some(there) if there.metadata.deletion_timestamp.is_none() => return Ok(()),
             Some(_) => {
                 tracing::info!("namespace {} is about to go; waiting", self.namespace);
-                access::gone(&self.client, &self.clock, &kind, &self.namespace).await?;
+                dynamic_objects::ensure_deleted(&self.client, &self.clock, &kind, &self.namespace)
+                    .await?;
             }
             None => {}
         }
-        access::apply(&self.client, &kind, None, object)
+        dynamic_objects::apply(&self.client, &kind, None, object)
             .await
             .map(drop)
     }

@@ -5,13 +5,13 @@
 //! before any client is, the controller and the machines watch before presets bring queues, and
 //! clients outside are let in last.
 
-mod files;
-mod jobs;
-mod kinds;
-mod logs;
+mod file_source;
+mod job_webhooks;
+mod kubelet_logs;
+mod kueue_crds;
+mod kueue_webhooks;
+mod node_pools_reloader;
 mod paths;
-mod policy;
-mod pools;
 mod preflight;
 mod remote;
 mod shipped;
@@ -22,25 +22,29 @@ use std::sync::Arc;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-pub use files::Files;
-pub use jobs::JobPolicy;
-pub use paths::{Place, Places, state_dir};
-pub use preflight::{PreflightError, Upstream, find_upstream, preflight};
-pub use remote::LAB;
+pub use file_source::FileSource;
+pub use job_webhooks::JobWebhooksPlugin;
+pub use paths::{LabPaths, PresetsFolder, state_dir};
+pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};
+pub use remote::IDENTITY_PREFIX;
 pub use shipped::{LAB_FILES, PRESETS};
 
 use kueue_lab_api::config::FeatureGates;
-pub use kueue_lab_api::config::Loaded as KueueConfig;
+pub use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
-pub use kueue_lab_cluster::local::{self, Down, Local, LocalError, Tool, WayBack};
-pub use kueue_lab_cluster::{Cluster, ClusterError, OneContext, Remote, causes, inside, names};
-use kueue_lab_cluster::{Embedded, EmbeddedConfig};
+pub use kueue_lab_cluster::local::{
+    self, ClusterTool, DeleteOutcome, HostAccess, LocalCluster, LocalClusterError,
+};
+pub use kueue_lab_cluster::{
+    Cluster, ClusterError, KubeconfigContext, RemoteCluster, context_names, error_chain, in_cluster,
+};
+use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_entropy::Entropy;
-pub use kueue_lab_machines::nodes::{NodePools, Removed, remove_all as remove_nodes};
+pub use kueue_lab_machines::nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::{Operator, OperatorError};
-pub use kueue_lab_presets::clear as clear_presets;
+pub use kueue_lab_presets::remove_preset_objects as clear_presets;
 use kueue_lab_presets::{self as presets, Finding, Presets, PresetsConfig, StartError};
 use kueue_lab_runtime::Context;
 use kueue_lab_skypilot::SkyEnv;
@@ -52,7 +56,7 @@ pub const DEFAULT_PRESET: &str = "skypilot-priority";
 /// What a lab is made of.
 pub struct LabConfig {
     /// The cluster to run on; without one, an embedded cluster.
-    pub remote: Option<Remote>,
+    pub remote: Option<RemoteCluster>,
     /// Lab time.
     pub clock: Clock,
     /// Chance.
@@ -128,7 +132,7 @@ impl Lab {
     /// # Errors
     /// Something that was asked for cannot be had; nothing is left running then.
     pub async fn start(config: LabConfig) -> Result<Self, LabError> {
-        Self::start_unless(config, &CancellationToken::new()).await
+        Self::start_cancellable(config, &CancellationToken::new()).await
     }
 
     /// The same, unless told to stop meanwhile: it may wait for long where another lab leads.
@@ -136,7 +140,7 @@ impl Lab {
     /// # Errors
     /// As [`start`](Self::start), and [`LabError::Interrupted`]; what it wrote stays, but for webhooks
     /// that nobody would answer.
-    pub async fn start_unless(
+    pub async fn start_cancellable(
         mut config: LabConfig,
         stop: &CancellationToken,
     ) -> Result<Self, LabError> {
@@ -145,20 +149,21 @@ impl Lab {
         let gates = kueue.gates;
         if config.remote.is_some() {
             // A mistake in the files must not leave half an installation behind.
-            check_preset(&config.presets, &config.preset, &gates)?;
+            validate_preset(&config.presets, &config.preset, &gates)?;
         }
         let mut led = None;
         let cluster = match &config.remote {
-            None => Cluster::Embedded(Embedded::new(EmbeddedConfig {
+            None => Cluster::Embedded(EmbeddedCluster::new(EmbeddedConfig {
                 clock: config.clock.clone(),
                 entropy: config.entropy.clone(),
                 port: config.port.unwrap_or_default(),
-                admission: vec![Arc::new(policy::KueueKinds::new(gates))],
-                converter: Some(Arc::new(policy::KueueVersions)),
-                kinds: kinds::definitions(),
+                admission: vec![Arc::new(kueue_webhooks::KueueWebhooks::new(gates))],
+                converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
+                kinds: kueue_crds::definitions(),
             })),
             Some(remote) => {
-                let lead = remote::lead(remote, &config.clock, &config.entropy, &kueue, stop);
+                let lead =
+                    remote::start_leading(remote, &config.clock, &config.entropy, &kueue, stop);
                 led = Some(lead.await?);
                 Cluster::Remote(Box::new(remote.clone()))
             }
@@ -168,7 +173,7 @@ impl Lab {
             None => (None, None),
         };
         let raised = tokio::select! {
-            raised = Self::raise(config, kueue, cluster, operator.as_ref(), controller) => raised,
+            raised = Self::start_components(config, kueue, cluster, operator.as_ref(), controller) => raised,
             () = stop.cancelled() => Err(LabError::Interrupted),
         };
         match raised {
@@ -183,7 +188,7 @@ impl Lab {
     }
 
     /// Starts everything around a controller that leads, or with one of its own.
-    async fn raise(
+    async fn start_components(
         config: LabConfig,
         kueue: ControllerConfig,
         mut cluster: Cluster,
@@ -204,7 +209,7 @@ impl Lab {
         )
         .await;
         if let Cluster::Embedded(embedded) = &cluster {
-            embedded.set_kubelet(Arc::new(logs::Logs::new(machines.logs())));
+            embedded.set_kubelet(Arc::new(kubelet_logs::KubeletLogs::new(machines.logs())));
         }
         if let Cluster::Remote(remote) = &cluster {
             remote::serve_logs(remote, &machines, &config.clock).await;
@@ -212,14 +217,14 @@ impl Lab {
         machines.apply_pools(config.nodes).await;
         let machines = Arc::new(machines);
         if let Some(file) = config.nodes_file {
-            pools::follow(&context, &machines, file);
+            node_pools_reloader::watch_file(&context, &machines, file);
         }
         let controller = match controller {
             Some(controller) => controller,
             None => Controller::start(&context, kueue).await,
         };
         if let Cluster::Embedded(embedded) = &cluster {
-            embedded.add_admission(Arc::new(JobPolicy::new(controller.webhooks())));
+            embedded.add_admission(Arc::new(JobWebhooksPlugin::new(controller.webhooks())));
         }
         let presets = PresetsConfig {
             folder: config.presets,
@@ -249,7 +254,7 @@ impl Lab {
         };
         let presets = Arc::new(presets);
         if let Some(operator) = operator {
-            remote::follow(operator, &context, &machines, &presets);
+            remote::pause_when_not_leading(operator, &context, &machines, &presets);
         }
         let sky = SkyEnv::new(cluster.name());
         Ok(Self {
@@ -312,12 +317,12 @@ impl Lab {
 }
 
 /// Refuses a preset that has mistakes in it.
-fn check_preset(folder: &Path, name: &str, gates: &FeatureGates) -> Result<(), StartError> {
+fn validate_preset(folder: &Path, name: &str, gates: &FeatureGates) -> Result<(), StartError> {
     let source = presets::read(folder, name)?;
     let findings = presets::parse(&source.files, gates).findings;
     let errors: Vec<_> = findings.into_iter().filter(Finding::is_error).collect();
     match errors.is_empty() {
         true => Ok(()),
-        false => Err(StartError::Broken(errors)),
+        false => Err(StartError::Invalid(errors)),
     }
 }

@@ -4,42 +4,42 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::Files;
+use super::file_source::FileSource;
 use super::shipped::{LAB_FILES, PRESETS};
 use kueue_lab_presets::write_out;
 
 /// A folder, and how it came to be the one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PresetsFolder {
     /// Named by a flag.
-    Given(PathBuf),
+    Flag(PathBuf),
     /// Of the checkout the lab is started in.
     Checkout(PathBuf),
     /// Written out of the binary, to be edited.
-    WrittenOut(PathBuf),
+    Extracted(PathBuf),
 }
 
-impl Place {
+impl PresetsFolder {
     /// The folder.
     pub fn path(&self) -> &Path {
         match self {
-            Self::Given(path) | Self::Checkout(path) | Self::WrittenOut(path) => path,
+            Self::Flag(path) | Self::Checkout(path) | Self::Extracted(path) => path,
         }
     }
 }
 
 /// The places a lab takes its files from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct LabPaths {
     /// The presets folder.
-    pub presets: Place,
+    pub presets: PresetsFolder,
     /// Scenarios, SkyPilot tasks and node pools.
-    pub lab: Files,
+    pub lab: FileSource,
     /// Preset files that a person has edited and that the binary has newer ones of.
     pub outdated: Vec<String>,
 }
 
-impl Places {
+impl LabPaths {
     /// Finds the places. A checkout is a folder with both `presets` and `lab/scenarios` in it.
     ///
     /// # Errors
@@ -47,17 +47,17 @@ impl Places {
     pub fn find(presets_dir: Option<PathBuf>, here: &Path) -> Result<Self, String> {
         let checkout = here.join("presets").is_dir() && here.join("lab/scenarios").is_dir();
         let lab = match checkout {
-            true => Files::Folder(relative(here, "lab")),
-            false => Files::Shipped(LAB_FILES),
+            true => FileSource::Folder(relative(here, "lab")),
+            false => FileSource::Shipped(LAB_FILES),
         };
         let mut outdated = Vec::new();
         let presets = match presets_dir {
-            Some(path) => Place::Given(path),
-            None if checkout => Place::Checkout(relative(here, "presets")),
+            Some(path) => PresetsFolder::Flag(path),
+            None if checkout => PresetsFolder::Checkout(relative(here, "presets")),
             None => {
                 let folder = state_dir().join("presets");
                 outdated = write_out(&folder, PRESETS).map_err(|e| failed(&folder, &e))?;
-                Place::WrittenOut(folder)
+                PresetsFolder::Extracted(folder)
             }
         };
         Ok(Self {
@@ -108,10 +108,13 @@ mod tests {
         let here = root.path();
         std::fs::create_dir_all(here.join("presets/a")).unwrap();
         std::fs::create_dir_all(here.join("lab/scenarios")).unwrap();
-        let places = Places::find(None, here).unwrap();
-        assert_eq!(places.presets, Place::Checkout(here.join("presets")));
-        assert_eq!(places.lab, Files::Folder(here.join("lab")));
-        let given = Places::find(Some("x".into()), here).unwrap();
-        assert_eq!(given.presets, Place::Given("x".into()));
+        let places = LabPaths::find(None, here).unwrap();
+        assert_eq!(
+            places.presets,
+            PresetsFolder::Checkout(here.join("presets"))
+        );
+        assert_eq!(places.lab, FileSource::Folder(here.join("lab")));
+        let given = LabPaths::find(Some("x".into()), here).unwrap();
+        assert_eq!(given.presets, PresetsFolder::Flag("x".into()));
     }
 }

@@ -6,24 +6,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::LabError;
 use kueue_lab_clock::Clock;
-use kueue_lab_cluster::Remote;
-use kueue_lab_cluster::local::WayBack;
+use kueue_lab_cluster::RemoteCluster;
+use kueue_lab_cluster::local::HostAccess;
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_install::{FailurePolicy, NAMESPACE, Reach};
+use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
 use kueue_lab_machines::Machines;
-use kueue_lab_operator::{Operator, OperatorConfig, Role, WITHOUT_WEBHOOKS};
+use kueue_lab_operator::{InstanceRole, Operator, OperatorConfig, WITHOUT_WEBHOOKS};
 use kueue_lab_presets::Presets;
 use kueue_lab_runtime::Context;
-use kueue_lab_webhooks::certificates::{Bundle, Certificates, Lifetimes};
+use kueue_lab_webhooks::certificates::{
+    CertificateBundle, CertificateLifetimes, ServingCertificate,
+};
 
 /// How the names of labs begin in an election.
-pub const LAB: &str = "kueue-lab_";
+pub const IDENTITY_PREFIX: &str = "kueue-lab_";
 
 /// Installs what the controller needs there and waits until it leads, for as long as another
 /// instance does and nobody says stop.
-pub(super) async fn lead(
-    remote: &Remote,
+pub(super) async fn start_leading(
+    remote: &RemoteCluster,
     clock: &Clock,
     entropy: &Entropy,
     kueue: &ControllerConfig,
@@ -39,17 +41,17 @@ pub(super) async fn lead(
         entropy: entropy.clone(),
         kueue: kueue.clone(),
         namespace: NAMESPACE.to_owned(),
-        reach,
+        route: reach,
         port: 0,
         failure_policy: FailurePolicy::Ignore,
-        lifetimes: Lifetimes::default(),
-        identity: Some(format!("{LAB}{}", entropy.uid())),
+        certificate_lifetimes: CertificateLifetimes::default(),
+        identity: Some(format!("{IDENTITY_PREFIX}{}", entropy.uid())),
         metrics: None,
     });
     let operator = operator.await.map_err(Arc::new)?;
     let waiting = |leader: &str| tracing::info!("waiting: {leader} runs the controller there");
     let led = tokio::select! {
-        led = operator.leading(waiting) => led.map_err(LabError::from),
+        led = operator.wait_until_leader(waiting) => led.map_err(LabError::from),
         () = stop.cancelled() => Err(LabError::Interrupted),
     };
     match led {
@@ -63,7 +65,7 @@ pub(super) async fn lead(
 
 /// Lets machines and presets rest while another lab leads: there must not be two kubelets to a node,
 /// nor two folders that say which queues there are.
-pub(super) fn follow(
+pub(super) fn pause_when_not_leading(
     operator: &Operator,
     context: &Context,
     machines: &Arc<Machines>,
@@ -73,7 +75,7 @@ pub(super) fn follow(
     let presets = presets.clone();
     context.tasks.spawn("role", async move {
         loop {
-            let leads = matches!(&*role.borrow_and_update(), Role::Leading(_));
+            let leads = matches!(&*role.borrow_and_update(), InstanceRole::Leader(_));
             machines.set_idle(!leads);
             presets.set_idle(!leads);
             if role.changed().await.is_err() {
@@ -85,19 +87,23 @@ pub(super) fn follow(
 
 /// Lets the cluster's API server read what containers on virtual nodes have written. A lab does
 /// without where that cannot be.
-pub(super) async fn serve_logs(remote: &Remote, machines: &Machines, clock: &Clock) {
+pub(super) async fn serve_logs(remote: &RemoteCluster, machines: &Machines, clock: &Clock) {
     let Some(reach) = reach(remote) else {
         return;
     };
-    let hosts = reach.hosts();
+    let hosts = reach.server_names();
     let Some(host) = hosts.first().cloned() else {
         return;
     };
-    let bundle = Bundle::generate(&hosts, Lifetimes::default(), clock.now());
+    let bundle = CertificateBundle::generate(&hosts, CertificateLifetimes::default(), clock.now());
     // Few API servers ask who signed a kubelet's certificate; there is nobody here whom they know.
-    let tls = bundle.and_then(|bundle| Certificates::new(bundle)?.server());
+    let tls = bundle.and_then(|bundle| ServingCertificate::new(bundle)?.server_config());
     let served = match tls {
-        Ok(tls) => machines.serve_logs(reach.listen(0), host, tls).await,
+        Ok(tls) => {
+            machines
+                .serve_logs(reach.listen_address(0), host, tls)
+                .await
+        }
         Err(error) => Err(std::io::Error::other(error)),
     };
     if let Err(error) = served {
@@ -106,12 +112,12 @@ pub(super) async fn serve_logs(remote: &Remote, machines: &Machines, clock: &Clo
 }
 
 /// How the cluster's API server gets to this process: as its maker knows, or as the network has it.
-fn reach(remote: &Remote) -> Option<Reach> {
-    match remote.way_back() {
-        Some(WayBack::Gateway(gateway)) => Some(Reach::DockerGateway(gateway)),
-        Some(WayBack::DockerDesktop) => Some(Reach::DockerDesktop),
-        Some(WayBack::K3d) => Some(Reach::K3d),
-        Some(WayBack::Closed) => None,
-        None => Reach::towards(remote.server()),
+fn reach(remote: &RemoteCluster) -> Option<WebhookRoute> {
+    match remote.host_access() {
+        Some(HostAccess::NetworkGateway(gateway)) => Some(WebhookRoute::DockerGateway(gateway)),
+        Some(HostAccess::DockerDesktop) => Some(WebhookRoute::DockerDesktop),
+        Some(HostAccess::K3d) => Some(WebhookRoute::K3d),
+        Some(HostAccess::Unreachable) => None,
+        None => WebhookRoute::for_api_server(remote.server()),
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A test compares these lists with the folders, so that nothing is forgotten.
 
-use kueue_lab_presets::BuiltIn;
+use kueue_lab_presets::BuiltInFile;
 
 macro_rules! files {
     ($base:literal: $($path:literal),+ $(,)?) => {
-        &[$(BuiltIn {
+        &[$(BuiltInFile {
             path: $path,
             text: include_str!(concat!("../../", $base, "/", $path)),
         }),+]
@@ -14,7 +14,7 @@ macro_rules! files {
 }
 
 /// The presets folder.
-pub const PRESETS: &[BuiltIn] = files![
+pub const PRESETS: &[BuiltInFile] = files![
     "presets":
     "rayjob-gang/kueue-resources.yaml",
     "rayjob-gang/samples/pytorch-text-classifier.yaml",
@@ -38,7 +38,7 @@ pub const PRESETS: &[BuiltIn] = files![
 ];
 
 /// The lab folder.
-pub const LAB_FILES: &[BuiltIn] = files![
+pub const LAB_FILES: &[BuiltInFile] = files![
     "lab":
     "nodes.yaml",
     "kind.yaml",
@@ -108,7 +108,10 @@ mod tests {
         );
         for name in names {
             let source = read(&folder, &name).unwrap();
-            assert!(source.about.lines().count() > 3, "{name} teaches nothing");
+            assert!(
+                source.description.lines().count() > 3,
+                "{name} teaches nothing"
+            );
             assert!(!source.samples.is_empty(), "{name} has no samples");
             let parsed = parse(&source.files, &FeatureGates::default());
             let findings: Vec<_> = parsed.findings.iter().map(ToString::to_string).collect();

@@ -1,7 +1,7 @@
 //! Which parts of the machines run, and how.
 
-use super::kubelet::{KubeletOptions, WhoseNodes};
-use super::nodes::Surroundings;
+use super::kubelet::{KubeletOptions, NodeScope};
+use super::nodes::ClusterType;
 
 /// Switches for each part. On a real cluster only nodes and their kubelets are the lab's; on the
 /// embedded one everything is.
@@ -16,17 +16,17 @@ pub struct MachinesConfig {
     /// Answer ProvisioningRequests as a node autoscaler would.
     pub autoscaler: bool,
     /// Job, ReplicaSet, Deployment, StatefulSet, CronJob and DaemonSet controllers.
-    pub workloads: bool,
+    pub workload_controllers: bool,
     /// Garbage collection of objects whose owners are gone, and of orphaned pods.
-    pub gc: bool,
+    pub garbage_collection: bool,
     /// Namespace deletion, default service accounts, root CA config maps.
     pub namespaces: bool,
     /// Endpoints, quota status, disruption budgets, volume binding.
-    pub bookkeeping: bool,
+    pub status_controllers: bool,
     /// Taints on nodes that stopped reporting, and eviction from them.
     pub node_lifecycle: bool,
     /// What else there is in the cluster.
-    pub surroundings: Surroundings,
+    pub cluster_type: ClusterType,
     /// How the kubelets behave.
     pub kubelets: KubeletOptions,
 }
@@ -39,14 +39,14 @@ impl MachinesConfig {
             scheduler: true,
             kubelet: true,
             autoscaler: true,
-            workloads: true,
-            gc: true,
+            workload_controllers: true,
+            garbage_collection: true,
             namespaces: true,
-            bookkeeping: true,
+            status_controllers: true,
             node_lifecycle: true,
-            surroundings: Surroundings::Alone,
+            cluster_type: ClusterType::Embedded,
             kubelets: KubeletOptions {
-                nodes: WhoseNodes::All,
+                nodes: NodeScope::All,
                 ..KubeletOptions::default()
             },
         }
@@ -59,12 +59,12 @@ impl MachinesConfig {
             kubelet: true,
             autoscaler: true,
             scheduler: false,
-            workloads: false,
-            gc: false,
+            workload_controllers: false,
+            garbage_collection: false,
             namespaces: false,
-            bookkeeping: false,
+            status_controllers: false,
             node_lifecycle: false,
-            surroundings: Surroundings::AmongOthers,
+            cluster_type: ClusterType::Remote,
             kubelets: KubeletOptions::default(),
         }
     }

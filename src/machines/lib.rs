@@ -4,14 +4,14 @@
 
 pub mod autoscaler;
 pub mod config;
-pub mod control;
-pub mod controllers;
+pub mod controller_manager;
+pub mod event_recorder;
 pub mod kubelet;
 pub mod nodes;
-pub mod recorder;
 pub mod resources;
 pub mod scheduler;
-pub mod workloads;
+pub mod start_controllers;
+pub mod workload_controllers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,19 +25,19 @@ use kueue_lab_runtime::{Context, Informer};
 
 use autoscaler::Autoscaler;
 pub use config::MachinesConfig;
-use control::Control;
+use controller_manager::ControllerManager;
 use kubelet::{Kubelet, LogStore};
-use nodes::{Giver, Keeper, KubeletAddress, NodePools, Surroundings};
+use nodes::{ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController};
 
 /// The running machines of a cluster.
 pub struct Machines {
     context: Context,
-    keeper: Option<Keeper>,
-    giver: Option<Giver>,
+    virtual_nodes: Option<VirtualNodeController>,
+    fake_gpus: Option<FakeGpuController>,
     kubelet: Option<Kubelet>,
     autoscaler: Option<Autoscaler>,
     logs: LogStore,
-    control: Control,
+    controller_manager: ControllerManager,
 }
 
 impl Machines {
@@ -51,15 +51,16 @@ impl Machines {
     ) -> Self {
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
-        let pods = workloads::follow_pods(&context);
-        let around = config.surroundings;
+        let pods = workload_controllers::pod_informer(&context);
+        let around = config.cluster_type;
         let keeper = config
             .nodes
-            .then(|| Keeper::start(&context, nodes.clone(), around));
-        let has_others = around == Surroundings::AmongOthers;
-        let giver = (config.nodes && has_others).then(|| Giver::start(&context, nodes.clone()));
+            .then(|| VirtualNodeController::start(&context, nodes.clone(), around));
+        let has_others = around == ClusterType::Remote;
+        let giver =
+            (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
         if config.node_lifecycle {
-            nodes::lifecycle::start(&context, &nodes, &pods);
+            nodes::node_lifecycle::start(&context, &nodes, &pods);
         }
         if config.scheduler {
             scheduler::start(&context, &pods, &nodes);
@@ -76,37 +77,40 @@ impl Machines {
         let autoscaler = config
             .autoscaler
             .then(|| autoscaler::start(&context, &pods, &nodes, keeper.clone()));
-        let control = controllers::start(&context, &config, &pods, &nodes);
-        nodes.synced().await;
-        pods.synced().await;
+        let control = start_controllers::start(&context, &config, &pods, &nodes);
+        nodes.wait_for_cache_sync().await;
+        pods.wait_for_cache_sync().await;
         let logs = kubelet
             .as_ref()
             .map_or_else(|| LogStore::new(clock), Kubelet::logs);
         Self {
             context,
-            keeper,
-            giver,
+            virtual_nodes: keeper,
+            fake_gpus: giver,
             kubelet,
             autoscaler,
             logs,
-            control,
+            controller_manager: control,
         }
     }
 
     /// Wants these pools of nodes, and this of real nodes where there are any, from now on; returns
     /// when the nodes are there.
     pub async fn apply_pools(&self, pools: NodePools) {
-        if let Some(giver) = &self.giver {
+        if let Some(giver) = &self.fake_gpus {
             giver.apply(pools.real.clone()).await;
         }
-        if let Some(keeper) = &self.keeper {
+        if let Some(keeper) = &self.virtual_nodes {
             keeper.apply(pools).await;
         }
     }
 
     /// The pools that are wanted now.
     pub fn pools(&self) -> Arc<NodePools> {
-        self.keeper.as_ref().map(Keeper::pools).unwrap_or_default()
+        self.virtual_nodes
+            .as_ref()
+            .map(VirtualNodeController::pools)
+            .unwrap_or_default()
     }
 
     /// What the containers on the lab's nodes have written.
@@ -125,7 +129,7 @@ impl Machines {
         host: String,
         tls: Arc<rustls::ServerConfig>,
     ) -> std::io::Result<()> {
-        let (Some(kubelet), Some(keeper)) = (&self.kubelet, &self.keeper) else {
+        let (Some(kubelet), Some(keeper)) = (&self.kubelet, &self.virtual_nodes) else {
             return Ok(());
         };
         let port = kubelet.serve(listen, tls).await?.port();
@@ -136,7 +140,7 @@ impl Machines {
     /// Publishes the certificate (PEM) that signs the API server's in every namespace, as far as
     /// namespaces are furnished here.
     pub fn set_root_ca(&self, pem: &str) {
-        if let Some(accounts) = &self.control.accounts {
+        if let Some(accounts) = &self.controller_manager.root_ca_publisher {
             accounts.set_root_ca(pem);
         }
     }
@@ -154,13 +158,13 @@ impl Machines {
 
     fn set_failed(&self, name: &str, failed: bool) -> bool {
         let known = self
-            .keeper
+            .virtual_nodes
             .as_ref()
-            .is_some_and(|keeper| keeper.fail(name, failed));
+            .is_some_and(|keeper| keeper.set_failed(name, failed));
         if let Some(kubelet) = &self.kubelet
             && known
         {
-            kubelet.wake(name);
+            kubelet.requeue_pods(name);
         }
         known
     }
@@ -169,13 +173,13 @@ impl Machines {
     /// again.
     pub fn set_idle(&self, idle: bool) {
         // Nodes first when they are taken up: their pods are to be believed.
-        if let Some(keeper) = &self.keeper {
+        if let Some(keeper) = &self.virtual_nodes {
             keeper.set_idle(idle);
         }
         if let Some(kubelet) = &self.kubelet {
             kubelet.set_idle(idle);
         }
-        if let Some(giver) = &self.giver {
+        if let Some(giver) = &self.fake_gpus {
             giver.set_idle(idle);
         }
         if let Some(autoscaler) = &self.autoscaler {

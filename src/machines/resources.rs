@@ -19,9 +19,9 @@ pub const PODS: &str = "pods";
 
 /// Amounts by resource name, in the order of the names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Amounts(SmallVec<[(Arc<str>, i64); 4]>);
+pub struct ResourceAmounts(SmallVec<[(Arc<str>, i64); 4]>);
 
-impl Amounts {
+impl ResourceAmounts {
     /// Reads a resource list; what is no quantity counts as nothing.
     pub fn of(list: &BTreeMap<String, Text>) -> Self {
         let read = |(name, text): (&String, &Text)| {
@@ -87,12 +87,12 @@ impl Amounts {
     }
 }
 
-fn container_requests(container: &Container) -> Amounts {
+fn container_requests(container: &Container) -> ResourceAmounts {
     let requests = container
         .resources
         .as_ref()
         .and_then(|r| r.requests.as_ref());
-    requests.map(Amounts::of).unwrap_or_default()
+    requests.map(ResourceAmounts::of).unwrap_or_default()
 }
 
 /// Whether an init container keeps running beside the main containers (a sidecar).
@@ -102,12 +102,12 @@ pub fn is_sidecar(container: &Container) -> bool {
 
 /// What the scheduler sets aside for a pod: the main containers and sidecars together, or an init
 /// container with the sidecars before it where that is more, and the pod's overhead.
-pub fn pod_requests(spec: &PodSpec) -> Amounts {
-    let mut running = Amounts::default();
+pub fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
+    let mut running = ResourceAmounts::default();
     for container in &spec.containers {
         running.add(&container_requests(container));
     }
-    let (mut sidecars, mut peak) = (Amounts::default(), Amounts::default());
+    let (mut sidecars, mut peak) = (ResourceAmounts::default(), ResourceAmounts::default());
     for container in spec.init_containers.iter().flatten() {
         let mut now = container_requests(container);
         if is_sidecar(container) {
@@ -122,12 +122,12 @@ pub fn pod_requests(spec: &PodSpec) -> Amounts {
     running.max(&peak);
     // Requests of the pod as a whole take the place of what its containers say.
     if let Some(requests) = spec.resources.as_ref().and_then(|r| r.requests.as_ref()) {
-        for (name, amount) in Amounts::of(requests).iter() {
+        for (name, amount) in ResourceAmounts::of(requests).iter() {
             running.set(name, amount);
         }
     }
     if let Some(overhead) = &spec.overhead {
-        running.add(&Amounts::of(overhead));
+        running.add(&ResourceAmounts::of(overhead));
     }
     running
 }

@@ -6,9 +6,9 @@
 //! Not there: labels from the metadata of objects (`metrics.customLabels`), and what belongs to
 //! MultiKueue, workload slices and latencies of single writes.
 
-mod changes;
-mod cycles;
-mod standing;
+mod scheduler_metrics;
+mod state_gauges;
+mod workload_metrics;
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use kueue_lab_controller::Shared;
+use kueue_lab_controller::ControllerContext;
 use kueue_lab_runtime::Change;
 
 /// The type of what [`Metrics::text`] gives.
@@ -62,13 +62,13 @@ pub struct Metrics {
 struct Inner {
     registry: Mutex<Registry>,
     role: ReplicaRole,
-    counted: changes::Counted,
-    standing: standing::Standing,
-    cycles: cycles::Cycles,
+    workloads: workload_metrics::WorkloadMetrics,
+    gauges: state_gauges::StateGauges,
+    scheduler: scheduler_metrics::SchedulerMetrics,
 }
 
 /// One second, then 2.5 s and its doubles: `count` buckets in all.
-fn waits<const COUNT: u16>() -> Histogram {
+fn exponential_histogram<const COUNT: u16>() -> Histogram {
     use prometheus_client::metrics::histogram::exponential_buckets;
     let doubles = exponential_buckets(2.5, 2.0, COUNT.saturating_sub(1));
     Histogram::new(std::iter::once(1.0).chain(doubles))
@@ -78,57 +78,66 @@ impl Metrics {
     /// No metrics yet. Whoever takes part in an election counts only while it leads.
     pub fn new(role: ReplicaRole) -> Self {
         let mut registry = Registry::with_prefix("kueue");
-        let counted = changes::Counted::register(&mut registry);
-        let standing = standing::Standing::register(&mut registry);
-        let cycles = cycles::Cycles::register(&mut registry);
+        let counted = workload_metrics::WorkloadMetrics::register(&mut registry);
+        let standing = state_gauges::StateGauges::register(&mut registry);
+        let cycles = scheduler_metrics::SchedulerMetrics::register(&mut registry);
         Self {
             inner: Arc::new(Inner {
                 registry: Mutex::new(registry),
                 role,
-                counted,
-                standing,
-                cycles,
+                workloads: counted,
+                gauges: standing,
+                scheduler: cycles,
             }),
         }
     }
 
     /// Counts what a controller does from now on.
-    pub fn follow(&self, shared: &Shared) {
+    pub fn observe_controller(&self, shared: &ControllerContext) {
         let inner = self.inner.clone();
         let by_queue = shared.settings.local_queue_metrics();
         let clock = shared.ctx.clock.clone();
-        shared.informers.workloads.subscribe(move |change| {
-            inner.counted.see(change, clock.now(), inner.role, by_queue);
+        shared.informers.workloads.add_event_handler(move |change| {
+            inner
+                .workloads
+                .observe_change(change, clock.now(), inner.role, by_queue);
         });
         let inner = self.inner.clone();
-        shared.on_attempt(move |attempt| inner.cycles.see(attempt, inner.role));
-        let inner = self.inner.clone();
-        shared.informers.cluster_queues.subscribe(move |change| {
-            if let Change::Deleted(queue) = change {
-                inner.cycles.forget(&queue.name_any(), inner.role);
-            }
+        shared.on_admission_attempt(move |attempt| {
+            inner.scheduler.observe_attempt(attempt, inner.role)
         });
+        let inner = self.inner.clone();
+        shared
+            .informers
+            .cluster_queues
+            .add_event_handler(move |change| {
+                if let Change::Deleted(queue) = change {
+                    inner
+                        .scheduler
+                        .clear_cluster_queue(&queue.name_any(), inner.role);
+                }
+            });
     }
 
     /// All metrics in Prometheus' text format, as upstream gives them; how things stand as `controller` knows it.
-    pub fn text(&self, controller: Option<&Shared>) -> String {
+    pub fn text(&self, controller: Option<&ControllerContext>) -> String {
         let inner = &self.inner;
         // Held, so that two who ask at once do not see half of what is read anew.
         let registry = inner.registry.lock();
-        inner.standing.clear();
+        inner.gauges.clear();
         if let Some(shared) = controller {
-            inner.standing.read(shared, inner.role);
+            inner.gauges.collect(shared, inner.role);
         }
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &registry);
-        classic(&text)
+        to_classic_text_format(&text)
     }
 }
 
 /// Turns OpenMetrics into the format before it, which upstream speaks: there a counter and a gauge
 /// may share a name but for the counter's `_total`.
-fn classic(text: &str) -> String {
+fn to_classic_text_format(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use kueue_lab_admission::cycle::{Counts, Recomputation};
+use kueue_lab_admission::cycle::{CycleCounts, RecomputationResult};
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_controller::Attempt;
+use kueue_lab_controller::AdmissionAttempt;
 use kueue_lab_runtime::Change;
 
 fn workload(status: Value) -> Arc<Workload> {
@@ -37,8 +37,8 @@ fn see(metrics: &Metrics, old: Value, new: Value) {
     let now = "2026-03-02T12:00:30Z".parse().unwrap();
     metrics
         .inner
-        .counted
-        .see(&change, now, ReplicaRole::Standalone, true);
+        .workloads
+        .observe_change(&change, now, ReplicaRole::Standalone, true);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_admission_is_counted_once_for_its_queues() {
 }
 
 #[test]
-fn what_ran_is_measured_over_its_evictions() {
+fn execution_time_accumulates_over_evictions() {
     let metrics = Metrics::new(ReplicaRole::Standalone);
     let admission = json!({"clusterQueue": "cq", "podSetAssignments": []});
     let ready = json!({
@@ -102,7 +102,7 @@ fn what_ran_is_measured_over_its_evictions() {
 }
 
 #[test]
-fn a_preemption_is_counted_for_who_preempted() {
+fn a_preemption_is_counted_for_the_preempting_cluster_queue() {
     let metrics = Metrics::new(ReplicaRole::Leader);
     let message = "Preempted to accommodate a workload (UID: u, JobUID: j) due to prioritization \
                    in the ClusterQueue; preemptor path: /all/team-a; preemptee path: /all/team-b";
@@ -146,27 +146,30 @@ fn a_preemption_is_counted_for_who_preempted() {
 }
 
 #[test]
-fn cycles_tell_who_was_passed_over() {
+fn cycles_count_skips_and_recomputations() {
     let metrics = Metrics::new(ReplicaRole::Leader);
-    let (cycles, role) = (&metrics.inner.cycles, ReplicaRole::Leader);
-    let see = |skipped: u64, counted: &[(Recomputation, u64)]| {
-        let mut counts = Counts::default();
+    let (cycles, role) = (&metrics.inner.scheduler, ReplicaRole::Leader);
+    let see = |skipped: u64, counted: &[(RecomputationResult, u64)]| {
+        let mut counts = CycleCounts::default();
         if skipped > 0 {
             counts.skipped_preemptions.insert("cq".into(), skipped);
         }
         let counted = counted.iter().copied().collect();
         counts.recomputations.insert("cq".into(), counted);
-        let attempt = Attempt {
+        let attempt = AdmissionAttempt {
             admitted: false,
-            took: std::time::Duration::from_millis(20),
+            duration: std::time::Duration::from_millis(20),
             counts: &counts,
         };
-        cycles.see(&attempt, role);
+        cycles.observe_attempt(&attempt, role);
     };
-    see(2, &[(Recomputation::NewTargets, 1)]);
+    see(2, &[(RecomputationResult::NewTargets, 1)]);
     see(
         3,
-        &[(Recomputation::NewTargets, 1), (Recomputation::Skipped, 4)],
+        &[
+            (RecomputationResult::NewTargets, 1),
+            (RecomputationResult::Skipped, 4),
+        ],
     );
     see(0, &[]);
     let text = metrics.text(None);
@@ -179,7 +182,7 @@ fn cycles_tell_who_was_passed_over() {
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
-    cycles.forget("cq", role);
+    cycles.clear_cluster_queue("cq", role);
     assert!(!metrics.text(None).contains("cluster_queue=\"cq\""));
 }
 
@@ -189,5 +192,5 @@ fn a_counter_and_a_gauge_may_share_a_name() {
                 # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x inf\n# EOF\n";
     let classic = "# HELP kueue_x_total A.\n# TYPE kueue_x_total counter\nkueue_x_total 1\n\
                    # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x +Inf\n";
-    assert_eq!(super::classic(open), classic);
+    assert_eq!(super::to_classic_text_format(open), classic);
 }

@@ -24,7 +24,7 @@ const CONNECTIONS: usize = 64;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is told.
-pub trait Vitals: Send + Sync + 'static {
+pub trait HealthChecker: Send + Sync + 'static {
     /// Whether it is of use to start it anew: `Err` says what hangs.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ pub trait Vitals: Send + Sync + 'static {
 
 /// What is served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ServedPaths {
     /// `/healthz` and `/readyz`.
     Health,
     /// `/metrics`.
@@ -60,8 +60,8 @@ pub enum Told {
 pub async fn serve(
     tasks: &Tasks,
     listen: SocketAddr,
-    vitals: Arc<dyn Vitals>,
-    told: Told,
+    vitals: Arc<dyn HealthChecker>,
+    told: ServedPaths,
 ) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
@@ -81,7 +81,7 @@ pub async fn serve(
             let vitals = vitals.clone();
             all.spawn("health-connection", async move {
                 let service = service_fn(move |request| {
-                    let answer = answer(&*vitals, told, &request);
+                    let answer = respond(&*vitals, told, &request);
                     async move { Ok::<_, Infallible>(answer) }
                 });
                 let mut builder = http1::Builder::new();
@@ -99,7 +99,11 @@ pub async fn serve(
     Ok(address)
 }
 
-fn answer(vitals: &dyn Vitals, told: Told, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+fn respond(
+    vitals: &dyn HealthChecker,
+    told: ServedPaths,
+    request: &Request<Incoming>,
+) -> Response<Full<Bytes>> {
     let said = |outcome: Result<(), String>| match outcome {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
@@ -108,9 +112,9 @@ fn answer(vitals: &dyn Vitals, told: Told, request: &Request<Incoming>) -> Respo
     let readable = matches!(*request.method(), Method::GET | Method::HEAD);
     let ((status, text), kind) = match request.uri().path() {
         _ if !readable => ((StatusCode::METHOD_NOT_ALLOWED, String::new()), plain),
-        "/healthz" if told != Told::Metrics => (said(vitals.live()), plain),
-        "/readyz" if told != Told::Metrics => (said(vitals.ready()), plain),
-        "/metrics" if told != Told::Health => {
+        "/healthz" if told != ServedPaths::Metrics => (said(vitals.live()), plain),
+        "/readyz" if told != ServedPaths::Metrics => (said(vitals.ready()), plain),
+        "/metrics" if told != ServedPaths::Health => {
             let (kind, text) = vitals.metrics();
             ((StatusCode::OK, text), kind)
         }

@@ -9,8 +9,8 @@
 //! else runs beside the controller.
 
 pub mod health;
-mod pace;
-mod term;
+mod leadership;
+mod rate_limiter;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,13 +20,15 @@ use tokio::sync::watch;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{Controller, ControllerConfig};
-use kueue_lab_election::{Candidate, Rules};
+use kueue_lab_election::{LeaderElectionConfig, LeaderElector};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_install::{Endpoint, FailurePolicy, InstallError, Installer, Keeper, Reach};
+use kueue_lab_install::{
+    CertRotator, FailurePolicy, InstallError, Installer, WebhookEndpoint, WebhookRoute,
+};
 use kueue_lab_metrics::{self as metrics, Metrics};
 use kueue_lab_runtime::{Context, Tasks};
-use kueue_lab_webhooks::certificates::Lifetimes;
-use kueue_lab_webhooks::{Policy, Server, ServerError};
+use kueue_lab_webhooks::certificates::CertificateLifetimes;
+use kueue_lab_webhooks::{AdmissionHandler, ServerError, WebhookServer};
 
 /// What is lost without webhooks.
 pub const WITHOUT_WEBHOOKS: &str = "no webhooks: jobs are suspended after they were made rather than before, pods are not gated and run outside of quota, nobody checks queues that are written, and v1beta1 is not served";
@@ -45,13 +47,13 @@ pub struct OperatorConfig {
     pub namespace: String,
     /// How the cluster gets to the webhooks; without it there are none, jobs are held by the
     /// controller alone, and old versions of Kueue's kinds are not served.
-    pub reach: Option<Reach>,
+    pub route: Option<WebhookRoute>,
     /// The port to serve webhooks on; 0 takes any that is free.
     pub port: u16,
     /// What happens to jobs and pods when nobody answers.
     pub failure_policy: FailurePolicy,
     /// How long the webhooks' certificates are good for.
-    pub lifetimes: Lifetimes,
+    pub certificate_lifetimes: CertificateLifetimes,
     /// Who this is in the election; None leads without one.
     pub identity: Option<String>,
     /// Where is counted what it does.
@@ -81,22 +83,22 @@ impl OperatorError {
 
 /// What an instance does at the moment.
 #[derive(Clone, Default)]
-pub enum Role {
+pub enum InstanceRole {
     /// It gets ready.
     #[default]
     Starting,
     /// Somebody else leads.
-    Waiting(String),
+    Follower(String),
     /// It leads.
-    Leading(Controller),
+    Leader(Controller),
 }
 
 /// The controller on a cluster.
 pub struct Operator {
     tasks: Tasks,
-    role: watch::Receiver<Role>,
+    role: watch::Receiver<InstanceRole>,
     failed: watch::Receiver<Option<Arc<OperatorError>>>,
-    policy: Arc<Policy>,
+    policy: Arc<AdmissionHandler>,
     metrics: Option<Metrics>,
     webhooks: Option<SocketAddr>,
     done: tokio::sync::oneshot::Receiver<()>,
@@ -108,33 +110,37 @@ struct Instance {
     /// For what must not wait: the lease, and what is installed.
     client: Client,
     /// For the controller, no faster than its configuration says.
-    paced: Client,
+    rate_limited_client: Client,
     clock: Clock,
     entropy: Entropy,
     kueue: ControllerConfig,
     installer: Installer,
-    endpoint: Option<(Endpoint, Keeper)>,
-    policy: Arc<Policy>,
-    rules: Option<Rules>,
+    endpoint: Option<(WebhookEndpoint, CertRotator)>,
+    policy: Arc<AdmissionHandler>,
+    leader_election: Option<LeaderElectionConfig>,
     metrics: Option<Metrics>,
-    role: watch::Sender<Role>,
+    role: watch::Sender<InstanceRole>,
 }
 
 impl Instance {
     /// Whether webhooks stay registered when this instance stops: others answer them.
-    fn is_inside(&self) -> bool {
-        let reach = self.endpoint.as_ref().map(|(endpoint, _)| &endpoint.reach);
-        matches!(reach, Some(Reach::Service { .. }))
+    fn is_in_cluster(&self) -> bool {
+        let reach = self.endpoint.as_ref().map(|(endpoint, _)| &endpoint.route);
+        matches!(reach, Some(WebhookRoute::Service { .. }))
     }
 
     /// A context for one term; its tasks end with it.
     fn context(&self) -> Context {
-        Context::new(self.paced.clone(), self.clock.clone(), self.entropy.clone())
+        Context::new(
+            self.rate_limited_client.clone(),
+            self.clock.clone(),
+            self.entropy.clone(),
+        )
     }
 
-    fn candidate(&self) -> Option<Candidate> {
-        let rules = self.rules.clone()?;
-        Some(Candidate::new(
+    fn leader_elector(&self) -> Option<LeaderElector> {
+        let rules = self.leader_election.clone()?;
+        Some(LeaderElector::new(
             self.client.clone(),
             self.clock.clone(),
             self.entropy.clone(),
@@ -154,26 +160,33 @@ impl Operator {
             config.clock.clone(),
             &config.namespace,
         );
-        installer.make_namespace().await?;
+        installer.ensure_namespace().await?;
         let tasks = Tasks::new();
-        let policy = Arc::new(Policy::new(config.kueue.gates));
-        let endpoint = match config.reach {
+        let policy = Arc::new(AdmissionHandler::new(config.kueue.gates));
+        let endpoint = match config.route {
             None => None,
             Some(reach) => {
-                let (clock, hosts) = (config.clock.clone(), reach.hosts());
+                let (clock, hosts) = (config.clock.clone(), reach.server_names());
                 let keeper = match reach {
-                    Reach::Service { .. } => {
+                    WebhookRoute::Service { .. } => {
                         let client = config.client.clone();
-                        Keeper::shared(client, &config.namespace, hosts, config.lifetimes, clock)
-                            .await?
+                        CertRotator::in_secret(
+                            client,
+                            &config.namespace,
+                            hosts,
+                            config.certificate_lifetimes,
+                            clock,
+                        )
+                        .await?
                     }
-                    _ => Keeper::alone(hosts, config.lifetimes, clock)?,
+                    _ => CertRotator::in_memory(hosts, config.certificate_lifetimes, clock)?,
                 };
-                let listen = reach.listen(config.port);
+                let listen = reach.listen_address(config.port);
                 let server =
-                    Server::start(&tasks, listen, policy.clone(), keeper.certificates()).await?;
-                let endpoint = Endpoint {
-                    reach,
+                    WebhookServer::start(&tasks, listen, policy.clone(), keeper.certificates())
+                        .await?;
+                let endpoint = WebhookEndpoint {
+                    route: reach,
                     address: server.address(),
                     authority: keeper.authority(),
                     failure_policy: config.failure_policy,
@@ -184,22 +197,26 @@ impl Operator {
         let election = config.kueue.configuration.leader_election.clone();
         let election = election.unwrap_or_default();
         let rules = config.identity.map(|identity| {
-            let rules = Rules::new(config.namespace, election.resource_name, identity);
-            Rules {
-                lease: election.lease_duration.to_std(),
+            let rules =
+                LeaderElectionConfig::new(config.namespace, election.resource_name, identity);
+            LeaderElectionConfig {
+                lease_duration: election.lease_duration.to_std(),
                 renew_deadline: election.renew_deadline.to_std(),
-                retry: election.retry_period.to_std(),
+                retry_period: election.retry_period.to_std(),
                 ..rules
             }
         });
         let webhooks = endpoint.as_ref().map(|(endpoint, _)| endpoint.address);
-        let (role, roles) = watch::channel(Role::Starting);
+        let (role, roles) = watch::channel(InstanceRole::Starting);
         let (fail, failed) = watch::channel(None);
         let (finish, done) = tokio::sync::oneshot::channel();
         let stop = tokio_util::sync::CancellationToken::new();
         let connection = config.kueue.configuration.client_connection.clone();
         let instance = Instance {
-            paced: pace::paced(config.client.clone(), connection.as_ref()),
+            rate_limited_client: rate_limiter::rate_limited(
+                config.client.clone(),
+                connection.as_ref(),
+            ),
             client: config.client,
             clock: config.clock,
             entropy: config.entropy,
@@ -207,13 +224,13 @@ impl Operator {
             installer,
             endpoint,
             policy: policy.clone(),
-            rules,
+            leader_election: rules,
             metrics: config.metrics.clone(),
             role,
         };
         let stopped = stop.clone();
         tasks.spawn("operator", async move {
-            if let Err(error) = term::run(&instance, &stopped).await {
+            if let Err(error) = leadership::run_terms(&instance, &stopped).await {
                 fail.send_replace(Some(Arc::new(error)));
             }
             // Nobody may wait for it any more.
@@ -236,16 +253,16 @@ impl Operator {
     ///
     /// # Errors
     /// What has to be there cannot be installed.
-    pub async fn leading(
+    pub async fn wait_until_leader(
         &self,
         mut waiting: impl FnMut(&str),
     ) -> Result<Controller, Arc<OperatorError>> {
         let (mut role, mut failed) = (self.role.clone(), self.failed.clone());
         loop {
             match &*role.borrow_and_update() {
-                Role::Leading(controller) => return Ok(controller.clone()),
-                Role::Waiting(leader) => waiting(leader),
-                Role::Starting => {}
+                InstanceRole::Leader(controller) => return Ok(controller.clone()),
+                InstanceRole::Follower(leader) => waiting(leader),
+                InstanceRole::Starting => {}
             }
             if let Some(error) = &*failed.borrow_and_update() {
                 return Err(error.clone());
@@ -263,14 +280,14 @@ impl Operator {
     }
 
     /// What this instance does at the moment, to be followed.
-    pub fn role(&self) -> watch::Receiver<Role> {
+    pub fn role(&self) -> watch::Receiver<InstanceRole> {
         self.role.clone()
     }
 
     /// The controller, while this instance leads.
     pub fn controller(&self) -> Option<Controller> {
         match &*self.role.borrow() {
-            Role::Leading(controller) => Some(controller.clone()),
+            InstanceRole::Leader(controller) => Some(controller.clone()),
             _ => None,
         }
     }
@@ -296,8 +313,8 @@ impl Operator {
         with_metrics: bool,
     ) -> std::io::Result<SocketAddr> {
         let told = match with_metrics {
-            true => health::Told::All,
-            false => health::Told::Health,
+            true => health::ServedPaths::All,
+            false => health::ServedPaths::Health,
         };
         health::serve(&self.tasks, listen, self.signs(), told).await
     }
@@ -307,11 +324,17 @@ impl Operator {
     /// # Errors
     /// The address cannot be listened on.
     pub async fn serve_metrics(&self, listen: SocketAddr) -> std::io::Result<SocketAddr> {
-        health::serve(&self.tasks, listen, self.signs(), health::Told::Metrics).await
+        health::serve(
+            &self.tasks,
+            listen,
+            self.signs(),
+            health::ServedPaths::Metrics,
+        )
+        .await
     }
 
-    fn signs(&self) -> Arc<Signs> {
-        Arc::new(Signs {
+    fn signs(&self) -> Arc<OperatorHealth> {
+        Arc::new(OperatorHealth {
             role: self.role.clone(),
             failed: self.failed.clone(),
             policy: self.webhooks.is_some().then(|| self.policy.clone()),
@@ -342,20 +365,20 @@ impl Operator {
     }
 
     /// Stops at once and tells nobody, as a process that is killed.
-    pub async fn vanish(self) {
+    pub async fn abort(self) {
         self.tasks.shutdown().await;
     }
 }
 
 /// What an instance tells of its health.
-struct Signs {
-    role: watch::Receiver<Role>,
+struct OperatorHealth {
+    role: watch::Receiver<InstanceRole>,
     failed: watch::Receiver<Option<Arc<OperatorError>>>,
-    policy: Option<Arc<Policy>>,
+    policy: Option<Arc<AdmissionHandler>>,
     metrics: Option<Metrics>,
 }
 
-impl health::Vitals for Signs {
+impl health::HealthChecker for OperatorHealth {
     fn live(&self) -> Result<(), String> {
         match &*self.failed.borrow() {
             Some(error) => Err(error.to_string()),
@@ -375,7 +398,7 @@ impl health::Vitals for Signs {
 
     fn metrics(&self) -> (&'static str, String) {
         let controller = match &*self.role.borrow() {
-            Role::Leading(controller) => Some(controller.clone()),
+            InstanceRole::Leader(controller) => Some(controller.clone()),
             _ => None,
         };
         let shared = controller.as_ref().map(Controller::shared);

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 /// A file inside the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BuiltIn {
+pub struct BuiltInFile {
     /// Path below the folder it belongs to.
     pub path: &'static str,
     /// Its text.
@@ -19,16 +19,16 @@ pub struct BuiltIn {
 }
 
 /// Remembers what was written out, by path and SHA-256.
-const STAMP: &str = ".written-by-kueue-lab";
+const CHECKSUM_FILE: &str = ".written-by-kueue-lab";
 
 /// Writes files out below a folder: those missing, and those nobody has edited since they were
 /// written. Returns the paths of edited files that were left alone although the binary's differ.
 ///
 /// # Errors
 /// What the file system says.
-pub fn write_out(folder: &Path, files: &[BuiltIn]) -> io::Result<Vec<String>> {
+pub fn write_out(folder: &Path, files: &[BuiltInFile]) -> io::Result<Vec<String>> {
     std::fs::create_dir_all(folder)?;
-    let stamp = folder.join(STAMP);
+    let stamp = folder.join(CHECKSUM_FILE);
     let mut written: BTreeMap<String, String> = match std::fs::read_to_string(&stamp) {
         Ok(text) => text
             .lines()
@@ -74,10 +74,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_person_edited_stays_and_the_rest_keeps_up() {
+    fn edited_files_stay_and_others_are_updated() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("presets");
-        let file = |path, text| BuiltIn { path, text };
+        let file = |path, text| BuiltInFile { path, text };
         let read = |p: &str| std::fs::read_to_string(folder.join(p)).ok();
         let first = [
             file("a/q.yaml", "one"),

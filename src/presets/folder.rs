@@ -24,7 +24,7 @@ pub enum FolderError {
         reason: String,
     },
     /// No such preset in it.
-    #[error("there is no preset {name:?} in {}; there are {}", folder.display(), listed(known))]
+    #[error("there is no preset {name:?} in {}; there are {}", folder.display(), join_names(known))]
     NoPreset {
         /// The name asked for.
         name: String,
@@ -49,7 +49,7 @@ pub enum FolderError {
     TooMany(PathBuf),
 }
 
-fn listed(names: &[String]) -> String {
+fn join_names(names: &[String]) -> String {
     match names {
         [] => "none".into(),
         names => names.join(", "),
@@ -71,7 +71,7 @@ pub struct Sample {
     /// File name without its ending.
     pub name: String,
     /// What it says of itself in its first lines.
-    pub about: String,
+    pub description: String,
     /// Path as the person would write it.
     pub file: String,
     /// A SkyPilot task (`NAME.task.yaml`) rather than Kubernetes objects.
@@ -82,16 +82,16 @@ pub struct Sample {
 
 /// A preset as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct PresetSource {
     /// What the preset teaches: the leading comment of its first file that has one.
-    pub about: String,
+    pub description: String,
     /// The files to apply, by name.
     pub files: Vec<SourceFile>,
     /// The samples, by name.
     pub samples: Vec<Sample>,
 }
 
-impl Source {
+impl PresetSource {
     /// Whether some file holds nothing at all, as while an editor is about to write it.
     pub fn has_blank_file(&self) -> bool {
         self.files.iter().any(|f| f.bytes.trim_ascii().is_empty())
@@ -128,7 +128,7 @@ pub fn list(folder: &Path) -> Result<Vec<String>, FolderError> {
 ///
 /// # Errors
 /// There is no such preset, or some file cannot be read.
-pub fn read(folder: &Path, name: &str) -> Result<Source, FolderError> {
+pub fn read(folder: &Path, name: &str) -> Result<PresetSource, FolderError> {
     let path = folder.join(name);
     if !is_preset_name(name) || !path.is_dir() {
         return Err(FolderError::NoPreset {
@@ -137,7 +137,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Source, FolderError> {
             known: list(folder)?,
         });
     }
-    let mut source = Source::default();
+    let mut source = PresetSource::default();
     for file in yaml_files(&path)? {
         if let Some(bytes) = read_file(&file)? {
             source.files.push(SourceFile {
@@ -149,7 +149,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Source, FolderError> {
     if source.files.is_empty() {
         return Err(FolderError::Empty(path));
     }
-    source.about = about(&source.files);
+    source.description = description(&source.files);
     let samples = path.join(SAMPLES);
     if samples.is_dir() {
         for file in yaml_files(&samples)? {
@@ -163,7 +163,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Source, FolderError> {
 }
 
 /// The leading comment of the first file that has one.
-pub(super) fn about(files: &[SourceFile]) -> String {
+pub(super) fn description(files: &[SourceFile]) -> String {
     files
         .iter()
         .filter_map(|f| std::str::from_utf8(&f.bytes).ok())
@@ -180,7 +180,7 @@ pub(super) fn sample(file: &Path, text: String) -> Sample {
     let stem = name.trim_end_matches(".yml").trim_end_matches(".yaml");
     Sample {
         name: stem.trim_end_matches(".task").to_owned(),
-        about: leading_comment(&text),
+        description: leading_comment(&text),
         file: file.display().to_string(),
         is_task: stem.ends_with(".task"),
         text,
@@ -276,7 +276,7 @@ mod tests {
         }
         assert_eq!(list(root.path()).unwrap(), ["a", "b"]);
         let source = read(root.path(), "b").unwrap();
-        assert_eq!(source.about, "Teaches b.");
+        assert_eq!(source.description, "Teaches b.");
         let names: Vec<_> = source
             .files
             .iter()

@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ObjectKey;
-use super::applying::inhabitants;
-use super::remote::{ApplyMode, CallError, KindInfo, Remote};
+use super::api_client::{ApiClient, ApplyMode, RequestError, RestMapping};
+use super::apply::namespace_contents;
 
 /// The label of every object the lab has made from a preset; its value is the preset's name.
-pub(super) const LABEL: &str = "kueue-lab.dev/preset";
-const NAME: &str = "kueue-lab-presets";
+pub(super) const PRESET_LABEL: &str = "kueue-lab.dev/preset";
+const CONFIG_MAP_NAME: &str = "kueue-lab-presets";
 const NAMESPACE: &str = "kueue-system";
 /// Says of that namespace that it was made for this.
-const MADE: &str = "kueue-lab.dev/made-for-presets";
+const CREATED_FOR_PRESETS_ANNOTATION: &str = "kueue-lab.dev/made-for-presets";
 /// The configuration map's key.
-const DATA: &str = "inventory";
+const INVENTORY_KEY: &str = "inventory";
 
 /// One remembered object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Item {
+pub(super) struct InventoryEntry {
     /// Version it was applied in.
     pub(super) api_version: String,
     /// Which object.
@@ -33,16 +33,16 @@ pub(super) struct Inventory {
     /// The preset in force.
     pub(super) preset: String,
     /// Objects the lab made, of this or an earlier preset.
-    pub(super) objects: Vec<Item>,
+    pub(super) objects: Vec<InventoryEntry>,
 }
 
-fn config_map() -> (KindInfo, ObjectKey) {
-    let kind = KindInfo {
+fn config_map() -> (RestMapping, ObjectKey) {
+    let kind = RestMapping {
         api_version: "v1".into(),
         plural: "configmaps".into(),
         namespaced: true,
     };
-    (kind, key("ConfigMap", Some(NAMESPACE), NAME))
+    (kind, key("ConfigMap", Some(NAMESPACE), CONFIG_MAP_NAME))
 }
 
 fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
@@ -55,17 +55,19 @@ fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
 }
 
 /// What an earlier run remembered; nothing where there was none or it cannot be read.
-pub(super) async fn load(remote: &Remote) -> Result<Inventory, CallError> {
+pub(super) async fn load(remote: &ApiClient) -> Result<Inventory, RequestError> {
     let (kind, key) = config_map();
     let stored = remote.get(&kind, &key).await?;
-    let text = stored.as_ref().and_then(|s| s["data"][DATA].as_str());
+    let text = stored
+        .as_ref()
+        .and_then(|s| s["data"][INVENTORY_KEY].as_str());
     Ok(text
         .and_then(|t| serde_json::from_str(t).ok())
         .unwrap_or_default())
 }
 
-fn namespace() -> (KindInfo, ObjectKey) {
-    let kind = KindInfo {
+fn namespace() -> (RestMapping, ObjectKey) {
+    let kind = RestMapping {
         api_version: "v1".into(),
         plural: "namespaces".into(),
         namespaced: false,
@@ -74,12 +76,12 @@ fn namespace() -> (KindInfo, ObjectKey) {
 }
 
 /// Remembers.
-pub(super) async fn save(remote: &Remote, inventory: &Inventory) -> Result<(), CallError> {
+pub(super) async fn save(remote: &ApiClient, inventory: &Inventory) -> Result<(), RequestError> {
     let (namespace, namespace_key) = namespace();
     if remote.get(&namespace, &namespace_key).await?.is_none() {
         let object = json!({
             "apiVersion": "v1", "kind": "Namespace",
-            "metadata": {"name": NAMESPACE, "annotations": {MADE: "true"}},
+            "metadata": {"name": NAMESPACE, "annotations": {CREATED_FOR_PRESETS_ANNOTATION: "true"}},
         });
         remote
             .apply(&namespace, &namespace_key, &object, ApplyMode::default())
@@ -90,8 +92,8 @@ pub(super) async fn save(remote: &Remote, inventory: &Inventory) -> Result<(), C
     let object = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "data": {DATA: text},
+        "metadata": {"name": CONFIG_MAP_NAME, "namespace": NAMESPACE},
+        "data": {INVENTORY_KEY: text},
     });
     let mode = ApplyMode {
         force: true,
@@ -102,21 +104,25 @@ pub(super) async fn save(remote: &Remote, inventory: &Inventory) -> Result<(), C
 }
 
 /// Forgets all, and takes away the namespace that was made for it, if nothing else is in there.
-pub(super) async fn forget(remote: &Remote) -> Result<(), CallError> {
+pub(super) async fn delete(remote: &ApiClient) -> Result<(), RequestError> {
     let (kind, key) = config_map();
     remote.delete(&kind, &key).await?;
     let (kind, key) = namespace();
     let Some(there) = remote.get(&kind, &key).await? else {
         return Ok(());
     };
-    let made = there["metadata"]["annotations"][MADE] == "true";
-    if made && inhabitants::of(remote, NAMESPACE).await?.is_none() {
+    let made = there["metadata"]["annotations"][CREATED_FOR_PRESETS_ANNOTATION] == "true";
+    if made
+        && namespace_contents::first_unmanaged_objects(remote, NAMESPACE)
+            .await?
+            .is_none()
+    {
         remote.delete(&kind, &key).await?;
     }
     Ok(())
 }
 
 /// Whether an object says that the lab made it from a preset.
-pub(super) fn is_ours(object: &Value) -> bool {
-    object["metadata"]["labels"][LABEL].is_string()
+pub(super) fn is_managed(object: &Value) -> bool {
+    object["metadata"]["labels"][PRESET_LABEL].is_string()
 }

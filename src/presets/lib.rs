@@ -4,32 +4,32 @@
 //! A preset is a sub-folder of YAML files; the one in force is watched. Each save goes the same way:
 //! read all files, refuse the whole when anything is wrong, try everything on the API server without
 //! effect, apply what changed, take away what left the files. Whatever goes wrong, what was in force
-//! stays in force and [`State`] says what and where. Knows `api` and `yaml`; never the controller,
+//! stays in force and [`PresetsState`] says what and where. Knows `api` and `yaml`; never the controller,
 //! the machines or the API server.
 
-mod actor;
-mod applying;
+mod api_client;
+mod apply;
 mod builtin;
-mod clearing;
-mod document;
+mod discovery;
+mod file_notify;
 mod finding;
 mod folder;
 mod inventory;
-mod key;
-mod kinds;
+mod object_key;
+mod parse;
 mod plan;
 mod references;
-mod remote;
+mod reloader;
+mod removal;
 mod state;
-mod watch;
 
-pub use actor::{Presets, PresetsConfig, StartError};
-pub use builtin::{BuiltIn, write_out};
-pub use clearing::{Cleared, clear};
-pub use document::{Manifest, Parsed, parse};
+pub use builtin::{BuiltInFile, write_out};
+pub use file_notify::{FileWatcher, folders_of_file};
 pub use finding::{Finding, Severity};
-pub use folder::{FolderError, Sample, Source, SourceFile, list, read};
-pub use key::ObjectKey;
+pub use folder::{FolderError, PresetSource, Sample, SourceFile, list, read};
+pub use object_key::ObjectKey;
+pub use parse::{Manifest, ParsedPreset, parse};
 pub use plan::{Plan, plan};
-pub use state::{Force, PresetInfo, State};
-pub use watch::{Watch, folders_of_file};
+pub use reloader::{Presets, PresetsConfig, StartError};
+pub use removal::{RemovalReport, remove_preset_objects};
+pub use state::{PresetInfo, PresetsState, SyncStatus};

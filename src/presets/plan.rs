@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Manifest, ObjectKey};
 
 /// What is in force, by object.
-pub type InForce = BTreeMap<ObjectKey, Value>;
+pub type AppliedObjects = BTreeMap<ObjectKey, Value>;
 
 /// Changes, in the order they are made.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ impl Plan {
 }
 
 /// Compares what is in force with what the files say now.
-pub fn plan(in_force: &InForce, manifests: &[Manifest]) -> Plan {
+pub fn plan(in_force: &AppliedObjects, manifests: &[Manifest]) -> Plan {
     let mut plan = Plan::default();
     for (index, manifest) in manifests.iter().enumerate() {
         if in_force.get(&manifest.key) == Some(&manifest.object) {
@@ -38,14 +38,15 @@ pub fn plan(in_force: &InForce, manifests: &[Manifest]) -> Plan {
         }
     }
     // Stable: within a rank the order of the files holds.
-    plan.apply.sort_by_key(|i| manifests[*i].key.rank());
+    plan.apply.sort_by_key(|i| manifests[*i].key.apply_order());
     let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
     plan.prune = in_force
         .keys()
         .filter(|key| !wanted.contains(key))
         .cloned()
         .collect();
-    plan.prune.sort_by_key(|key| std::cmp::Reverse(key.rank()));
+    plan.prune
+        .sort_by_key(|key| std::cmp::Reverse(key.apply_order()));
     plan
 }
 
@@ -70,7 +71,7 @@ mod tests {
         manifest
     }
 
-    fn in_force(manifests: &[Manifest]) -> InForce {
+    fn applied_objects(manifests: &[Manifest]) -> AppliedObjects {
         manifests
             .iter()
             .map(|m| (m.key.clone(), m.object.clone()))
@@ -78,15 +79,15 @@ mod tests {
     }
 
     #[test]
-    fn what_others_need_is_applied_first_and_taken_away_last() {
+    fn dependencies_are_applied_first_and_pruned_last() {
         let files = [
             manifest("LocalQueue", "l", 1),
             manifest("ClusterQueue", "c", 1),
             manifest("ResourceFlavor", "f", 1),
         ];
-        let made = plan(&InForce::new(), &files);
+        let made = plan(&AppliedObjects::new(), &files);
         assert_eq!(made.apply, [2, 1, 0]);
-        let gone = plan(&in_force(&files), &[]);
+        let gone = plan(&applied_objects(&files), &[]);
         let kinds: Vec<_> = gone.prune.iter().map(|k| k.kind.as_str()).collect();
         assert_eq!(kinds, ["LocalQueue", "ClusterQueue", "ResourceFlavor"]);
     }
@@ -101,9 +102,9 @@ mod tests {
             manifest("ClusterQueue", "a", 1),
             manifest("ClusterQueue", "b", 2),
         ];
-        let made = plan(&in_force(&before), &after);
+        let made = plan(&applied_objects(&before), &after);
         assert_eq!((made.apply.as_slice(), made.unchanged), ([1].as_slice(), 1));
-        assert!(plan(&in_force(&after), &after).is_empty());
+        assert!(plan(&applied_objects(&after), &after).is_empty());
     }
 
     proptest! {
@@ -116,7 +117,7 @@ mod tests {
                 m.iter().map(|(n, q)| manifest("ClusterQueue", n, *q)).collect::<Vec<_>>()
             };
             let (before, after) = (list(&before), list(&after));
-            let mut cluster = in_force(&before);
+            let mut cluster = applied_objects(&before);
             let made = plan(&cluster, &after);
             prop_assert_eq!(made.unchanged + made.apply.len(), after.len());
             for i in made.apply {
@@ -125,7 +126,7 @@ mod tests {
             for key in made.prune {
                 prop_assert!(cluster.remove(&key).is_some());
             }
-            prop_assert_eq!(cluster, in_force(&after));
+            prop_assert_eq!(cluster, applied_objects(&after));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{Finding, Manifest, ObjectKey};
 /// Looks for references from the preset's objects to objects that neither the preset nor the
 /// cluster has.
 pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) -> Vec<Finding> {
-    let known = Known {
+    let known = KnownObjects {
         keys: manifests.iter().map(|m| &m.key).chain(in_cluster).collect(),
     };
     manifests
@@ -27,7 +27,7 @@ pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) ->
 }
 
 /// Kinds whose objects in the cluster matter to [`check`].
-pub(super) const REFERENCED: [&str; 5] = [
+pub(super) const REFERENCED_KINDS: [&str; 5] = [
     "ClusterQueue",
     "ResourceFlavor",
     "AdmissionCheck",
@@ -35,11 +35,11 @@ pub(super) const REFERENCED: [&str; 5] = [
     "ProvisioningRequestConfig",
 ];
 
-struct Known<'a> {
+struct KnownObjects<'a> {
     keys: BTreeSet<&'a ObjectKey>,
 }
 
-impl Known<'_> {
+impl KnownObjects<'_> {
     fn has(&self, kind: &str, name: &str) -> bool {
         self.keys.iter().any(|k| k.is_kueue(kind) && k.name == name)
     }
@@ -50,7 +50,13 @@ impl Known<'_> {
     }
 
     /// A warning when `name` is not there, with the likeliest name in its place.
-    fn expect(&self, from: &Manifest, path: &str, kind: &str, name: &str) -> Option<Finding> {
+    fn warn_if_missing(
+        &self,
+        from: &Manifest,
+        path: &str,
+        kind: &str,
+        name: &str,
+    ) -> Option<Finding> {
         if self.has(kind, name) {
             return None;
         }
@@ -59,13 +65,13 @@ impl Known<'_> {
             Some(guess) => format!("did you mean {guess:?}?"),
             None => format!(
                 "add one to the preset or correct the name{}",
-                self.offer(kind)
+                self.list_existing(kind)
             ),
         };
         Some(finding.remedy(remedy))
     }
 
-    fn offer(&self, kind: &str) -> String {
+    fn list_existing(&self, kind: &str) -> String {
         match self.names(kind)[..] {
             [] => String::new(),
             [one] => format!(" (there is {one})"),
@@ -88,9 +94,9 @@ fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-fn local_queue(queue: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+fn local_queue(queue: &Manifest, known: &KnownObjects<'_>) -> Vec<Finding> {
     text(&queue.object, "/spec/clusterQueue")
-        .and_then(|name| known.expect(queue, "spec.clusterQueue", "ClusterQueue", name))
+        .and_then(|name| known.warn_if_missing(queue, "spec.clusterQueue", "ClusterQueue", name))
         .map(|f| Finding {
             message: format!("{}, so nothing in this queue is admitted", f.message),
             ..f
@@ -99,14 +105,14 @@ fn local_queue(queue: &Manifest, known: &Known<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn cluster_queue(queue: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+fn cluster_queue(queue: &Manifest, known: &KnownObjects<'_>) -> Vec<Finding> {
     let object = &queue.object;
     let mut findings = Vec::new();
     for (g, group) in list(object, "/spec/resourceGroups").iter().enumerate() {
         for (f, flavor) in list(group, "/flavors").iter().enumerate() {
             let path = format!("spec.resourceGroups[{g}].flavors[{f}].name");
             if let Some(name) = text(flavor, "/name") {
-                findings.extend(known.expect(queue, &path, "ResourceFlavor", name));
+                findings.extend(known.warn_if_missing(queue, &path, "ResourceFlavor", name));
             }
         }
     }
@@ -114,7 +120,7 @@ fn cluster_queue(queue: &Manifest, known: &Known<'_>) -> Vec<Finding> {
     for (i, check) in list(object, checks).iter().enumerate() {
         let path = format!("spec.admissionChecksStrategy.admissionChecks[{i}].name");
         if let Some(name) = text(check, "/name") {
-            findings.extend(known.expect(queue, &path, "AdmissionCheck", name));
+            findings.extend(known.warn_if_missing(queue, &path, "AdmissionCheck", name));
         }
     }
     // In v1beta2 an absent selector selects nothing; `{}` selects every namespace.
@@ -129,10 +135,10 @@ fn cluster_queue(queue: &Manifest, known: &Known<'_>) -> Vec<Finding> {
     findings
 }
 
-fn flavor(flavor: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+fn flavor(flavor: &Manifest, known: &KnownObjects<'_>) -> Vec<Finding> {
     let object = &flavor.object;
     let mut findings: Vec<Finding> = text(object, "/spec/topologyName")
-        .and_then(|name| known.expect(flavor, "spec.topologyName", "Topology", name))
+        .and_then(|name| known.warn_if_missing(flavor, "spec.topologyName", "Topology", name))
         .into_iter()
         .collect();
     let tolerations = list(object, "/spec/tolerations");
@@ -161,11 +167,11 @@ fn tolerates(toleration: &Value, taint: &Value) -> bool {
     same("/effect", true) && same("/key", exists) && (exists || same("/value", false))
 }
 
-fn admission_check(check: &Manifest, known: &Known<'_>) -> Vec<Finding> {
+fn admission_check(check: &Manifest, known: &KnownObjects<'_>) -> Vec<Finding> {
     let parameters = &check.object["spec"]["parameters"];
     match (text(parameters, "/kind"), text(parameters, "/name")) {
         (Some(kind @ "ProvisioningRequestConfig"), Some(name)) => known
-            .expect(check, "spec.parameters.name", kind, name)
+            .warn_if_missing(check, "spec.parameters.name", kind, name)
             .into_iter()
             .collect(),
         _ => Vec::new(),
@@ -204,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taint_nobody_tolerates_and_a_selector_that_selects_nothing() {
+    fn untolerated_taints_and_empty_selectors_are_warned_about() {
         let found = warnings(
             "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: spot}\nspec:\n  nodeTaints:\n  - {key: spot, value: \"true\", effect: NoSchedule}\n  tolerations:\n  - {key: spot-taint, operator: Exists, effect: NoSchedule}\n---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\nspec: {}\n",
         );

@@ -10,7 +10,7 @@ pub struct PresetInfo {
     /// Name of its sub-folder.
     pub name: String,
     /// What it teaches, in its own words.
-    pub about: String,
+    pub description: String,
     /// Things to submit to its queues.
     pub samples: Vec<Sample>,
 }
@@ -18,7 +18,7 @@ pub struct PresetInfo {
 impl PresetInfo {
     /// The first sentence of what it says of itself.
     pub fn summary(&self) -> &str {
-        let first = self.about.split("\n\n").next().unwrap_or_default();
+        let first = self.description.split("\n\n").next().unwrap_or_default();
         let end = first
             .find(". ")
             .or_else(|| first.find(".\n"))
@@ -29,19 +29,19 @@ impl PresetInfo {
 
 /// How what is in force relates to the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Force {
+pub enum SyncStatus {
     /// Nothing has been applied yet.
     #[default]
-    Nothing,
+    NotApplied,
     /// What the files say is in force.
-    Files,
+    Synced,
     /// The files are wrong somewhere; what was in force before still is.
     LastGood,
 }
 
 /// The presets and the one in force.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct State {
+pub struct PresetsState {
     /// Where the presets come from, in words.
     pub origin: String,
     /// All presets, by name.
@@ -49,7 +49,7 @@ pub struct State {
     /// The preset in force.
     pub active: String,
     /// How what is in force relates to the files.
-    pub force: Force,
+    pub sync_status: SyncStatus,
     /// Counts the changes that were applied.
     pub revision: u64,
     /// Objects in force.
@@ -64,9 +64,9 @@ pub struct State {
     pub warnings: Vec<Finding>,
 }
 
-impl State {
+impl PresetsState {
     /// The preset in force, with what it says of itself.
-    pub fn active_info(&self) -> Option<&PresetInfo> {
+    pub fn active_preset(&self) -> Option<&PresetInfo> {
         self.presets.iter().find(|p| p.name == self.active)
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_summary_is_the_first_sentence() {
         let info = |about: &str| PresetInfo {
-            about: about.into(),
+            description: about.into(),
             ..PresetInfo::default()
         };
         assert_eq!(

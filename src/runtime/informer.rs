@@ -15,20 +15,20 @@ use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::store::{Change, IndexOf, Store};
-use super::{Context, ObjectKey, Reconnect};
+use super::indexed_store::{Change, IndexFunc, IndexedStore};
+use super::{Context, ObjectKey, WatchBackoff};
 
 /// Told of every change of an informer's objects.
-type Subscriber<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+type ResourceEventHandler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
 
 /// An informer that does not run yet.
-pub struct Builder<K> {
+pub struct InformerBuilder<K> {
     api: Api<K>,
     config: watcher::Config,
-    indexes: Vec<(&'static str, IndexOf<K>)>,
+    indexes: Vec<(&'static str, IndexFunc<K>)>,
 }
 
-impl<K> Builder<K>
+impl<K> InformerBuilder<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
@@ -53,15 +53,15 @@ where
         let (synced, _) = watch::channel(false);
         let informer = Informer {
             shared: Arc::new(Shared {
-                store: RwLock::new(Store::new(self.indexes)),
-                subscribers: Mutex::default(),
-                newest: AtomicU64::new(0),
+                store: RwLock::new(IndexedStore::new(self.indexes)),
+                handlers: Mutex::default(),
+                latest_resource_version: AtomicU64::new(0),
                 synced,
             }),
         };
         let follow = informer.clone();
         context.tasks.spawn("informer", async move {
-            follow.follow(self.api, self.config).await;
+            follow.list_and_watch(self.api, self.config).await;
         });
         informer
     }
@@ -81,11 +81,11 @@ impl<K> Clone for Informer<K> {
 }
 
 struct Shared<K> {
-    store: RwLock<Store<K>>,
+    store: RwLock<IndexedStore<K>>,
     /// Held while a change is stored and told, so that everybody hears changes in their order.
-    subscribers: Mutex<Vec<Subscriber<K>>>,
+    handlers: Mutex<Vec<ResourceEventHandler<K>>>,
     /// The newest resource version that came from the watch.
-    newest: AtomicU64,
+    latest_resource_version: AtomicU64,
     synced: watch::Sender<bool>,
 }
 
@@ -102,18 +102,18 @@ impl<K> Informer<K> {
     }
 
     /// The objects of one namespace, by name.
-    pub fn namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+    pub fn list_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         self.shared
             .store
             .read()
-            .namespace(namespace)
+            .list_namespace(namespace)
             .cloned()
             .collect()
     }
 
     /// The objects that an index finds under `value`, by namespace and name.
-    pub fn by(&self, index: &str, value: &str) -> Vec<Arc<K>> {
-        self.shared.store.read().by(index, value)
+    pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<K>> {
+        self.shared.store.read().by_index(index, value)
     }
 
     /// How many objects are known.
@@ -127,22 +127,22 @@ impl<K> Informer<K> {
     }
 
     /// Waits until the first list of objects has arrived.
-    pub async fn synced(&self) {
+    pub async fn wait_for_cache_sync(&self) {
         let mut synced = self.shared.synced.subscribe();
         // The sender lives as long as this handle does.
         let _ = synced.wait_for(|done| *done).await;
     }
 
     /// Whether the first list of objects has arrived.
-    pub fn is_synced(&self) -> bool {
+    pub fn has_synced(&self) -> bool {
         *self.shared.synced.borrow()
     }
 
     /// Calls `subscriber` with every change from now on, after the change can be read here; what
     /// is known already is told as added. The subscriber may read this informer but neither
-    /// subscribe to it nor [`observe`](Self::observe), and should be quick: put a key in a queue.
-    pub fn subscribe(&self, subscriber: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        let mut subscribers = self.shared.subscribers.lock();
+    /// subscribe to it nor [`observe_write`](Self::observe_write), and should be quick: put a key in a queue.
+    pub fn add_event_handler(&self, subscriber: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        let mut subscribers = self.shared.handlers.lock();
         let known = self.list();
         for object in known {
             subscriber(&Change::Added(object));
@@ -156,8 +156,8 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     /// An informer of the objects `api` reaches.
-    pub fn builder(api: Api<K>) -> Builder<K> {
-        Builder {
+    pub fn builder(api: Api<K>) -> InformerBuilder<K> {
+        InformerBuilder {
             api,
             config: watcher::Config::default(),
             indexes: Vec::new(),
@@ -171,26 +171,28 @@ where
 {
     /// Takes note of the answer to one's own write before the watch brings it, so that the next
     /// decision does not rest on the version before. Answers that are not news are ignored.
-    pub fn observe(&self, mut object: Arc<K>) {
+    pub fn observe_write(&self, mut object: Arc<K>) {
         if object.meta().managed_fields.is_some() {
             Arc::make_mut(&mut object).meta_mut().managed_fields = None;
         }
-        let subscribers = self.shared.subscribers.lock();
+        let subscribers = self.shared.handlers.lock();
         let key = ObjectKey::of(object.as_ref());
-        let version = version_of(object.as_ref());
+        let version = resource_version(object.as_ref());
         let news = match self.shared.store.read().get(&key) {
-            Some(known) => known.uid() == object.uid() && version_of(known.as_ref()) < version,
+            Some(known) => {
+                known.uid() == object.uid() && resource_version(known.as_ref()) < version
+            }
             // What the watch has passed already and is not here has been deleted since.
-            None => version > self.shared.newest.load(Ordering::Acquire),
+            None => version > self.shared.latest_resource_version.load(Ordering::Acquire),
         };
         if news {
             let change = self.shared.store.write().put(key, object);
-            tell(&subscribers, &change);
+            notify_handlers(&subscribers, &change);
         }
     }
 
-    async fn follow(&self, api: Api<K>, config: watcher::Config) {
-        let events = watcher(api, config).backoff(Reconnect::default());
+    async fn list_and_watch(&self, api: Api<K>, config: watcher::Config) {
+        let events = watcher(api, config).backoff(WatchBackoff::default());
         let mut events = std::pin::pin!(events.into_stream());
         let mut listed: Option<BTreeSet<ObjectKey>> = None;
         while let Some(event) = events.next().await {
@@ -204,7 +206,7 @@ where
                 }
                 Ok(watcher::Event::InitDone) => {
                     if let Some(listed) = listed.take() {
-                        self.keep_only(&listed);
+                        self.delete_unlisted(&listed);
                     }
                     self.shared.synced.send_replace(true);
                 }
@@ -220,30 +222,33 @@ where
 
     fn apply(&self, mut object: K) {
         object.meta_mut().managed_fields = None;
-        let subscribers = self.shared.subscribers.lock();
-        let version = version_of(&object);
-        self.shared.newest.fetch_max(version, Ordering::AcqRel);
+        let subscribers = self.shared.handlers.lock();
+        let version = resource_version(&object);
+        self.shared
+            .latest_resource_version
+            .fetch_max(version, Ordering::AcqRel);
         let key = ObjectKey::of(&object);
         let old = self.shared.store.read().get(&key).cloned();
         match old {
             Some(old) if old.uid() != object.uid() => {
                 // Deleted and made anew while nobody looked: two different lives.
                 let gone = self.shared.store.write().remove(&key);
-                gone.iter().for_each(|change| tell(&subscribers, change));
+                gone.iter()
+                    .for_each(|change| notify_handlers(&subscribers, change));
             }
-            Some(old) if version != 0 && version_of(old.as_ref()) >= version => return,
+            Some(old) if version != 0 && resource_version(old.as_ref()) >= version => return,
             _ => {}
         }
         let change = self.shared.store.write().put(key, Arc::new(object));
-        tell(&subscribers, &change);
+        notify_handlers(&subscribers, &change);
     }
 
     fn delete(&self, mut object: K) {
         object.meta_mut().managed_fields = None;
-        let subscribers = self.shared.subscribers.lock();
+        let subscribers = self.shared.handlers.lock();
         self.shared
-            .newest
-            .fetch_max(version_of(&object), Ordering::AcqRel);
+            .latest_resource_version
+            .fetch_max(resource_version(&object), Ordering::AcqRel);
         let key = ObjectKey::of(&object);
         let gone = {
             let mut store = self.shared.store.write();
@@ -254,11 +259,12 @@ where
             store.put(key.clone(), Arc::new(object));
             store.remove(&key)
         };
-        gone.iter().for_each(|change| tell(&subscribers, change));
+        gone.iter()
+            .for_each(|change| notify_handlers(&subscribers, change));
     }
 
-    fn keep_only(&self, listed: &BTreeSet<ObjectKey>) {
-        let subscribers = self.shared.subscribers.lock();
+    fn delete_unlisted(&self, listed: &BTreeSet<ObjectKey>) {
+        let subscribers = self.shared.handlers.lock();
         let gone: Vec<ObjectKey> = {
             let store = self.shared.store.read();
             let unlisted = store.iter().filter(|(key, _)| !listed.contains(key));
@@ -266,12 +272,14 @@ where
         };
         for key in gone {
             let change = self.shared.store.write().remove(&key);
-            change.iter().for_each(|change| tell(&subscribers, change));
+            change
+                .iter()
+                .for_each(|change| notify_handlers(&subscribers, change));
         }
     }
 }
 
-fn tell<K>(subscribers: &[Subscriber<K>], change: &Change<K>) {
+fn notify_handlers<K>(subscribers: &[ResourceEventHandler<K>], change: &Change<K>) {
     for subscriber in subscribers {
         subscriber(change);
     }
@@ -279,7 +287,7 @@ fn tell<K>(subscribers: &[Subscriber<K>], change: &Change<K>) {
 
 /// The resource version as a number. The API calls it opaque, but since Kubernetes 1.35 promises
 /// that versions of one kind can be compared; every server has always counted.
-fn version_of<K: Resource>(object: &K) -> u64 {
+fn resource_version<K: Resource>(object: &K) -> u64 {
     let version = object.meta().resource_version.as_deref();
     version.and_then(|v| v.parse().ok()).unwrap_or(0)
 }

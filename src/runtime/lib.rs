@@ -4,14 +4,14 @@
 //! Everything here works through a `kube::Client`, so it runs alike on the embedded API server and
 //! on any cluster. Must not know Kueue, the machines or what any controller decides.
 
-mod delays;
+pub mod api_errors;
+mod indexed_store;
 mod informer;
-mod key;
-mod queue;
-mod reconnect;
-pub mod refusals;
-mod store;
+mod object_key;
+mod rate_limiter;
 mod tasks;
+mod watch_backoff;
+mod work_queue;
 
 #[cfg(test)]
 mod tests;
@@ -19,12 +19,12 @@ mod tests;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
-pub use informer::{Builder, Informer};
-pub use key::ObjectKey;
-pub use queue::{Outcome, WorkQueue};
-pub use reconnect::Reconnect;
-pub use store::Change;
+pub use indexed_store::Change;
+pub use informer::{Informer, InformerBuilder};
+pub use object_key::ObjectKey;
 pub use tasks::Tasks;
+pub use watch_backoff::WatchBackoff;
+pub use work_queue::{ReconcileResult, WorkQueue};
 
 /// What every controller is given to work with. Clones share everything.
 #[derive(Clone)]

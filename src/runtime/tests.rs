@@ -33,19 +33,19 @@ fn config_map(name: &str, team: &str) -> ConfigMap {
 }
 
 #[test]
-fn a_key_added_twice_is_looked_at_once_and_again_when_added_meanwhile() {
+fn a_key_added_twice_is_processed_once_and_again_when_added_meanwhile() {
     virtual_runtime().unwrap().block_on(async {
         let context = context(server());
         let queue: WorkQueue<u8> = WorkQueue::new(&context);
         queue.add(1);
         queue.add(1);
         queue.add(2);
-        assert_eq!(queue.next().await, 1);
+        assert_eq!(queue.get().await, 1);
         queue.add(1);
-        assert_eq!(queue.next().await, 2);
+        assert_eq!(queue.get().await, 2);
         assert!(queue.is_empty(), "1 is in a hand");
         queue.done(&1);
-        assert_eq!(queue.next().await, 1);
+        assert_eq!(queue.get().await, 1);
     });
 }
 
@@ -64,7 +64,7 @@ fn delayed_keys_come_in_the_order_they_are_due_and_the_earliest_counts() {
         queue.run(&context, "test", 2, move |key| {
             let after = clock.now().duration_since(start).as_secs();
             seen.send((key, after)).unwrap();
-            async { Ok::<_, Infallible>(Outcome::Done) }
+            async { Ok::<_, Infallible>(ReconcileResult::Done) }
         });
         assert_eq!(looked_at.recv().await, Some((1, 10)));
         assert_eq!(looked_at.recv().await, Some((2, 20)));
@@ -74,7 +74,7 @@ fn delayed_keys_come_in_the_order_they_are_due_and_the_earliest_counts() {
 }
 
 #[test]
-fn failing_keys_wait_twice_as_long_each_time() {
+fn failing_keys_back_off_exponentially() {
     virtual_runtime().unwrap().block_on(async {
         let context = context(server());
         let queue: WorkQueue<u8> = WorkQueue::new(&context);
@@ -85,7 +85,7 @@ fn failing_keys_wait_twice_as_long_each_time() {
         queue.run(&context, "test", 1, move |_| {
             seen.send(clock.now().duration_since(start).as_millis())
                 .unwrap();
-            async { Err::<Outcome, _>("no") }
+            async { Err::<ReconcileResult, _>("no") }
         });
         let mut times = Vec::new();
         for _ in 0..4 {
@@ -96,7 +96,7 @@ fn failing_keys_wait_twice_as_long_each_time() {
 }
 
 #[test]
-fn an_informer_tells_changes_in_order_and_finds_by_index() {
+fn an_informer_notifies_handlers_in_order_and_finds_by_index() {
     virtual_runtime().unwrap().block_on(async {
         let client = server();
         let context = context(client.clone());
@@ -112,11 +112,11 @@ fn an_informer_tells_changes_in_order_and_finds_by_index() {
                     .collect()
             })
             .start(&context);
-        maps.synced().await;
+        maps.wait_for_cache_sync().await;
         let told = Arc::new(Mutex::new(Vec::new()));
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let log = told.clone();
-        maps.subscribe(move |change| {
+        maps.add_event_handler(move |change| {
             let name = ObjectKey::of(change.object().as_ref()).name;
             log.lock().push(match change {
                 Change::Added(_) => format!("+{name}"),
@@ -133,11 +133,11 @@ fn an_informer_tells_changes_in_order_and_finds_by_index() {
             .patch("a", &PatchParams::default(), &patch)
             .await
             .unwrap();
-        maps.observe(Arc::new(patched.clone()));
-        maps.observe(Arc::new(patched));
+        maps.observe_write(Arc::new(patched.clone()));
+        maps.observe_write(Arc::new(patched));
         receiver.recv().await;
         let names = |team| -> Vec<String> {
-            let found = maps.by("team", team);
+            let found = maps.by_index("team", team);
             found
                 .iter()
                 .map(|m| ObjectKey::of(m.as_ref()).to_string())
@@ -149,7 +149,7 @@ fn an_informer_tells_changes_in_order_and_finds_by_index() {
         let last = maps.get(&ObjectKey::new("default", "b")).unwrap();
         api.delete("b", &DeleteParams::default()).await.unwrap();
         receiver.recv().await;
-        maps.observe(last);
+        maps.observe_write(last);
         assert_eq!(
             names("blue"),
             ["default/a"],
@@ -173,8 +173,8 @@ fn field_managers_are_not_kept_and_an_update_without_them_loses_none() {
             .unwrap();
         assert!(applied.metadata.managed_fields.is_some());
         let maps = Informer::builder(api.clone()).start(&context);
-        maps.observe(Arc::new(applied));
-        maps.synced().await;
+        maps.observe_write(Arc::new(applied));
+        maps.wait_for_cache_sync().await;
         let kept = maps.get(&ObjectKey::new("default", "a")).unwrap();
         assert_eq!(kept.metadata.managed_fields, None);
 

@@ -6,29 +6,29 @@ use std::time::Duration;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// The longest time a scenario may name: a week.
-const MOST: f64 = 7.0 * 86_400.0;
+const MAX_SECONDS: f64 = 7.0 * 86_400.0;
 
 /// A length of lab time as written in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Span(pub(super) Duration);
+pub(super) struct ScenarioDuration(pub(super) Duration);
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for ScenarioDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
         impl Visitor<'_> for Text {
-            type Value = Span;
+            type Value = ScenarioDuration;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a time such as 90s, 1m30s or 2h")
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
+            fn visit_str<E: Error>(self, text: &str) -> Result<ScenarioDuration, E> {
                 parse(text)
-                    .map(Span)
+                    .map(ScenarioDuration)
                     .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
             }
-            fn visit_u64<E: Error>(self, seconds: u64) -> Result<Span, E> {
+            fn visit_u64<E: Error>(self, seconds: u64) -> Result<ScenarioDuration, E> {
                 self.visit_str(&seconds.to_string())
             }
-            fn visit_f64<E: Error>(self, seconds: f64) -> Result<Span, E> {
+            fn visit_f64<E: Error>(self, seconds: f64) -> Result<ScenarioDuration, E> {
                 self.visit_str(&seconds.to_string())
             }
         }
@@ -63,11 +63,11 @@ fn parse(text: &str) -> Option<Duration> {
         seconds += number * factor;
         rest = &rest[unit_end..];
     }
-    (seconds <= MOST).then(|| Duration::from_secs_f64(seconds))
+    (seconds <= MAX_SECONDS).then(|| Duration::from_secs_f64(seconds))
 }
 
 /// `0s`, `7s`, `1m 30s`: a length of lab time for people.
-pub(super) fn words(time: Duration) -> String {
+pub(super) fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0) if time.subsec_millis() > 0 => format!("{}ms", time.subsec_millis()),
@@ -98,6 +98,6 @@ mod tests {
         for text in ["", "soon", "1x", "-1s", "5 s x", "1m30", "9999d"] {
             assert_eq!(parse(text), None, "{text}");
         }
-        assert_eq!(words(Duration::from_secs(90)), "1m 30s");
+        assert_eq!(format_duration(Duration::from_secs(90)), "1m 30s");
     }
 }

@@ -7,17 +7,17 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::glob::matches;
+use super::glob::glob_matches;
 use super::raw::{RawCondition, RawExpectation, RawSelector, RawStatus};
 use kueue_lab_api::v1beta2::API_VERSION as KUEUE;
-use kueue_lab_skypilot::jobs::Status;
+use kueue_lab_skypilot::jobs::ManagedJobStatus;
 use kueue_lab_yaml::{Position, Problem, closest};
 
 /// How long is waited for something when the scenario does not say, in lab time.
-const DEFAULT_WITHIN: Duration = Duration::from_secs(60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Kinds a scenario may name without their API version.
-const KINDS: [(&str, &str); 17] = [
+const KNOWN_KINDS: [(&str, &str); 17] = [
     ("Workload", KUEUE),
     ("ClusterQueue", KUEUE),
     ("LocalQueue", KUEUE),
@@ -72,10 +72,10 @@ impl Selector {
         let kind = raw.kind.value;
         let api_version = match raw.api_version {
             Some(version) => version,
-            None => match KINDS.iter().find(|(k, _)| *k == kind) {
+            None => match KNOWN_KINDS.iter().find(|(k, _)| *k == kind) {
                 Some((_, version)) => (*version).to_owned(),
                 None => {
-                    let known = KINDS.iter().map(|(k, _)| *k);
+                    let known = KNOWN_KINDS.iter().map(|(k, _)| *k);
                     let hint = match closest(&kind, known) {
                         Some(guess) => format!("did you mean {guess:?}?"),
                         None => "give its apiVersion, too".into(),
@@ -103,13 +103,15 @@ impl Selector {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let wanted = |pattern: &Option<String>, field: &str| {
-            pattern.as_ref().is_none_or(|p| matches(p, text(field)))
+            pattern
+                .as_ref()
+                .is_none_or(|p| glob_matches(p, text(field)))
         };
         wanted(&self.name, "name")
             && wanted(&self.namespace, "namespace")
             && self.labels.iter().all(|(key, pattern)| {
                 let value = metadata["labels"][key].as_str();
-                value.is_some_and(|v| matches(pattern, v))
+                value.is_some_and(|v| glob_matches(pattern, v))
             })
     }
 }
@@ -118,38 +120,38 @@ impl Selector {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
     /// What.
-    pub fact: Fact,
+    pub expected: Expected,
     /// How long it may take, in lab time.
-    pub within: Duration,
+    pub timeout: Duration,
     /// How long it must then stay so.
     pub holds: Duration,
     /// Where it is written.
-    pub at: Position,
+    pub position: Position,
 }
 
 /// What can be seen.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fact {
+pub enum Expected {
     /// A managed job.
     Job {
         /// Its name in the story.
         name: String,
         /// Its state.
-        status: Option<Status>,
+        status: Option<ManagedJobStatus>,
         /// How often it has recovered.
         recoveries: Option<u32>,
     },
     /// Objects.
-    Object(Box<ObjectFact>),
+    Object(Box<ExpectedObject>),
 }
 
 /// Objects as described.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ObjectFact {
+pub struct ExpectedObject {
     /// Which.
     pub object: Selector,
     /// Conditions they have.
-    pub conditions: IndexMap<String, Condition>,
+    pub conditions: IndexMap<String, ExpectedCondition>,
     /// Fields they have; `null` for fields they must not have.
     pub fields: IndexMap<String, Value>,
     /// How many there are; one or more where not said.
@@ -160,7 +162,7 @@ pub struct ObjectFact {
 
 /// A condition as expected; what is left out may be anything.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Condition {
+pub struct ExpectedCondition {
     /// Status.
     pub status: Option<String>,
     /// Reason, with `*`.
@@ -169,15 +171,15 @@ pub struct Condition {
     pub message: Option<String>,
 }
 
-const STATUSES: [Status; 8] = [
-    Status::Pending,
-    Status::Starting,
-    Status::Running,
-    Status::Recovering,
-    Status::Cancelling,
-    Status::Succeeded,
-    Status::Failed,
-    Status::Cancelled,
+const STATUSES: [ManagedJobStatus; 8] = [
+    ManagedJobStatus::Pending,
+    ManagedJobStatus::Starting,
+    ManagedJobStatus::Running,
+    ManagedJobStatus::Recovering,
+    ManagedJobStatus::Cancelling,
+    ManagedJobStatus::Succeeded,
+    ManagedJobStatus::Failed,
+    ManagedJobStatus::Cancelled,
 ];
 
 impl Expectation {
@@ -211,7 +213,7 @@ impl Expectation {
                         "say what of the job: status or recoveries",
                     ));
                 }
-                Fact::Job {
+                Expected::Job {
                     name: job.value,
                     status,
                     recoveries: raw.recoveries.map(|r| r.value),
@@ -229,7 +231,7 @@ impl Expectation {
                     ));
                 }
                 let newer_than = raw.newer_than.map(|s| Selector::read(s.value, s.at));
-                Fact::Object(Box::new(ObjectFact {
+                Expected::Object(Box::new(ExpectedObject {
                     object: Selector::read(object.value, object.at)?,
                     conditions: raw.conditions.into_iter().map(condition).collect(),
                     fields: raw.fields,
@@ -239,25 +241,25 @@ impl Expectation {
             }
         };
         Ok(Self {
-            fact,
-            within: raw.within.map_or(DEFAULT_WITHIN, |w| w.0),
+            expected: fact,
+            timeout: raw.within.map_or(DEFAULT_TIMEOUT, |w| w.0),
             holds: raw.holds.map_or(Duration::ZERO, |h| h.0),
-            at,
+            position: at,
         })
     }
 
     /// The kinds of objects that have to be watched for it.
     pub(super) fn selectors(&self) -> Vec<&Selector> {
-        match &self.fact {
-            Fact::Job { .. } => Vec::new(),
-            Fact::Object(fact) => std::iter::once(&fact.object)
+        match &self.expected {
+            Expected::Job { .. } => Vec::new(),
+            Expected::Object(fact) => std::iter::once(&fact.object)
                 .chain(&fact.newer_than)
                 .collect(),
         }
     }
 }
 
-fn status(text: &str, at: Position) -> Result<Status, Problem> {
+fn status(text: &str, at: Position) -> Result<ManagedJobStatus, Problem> {
     let upper = text.to_ascii_uppercase();
     let found = STATUSES.into_iter().find(|s| s.as_str() == upper);
     found.ok_or_else(|| {
@@ -267,18 +269,18 @@ fn status(text: &str, at: Position) -> Result<Status, Problem> {
     })
 }
 
-fn condition((name, raw): (String, RawCondition)) -> (String, Condition) {
+fn condition((name, raw): (String, RawCondition)) -> (String, ExpectedCondition) {
     let flag = |b: bool| if b { "True" } else { "False" }.to_owned();
     let condition = match raw {
-        RawCondition::Flag(b) => Condition {
+        RawCondition::Flag(b) => ExpectedCondition {
             status: Some(flag(b)),
-            ..Condition::default()
+            ..ExpectedCondition::default()
         },
-        RawCondition::Status(text) => Condition {
+        RawCondition::Status(text) => ExpectedCondition {
             status: Some(text),
-            ..Condition::default()
+            ..ExpectedCondition::default()
         },
-        RawCondition::Parts(parts) => Condition {
+        RawCondition::Parts(parts) => ExpectedCondition {
             status: parts.status.map(|s| match s {
                 RawStatus::Flag(b) => flag(b),
                 RawStatus::Text(text) => text,
@@ -290,7 +292,7 @@ fn condition((name, raw): (String, RawCondition)) -> (String, Condition) {
     (name, condition)
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for ExpectedCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.status.as_deref().unwrap_or("*"))?;
         if let Some(reason) = &self.reason {
@@ -306,8 +308,8 @@ impl fmt::Display for Condition {
 impl fmt::Display for Expectation {
     /// The expectation in one line: `job job1 is RUNNING`, `Workload pod-* has Admitted=True`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fact {
-            Fact::Job {
+        match &self.expected {
+            Expected::Job {
                 name,
                 status,
                 recoveries,
@@ -320,16 +322,16 @@ impl fmt::Display for Expectation {
                     write!(f, " with {recoveries} recoveries")?;
                 }
             }
-            Fact::Object(fact) => write!(f, "{fact}")?,
+            Expected::Object(fact) => write!(f, "{fact}")?,
         }
         if !self.holds.is_zero() {
-            write!(f, " for {}", super::duration::words(self.holds))?;
+            write!(f, " for {}", super::duration::format_duration(self.holds))?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for ObjectFact {
+impl fmt::Display for ExpectedObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count {
             Some(0) => write!(f, "no {}", self.object)?,

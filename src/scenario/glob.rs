@@ -1,7 +1,7 @@
 //! Patterns with `*`, for names with generated endings and for parts of messages.
 
 /// Whether a text matches a pattern in which `*` stands for anything.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn glob_matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else {
@@ -41,7 +41,7 @@ mod tests {
             ("", "x", false),
             ("ab*ba", "aba", false),
         ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(glob_matches(pattern, text), expected, "{pattern} {text}");
         }
     }
 }

@@ -7,12 +7,12 @@ mod duration;
 mod expect;
 mod format;
 mod glob;
+mod observed_state;
 mod raw;
 mod run;
-mod seen;
 mod timeline;
 
-pub use expect::{Expectation, Fact};
-pub use format::{Action, Scenario, ScenarioError, Step, Timing};
-pub use run::{Outcome, Stage, run};
-pub use timeline::{Entry, EntryKind, Observer, Progress, StepProgress, StepState};
+pub use expect::{Expectation, Expected};
+pub use format::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
+pub use run::{Outcome, ScenarioEnvironment, run_scenario};
+pub use timeline::{Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind};

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::duration::Span;
+use super::duration::ScenarioDuration;
 use kueue_lab_yaml::Located;
 
 #[derive(Debug, Deserialize)]
@@ -16,7 +16,7 @@ pub(super) struct RawScenario {
     pub(super) summary: Option<String>,
     pub(super) preset: Option<String>,
     pub(super) pace: Option<Located<f64>>,
-    pub(super) limit: Option<Span>,
+    pub(super) limit: Option<ScenarioDuration>,
     pub(super) steps: Vec<Located<RawStep>>,
 }
 
@@ -24,8 +24,8 @@ pub(super) struct RawScenario {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStep {
     pub(super) say: Option<String>,
-    pub(super) at: Option<Located<Span>>,
-    pub(super) after: Option<Located<Span>>,
+    pub(super) at: Option<Located<ScenarioDuration>>,
+    pub(super) after: Option<Located<ScenarioDuration>>,
     pub(super) when: Option<Located<RawExpectation>>,
     pub(super) launch: Option<Located<RawLaunch>>,
     pub(super) cancel: Option<Located<String>>,
@@ -33,7 +33,7 @@ pub(super) struct RawStep {
     pub(super) patch: Option<Located<RawPatch>>,
     pub(super) delete: Option<Located<RawSelector>>,
     pub(super) switch: Option<Located<String>>,
-    pub(super) wait: Option<Located<Span>>,
+    pub(super) wait: Option<Located<ScenarioDuration>>,
     #[serde(default)]
     pub(super) expect: Vec<Located<RawExpectation>>,
 }
@@ -93,8 +93,8 @@ pub(super) struct RawExpectation {
     #[serde(default)]
     pub(super) absent: bool,
     pub(super) newer_than: Option<Located<RawSelector>>,
-    pub(super) within: Option<Span>,
-    pub(super) holds: Option<Span>,
+    pub(super) within: Option<ScenarioDuration>,
+    pub(super) holds: Option<ScenarioDuration>,
 }
 
 /// `Admitted: "True"`, or its parts.

@@ -10,24 +10,26 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::expect::{Expectation, Selector};
-use super::format::{Action, Scenario, Step, Timing};
-use super::seen::{Changed, KindKey, Seen, resource};
-use super::timeline::{Entry, EntryKind, Observer, Progress, StepProgress, StepState};
+use super::format::{Scenario, Step, StepAction, StepTrigger};
+use super::observed_state::{ApiVersionKind, ObjectChange, ObservedState, resource};
+use super::timeline::{
+    Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
+};
 use kueue_lab_clock::Clock;
 use kueue_lab_presets::Presets;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 
 /// The kind whose objects tell the story.
-const EVENT: (&str, &str) = ("events.k8s.io/v1", "Event");
+const EVENT_KIND: (&str, &str) = ("events.k8s.io/v1", "Event");
 /// Field manager of what scenarios apply.
-const MANAGER: &str = "kueue-lab-scenario";
+const FIELD_MANAGER: &str = "kueue-lab-scenario";
 /// However fast time passes, what is expected gets this much of the wall clock, or all of its own
 /// limit where that is less.
-const PATIENCE: Duration = Duration::from_secs(15);
+const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The lab a scenario runs on.
 #[derive(Clone)]
-pub struct Stage {
+pub struct ScenarioEnvironment {
     /// The cluster.
     pub client: Client,
     /// Lab time.
@@ -49,32 +51,36 @@ pub struct Outcome {
 }
 
 /// Runs a scenario to its end, telling `observer` how it goes.
-pub async fn run(stage: &Stage, scenario: &Scenario, observer: &dyn Observer) -> Outcome {
+pub async fn run_scenario(
+    stage: &ScenarioEnvironment,
+    scenario: &Scenario,
+    observer: &dyn Observer,
+) -> Outcome {
     let began = stage.clock.now();
-    let mut run = Run {
-        seen: Seen::new(&stage.client, kinds(scenario), stage.jobs.clone()),
+    let mut run = ScenarioRun {
+        observed: ObservedState::new(&stage.client, watched_kinds(scenario), stage.jobs.clone()),
         progress: Progress {
             name: scenario.name.clone(),
-            steps: steps_ahead(scenario),
+            steps: pending_steps(scenario),
             outcome: None,
         },
-        told: HashSet::new(),
+        reported_events: HashSet::new(),
         job_events: stage.jobs.events().len(),
-        stage,
+        environment: stage,
         began,
         observer,
     };
     run.observer.progress(&run.progress);
-    let story = run.story(scenario);
+    let story = run.run_steps(scenario);
     let limit = async {
-        let limit = patient(&stage.clock, scenario.limit);
+        let limit = scale_timeout(&stage.clock, scenario.timeout);
         stage.clock.sleep(limit).await;
     };
     let result = tokio::select! {
         biased;
         result = story => result,
         () = limit => {
-            let limit = super::duration::words(scenario.limit);
+            let limit = super::duration::format_duration(scenario.timeout);
             Err(format!("the story took longer than its limit of {limit}"))
         }
     };
@@ -83,7 +89,7 @@ pub async fn run(stage: &Stage, scenario: &Scenario, observer: &dyn Observer) ->
         Ok(()) => Ok(format!(
             "{} came out as told, in {} of lab time",
             scenario.name,
-            super::duration::words(took)
+            super::duration::format_duration(took)
         )),
         Err(reason) => Err(reason),
     };
@@ -92,26 +98,26 @@ pub async fn run(stage: &Stage, scenario: &Scenario, observer: &dyn Observer) ->
     Outcome { result, took }
 }
 
-fn steps_ahead(scenario: &Scenario) -> Vec<StepProgress> {
+fn pending_steps(scenario: &Scenario) -> Vec<StepProgress> {
     let ahead = |step: &Step| StepProgress {
-        text: step.say.clone(),
+        text: step.description.clone(),
         ..StepProgress::default()
     };
     scenario.steps.iter().map(ahead).collect()
 }
 
 /// The kinds a scenario speaks of.
-fn kinds(scenario: &Scenario) -> BTreeSet<KindKey> {
+fn watched_kinds(scenario: &Scenario) -> BTreeSet<ApiVersionKind> {
     let key = |s: &Selector| (s.api_version.clone(), s.kind.clone());
-    let mut kinds = BTreeSet::from([(EVENT.0.to_owned(), EVENT.1.to_owned())]);
+    let mut kinds = BTreeSet::from([(EVENT_KIND.0.to_owned(), EVENT_KIND.1.to_owned())]);
     for step in &scenario.steps {
-        let expectations = step.expect.iter().chain(match &step.timing {
-            Timing::When(expectation) => Some(&**expectation),
+        let expectations = step.expect.iter().chain(match &step.trigger {
+            StepTrigger::When(expectation) => Some(&**expectation),
             _ => None,
         });
         kinds.extend(expectations.flat_map(Expectation::selectors).map(key));
         match &step.action {
-            Action::Patch { object, .. } | Action::Delete(object) => {
+            StepAction::Patch { object, .. } | StepAction::Delete(object) => {
                 kinds.insert(key(object));
             }
             _ => {}
@@ -120,95 +126,105 @@ fn kinds(scenario: &Scenario) -> BTreeSet<KindKey> {
     kinds
 }
 
-struct Run<'a> {
-    stage: &'a Stage,
-    seen: Seen,
+struct ScenarioRun<'a> {
+    environment: &'a ScenarioEnvironment,
+    observed: ObservedState,
     began: Timestamp,
     observer: &'a dyn Observer,
     progress: Progress,
     /// Events that were told already, by uid.
-    told: HashSet<String>,
+    reported_events: HashSet<String>,
     /// How many of the jobs' events were told already.
     job_events: usize,
 }
 
 /// An expectation on its way.
-struct Open<'e> {
+struct PendingExpectation<'e> {
     expectation: &'e Expectation,
     deadline: Timestamp,
-    met_since: Option<Timestamp>,
+    met_at: Option<Timestamp>,
 }
 
-impl Run<'_> {
-    async fn story(&mut self, scenario: &Scenario) -> Result<(), String> {
-        if let (Some(preset), Some(presets)) = (&scenario.preset, &self.stage.presets)
+impl ScenarioRun<'_> {
+    async fn run_steps(&mut self, scenario: &Scenario) -> Result<(), String> {
+        if let (Some(preset), Some(presets)) = (&scenario.preset, &self.environment.presets)
             && presets.state().active != *preset
         {
             let findings = presets.switch(preset).await;
-            findings.map_err(|f| words(&format!("the preset {preset}"), &f))?;
+            findings.map_err(|f| preset_error(&format!("the preset {preset}"), &f))?;
         }
         let mut done_at = self.began;
         for (index, step) in scenario.steps.iter().enumerate() {
-            let outcome = self.step(index, step, done_at).await;
+            let outcome = self.run_step(index, step, done_at).await;
             if let Err(reason) = outcome {
-                self.step_state(index, StepState::Failed(reason.clone()));
-                self.tell(EntryKind::Failed, &reason);
+                self.set_step_state(index, StepState::Failed(reason.clone()));
+                self.report(TimelineEntryKind::ExpectationFailed, &reason);
                 let place = format!("{}:{}", scenario.file, step.at);
                 return Err(format!("step {} ({place}): {reason}", index + 1));
             }
-            self.step_state(index, StepState::Done);
-            done_at = self.stage.clock.now();
+            self.set_step_state(index, StepState::Done);
+            done_at = self.environment.clock.now();
         }
         Ok(())
     }
 
-    async fn step(&mut self, index: usize, step: &Step, done_at: Timestamp) -> Result<(), String> {
-        match &step.timing {
-            Timing::Now => {}
-            Timing::At(time) => self.pass_until(later(self.began, *time)).await,
-            Timing::After(time) => self.pass_until(later(done_at, *time)).await,
-            Timing::When(expectation) => self.wait_for(&[expectation]).await?,
+    async fn run_step(
+        &mut self,
+        index: usize,
+        step: &Step,
+        done_at: Timestamp,
+    ) -> Result<(), String> {
+        match &step.trigger {
+            StepTrigger::Now => {}
+            StepTrigger::At(time) => self.wait_until(add_duration(self.began, *time)).await,
+            StepTrigger::After(time) => self.wait_until(add_duration(done_at, *time)).await,
+            StepTrigger::When(expectation) => self.wait_for(&[expectation]).await?,
         }
-        self.progress.steps[index].at = Some(self.stage.clock.now());
-        self.step_state(index, StepState::Running);
-        self.tell(EntryKind::Step, &step.say);
-        self.act(&step.action).await?;
+        self.progress.steps[index].at = Some(self.environment.clock.now());
+        self.set_step_state(index, StepState::Running);
+        self.report(TimelineEntryKind::Step, &step.description);
+        self.run_action(&step.action).await?;
         let expectations: Vec<&Expectation> = step.expect.iter().collect();
         self.wait_for(&expectations).await
     }
 
-    async fn act(&mut self, action: &Action) -> Result<(), String> {
+    async fn run_action(&mut self, action: &StepAction) -> Result<(), String> {
         match action {
-            Action::Watch => Ok(()),
-            Action::Wait(time) => {
-                self.pass_until(later(self.stage.clock.now(), *time)).await;
+            StepAction::ExpectOnly => Ok(()),
+            StepAction::Wait(time) => {
+                self.wait_until(add_duration(self.environment.clock.now(), *time))
+                    .await;
                 Ok(())
             }
-            Action::Launch { name, task } => {
-                let launched = self.stage.jobs.launch((**task).clone(), Some(name)).await;
+            StepAction::Launch { name, task } => {
+                let launched = self
+                    .environment
+                    .jobs
+                    .launch((**task).clone(), Some(name))
+                    .await;
                 let id = launched.map_err(|e| e.to_string())?;
-                self.seen.ids.insert(name.clone(), id);
+                self.observed.job_ids.insert(name.clone(), id);
                 Ok(())
             }
-            Action::Cancel(name) => {
-                let id = self.seen.ids.get(name).copied().unwrap_or_default();
-                self.stage.jobs.cancel(id);
+            StepAction::Cancel(name) => {
+                let id = self.observed.job_ids.get(name).copied().unwrap_or_default();
+                self.environment.jobs.cancel(id);
                 Ok(())
             }
-            Action::Switch(preset) => match &self.stage.presets {
+            StepAction::SwitchPreset(preset) => match &self.environment.presets {
                 None => Err("this lab has no presets folder".into()),
                 Some(presets) => {
                     let switched = presets.switch(preset).await;
-                    switched.map_err(|f| words(&format!("the preset {preset}"), &f))
+                    switched.map_err(|f| preset_error(&format!("the preset {preset}"), &f))
                 }
             },
-            Action::Apply(objects) => {
+            StepAction::Apply(objects) => {
                 for object in objects {
                     self.apply(object).await.map_err(|e| e.to_string())?;
                 }
                 Ok(())
             }
-            Action::Patch {
+            StepAction::Patch {
                 object,
                 merge,
                 subresource,
@@ -216,18 +232,18 @@ impl Run<'_> {
                 let patch = Patch::Merge(merge);
                 let params = PatchParams::default();
                 let kind = (object.api_version.clone(), object.kind.clone());
-                for (api, name) in self.meant(object)? {
+                for (api, name) in self.selected_objects(object)? {
                     let patched = match subresource.as_deref() {
                         None => api.patch(&name, &params, &patch).await,
                         Some(sub) => api.patch_subresource(sub, &name, &params, &patch).await,
                     };
                     let written = patched.map_err(|e| e.to_string())?;
-                    self.seen.take_in(&kind, &written);
+                    self.observed.record_write(&kind, &written);
                 }
                 Ok(())
             }
-            Action::Delete(object) => {
-                for (api, name) in self.meant(object)? {
+            StepAction::Delete(object) => {
+                for (api, name) in self.selected_objects(object)? {
                     let deleted = api.delete(&name, &DeleteParams::background()).await;
                     deleted.map_err(|e| e.to_string())?;
                 }
@@ -248,19 +264,22 @@ impl Run<'_> {
         let written = match text("/metadata/name") {
             None => api.create(&PostParams::default(), &dynamic).await?,
             Some(name) => {
-                let params = PatchParams::apply(MANAGER).force();
+                let params = PatchParams::apply(FIELD_MANAGER).force();
                 api.patch(name, &params, &Patch::Apply(&dynamic)).await?
             }
         };
-        self.seen.take_in(&kind, &written);
+        self.observed.record_write(&kind, &written);
         Ok(())
     }
 
     /// The objects a selector means now; that there is none is an error.
-    fn meant(&self, selector: &Selector) -> Result<Vec<(Api<DynamicObject>, String)>, String> {
+    fn selected_objects(
+        &self,
+        selector: &Selector,
+    ) -> Result<Vec<(Api<DynamicObject>, String)>, String> {
         let kind = (selector.api_version.clone(), selector.kind.clone());
         let found: Vec<_> = self
-            .seen
+            .observed
             .select(selector)
             .into_iter()
             .map(|o| {
@@ -282,8 +301,8 @@ impl Run<'_> {
         }
     }
 
-    fn api(&self, kind: &KindKey, namespace: Option<&str>) -> Api<DynamicObject> {
-        let client = self.stage.client.clone();
+    fn api(&self, kind: &ApiVersionKind, namespace: Option<&str>) -> Api<DynamicObject> {
+        let client = self.environment.client.clone();
         match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &resource(kind)),
             None if is_cluster_scoped(&kind.1) => Api::all_with(client, &resource(kind)),
@@ -292,14 +311,14 @@ impl Run<'_> {
     }
 
     /// Lets lab time pass, telling what happens meanwhile.
-    async fn pass_until(&mut self, moment: Timestamp) {
-        let clock = self.stage.clock.clone();
-        let mut jobs = self.stage.jobs.changes();
+    async fn wait_until(&mut self, moment: Timestamp) {
+        let clock = self.environment.clock.clone();
+        let mut jobs = self.environment.jobs.changes();
         loop {
-            self.tell_jobs();
+            self.report_job_events();
             tokio::select! {
                 biased;
-                Some(changed) = self.seen.next() => self.tell_event(changed),
+                Some(changed) = self.observed.next() => self.report_event(changed),
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(moment) => return,
             }
@@ -308,35 +327,38 @@ impl Run<'_> {
 
     /// Waits until everything expected was seen.
     async fn wait_for(&mut self, expectations: &[&Expectation]) -> Result<(), String> {
-        let clock = self.stage.clock.clone();
-        let mut jobs = self.stage.jobs.changes();
+        let clock = self.environment.clock.clone();
+        let mut jobs = self.environment.jobs.changes();
         let since = self.job_events;
         let begun = clock.now();
-        let mut open: Vec<Open<'_>> = expectations
+        let mut open: Vec<PendingExpectation<'_>> = expectations
             .iter()
-            .map(|expectation| Open {
+            .map(|expectation| PendingExpectation {
                 expectation,
-                deadline: later(begun, patient(&clock, expectation.within)),
-                met_since: None,
+                deadline: add_duration(begun, scale_timeout(&clock, expectation.timeout)),
+                met_at: None,
             })
             .collect();
         loop {
-            self.tell_jobs();
+            self.report_job_events();
             let now = clock.now();
             let mut still = Vec::new();
             for mut one in open {
-                match self.seen.check(one.expectation, since) {
+                match self.observed.check(one.expectation, since) {
                     Ok(()) => {
-                        let met = *one.met_since.get_or_insert(now);
-                        if now >= later(met, one.expectation.holds) {
-                            self.tell(EntryKind::Met, &one.expectation.to_string());
+                        let met = *one.met_at.get_or_insert(now);
+                        if now >= add_duration(met, one.expectation.holds) {
+                            self.report(
+                                TimelineEntryKind::ExpectationMet,
+                                &one.expectation.to_string(),
+                            );
                         } else {
                             still.push(one);
                         }
                     }
-                    Err(seen) if now >= one.deadline || one.met_since.is_some() => {
-                        let within = super::duration::words(one.expectation.within);
-                        let how = match one.met_since {
+                    Err(seen) if now >= one.deadline || one.met_at.is_some() => {
+                        let within = super::duration::format_duration(one.expectation.timeout);
+                        let how = match one.met_at {
                             Some(_) => "did not stay so".to_owned(),
                             None => format!("not within {within}"),
                         };
@@ -346,20 +368,20 @@ impl Run<'_> {
                 }
             }
             open = still;
-            let Some(next) = open.iter().map(Open::due).min() else {
+            let Some(next) = open.iter().map(PendingExpectation::next_check).min() else {
                 return Ok(());
             };
             tokio::select! {
                 biased;
-                Some(changed) = self.seen.next() => self.tell_event(changed),
+                Some(changed) = self.observed.next() => self.report_event(changed),
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(next) => {}
             }
         }
     }
 
-    fn tell_jobs(&mut self) {
-        let events = self.seen.job_events();
+    fn report_job_events(&mut self) {
+        let events = self.observed.job_events();
         // Old events may have been dropped from the front of a full list.
         let new = events.iter().skip(self.job_events.min(events.len()));
         let lines: Vec<String> = new
@@ -367,13 +389,13 @@ impl Run<'_> {
             .collect();
         self.job_events = events.len();
         for line in lines {
-            self.tell(EntryKind::Job, &line);
+            self.report(TimelineEntryKind::Job, &line);
         }
     }
 
-    fn tell_event(&mut self, changed: Changed) {
+    fn report_event(&mut self, changed: ObjectChange) {
         let Some(event) = changed.0 else { return };
-        if event["kind"] != EVENT.1 || event["apiVersion"] != EVENT.0 {
+        if event["kind"] != EVENT_KIND.1 || event["apiVersion"] != EVENT_KIND.0 {
             return;
         }
         let text = |field: &str| event[field].as_str().unwrap_or_default();
@@ -381,7 +403,7 @@ impl Run<'_> {
             return;
         }
         let uid = event["metadata"]["uid"].as_str().unwrap_or_default();
-        if !self.told.insert(uid.to_owned()) {
+        if !self.reported_events.insert(uid.to_owned()) {
             return;
         }
         let about = &event["regarding"];
@@ -392,29 +414,29 @@ impl Run<'_> {
             text("reason"),
             text("note")
         );
-        self.tell(EntryKind::Event, &line);
+        self.report(TimelineEntryKind::Event, &line);
     }
 
-    fn tell(&self, kind: EntryKind, text: &str) {
-        let at = self.stage.clock.now().duration_since(self.began);
-        self.observer.entry(&Entry {
+    fn report(&self, kind: TimelineEntryKind, text: &str) {
+        let at = self.environment.clock.now().duration_since(self.began);
+        self.observer.entry(&TimelineEntry {
             at,
             kind,
             text: text.to_owned(),
         });
     }
 
-    fn step_state(&mut self, index: usize, state: StepState) {
+    fn set_step_state(&mut self, index: usize, state: StepState) {
         self.progress.steps[index].state = state;
         self.observer.progress(&self.progress);
     }
 }
 
-impl Open<'_> {
+impl PendingExpectation<'_> {
     /// When it has to be looked at even if nothing changes.
-    fn due(&self) -> Timestamp {
-        match self.met_since {
-            Some(met) => later(met, self.expectation.holds),
+    fn next_check(&self) -> Timestamp {
+        match self.met_at {
+            Some(met) => add_duration(met, self.expectation.holds),
             None => self.deadline,
         }
     }
@@ -438,20 +460,20 @@ fn is_cluster_scoped(kind: &str) -> bool {
     )
 }
 
-/// How long to wait, in lab time, for what is to come `within` that. Faster than the wall clock, a
+/// How long to wait, in lab time, for what is to come `timeout` that. Faster than the wall clock, a
 /// limit of a few real moments would tell of the machine rather than of the queues.
-fn patient(clock: &Clock, within: Duration) -> Duration {
-    within.max(within.min(PATIENCE).mul_f64(clock.speed()))
+fn scale_timeout(clock: &Clock, within: Duration) -> Duration {
+    within.max(within.min(MIN_WALL_CLOCK_TIMEOUT).mul_f64(clock.speed()))
 }
 
-fn later(from: Timestamp, by: Duration) -> Timestamp {
+fn add_duration(from: Timestamp, by: Duration) -> Timestamp {
     jiff::SignedDuration::try_from(by)
         .ok()
         .and_then(|by| from.checked_add(by).ok())
         .unwrap_or(Timestamp::MAX)
 }
 
-fn words(what: &str, findings: &[kueue_lab_presets::Finding]) -> String {
+fn preset_error(what: &str, findings: &[kueue_lab_presets::Finding]) -> String {
     let said: Vec<_> = findings.iter().map(ToString::to_string).collect();
     format!("{what} cannot be put in force: {}", said.join("; "))
 }
@@ -463,7 +485,8 @@ mod tests {
     #[test]
     fn a_fast_lab_gives_the_machine_its_time() {
         let seconds = Duration::from_secs;
-        let patience = |speed: f64, within: u64| patient(&Clock::scaled(speed), seconds(within));
+        let patience =
+            |speed: f64, within: u64| scale_timeout(&Clock::scaled(speed), seconds(within));
         assert_eq!(patience(1.0, 30), seconds(30));
         assert_eq!(patience(0.5, 30), seconds(30));
         // As long as it may take in real time, at the most.

@@ -6,41 +6,41 @@ use jiff::{SignedDuration, Timestamp};
 
 /// One line of the story.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TimelineEntry {
     /// Lab time since the beginning.
     pub at: SignedDuration,
     /// What sort of line.
-    pub kind: EntryKind,
+    pub kind: TimelineEntryKind,
     /// The line.
     pub text: String,
 }
 
 /// What sort of line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum TimelineEntryKind {
     /// A step begins.
     Step,
     /// Something expected was seen.
-    Met,
+    ExpectationMet,
     /// Something expected was not seen.
-    Failed,
+    ExpectationFailed,
     /// A managed job changed its state.
     Job,
     /// An Event of the cluster.
     Event,
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for TimelineEntry {
     /// `  1:05  ✓ job job1 is RUNNING`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.at.as_secs().max(0);
         let clock = format!("{}:{:02}", seconds / 60, seconds % 60);
         let mark = match self.kind {
-            EntryKind::Step => "",
-            EntryKind::Met => "  ✓ ",
-            EntryKind::Failed => "  ✗ ",
-            EntryKind::Job => "  sky    ",
-            EntryKind::Event => "  kueue  ",
+            TimelineEntryKind::Step => "",
+            TimelineEntryKind::ExpectationMet => "  ✓ ",
+            TimelineEntryKind::ExpectationFailed => "  ✗ ",
+            TimelineEntryKind::Job => "  sky    ",
+            TimelineEntryKind::Event => "  kueue  ",
         };
         write!(f, "{clock:>6}  {mark}{}", self.text)
     }
@@ -73,7 +73,7 @@ pub struct StepProgress {
 pub enum StepState {
     /// Not begun.
     #[default]
-    Ahead,
+    Pending,
     /// Under way.
     Running,
     /// Done, as expected.
@@ -85,7 +85,7 @@ pub enum StepState {
 /// Who is told how a run goes.
 pub trait Observer: Send + Sync {
     /// A line of the story.
-    fn entry(&self, entry: &Entry);
+    fn entry(&self, entry: &TimelineEntry);
 
     /// The steps, whenever one changes.
     fn progress(&self, progress: &Progress) {

@@ -12,20 +12,20 @@ use kueue_lab_yaml::{Limits, Problem, from_node, parse_one};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct SkyConfig {
-    kubernetes: Settings,
+    kubernetes: KubernetesConfig,
 }
 
 /// The `config:` block of a task.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
-pub struct Overrides {
-    kubernetes: TaskKubernetes,
+pub struct TaskConfigOverrides {
+    kubernetes: KubernetesOverrides,
 }
 
 /// The `kubernetes` section of a task: only what a task may override.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
-struct TaskKubernetes {
+struct KubernetesOverrides {
     pod_config: Option<Value>,
     custom_metadata: Option<Value>,
     provision_timeout: Option<i64>,
@@ -42,7 +42,7 @@ struct TaskKubernetes {
 /// The `kubernetes` section of the configuration file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
-struct Settings {
+struct KubernetesConfig {
     pod_config: Option<Value>,
     custom_metadata: Option<Value>,
     provision_timeout: Option<i64>,
@@ -85,7 +85,7 @@ pub struct QueueSettings {
 }
 
 /// Seconds without a queue, for one node, for each further node, and at most.
-const PROVISION: (f64, f64, f64) = (10.0, 0.2, 60.0);
+const PROVISION_TIMEOUT_SECONDS: (f64, f64, f64) = (10.0, 0.2, 60.0);
 /// Seconds in a day, what a queue is given by default.
 const DAY: f64 = 86_400.0;
 
@@ -99,7 +99,7 @@ impl SkyConfig {
     }
 
     /// The queue and the timeouts that hold for a task of `num_nodes`.
-    pub fn queue_settings(&self, task: &Overrides, num_nodes: u32) -> QueueSettings {
+    pub fn queue_settings(&self, task: &TaskConfigOverrides, num_nodes: u32) -> QueueSettings {
         let (own, global) = (&task.kubernetes, &self.kubernetes);
         let named = |quota: &Quota, kueue: &Kueue| {
             let name = quota
@@ -115,7 +115,7 @@ impl SkyConfig {
             Some(n) => Some(std::time::Duration::from_secs(n.unsigned_abs())),
             None => Some(std::time::Duration::from_secs_f64(default)),
         };
-        let (first, further, most) = PROVISION;
+        let (first, further, most) = PROVISION_TIMEOUT_SECONDS;
         let provision = match local_queue {
             Some(_) => DAY,
             None => (first + further * f64::from(num_nodes.saturating_sub(1))).min(most),
@@ -136,23 +136,23 @@ impl SkyConfig {
     }
 
     /// `pod_config` of both levels, the task's merged over the person's.
-    pub(super) fn pod_config(&self, task: &Overrides) -> Option<Value> {
-        both(
+    pub(super) fn pod_config(&self, task: &TaskConfigOverrides) -> Option<Value> {
+        merge_overrides(
             self.kubernetes.pod_config.as_ref(),
             task.kubernetes.pod_config.as_ref(),
         )
     }
 
     /// `custom_metadata` of both levels, the task's merged over the person's.
-    pub(super) fn custom_metadata(&self, task: &Overrides) -> Option<Value> {
-        both(
+    pub(super) fn custom_metadata(&self, task: &TaskConfigOverrides) -> Option<Value> {
+        merge_overrides(
             self.kubernetes.custom_metadata.as_ref(),
             task.kubernetes.custom_metadata.as_ref(),
         )
     }
 
     /// How many times the requests the limits are; `None` sets none.
-    pub(super) fn limit_factor(&self, task: &Overrides) -> Option<f64> {
+    pub(super) fn limit_factor(&self, task: &TaskConfigOverrides) -> Option<f64> {
         let set = task.kubernetes.set_pod_resource_limits;
         match set.or(self.kubernetes.set_pod_resource_limits)? {
             LimitSetting::Switch(false) => None,
@@ -162,19 +162,19 @@ impl SkyConfig {
     }
 
     /// The service account of the Pods.
-    pub(super) fn service_account(&self, task: &Overrides) -> String {
+    pub(super) fn service_account(&self, task: &TaskConfigOverrides) -> String {
         let set = task.kubernetes.remote_identity.as_ref();
         let identity = set.or(self.kubernetes.remote_identity.as_ref());
         match identity.and_then(Value::as_str) {
             None | Some("LOCAL_CREDENTIALS" | "SERVICE_ACCOUNT" | "NO_UPLOAD") => {
-                super::support::SERVICE_ACCOUNT.to_owned()
+                super::services_and_roles::SERVICE_ACCOUNT.to_owned()
             }
             Some(name) => name.to_owned(),
         }
     }
 }
 
-fn both(base: Option<&Value>, over: Option<&Value>) -> Option<Value> {
+fn merge_overrides(base: Option<&Value>, over: Option<&Value>) -> Option<Value> {
     match (base, over) {
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
@@ -196,12 +196,12 @@ mod tests {
             "allowed_clouds: [kubernetes]\nkubernetes:\n  networking: portforward\n  kueue: {local_queue_name: far}\n  provision_timeout: 30\n",
         )
         .unwrap();
-        let none = Overrides::default();
+        let none = TaskConfigOverrides::default();
         assert_eq!(
             config.queue_settings(&none, 1).local_queue.as_deref(),
             Some("far")
         );
-        let task: Overrides = kueue_lab_yaml::from_str(
+        let task: TaskConfigOverrides = kueue_lab_yaml::from_str(
             "kubernetes:\n  kueue: {local_queue_name: b}\n  quota: {queue: a}\n  provision_timeout: -1\n",
         )
         .unwrap();
@@ -213,13 +213,14 @@ mod tests {
 
     #[test]
     fn without_a_queue_a_launch_is_given_ten_seconds_and_a_little_for_each_node() {
-        let settings = SkyConfig::default().queue_settings(&Overrides::default(), 6);
+        let settings = SkyConfig::default().queue_settings(&TaskConfigOverrides::default(), 6);
         assert_eq!(settings.provision_timeout.unwrap().as_secs_f64(), 11.0);
     }
 
     #[test]
-    fn a_task_may_not_override_everything() {
-        let e = kueue_lab_yaml::from_str::<Overrides>("kubernetes:\n  namespace: x\n").unwrap_err();
+    fn a_task_overrides_only_some_settings() {
+        let e = kueue_lab_yaml::from_str::<TaskConfigOverrides>("kubernetes:\n  namespace: x\n")
+            .unwrap_err();
         assert!(
             e.to_string()
                 .starts_with("2:3: unknown field \"namespace\""),

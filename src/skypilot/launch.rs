@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use super::config::QueueSettings;
 use super::env::SkyEnv;
-use super::gpus::NodeFacts;
+use super::gpu_labels::NodeInfo;
 use super::naming::{cluster_name_on_cloud, is_valid};
-use super::pod::Shape;
-use super::sizing::{Request, SizingError};
-use super::support;
-use super::task::{Ask, Recovery, Task};
+use super::pod::PodBuilder;
+use super::services_and_roles;
+use super::sizing::{PodResources, SizingError};
+use super::task::{JobRecovery, Task, TaskResources};
 
 /// A cluster that is about to be launched: the objects, and what is known of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cluster {
+pub struct ClusterPlan {
     /// Its name in Kubernetes.
     pub name: String,
     /// Names of the Pods, the head first.
@@ -23,13 +23,13 @@ pub struct Cluster {
     /// Services of this cluster.
     pub services: Vec<Value>,
     /// Objects shared with other clusters, which stay.
-    pub lasting: Vec<Value>,
+    pub shared_objects: Vec<Value>,
     /// What each Pod requests.
-    pub request: Request,
+    pub request: PodResources,
     /// Queue and timeouts.
     pub queue: QueueSettings,
     /// What a managed job does when the cluster is lost.
-    pub recovery: Recovery,
+    pub recovery: JobRecovery,
 }
 
 /// Why a launch cannot start.
@@ -54,27 +54,27 @@ pub fn plan(
     task: &Task,
     display_name: &str,
     env: &SkyEnv,
-    nodes: &[NodeFacts],
-) -> Result<Cluster, LaunchError> {
+    nodes: &[NodeInfo],
+) -> Result<ClusterPlan, LaunchError> {
     if !is_valid(display_name) {
         return Err(LaunchError::Name(display_name.to_owned()));
     }
-    let (ask, request) = choose(task, env, nodes)?;
+    let (ask, request) = choose_resources(task, env, nodes)?;
     let name = cluster_name_on_cloud(display_name, &env.user_hash);
     let queue = env.config.queue_settings(&task.config, task.num_nodes);
-    let shape = Shape {
+    let shape = PodBuilder {
         env,
         task,
-        ask,
+        task_resources: ask,
         request: &request,
         display_name,
         name: &name,
         local_queue: queue.local_queue.as_deref(),
     };
     let (pods, pod_names) = (shape.pods(), shape.pod_names());
-    Ok(Cluster {
-        services: support::services(env, &name, &pod_names),
-        lasting: support::lasting(env),
+    Ok(ClusterPlan {
+        services: services_and_roles::services(env, &name, &pod_names),
+        shared_objects: services_and_roles::service_account_and_roles(env),
         recovery: ask.recovery.clone(),
         pods,
         pod_names,
@@ -85,16 +85,16 @@ pub fn plan(
 }
 
 /// The first alternative that fits; all cost nothing on Kubernetes, so the order decides.
-fn choose<'t>(
+fn choose_resources<'t>(
     task: &'t Task,
     env: &SkyEnv,
-    nodes: &[NodeFacts],
-) -> Result<(&'t Ask, Request), SizingError> {
+    nodes: &[NodeInfo],
+) -> Result<(&'t TaskResources, PodResources), SizingError> {
     let mut first_reason = None;
-    for ask in &task.asks {
+    for ask in &task.resources {
         let sized = match &ask.context {
             Some(other) if *other != env.context => Err(SizingError::OtherContext(other.clone())),
-            _ => Request::size(ask, nodes),
+            _ => PodResources::size(ask, nodes),
         };
         match sized {
             Ok(request) => return Ok((ask, request)),

@@ -8,22 +8,24 @@
 
 mod config;
 mod env;
-mod gpus;
+mod gpu_labels;
 
 pub mod jobs;
 mod launch;
 mod naming;
 mod pod;
-mod run;
+mod services_and_roles;
+mod simulated_run;
 mod sizing;
-mod support;
 mod task;
 
 pub use config::{QueueSettings, SkyConfig};
 pub use env::SkyEnv;
-pub use gpus::{GpuLabel, NodeFacts};
-pub use launch::{Cluster, LaunchError, plan};
+pub use gpu_labels::{GpuLabelFormatter, NodeInfo};
+pub use launch::{ClusterPlan, LaunchError, plan};
 pub use naming::{cluster_name_on_cloud, managed_cluster_name};
-pub use run::Run;
-pub use sizing::{Request, SizingError};
-pub use task::{Accelerator, Ask, Memory, Recovery, Strategy, Task, TaskError};
+pub use simulated_run::SimulatedRun;
+pub use sizing::{PodResources, SizingError};
+pub use task::{
+    Accelerator, JobRecovery, Memory, RecoveryStrategy, Task, TaskError, TaskResources,
+};

@@ -1,7 +1,7 @@
 //! Resource arithmetic: from what a task asks to what a Pod requests.
 
-use super::gpus::{GpuLabel, NodeFacts, spot_label};
-use super::task::{Ask, Memory};
+use super::gpu_labels::{GpuLabelFormatter, NodeInfo, spot_label};
+use super::task::{Memory, TaskResources};
 
 /// CPUs of a task that names none and wants no GPU.
 const DEFAULT_CPUS: f64 = 2.0;
@@ -10,11 +10,11 @@ const CPUS_PER_GPU: f64 = 4.0;
 /// GB of memory for each CPU, without and with GPUs.
 const MEMORY_PER_CPU: (f64, f64) = (1.0, 4.0);
 /// Amounts nearer than this count as equal when a node's size is compared.
-const CLOSE: f64 = 0.01;
+const SIZE_TOLERANCE: f64 = 0.01;
 
 /// What each Pod of a cluster requests.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct PodResources {
     /// CPUs.
     pub cpus: f64,
     /// GB of 10⁹ bytes.
@@ -77,12 +77,12 @@ pub enum SizingError {
     OtherContext(String),
 }
 
-impl Request {
+impl PodResources {
     /// Sizes one alternative for a cluster of these nodes.
     ///
     /// # Errors
     /// Says what the cluster lacks.
-    pub fn size(ask: &Ask, nodes: &[NodeFacts]) -> Result<Self, SizingError> {
+    pub fn size(ask: &TaskResources, nodes: &[NodeInfo]) -> Result<Self, SizingError> {
         let count = ask.accelerator.as_ref().map_or(0, |a| a.count);
         let cpus = ask.cpus.unwrap_or(match count {
             0 => DEFAULT_CPUS,
@@ -99,14 +99,14 @@ impl Request {
             None => per_cpu * cpus,
         };
         // The virtual instance type's name carries one decimal, and the request is read from it.
-        let (cpus, memory) = (one_decimal(cpus), one_decimal(memory));
-        let label = GpuLabel::detect(nodes);
+        let (cpus, memory) = (round_to_one_decimal(cpus), round_to_one_decimal(memory));
+        let label = GpuLabelFormatter::detect(nodes);
         let gpus = match &ask.accelerator {
             None => None,
             Some(accelerator) => Some(Gpus {
                 name: accelerator.name.clone(),
                 count,
-                resource: NodeFacts::gpu_resource(nodes),
+                resource: NodeInfo::gpu_resource(nodes),
                 label: find_gpu(label, nodes, &accelerator.name)?,
             }),
         };
@@ -125,8 +125,8 @@ impl Request {
             spot,
             disk: ask.disk_size,
         };
-        request.fit(nodes)?;
-        request.clamp(nodes);
+        request.check_fits_on_node(nodes)?;
+        request.clamp_to_allocatable(nodes);
         Ok(request)
     }
 
@@ -134,13 +134,13 @@ impl Request {
     pub fn requested(&self, num_nodes: u32) -> String {
         match &self.gpus {
             Some(gpus) => format!("{num_nodes}x[{}:{}]", gpus.name, gpus.count),
-            None => format!("{num_nodes}x[CPU:{}]", short(self.cpus)),
+            None => format!("{num_nodes}x[CPU:{}]", format_number(self.cpus)),
         }
     }
 
     /// SkyPilot's launch check: one node's whole capacity, whatever runs there, holds one Pod.
-    fn fit(&self, nodes: &[NodeFacts]) -> Result<(), SizingError> {
-        let count = |node: &NodeFacts| match &self.gpus {
+    fn check_fits_on_node(&self, nodes: &[NodeInfo]) -> Result<(), SizingError> {
+        let count = |node: &NodeInfo| match &self.gpus {
             None => true,
             Some(gpus) => {
                 node.gpus
@@ -150,28 +150,28 @@ impl Request {
             }
         };
         let ready: Vec<_> = nodes.iter().filter(|n| n.ready).collect();
-        let fits = |n: &&NodeFacts| {
-            n.cpus.capacity + CLOSE >= self.cpus
-                && n.memory.capacity + CLOSE >= self.memory
+        let fits = |n: &&NodeInfo| {
+            n.cpus.capacity + SIZE_TOLERANCE >= self.cpus
+                && n.memory.capacity + SIZE_TOLERANCE >= self.memory
                 && count(n)
         };
         if ready.iter().any(fits) {
             return Ok(());
         }
         let largest = ready.iter().max_by(|a, b| {
-            let key = |n: &NodeFacts| (n.gpus.values().sum::<u32>(), n.cpus.capacity);
+            let key = |n: &NodeInfo| (n.gpus.values().sum::<u32>(), n.cpus.capacity);
             key(a)
                 .partial_cmp(&key(b))
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
         Err(SizingError::TooLarge {
-            wanted: self.words(),
+            wanted: self.describe(),
             largest: largest.map_or("nothing, as no node is ready".into(), |n| {
                 let gpus: u32 = n.gpus.values().sum();
                 format!(
                     "{} CPUs, {} GB and {gpus} GPUs",
-                    short(n.cpus.capacity),
-                    short(n.memory.capacity.floor())
+                    format_number(n.cpus.capacity),
+                    format_number(n.memory.capacity.floor())
                 )
             }),
         })
@@ -179,18 +179,19 @@ impl Request {
 
     /// A request for a whole node is lowered to what the node leaves for Pods, as long as no node is
     /// larger in both.
-    fn clamp(&mut self, nodes: &[NodeFacts]) {
+    fn clamp_to_allocatable(&mut self, nodes: &[NodeInfo]) {
         let (mut cpus, mut memory) = (None::<f64>, None::<f64>);
         for node in nodes.iter().filter(|n| n.ready) {
             let (c, m) = (node.cpus, node.memory);
-            if c.capacity > self.cpus + CLOSE && m.capacity > self.memory + CLOSE {
+            if c.capacity > self.cpus + SIZE_TOLERANCE && m.capacity > self.memory + SIZE_TOLERANCE
+            {
                 return;
             }
-            if (c.capacity - self.cpus).abs() < CLOSE {
+            if (c.capacity - self.cpus).abs() < SIZE_TOLERANCE {
                 let left = c.allocatable - c.capacity * 0.1;
                 cpus = Some(cpus.map_or(left, |least| least.min(left)));
             }
-            if (m.capacity - self.memory).abs() < CLOSE {
+            if (m.capacity - self.memory).abs() < SIZE_TOLERANCE {
                 let left = m.allocatable - m.capacity * 0.05;
                 memory = Some(memory.map_or(left, |least| least.min(left)));
             }
@@ -199,18 +200,22 @@ impl Request {
         self.memory = memory.filter(|n| *n > 0.0).unwrap_or(self.memory);
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let gpus = match &self.gpus {
             Some(gpus) => format!(" and {} x {}", gpus.count, gpus.name),
             None => String::new(),
         };
-        format!("{} CPUs, {} GB{gpus}", short(self.cpus), short(self.memory))
+        format!(
+            "{} CPUs, {} GB{gpus}",
+            format_number(self.cpus),
+            format_number(self.memory)
+        )
     }
 }
 
 fn find_gpu(
-    label: Option<GpuLabel>,
-    nodes: &[NodeFacts],
+    label: Option<GpuLabelFormatter>,
+    nodes: &[NodeInfo],
     name: &str,
 ) -> Result<(&'static str, String), SizingError> {
     if nodes.iter().all(|n| n.gpus.is_empty()) {
@@ -232,7 +237,7 @@ fn find_gpu(
     }
 }
 
-fn one_decimal(number: f64) -> f64 {
+fn round_to_one_decimal(number: f64) -> f64 {
     if number.fract() == 0.0 {
         number
     } else {
@@ -241,7 +246,7 @@ fn one_decimal(number: f64) -> f64 {
 }
 
 /// A number without `.0`.
-fn short(number: f64) -> String {
+fn format_number(number: f64) -> String {
     if number.fract() == 0.0 {
         format!("{number:.0}")
     } else {

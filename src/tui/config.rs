@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::actions::{Actions, Explain};
+use super::operations::{Explainer, Operations};
 use kueue_lab_clock::Clock;
 
 /// Whether to use colours.
@@ -22,7 +22,7 @@ pub enum Colours {
 
 impl Colours {
     /// Whether there are colours, in an environment.
-    pub fn wanted(self, var: impl Fn(&str) -> Option<String>) -> bool {
+    pub fn enabled(self, var: impl Fn(&str) -> Option<String>) -> bool {
         match self {
             Colours::Always => true,
             Colours::Never => false,
@@ -41,10 +41,10 @@ pub struct TuiConfig {
     pub client: Client,
     /// The lab's time; `Clock::real()` for any other cluster.
     pub clock: Clock,
-    /// What can be had done. For a bare UI: `ClusterActions`.
-    pub actions: Arc<dyn Actions>,
+    /// What can be had done. For a bare UI: `ClusterOperations`.
+    pub operations: Arc<dyn Operations>,
     /// Who explains decisions, if anybody.
-    pub explain: Option<Arc<dyn Explain>>,
+    pub explainer: Option<Arc<dyn Explainer>>,
     /// What the cluster is called: `embedded`, or the name of a kubeconfig context.
     pub cluster: String,
     /// The only namespace to watch, for people who may not see all.
@@ -54,7 +54,7 @@ pub struct TuiConfig {
     /// Whether leaving the UI stops the lab, so that it asks first.
     pub stops_lab: bool,
     /// How others reach the cluster, such as a command line for `kubectl`.
-    pub access: Option<String>,
+    pub kubectl_command: Option<String>,
     /// Whether to use colours.
     pub colours: Colours,
     /// Whether to draw in ASCII; `None` to look at the locale.
@@ -67,17 +67,17 @@ pub struct TuiConfig {
 
 impl TuiConfig {
     /// A window on a cluster, with everything else at its default.
-    pub fn new(client: Client, clock: Clock, actions: Arc<dyn Actions>) -> Self {
+    pub fn new(client: Client, clock: Clock, operations: Arc<dyn Operations>) -> Self {
         Self {
             client,
             clock,
-            actions,
-            explain: None,
+            operations,
+            explainer: None,
             cluster: String::new(),
             namespace: None,
             read_only: false,
             stops_lab: false,
-            access: None,
+            kubectl_command: None,
             colours: Colours::default(),
             ascii: None,
             mouse: false,
@@ -94,7 +94,7 @@ pub enum Exit {
     /// A signal (SIGINT, SIGTERM, SIGHUP) asked for it.
     Signal,
     /// It was ended from outside.
-    Stopped,
+    Cancelled,
 }
 
 /// Why the UI cannot go on.
@@ -105,7 +105,7 @@ pub enum TuiError {
     Terminal(#[source] std::io::Error),
     /// The terminal went away.
     #[error("the terminal went away")]
-    Gone,
+    TerminalLost,
     /// Something in the process panicked; the report was printed.
     #[error("the UI stopped because of a panic, reported above")]
     Panicked,
@@ -123,10 +123,10 @@ mod tests {
         let env = |name: &'static str, value: &'static str| {
             move |n: &str| (n == name).then(|| value.to_owned())
         };
-        assert!(!Colours::Auto.wanted(env("NO_COLOR", "1")));
-        assert!(Colours::Auto.wanted(env("NO_COLOR", "")));
-        assert!(!Colours::Auto.wanted(env("TERM", "dumb")));
-        assert!(Colours::Always.wanted(env("NO_COLOR", "1")));
-        assert!(!Colours::Never.wanted(env("TERM", "xterm")));
+        assert!(!Colours::Auto.enabled(env("NO_COLOR", "1")));
+        assert!(Colours::Auto.enabled(env("NO_COLOR", "")));
+        assert!(!Colours::Auto.enabled(env("TERM", "dumb")));
+        assert!(Colours::Always.enabled(env("NO_COLOR", "1")));
+        assert!(!Colours::Never.enabled(env("TERM", "xterm")));
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn describe(object: &Value, events: &[EventRow], now: Timestamp) -> S
     for (key, value) in object.as_object().into_iter().flatten() {
         match key.as_str() {
             "apiVersion" | "kind" => {}
-            "metadata" => out.tree(0, "Metadata", &rest_of_metadata(value)),
+            "metadata" => out.tree(0, "Metadata", &remaining_metadata(value)),
             key => out.tree(0, &title(key), value),
         }
     }
@@ -34,7 +34,7 @@ pub(super) fn describe(object: &Value, events: &[EventRow], now: Timestamp) -> S
 }
 
 /// What of the metadata was not said before.
-fn rest_of_metadata(meta: &Value) -> Value {
+fn remaining_metadata(meta: &Value) -> Value {
     let mut rest = meta.clone();
     if let Some(map) = rest.as_object_mut() {
         map.retain(|key, _| {
@@ -112,7 +112,7 @@ impl Description {
                     match value {
                         Value::Object(_) | Value::Array(_) => {
                             self.line(&format!("{lead}{mark}{}:", title(key)));
-                            self.inside(depth + 2, value);
+                            self.nested(depth + 2, value);
                         }
                         one => {
                             self.line(&format!("{lead}{mark}{}:  {}", title(key), scalar(one)));
@@ -120,13 +120,13 @@ impl Description {
                     }
                 }
             }
-            Value::Array(_) => self.inside(depth + 1, item),
+            Value::Array(_) => self.nested(depth + 1, item),
             one => self.line(&format!("{lead}{}", scalar(one))),
         }
     }
 
     /// What is in a map or list.
-    fn inside(&mut self, depth: usize, value: &Value) {
+    fn nested(&mut self, depth: usize, value: &Value) {
         match value {
             Value::Object(map) => {
                 for (key, value) in map {

@@ -6,39 +6,43 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::actions::ObjectRef;
 use super::describe::describe;
 use super::model::Kind;
 use super::model::event::EventRow;
-use super::msg::Fetched;
+use super::msg::FetchedObject;
+use super::operations::ObjectRef;
 
 /// The most Events in a description.
-const MOST_EVENTS: u32 = 50;
+const MAX_EVENTS: u32 = 50;
 
 /// Fetches an object.
 ///
 /// # Errors
 /// A sentence on why it cannot be had.
-pub async fn fetch(client: Client, object: ObjectRef, now: Timestamp) -> Result<Fetched, String> {
+pub async fn fetch_object(
+    client: Client,
+    object: ObjectRef,
+    now: Timestamp,
+) -> Result<FetchedObject, String> {
     let api = api_for(&client, &object).await?;
     let mut value = match api.get_opt(&object.key.name).await {
         Ok(Some(found)) => serde_json::to_value(found).map_err(|e| e.to_string())?,
         Ok(None) => return Err(format!("{object} is gone")),
-        Err(error) => return Err(format!("{object}: {}", said(&error))),
+        Err(error) => return Err(format!("{object}: {}", error_message(&error))),
     };
     if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         meta.remove("managedFields");
     }
     let events = events_about(&client, &object).await;
     let yaml = serde_yaml::to_string(&value).map_err(|e| format!("{object}: {e}"))?;
-    Ok(Fetched {
+    Ok(FetchedObject {
         yaml,
-        described: describe(&value, &events, now),
+        description: describe(&value, &events, now),
     })
 }
 
 /// What an error says to a person: the API server's own sentence where it is one of its.
-pub(super) fn said(error: &kube::Error) -> String {
+pub(super) fn error_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),
@@ -67,7 +71,7 @@ pub(super) async fn api_for(
         None => {
             let found = kube::discovery::pinned_kind(client, &gvk).await;
             found
-                .map_err(|e| format!("{}: {}", object.kind, said(&e)))?
+                .map_err(|e| format!("{}: {}", object.kind, error_message(&e)))?
                 .0
         }
     };
@@ -89,7 +93,7 @@ async fn events_about(client: &Client, object: &ObjectRef) -> Vec<EventRow> {
         "involvedObject.kind={},involvedObject.name={}",
         object.kind, object.key.name
     );
-    let params = ListParams::default().fields(&selector).limit(MOST_EVENTS);
+    let params = ListParams::default().fields(&selector).limit(MAX_EVENTS);
     let mut rows: Vec<EventRow> = match api.list(&params).await {
         Ok(list) => list.items.iter().map(EventRow::of).collect(),
         Err(_) => Vec::new(),

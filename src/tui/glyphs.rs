@@ -8,13 +8,13 @@ pub struct Glyphs {
     /// Whether only ASCII may be written.
     pub ascii: bool,
     /// Where text was cut.
-    pub cut: &'static str,
+    pub ellipsis: &'static str,
     /// In front of the selected row.
-    pub here: &'static str,
+    pub highlight: &'static str,
     /// In front of an open branch.
-    pub open: &'static str,
+    pub expanded: &'static str,
     /// In front of a closed branch.
-    pub closed: &'static str,
+    pub collapsed: &'static str,
     /// Part of a bar: used, within one's own.
     pub used: &'static str,
     /// Part of a bar: used, borrowed.
@@ -24,33 +24,33 @@ pub struct Glyphs {
     /// Part of a bar: one's own, unused.
     pub free: &'static str,
     /// Part of a bar: could be borrowed.
-    pub beyond: &'static str,
+    pub borrowable: &'static str,
     /// In a bar: where one's own ends.
-    pub mark: &'static str,
+    pub nominal_mark: &'static str,
     /// A device in use.
-    pub slot_used: &'static str,
+    pub device_used: &'static str,
     /// A device not in use.
-    pub slot_free: &'static str,
+    pub device_free: &'static str,
     /// A horizontal line.
-    pub rule: &'static str,
+    pub horizontal: &'static str,
     /// A vertical line.
-    pub upright: &'static str,
+    pub vertical: &'static str,
     /// From one to the other; may be two columns.
     pub arrow: &'static str,
     /// Sorted, smallest first.
-    pub rising: &'static str,
+    pub ascending: &'static str,
     /// Sorted, largest first.
-    pub falling: &'static str,
+    pub descending: &'static str,
     /// Something in force.
-    pub on: &'static str,
+    pub active: &'static str,
     /// Something not in force.
-    pub off: &'static str,
+    pub inactive: &'static str,
     /// Done.
     pub done: &'static str,
     /// Failed.
     pub failed: &'static str,
     /// Without end; may be three columns.
-    pub endless: &'static str,
+    pub infinity: &'static str,
     /// The thumb of a scroll bar.
     pub thumb: &'static str,
     /// Edges of boxes.
@@ -60,28 +60,28 @@ pub struct Glyphs {
 /// For terminals with Unicode.
 pub const UNICODE: Glyphs = Glyphs {
     ascii: false,
-    cut: "…",
-    here: "▶",
-    open: "▾",
-    closed: "▸",
+    ellipsis: "…",
+    highlight: "▶",
+    expanded: "▾",
+    collapsed: "▸",
     used: "█",
     borrowed: "▓",
     lent: "░",
     free: "·",
-    beyond: " ",
-    mark: "│",
-    slot_used: "■",
-    slot_free: "□",
-    rule: "─",
-    upright: "│",
+    borrowable: " ",
+    nominal_mark: "│",
+    device_used: "■",
+    device_free: "□",
+    horizontal: "─",
+    vertical: "│",
     arrow: "→",
-    rising: "▲",
-    falling: "▼",
-    on: "●",
-    off: "○",
+    ascending: "▲",
+    descending: "▼",
+    active: "●",
+    inactive: "○",
     done: "✓",
     failed: "✗",
-    endless: "∞",
+    infinity: "∞",
     thumb: "┃",
     border: border::ROUNDED,
 };
@@ -89,28 +89,28 @@ pub const UNICODE: Glyphs = Glyphs {
 /// For all others.
 pub const ASCII: Glyphs = Glyphs {
     ascii: true,
-    cut: "~",
-    here: ">",
-    open: "v",
-    closed: ">",
+    ellipsis: "~",
+    highlight: ">",
+    expanded: "v",
+    collapsed: ">",
     used: "#",
     borrowed: "+",
     lent: "-",
     free: ".",
-    beyond: " ",
-    mark: "|",
-    slot_used: "#",
-    slot_free: ".",
-    rule: "-",
-    upright: "|",
+    borrowable: " ",
+    nominal_mark: "|",
+    device_used: "#",
+    device_free: ".",
+    horizontal: "-",
+    vertical: "|",
     arrow: "->",
-    rising: "^",
-    falling: "v",
-    on: "*",
-    off: "o",
+    ascending: "^",
+    descending: "v",
+    active: "*",
+    inactive: "o",
     done: "+",
     failed: "x",
-    endless: "inf",
+    infinity: "inf",
     thumb: "#",
     border: border::Set {
         top_left: "+",

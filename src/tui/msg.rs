@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::actions::{ActionError, ObjectRef, PresetBoard, Sample, Story};
 use super::keymap;
-use super::model::{Key, Kind, News};
+use super::model::{Kind, NamespacedName, WatchUpdate};
+use super::operations::{ObjectRef, OperationError, PresetList, SampleJob, ScenarioProgress};
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub enum Msg {
     /// Text was pasted.
     Paste(String),
     /// The mouse wheel was turned, down for positive.
-    Wheel(isize),
+    Scroll(isize),
     /// The mouse was clicked at a column and row.
     Click(u16, u16),
     /// The terminal has so many columns and rows.
@@ -24,28 +24,28 @@ pub enum Msg {
     /// It is this moment in the lab.
     Tick(Timestamp),
     /// A watch told something.
-    News(News),
+    WatchUpdate(WatchUpdate),
     /// An object of a watched kind cannot be read, and why.
-    Unreadable(Kind, Key, String),
+    InvalidObject(Kind, NamespacedName, String),
     /// The presets changed.
-    Presets(Arc<PresetBoard>),
+    Presets(Arc<PresetList>),
     /// The demo went on.
-    Story(Arc<Story>),
+    ScenarioProgress(Arc<ScenarioProgress>),
     /// An action is done, or not.
-    Done(Result<String, ActionError>),
+    OperationFinished(Result<String, OperationError>),
     /// An object was fetched, or not.
-    Fetched(ObjectRef, Result<Fetched, String>),
+    Fetched(ObjectRef, Result<FetchedObject, String>),
     /// An explanation came, or not.
-    Explained(Key, Result<String, String>),
+    Explained(NamespacedName, Result<String, String>),
 }
 
 /// An object as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedObject {
     /// As YAML.
     pub yaml: String,
     /// As a description.
-    pub described: String,
+    pub description: String,
 }
 
 /// Something the UI wants done.
@@ -54,9 +54,9 @@ pub enum Cmd {
     /// Leave.
     Quit,
     /// Submit sample workloads.
-    Submit(Sample),
+    SubmitJob(SampleJob),
     /// Submit a sample of a preset: preset and name.
-    SubmitNamed(String, String),
+    SubmitPresetSample(String, String),
     /// Delete objects.
     Delete(Vec<ObjectRef>),
     /// Switch to a preset.
@@ -68,7 +68,7 @@ pub enum Cmd {
     /// Fetch an object.
     Fetch(ObjectRef),
     /// Explain a Workload.
-    Explain(Key),
+    Explain(NamespacedName),
     /// Put text on the clipboard.
     Copy(String),
 }

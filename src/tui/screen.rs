@@ -25,7 +25,7 @@ use ratatui::buffer::Buffer;
 use super::view::Cursor;
 
 /// Whether the terminal is taken over. One process has one terminal.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static TERMINAL_ACQUIRED: AtomicBool = AtomicBool::new(false);
 /// Whether anything panicked while it was.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
@@ -38,16 +38,16 @@ pub struct Screen {
 
 #[derive(Debug, Default)]
 struct Shared {
-    inbox: Mutex<Inbox>,
-    filled: Condvar,
-    broken: AtomicBool,
+    inbox: Mutex<WriteQueue>,
+    wakeup: Condvar,
+    disconnected: AtomicBool,
 }
 
 /// What waits to be written.
 #[derive(Debug, Default)]
-struct Inbox {
+struct WriteQueue {
     frame: Option<(Buffer, Cursor)>,
-    copied: Option<String>,
+    clipboard: Option<String>,
     closed: bool,
 }
 
@@ -63,9 +63,9 @@ impl Screen {
                 "standard input and output are not a terminal",
             ));
         }
-        restore_on_panic();
+        install_panic_hook();
         enable_raw_mode()?;
-        TAKEN.store(true, Ordering::SeqCst);
+        TERMINAL_ACQUIRED.store(true, Ordering::SeqCst);
         let shared = Arc::new(Shared::default());
         // From here on dropping the screen gives the terminal back.
         let mut screen = Self {
@@ -89,18 +89,18 @@ impl Screen {
     /// Shows a frame, as soon as the terminal has taken the one before.
     pub fn show(&self, frame: Buffer, cursor: Cursor) {
         self.shared.inbox.lock().frame = Some((frame, cursor));
-        self.shared.filled.notify_one();
+        self.shared.wakeup.notify_one();
     }
 
     /// Puts text on the clipboard of the person's terminal (OSC 52).
     pub fn copy(&self, text: String) {
-        self.shared.inbox.lock().copied = Some(text);
-        self.shared.filled.notify_one();
+        self.shared.inbox.lock().clipboard = Some(text);
+        self.shared.wakeup.notify_one();
     }
 
     /// Whether the terminal is gone.
-    pub fn broken(&self) -> bool {
-        self.shared.broken.load(Ordering::SeqCst)
+    pub fn is_disconnected(&self) -> bool {
+        self.shared.disconnected.load(Ordering::SeqCst)
     }
 
     /// Whether anything in the process panicked since the terminal was taken over.
@@ -112,17 +112,17 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.shared.inbox.lock().closed = true;
-        self.shared.filled.notify_one();
+        self.shared.wakeup.notify_one();
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
-        give_back();
+        restore_terminal();
     }
 }
 
 /// Gives the terminal back; once is enough.
-fn give_back() {
-    if TAKEN.swap(false, Ordering::SeqCst) {
+fn restore_terminal() {
+    if TERMINAL_ACQUIRED.swap(false, Ordering::SeqCst) {
         let mut out = io::stdout().lock();
         let _ = execute!(
             out,
@@ -137,14 +137,14 @@ fn give_back() {
 }
 
 /// Gives the terminal back before the report of a panic is printed, on whatever thread it happens.
-fn restore_on_panic() {
+fn install_panic_hook() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if TAKEN.load(Ordering::SeqCst) {
+            if TERMINAL_ACQUIRED.load(Ordering::SeqCst) {
                 PANICKED.store(true, Ordering::SeqCst);
-                give_back();
+                restore_terminal();
             }
             before(info);
         }));
@@ -157,23 +157,23 @@ fn write_frames(shared: &Shared) {
     loop {
         let (frame, copied) = {
             let mut inbox = shared.inbox.lock();
-            while inbox.frame.is_none() && inbox.copied.is_none() && !inbox.closed {
-                shared.filled.wait(&mut inbox);
+            while inbox.frame.is_none() && inbox.clipboard.is_none() && !inbox.closed {
+                shared.wakeup.wait(&mut inbox);
             }
             if inbox.closed {
                 return;
             }
-            (inbox.frame.take(), inbox.copied.take())
+            (inbox.frame.take(), inbox.clipboard.take())
         };
         let mut bytes = Vec::new();
         if let Some(text) = copied {
-            bytes.extend(clipboard(&text));
+            bytes.extend(osc52_sequence(&text));
         }
         if let Some((frame, cursor)) = frame {
             bytes.extend(painter.paint(frame, cursor).unwrap_or_default());
         }
         if !bytes.is_empty() && !write_out(&bytes) {
-            shared.broken.store(true, Ordering::SeqCst);
+            shared.disconnected.store(true, Ordering::SeqCst);
             return;
         }
     }
@@ -182,14 +182,14 @@ fn write_frames(shared: &Shared) {
 /// Writes to the terminal while it is ours; says whether that worked.
 fn write_out(bytes: &[u8]) -> bool {
     let mut out = io::stdout().lock();
-    if !TAKEN.load(Ordering::SeqCst) {
+    if !TERMINAL_ACQUIRED.load(Ordering::SeqCst) {
         return true;
     }
     out.write_all(bytes).and_then(|()| out.flush()).is_ok()
 }
 
 /// The sequence that puts text on the clipboard.
-fn clipboard(text: &str) -> Vec<u8> {
+fn osc52_sequence(text: &str) -> Vec<u8> {
     use base64::Engine;
     let coded = base64::engine::general_purpose::STANDARD.encode(text);
     format!("\x1b]52;c;{coded}\x07").into_bytes()
@@ -270,6 +270,6 @@ mod tests {
 
     #[test]
     fn the_clipboard_gets_text_in_base64() {
-        assert_eq!(clipboard("job-1"), b"\x1b]52;c;am9iLTE=\x07");
+        assert_eq!(osc52_sequence("job-1"), b"\x1b]52;c;am9iLTE=\x07");
     }
 }

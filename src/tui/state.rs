@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::actions::{Demo, ObjectRef, Preset, PresetBoard, PresetState, Story};
 use super::glyphs::{Glyphs, UNICODE};
-use super::model::derived::Derived;
-use super::model::quota::Member;
-use super::model::{Data, Key, Kind, Row};
+use super::model::cohort_tree::QuotaNode;
+use super::model::derived::DerivedData;
+use super::model::{ClusterData, Kind, NamespacedName, Row};
+use super::operations::{Demo, ObjectRef, Preset, PresetList, PresetState, ScenarioProgress};
 use super::theme::Theme;
-use super::ui::{RowId, Ui};
+use super::ui_state::{RowId, UiState};
 
 /// What does not change while the UI runs.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct Env {
     /// Whether leaving the UI stops the lab.
     pub stops_lab: bool,
     /// How others reach the cluster, such as a command line for `kubectl`.
-    pub access: Option<String>,
+    pub kubectl_command: Option<String>,
 }
 
 impl Default for Env {
@@ -49,7 +49,7 @@ impl Default for Env {
             demos: Vec::new(),
             can_explain: false,
             stops_lab: false,
-            access: None,
+            kubectl_command: None,
         }
     }
 }
@@ -58,17 +58,17 @@ impl Default for Env {
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// What is known of the cluster.
-    pub data: Data,
+    pub data: ClusterData,
     /// What follows from it.
-    pub derived: Derived,
+    pub derived: DerivedData,
     /// What the person looks at.
-    pub ui: Ui,
+    pub ui: UiState,
     /// What does not change.
     pub env: Env,
     /// Presets, where there is a presets folder.
-    pub presets: Option<Arc<PresetBoard>>,
+    pub presets: Option<Arc<PresetList>>,
     /// The demo that runs or ran last.
-    pub story: Option<Arc<Story>>,
+    pub scenario: Option<Arc<ScenarioProgress>>,
 }
 
 impl State {
@@ -81,48 +81,50 @@ impl State {
     }
 
     /// The demo that runs, or the one that ran last until the person closes it.
-    pub fn running_story(&self) -> Option<&Story> {
-        let story = self.story.as_deref().filter(|s| !s.name.is_empty())?;
-        (story.outcome.is_none() || !self.ui.story_closed).then_some(story)
+    pub fn visible_scenario(&self) -> Option<&ScenarioProgress> {
+        let story = self.scenario.as_deref().filter(|s| !s.name.is_empty())?;
+        (story.outcome.is_none() || !self.ui.scenario_closed).then_some(story)
     }
 
     /// The preset that is in force.
-    pub fn preset_in_force(&self) -> Option<&Preset> {
+    pub fn applied_preset(&self) -> Option<&Preset> {
         let mut all = self.presets.iter().flat_map(|b| &b.presets);
         all.find(|p| match p.state {
             PresetState::Active => true,
-            PresetState::Broken {
-                last_good_in_force, ..
+            PresetState::Invalid {
+                last_good_applied: last_good_in_force,
+                ..
             } => last_good_in_force,
             PresetState::Idle | PresetState::Applying => false,
         })
     }
 
     /// What the page that is open is about, or else the selected row.
-    pub fn subject(&self) -> Option<&RowId> {
+    pub fn current_row(&self) -> Option<&RowId> {
         match self.ui.page.as_ref().map(|p| &p.kind) {
-            Some(super::ui::PageKind::Details(id)) => Some(id),
+            Some(super::ui_state::PageKind::Details(id)) => Some(id),
             Some(_) => None,
             None => self.ui.list().selected(),
         }
     }
 
     /// The object a row stands for, where there is one.
-    pub fn object(&self, id: &RowId) -> Option<ObjectRef> {
-        let of = |kind: Kind, key: Key| ObjectRef {
+    pub fn object_ref(&self, id: &RowId) -> Option<ObjectRef> {
+        let of = |kind: Kind, key: NamespacedName| ObjectRef {
             api_version: kind.api_version().to_owned(),
             kind: kind.name().to_owned(),
             key,
         };
         Some(match id {
-            RowId::Member(m @ Member::ClusterQueue(name))
-            | RowId::Quota(m @ Member::ClusterQueue(name), _) => {
-                self.derived.forest.exists(m).then_some(())?;
-                of(Kind::ClusterQueue, Key::cluster(name))
+            RowId::QuotaNode(m @ QuotaNode::ClusterQueue(name))
+            | RowId::Quota(m @ QuotaNode::ClusterQueue(name), _) => {
+                self.derived.cohort_tree.exists(m).then_some(())?;
+                of(Kind::ClusterQueue, NamespacedName::cluster_scoped(name))
             }
-            RowId::Member(m @ Member::Cohort(name)) | RowId::Quota(m @ Member::Cohort(name), _) => {
-                self.derived.forest.exists(m).then_some(())?;
-                of(Kind::Cohort, Key::cluster(name))
+            RowId::QuotaNode(m @ QuotaNode::Cohort(name))
+            | RowId::Quota(m @ QuotaNode::Cohort(name), _) => {
+                self.derived.cohort_tree.exists(m).then_some(())?;
+                of(Kind::Cohort, NamespacedName::cluster_scoped(name))
             }
             RowId::LocalQueue(key) => of(Kind::LocalQueue, key.clone()),
             RowId::Workload(key) => of(Kind::Workload, key.clone()),
@@ -130,7 +132,7 @@ impl State {
                 let found = self.eviction(uid, *at)?;
                 of(Kind::Workload, found.victim.key.clone())
             }
-            RowId::Node(name) => of(Kind::Node, Key::cluster(name)),
+            RowId::Node(name) => of(Kind::Node, NamespacedName::cluster_scoped(name)),
             RowId::Event(key) => of(Kind::Event, key.clone()),
             RowId::Preset(_) => return None,
         })
@@ -142,13 +144,13 @@ impl State {
         uid: &str,
         at: jiff::Timestamp,
     ) -> Option<&super::model::evictions::Eviction> {
-        let mut all = self.data.feed.newest_first();
+        let mut all = self.data.evictions.newest_first();
         all.find(|e| e.victim.uid == uid && e.at == at)
     }
 
     /// What has to be deleted so that the row's object goes, and a remark on what goes with it.
     /// A Workload goes with what it was made for: alone it would be made again.
-    pub fn deletion(&self, id: &RowId) -> Result<(Vec<ObjectRef>, String), String> {
+    pub fn deletion_targets(&self, id: &RowId) -> Result<(Vec<ObjectRef>, String), String> {
         match id {
             RowId::Workload(key) => {
                 let wl = self.data.workloads.get(key);
@@ -159,20 +161,22 @@ impl State {
                     .map(|o| ObjectRef {
                         api_version: o.api_version.clone(),
                         kind: o.kind.clone(),
-                        key: Key::new(&key.namespace, &o.name),
+                        key: NamespacedName::new(&key.namespace, &o.name),
                     })
                     .collect();
                 match (wl, owners.is_empty()) {
                     (None, _) => Err(format!("Workload {key} is gone already")),
-                    (Some(_), true) => Ok((self.object(id).into_iter().collect(), String::new())),
+                    (Some(_), true) => {
+                        Ok((self.object_ref(id).into_iter().collect(), String::new()))
+                    }
                     (Some(_), false) => Ok((owners, format!("Workload {key} goes with it."))),
                 }
             }
             RowId::LocalQueue(_) => Ok((
-                self.object(id).into_iter().collect(),
+                self.object_ref(id).into_iter().collect(),
                 "Its workloads stay, and cannot be admitted without it.".to_owned(),
             )),
-            RowId::Member(member) | RowId::Quota(member, _) => match self.object(id) {
+            RowId::QuotaNode(member) | RowId::Quota(member, _) => match self.object_ref(id) {
                 Some(object) => Ok((
                     vec![object],
                     "It goes when the last workload that holds its quota is done.".to_owned(),
@@ -206,7 +210,7 @@ impl State {
     }
 
     /// Whether a namespace is shown.
-    pub fn shows(&self, namespace: &str) -> bool {
+    pub fn shows_namespace(&self, namespace: &str) -> bool {
         self.ui
             .namespace
             .as_deref()

@@ -14,15 +14,15 @@ pub enum Role {
     /// Less important text.
     Dim,
     /// More important text.
-    Strong,
+    Bold,
     /// Column headings.
     Heading,
     /// Titles of sections and boxes.
     Title,
     /// The tab of the view that is open.
-    TabOn,
+    ActiveTab,
     /// The other tabs.
-    TabOff,
+    InactiveTab,
     /// The selected row.
     Selected,
     /// A key, in hints and help.
@@ -30,17 +30,17 @@ pub enum Role {
     /// Lines and borders.
     Line,
     /// All is well.
-    Fine,
+    Success,
     /// Waits.
-    Wait,
+    Waiting,
     /// Half way.
-    Half,
+    InProgress,
     /// Lost something.
-    Lost,
+    Warning,
     /// Wrong.
-    Bad,
+    Error,
     /// Over, or turned off.
-    Over,
+    Finished,
     /// Used, within one's own.
     Used,
     /// Used, borrowed.
@@ -63,7 +63,7 @@ const DIM: Modifier = Modifier::DIM;
 const TABLE: [Entry; 21] = [
     (Role::Text, Color::Reset, NONE, NONE),
     (Role::Dim, Color::Reset, DIM, DIM),
-    (Role::Strong, Color::Reset, BOLD, BOLD),
+    (Role::Bold, Color::Reset, BOLD, BOLD),
     (
         Role::Heading,
         Color::Reset,
@@ -72,12 +72,12 @@ const TABLE: [Entry; 21] = [
     ),
     (Role::Title, Color::Cyan, BOLD, BOLD),
     (
-        Role::TabOn,
+        Role::ActiveTab,
         Color::Reset,
         Modifier::REVERSED,
         Modifier::REVERSED,
     ),
-    (Role::TabOff, Color::Reset, NONE, NONE),
+    (Role::InactiveTab, Color::Reset, NONE, NONE),
     (
         Role::Selected,
         Color::Reset,
@@ -86,12 +86,12 @@ const TABLE: [Entry; 21] = [
     ),
     (Role::Key, Color::Cyan, NONE, BOLD),
     (Role::Line, Color::Reset, DIM, DIM),
-    (Role::Fine, Color::Cyan, NONE, NONE),
-    (Role::Wait, Color::Yellow, NONE, NONE),
-    (Role::Half, Color::Blue, BOLD, NONE),
-    (Role::Lost, Color::Magenta, BOLD, BOLD),
-    (Role::Bad, Color::Red, BOLD, BOLD),
-    (Role::Over, Color::Reset, DIM, DIM),
+    (Role::Success, Color::Cyan, NONE, NONE),
+    (Role::Waiting, Color::Yellow, NONE, NONE),
+    (Role::InProgress, Color::Blue, BOLD, NONE),
+    (Role::Warning, Color::Magenta, BOLD, BOLD),
+    (Role::Error, Color::Red, BOLD, BOLD),
+    (Role::Finished, Color::Reset, DIM, DIM),
     (Role::Used, Color::Cyan, NONE, NONE),
     (Role::Borrowed, Color::Yellow, NONE, NONE),
     (Role::Lent, Color::Magenta, NONE, NONE),

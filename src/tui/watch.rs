@@ -19,50 +19,61 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
 use super::model::event::EventRow;
-use super::model::health::{Health, Trouble};
-use super::model::meta::key_of;
+use super::model::meta::namespaced_name;
 use super::model::node::NodeRow;
 use super::model::pod::PodRow;
 use super::model::queues::{
-    ClusterQueueRow, CohortRow, FlavorRow, LocalQueueRow, PriorityClassRow,
+    ClusterQueueRow, CohortRow, LocalQueueRow, ResourceFlavorRow, WorkloadPriorityClassRow,
 };
+use super::model::watch_status::{WatchFailure, WatchStatus};
 use super::model::workload::WorkloadRow;
-use super::model::{Change, Kind, News};
+use super::model::{Delta, Kind, WatchUpdate};
 use super::msg::Msg;
-use super::text::clean;
+use super::text::sanitize;
 
 /// Objects asked for in one page of a list.
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 
 /// Starts watching all kinds; dropping the set stops it. With a namespace, kinds that live in
 /// namespaces are watched in that one only.
-pub fn start(client: &Client, namespace: Option<&str>, out: &Sender<Msg>) -> JoinSet<()> {
+pub fn start_watches(client: &Client, namespace: Option<&str>, out: &Sender<Msg>) -> JoinSet<()> {
     let mut w = Watcher {
         client,
         namespace,
         out,
         tasks: JoinSet::new(),
     };
-    w.all(Kind::ResourceFlavor, FlavorRow::of, News::Flavor);
-    w.all(
-        Kind::WorkloadPriorityClass,
-        PriorityClassRow::of,
-        News::PriorityClass,
+    w.cluster_scoped(
+        Kind::ResourceFlavor,
+        ResourceFlavorRow::of,
+        WatchUpdate::Flavor,
     );
-    w.all(Kind::Cohort, CohortRow::of, News::Cohort);
-    w.all(Kind::ClusterQueue, ClusterQueueRow::of, News::ClusterQueue);
-    w.within(Kind::LocalQueue, LocalQueueRow::of, News::LocalQueue);
-    w.within(Kind::Workload, WorkloadRow::of, News::Workload);
-    w.all(Kind::Node, NodeRow::of, News::Node);
-    w.within(Kind::Pod, PodRow::of, News::Pod);
-    w.within(Kind::Event, EventRow::of, News::Event);
+    w.cluster_scoped(
+        Kind::WorkloadPriorityClass,
+        WorkloadPriorityClassRow::of,
+        WatchUpdate::PriorityClass,
+    );
+    w.cluster_scoped(Kind::Cohort, CohortRow::of, WatchUpdate::Cohort);
+    w.cluster_scoped(
+        Kind::ClusterQueue,
+        ClusterQueueRow::of,
+        WatchUpdate::ClusterQueue,
+    );
+    w.namespaced(Kind::LocalQueue, LocalQueueRow::of, WatchUpdate::LocalQueue);
+    w.namespaced(Kind::Workload, WorkloadRow::of, WatchUpdate::Workload);
+    w.cluster_scoped(Kind::Node, NodeRow::of, WatchUpdate::Node);
+    w.namespaced(Kind::Pod, PodRow::of, WatchUpdate::Pod);
+    w.namespaced(Kind::Event, EventRow::of, WatchUpdate::Event);
     w.tasks
 }
 
 /// An object as it can be watched.
-trait Object: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + 'static {}
+trait WatchableObject:
+    Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + 'static
+{
+}
 
-impl<K> Object for K where
+impl<K> WatchableObject for K where
     K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + 'static
 {
 }
@@ -77,29 +88,29 @@ struct Watcher<'a> {
 
 impl Watcher<'_> {
     /// Watches a kind everywhere.
-    fn all<K: Object, R: Send + 'static>(
+    fn cluster_scoped<K: WatchableObject, R: Send + 'static>(
         &mut self,
         kind: Kind,
         row: fn(&K) -> R,
-        news: fn(Change<R>) -> News,
+        news: fn(Delta<R>) -> WatchUpdate,
     ) {
         let strict = Api::all(self.client.clone());
         let lenient = Api::all(self.client.clone());
-        self.spawn(strict, lenient, Teller { kind, row, news });
+        self.spawn(strict, lenient, RowMapper { kind, row, news });
     }
 
     /// Watches a kind in the namespace that is asked for.
-    fn within<K, R>(&mut self, kind: Kind, row: fn(&K) -> R, news: fn(Change<R>) -> News)
+    fn namespaced<K, R>(&mut self, kind: Kind, row: fn(&K) -> R, news: fn(Delta<R>) -> WatchUpdate)
     where
-        K: Object + Resource<Scope = NamespaceResourceScope>,
+        K: WatchableObject + Resource<Scope = NamespaceResourceScope>,
         R: Send + 'static,
     {
         match self.namespace {
-            None => self.all(kind, row, news),
+            None => self.cluster_scoped(kind, row, news),
             Some(namespace) => {
                 let strict = Api::namespaced(self.client.clone(), namespace);
                 let lenient = Api::namespaced(self.client.clone(), namespace);
-                self.spawn(strict, lenient, Teller { kind, row, news });
+                self.spawn(strict, lenient, RowMapper { kind, row, news });
             }
         }
     }
@@ -107,50 +118,52 @@ impl Watcher<'_> {
     /// Watches in the fast way, and after an object that cannot be read in the way that passes
     /// over such objects.
     #[allow(clippy::result_large_err, reason = "the error is kube's own, and rare")]
-    fn spawn<K: Object, R: Send + 'static>(
+    fn spawn<K: WatchableObject, R: Send + 'static>(
         &mut self,
         strict: Api<K>,
         lenient: Api<DeserializeGuard<K>>,
-        teller: Teller<K, R>,
+        teller: RowMapper<K, R>,
     ) {
         let out = self.out.clone();
         self.tasks.spawn(async move {
             let read = |object: K| Ok(object);
-            if follow(strict, read, &teller, &out, true).await == End::Unreadable {
+            if run_watch(strict, read, &teller, &out, true).await == WatchEnd::InvalidObject {
                 let read = |object: DeserializeGuard<K>| object.0;
-                follow(lenient, read, &teller, &out, false).await;
+                run_watch(lenient, read, &teller, &out, false).await;
             }
         });
     }
 }
 
 /// How objects of a kind become news.
-struct Teller<K, R> {
+struct RowMapper<K, R> {
     kind: Kind,
     row: fn(&K) -> R,
-    news: fn(Change<R>) -> News,
+    news: fn(Delta<R>) -> WatchUpdate,
 }
 
 /// Why a watch ended.
 #[derive(PartialEq, Eq)]
-enum End {
+enum WatchEnd {
     /// Nobody listens any more.
-    Unheard,
+    ReceiverClosed,
     /// Some object cannot be read.
-    Unreadable,
+    InvalidObject,
 }
 
 /// Watches one kind for as long as somebody listens, or until an object cannot be read.
-async fn follow<W: Object, K, R>(
+async fn run_watch<W: WatchableObject, K, R>(
     api: Api<W>,
     read: fn(W) -> Result<K, InvalidObject>,
-    teller: &Teller<K, R>,
+    teller: &RowMapper<K, R>,
     out: &Sender<Msg>,
     strict: bool,
-) -> End {
+) -> WatchEnd {
     let kind = teller.kind;
-    let config = watcher::Config::default().page_size(PAGE);
-    let mut stream = watch_kind(api, config).backoff(Steps::default()).boxed();
+    let config = watcher::Config::default().page_size(PAGE_SIZE);
+    let mut stream = watch_kind(api, config)
+        .backoff(WatchBackoff::default())
+        .boxed();
     let mut listed: Vec<R> = Vec::new();
     let mut live = false;
     while let Some(event) = stream.next().await {
@@ -158,48 +171,53 @@ async fn follow<W: Object, K, R>(
         let row = |object: W, tell: &mut Vec<Msg>| match read(object) {
             Ok(object) => Some((teller.row)(&object)),
             Err(invalid) => {
-                let key = key_of(&invalid.metadata);
-                tell.push(Msg::Unreadable(kind, key, clean(&invalid.error)));
+                let key = namespaced_name(&invalid.metadata);
+                tell.push(Msg::InvalidObject(kind, key, sanitize(&invalid.error)));
                 None
             }
         };
-        let told = |change| Msg::News((teller.news)(change));
+        let told = |change| Msg::WatchUpdate((teller.news)(change));
         match event {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object)) => listed.extend(row(object, &mut tell)),
             Ok(Event::InitDone) => {
-                tell.push(told(Change::Reset(std::mem::take(&mut listed))));
+                tell.push(told(Delta::Replaced(std::mem::take(&mut listed))));
             }
             Ok(Event::Apply(object)) => {
                 let row = row(object, &mut tell);
-                tell.extend(row.map(|row| told(Change::Put(Box::new(row)))));
+                tell.extend(row.map(|row| told(Delta::Updated(Box::new(row)))));
             }
-            Ok(Event::Delete(object)) => tell.push(told(Change::Gone(key_of(object.meta())))),
-            Err(error) if strict && unreadable(&error) => return End::Unreadable,
+            Ok(Event::Delete(object)) => {
+                tell.push(told(Delta::Deleted(namespaced_name(object.meta()))))
+            }
+            Err(error) if strict && is_decode_error(&error) => return WatchEnd::InvalidObject,
             Err(error) => {
                 live = false;
-                let health = Health::Failing(trouble(&error));
-                tell.push(Msg::News(News::Health(kind, health)));
+                let health = WatchStatus::Failing(watch_failure(&error));
+                tell.push(Msg::WatchUpdate(WatchUpdate::Status(kind, health)));
             }
         }
-        let has_rows = tell
-            .iter()
-            .any(|msg| matches!(msg, Msg::News(news) if !matches!(news, News::Health(..))));
+        let has_rows = tell.iter().any(
+            |msg| matches!(msg, Msg::WatchUpdate(news) if !matches!(news, WatchUpdate::Status(..))),
+        );
         if has_rows && !live {
             live = true;
-            tell.push(Msg::News(News::Health(kind, Health::Live)));
+            tell.push(Msg::WatchUpdate(WatchUpdate::Status(
+                kind,
+                WatchStatus::Synced,
+            )));
         }
         for msg in tell {
             if out.send(msg).await.is_err() {
-                return End::Unheard;
+                return WatchEnd::ReceiverClosed;
             }
         }
     }
-    End::Unheard
+    WatchEnd::ReceiverClosed
 }
 
 /// Whether an error says that an object is not of the form its kind should have.
-fn unreadable(error: &watcher::Error) -> bool {
+fn is_decode_error(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
     matches!(
         error,
@@ -210,7 +228,7 @@ fn unreadable(error: &watcher::Error) -> bool {
 }
 
 /// What is behind an error of a watch.
-fn trouble(error: &watcher::Error) -> Trouble {
+fn watch_failure(error: &watcher::Error) -> WatchFailure {
     let status: Option<&Status> = match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status))
@@ -219,20 +237,20 @@ fn trouble(error: &watcher::Error) -> Trouble {
         _ => None,
     };
     match status {
-        Some(s) if s.code == 404 => Trouble::NotInstalled,
-        Some(s) if s.code == 403 || s.code == 401 => Trouble::Forbidden(clean(&s.message)),
-        Some(s) => Trouble::Other(clean(&s.message)),
-        None => Trouble::Other(clean(&error.to_string())),
+        Some(s) if s.code == 404 => WatchFailure::NotInstalled,
+        Some(s) if s.code == 403 || s.code == 401 => WatchFailure::Forbidden(sanitize(&s.message)),
+        Some(s) => WatchFailure::Other(sanitize(&s.message)),
+        None => WatchFailure::Other(sanitize(&error.to_string())),
     }
 }
 
 /// Waits between tries: short at first, never long, because a person is watching.
 #[derive(Debug, Default)]
-struct Steps {
+struct WatchBackoff {
     tries: u32,
 }
 
-impl Iterator for Steps {
+impl Iterator for WatchBackoff {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
@@ -242,7 +260,7 @@ impl Iterator for Steps {
     }
 }
 
-impl Backoff for Steps {
+impl Backoff for WatchBackoff {
     fn reset(&mut self) {
         self.tries = 0;
     }

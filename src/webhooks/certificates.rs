@@ -1,7 +1,7 @@
 //! Certificates of the webhook server: an authority of our own, and what it signs.
 //!
 //! A cluster is told to trust the authority, so a new server certificate needs no word to anybody.
-//! Must not know where a [`Bundle`] is kept.
+//! Must not know where a [`CertificateBundle`] is kept.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ pub enum CertificateError {
 
 /// How long certificates are good for, and when they are made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lifetimes {
+pub struct CertificateLifetimes {
     /// How long an authority is good for.
     pub authority: SignedDuration,
     /// How long a server certificate is good for.
@@ -49,30 +49,30 @@ pub struct Lifetimes {
     /// What ends sooner than this is made anew.
     pub renew_before: SignedDuration,
     /// How often is looked whether it is time.
-    pub look: Duration,
+    pub check_interval: Duration,
 }
 
-impl Default for Lifetimes {
+impl Default for CertificateLifetimes {
     /// Ten years, a year, 90 days; looked at every hour.
     fn default() -> Self {
         Self {
             authority: SignedDuration::from_secs(10 * 365 * DAY),
             server: SignedDuration::from_secs(365 * DAY),
             renew_before: SignedDuration::from_secs(90 * DAY),
-            look: Duration::from_secs(3600),
+            check_interval: Duration::from_secs(3600),
         }
     }
 }
 
-impl Lifetimes {
+impl CertificateLifetimes {
     /// For a server certificate that is good for so long; all else is in proportion.
-    pub fn of(server: Duration) -> Self {
+    pub fn for_server_lifetime(server: Duration) -> Self {
         let whole = SignedDuration::try_from(server).unwrap_or(SignedDuration::MAX);
         Self {
             authority: whole.saturating_mul(3),
             server: whole,
             renew_before: whole / 4,
-            look: server / 16,
+            check_interval: server / 16,
         }
     }
 }
@@ -81,16 +81,16 @@ impl Lifetimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
     /// Not before.
-    pub from: Timestamp,
+    pub not_before: Timestamp,
     /// Not after.
-    pub until: Timestamp,
+    pub not_after: Timestamp,
 }
 
 impl Validity {
     fn of(now: Timestamp, length: SignedDuration) -> Self {
         Self {
-            from: now.saturating_sub(SKEW).unwrap_or(now),
-            until: now.saturating_add(length).unwrap_or(Timestamp::MAX),
+            not_before: now.saturating_sub(SKEW).unwrap_or(now),
+            not_after: now.saturating_add(length).unwrap_or(Timestamp::MAX),
         }
     }
 
@@ -98,18 +98,18 @@ impl Validity {
         // Before 1970 nothing of ours is good.
         let seconds = |t: Timestamp| Duration::from_secs(t.as_second().max(0).unsigned_abs());
         let epoch = rcgen::date_time_ymd(1970, 1, 1);
-        params.not_before = epoch + seconds(self.from);
-        params.not_after = epoch + seconds(self.until);
+        params.not_before = epoch + seconds(self.not_before);
+        params.not_after = epoch + seconds(self.not_after);
     }
 
-    fn is_due(self, now: Timestamp, lifetimes: Lifetimes) -> bool {
-        now < self.from || self.until.duration_since(now) < lifetimes.renew_before
+    fn needs_renewal(self, now: Timestamp, lifetimes: CertificateLifetimes) -> bool {
+        now < self.not_before || self.not_after.duration_since(now) < lifetimes.renew_before
     }
 }
 
 /// An authority and a server certificate it signed, all as PEM. Holds private keys.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Bundle {
+pub struct CertificateBundle {
     /// Certificates clients trust: the authority that signs, then the one before it.
     pub authority: String,
     /// Private key of the authority.
@@ -120,23 +120,23 @@ pub struct Bundle {
     pub key: String,
 }
 
-impl fmt::Debug for Bundle {
+impl fmt::Debug for CertificateBundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bundle").finish_non_exhaustive()
     }
 }
 
-impl Bundle {
+impl CertificateBundle {
     /// A new authority, and a certificate for hosts of these names and addresses.
     ///
     /// # Errors
     /// Keys or certificates cannot be made.
     pub fn generate(
         hosts: &[String],
-        lifetimes: Lifetimes,
+        lifetimes: CertificateLifetimes,
         now: Timestamp,
     ) -> Result<Self, CertificateError> {
-        let (authority, key) = authority(now, lifetimes)?;
+        let (authority, key) = generate_authority(now, lifetimes)?;
         let validity = Validity::of(now, lifetimes.server);
         Self::sign(authority, key, hosts, validity)
     }
@@ -158,22 +158,22 @@ impl Bundle {
     pub fn renewed(
         &self,
         hosts: &[String],
-        lifetimes: Lifetimes,
+        lifetimes: CertificateLifetimes,
         now: Timestamp,
     ) -> Result<Option<Self>, CertificateError> {
         let fresh_validity = Validity::of(now, lifetimes.server);
         let Ok(trusted) = validity(&self.authority) else {
             return Self::generate(hosts, lifetimes, now).map(Some);
         };
-        if trusted.is_due(now, lifetimes) {
-            let (fresh, key) = authority(now, lifetimes)?;
+        if trusted.needs_renewal(now, lifetimes) {
+            let (fresh, key) = generate_authority(now, lifetimes)?;
             let old = self
                 .authority
                 .split_inclusive("-----END CERTIFICATE-----\n");
             let both = fresh + old.take(1).collect::<String>().as_str();
             return Self::sign(both, key, hosts, fresh_validity).map(Some);
         }
-        let good = validity(&self.certificate).is_ok_and(|v| !v.is_due(now, lifetimes))
+        let good = validity(&self.certificate).is_ok_and(|v| !v.needs_renewal(now, lifetimes))
             && covers(&self.certificate, hosts)
             && self.certified_key().is_ok();
         match good {
@@ -228,7 +228,10 @@ impl Bundle {
     }
 }
 
-fn authority(now: Timestamp, lifetimes: Lifetimes) -> Result<(String, String), CertificateError> {
+fn generate_authority(
+    now: Timestamp,
+    lifetimes: CertificateLifetimes,
+) -> Result<(String, String), CertificateError> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params
@@ -242,7 +245,7 @@ fn authority(now: Timestamp, lifetimes: Lifetimes) -> Result<(String, String), C
 }
 
 /// Reads the first certificate of a PEM text.
-fn first<T>(
+fn read_first_certificate<T>(
     pem: &str,
     read: impl FnOnce(&X509Certificate<'_>) -> T,
 ) -> Result<T, CertificateError> {
@@ -258,11 +261,11 @@ fn first<T>(
 /// There is none that can be read.
 pub fn validity(pem: &str) -> Result<Validity, CertificateError> {
     let moment = |seconds| Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN);
-    first(pem, |certificate| {
+    read_first_certificate(pem, |certificate| {
         let validity = certificate.validity();
         Validity {
-            from: moment(validity.not_before.timestamp()),
-            until: moment(validity.not_after.timestamp()),
+            not_before: moment(validity.not_before.timestamp()),
+            not_after: moment(validity.not_after.timestamp()),
         }
     })
 }
@@ -273,7 +276,7 @@ fn covers(pem: &str, hosts: &[String]) -> bool {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
-    let named = first(pem, |certificate| {
+    let named = read_first_certificate(pem, |certificate| {
         let names = certificate.subject_alternative_name().ok().flatten();
         let names = names.map(|n| n.value.general_names.clone());
         let names = names.unwrap_or_default();
@@ -290,31 +293,31 @@ fn covers(pem: &str, hosts: &[String]) -> bool {
 
 /// The certificate in use; can be exchanged while connections are open. Clones share it.
 #[derive(Clone)]
-pub struct Certificates {
-    shared: Arc<InUse>,
+pub struct ServingCertificate {
+    shared: Arc<CertificateResolver>,
 }
 
 #[derive(Debug)]
-struct InUse {
-    bundle: ArcSwap<Bundle>,
+struct CertificateResolver {
+    bundle: ArcSwap<CertificateBundle>,
     key: ArcSwap<CertifiedKey>,
 }
 
-impl ResolvesServerCert for InUse {
+impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.key.load_full())
     }
 }
 
-impl Certificates {
+impl ServingCertificate {
     /// Uses a bundle.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn new(bundle: Bundle) -> Result<Self, CertificateError> {
+    pub fn new(bundle: CertificateBundle) -> Result<Self, CertificateError> {
         let key = bundle.certified_key()?;
         Ok(Self {
-            shared: Arc::new(InUse {
+            shared: Arc::new(CertificateResolver {
                 bundle: ArcSwap::from_pointee(bundle),
                 key: ArcSwap::from_pointee(key),
             }),
@@ -325,7 +328,7 @@ impl Certificates {
     ///
     /// # Errors
     /// It cannot be read; then the one before stays.
-    pub fn replace(&self, bundle: Bundle) -> Result<(), CertificateError> {
+    pub fn replace(&self, bundle: CertificateBundle) -> Result<(), CertificateError> {
         let key = bundle.certified_key()?;
         self.shared.key.store(Arc::new(key));
         self.shared.bundle.store(Arc::new(bundle));
@@ -333,7 +336,7 @@ impl Certificates {
     }
 
     /// What is in use.
-    pub fn bundle(&self) -> Arc<Bundle> {
+    pub fn bundle(&self) -> Arc<CertificateBundle> {
         self.shared.bundle.load_full()
     }
 
@@ -341,7 +344,7 @@ impl Certificates {
     ///
     /// # Errors
     /// The TLS library refuses.
-    pub fn server(&self) -> Result<Arc<ServerConfig>, CertificateError> {
+    pub fn server_config(&self) -> Result<Arc<ServerConfig>, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
@@ -372,78 +375,84 @@ mod tests {
 
     #[test]
     fn a_certificate_is_renewed_before_it_ends_and_by_the_same_authority() {
-        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
+        let bundle =
+            CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
         assert_eq!(
             bundle
-                .renewed(&hosts(), Lifetimes::default(), now())
+                .renewed(&hosts(), CertificateLifetimes::default(), now())
                 .unwrap(),
             None
         );
         assert_eq!(
             bundle
-                .renewed(&hosts(), Lifetimes::default(), later(200))
+                .renewed(&hosts(), CertificateLifetimes::default(), later(200))
                 .unwrap(),
             None
         );
         let renewed = bundle
-            .renewed(&hosts(), Lifetimes::default(), later(300))
+            .renewed(&hosts(), CertificateLifetimes::default(), later(300))
             .unwrap()
             .unwrap();
         assert_eq!(renewed.authority, bundle.authority);
         assert_ne!(renewed.certificate, bundle.certificate);
-        let until = validity(&renewed.certificate).unwrap().until;
+        let until = validity(&renewed.certificate).unwrap().not_after;
         assert!(until > later(660) && until < later(670), "{until}");
     }
 
     #[test]
     fn an_authority_that_ends_is_trusted_until_its_successor_is() {
-        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
+        let bundle =
+            CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
         let renewed = bundle
-            .renewed(&hosts(), Lifetimes::default(), later(3640))
+            .renewed(&hosts(), CertificateLifetimes::default(), later(3640))
             .unwrap()
             .unwrap();
         assert!(renewed.authority.ends_with(&bundle.authority));
         assert_eq!(renewed.authority.matches("BEGIN CERT").count(), 2);
         let again = renewed
-            .renewed(&hosts(), Lifetimes::default(), later(7280))
+            .renewed(&hosts(), CertificateLifetimes::default(), later(7280))
             .unwrap()
             .unwrap();
         assert_eq!(again.authority.matches("BEGIN CERT").count(), 2);
-        assert!(Certificates::new(again).is_ok());
+        assert!(ServingCertificate::new(again).is_ok());
     }
 
     #[test]
     fn other_hosts_need_another_certificate() {
-        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
+        let bundle =
+            CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
         let more = [hosts(), vec!["10.0.0.1".into()]].concat();
         assert!(
             bundle
-                .renewed(&more, Lifetimes::default(), now())
+                .renewed(&more, CertificateLifetimes::default(), now())
                 .unwrap()
                 .is_some()
         );
         let fewer = vec!["127.0.0.1".to_owned()];
         assert_eq!(
-            bundle.renewed(&fewer, Lifetimes::default(), now()).unwrap(),
+            bundle
+                .renewed(&fewer, CertificateLifetimes::default(), now())
+                .unwrap(),
             None
         );
     }
 
     #[test]
     fn clocks_may_be_behind_and_damage_is_mended() {
-        let bundle = Bundle::generate(&hosts(), Lifetimes::default(), now()).unwrap();
-        let from = validity(&bundle.certificate).unwrap().from;
+        let bundle =
+            CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
+        let from = validity(&bundle.certificate).unwrap().not_before;
         assert!(now().duration_since(from) >= SignedDuration::from_mins(5));
-        let damaged = Bundle {
+        let damaged = CertificateBundle {
             key: bundle.authority_key.clone(),
             ..bundle
         };
         assert!(
             damaged
-                .renewed(&hosts(), Lifetimes::default(), now())
+                .renewed(&hosts(), CertificateLifetimes::default(), now())
                 .unwrap()
                 .is_some()
         );
-        assert!(Certificates::new(damaged).is_err());
+        assert!(ServingCertificate::new(damaged).is_err());
     }
 }

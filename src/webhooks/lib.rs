@@ -1,20 +1,20 @@
 //! Kueue's webhooks as a cluster calls them: AdmissionReview and ConversionReview over HTTPS.
 //!
 //! What is answered is decided elsewhere, by plain functions: [`kueue_lab_api`] for Kueue's own kinds,
-//! [`kueue_lab_controller::webhook`] for jobs. [`Policy`] brings both together; the embedded API server
-//! asks it in-process, every other one through [`Server`]. [`table`] says which writes are asked
+//! [`kueue_lab_controller::webhook`] for jobs. [`AdmissionHandler`] brings both together; the embedded API server
+//! asks it in-process, every other one through [`WebhookServer`]. [`table`] says which writes are asked
 //! about, for whoever registers the webhooks.
 //!
 //! Must not know how webhooks get registered or on which cluster they are.
 
+mod admission_handler;
+mod admission_review;
 pub mod certificates;
-mod conversion;
-pub mod kinds;
-mod policy;
-mod review;
-mod server;
-pub mod table;
+mod conversion_review;
+pub mod kueue_kinds;
+pub mod webhook_definitions;
+mod webhook_server;
 
-pub use certificates::{Certificates, Validity};
-pub use policy::{Fault, Policy};
-pub use server::{CONVERT, MUTATE, Server, ServerError, VALIDATE};
+pub use admission_handler::{AdmissionHandler, WebhookError};
+pub use certificates::{ServingCertificate, Validity};
+pub use webhook_server::{CONVERT, MUTATE, ServerError, VALIDATE, WebhookServer};

@@ -9,24 +9,26 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::located::{LOCATED, Parts};
+use super::located::{LOCATED, LocatedParts};
 use super::read_error::ReadError;
-use super::{Entry, Kind, Limits, Misfit, Node, Position, Problem, Unknown, closest, parse_one};
+use super::{
+    Entry, Kind, Limits, Node, Position, Problem, TypeMismatch, UnknownField, closest, parse_one,
+};
 
 /// Reads a typed value from a tree, and which fields of the tree the type does not have. Types that
 /// `deny_unknown_fields` get them refused instead, at the key's place.
 ///
 /// # Errors
 /// The first value that does not fit the type.
-pub fn read<T: DeserializeOwned>(node: &Node) -> Result<(T, Vec<Unknown>), Misfit> {
-    let track = Track::default();
+pub fn read<T: DeserializeOwned>(node: &Node) -> Result<(T, Vec<UnknownField>), TypeMismatch> {
+    let track = ReadState::default();
     let reader = Reader {
         node,
         key_at: node.at,
         siblings: &[],
         track: &track,
     };
-    let value = T::deserialize(reader).map_err(|e| e.misfit(node.at))?;
+    let value = T::deserialize(reader).map_err(|e| e.into_type_mismatch(node.at))?;
     Ok((value, track.unknown.into_inner()))
 }
 
@@ -50,9 +52,9 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
 
 /// Where the reader is, and what it came across.
 #[derive(Default)]
-struct Track {
+struct ReadState {
     path: RefCell<String>,
-    unknown: RefCell<Vec<Unknown>>,
+    unknown: RefCell<Vec<UnknownField>>,
 }
 
 /// A value that is being read.
@@ -63,7 +65,7 @@ pub(super) struct Reader<'de, 't> {
     key_at: Position,
     /// The fields that the type has beside it.
     siblings: &'static [&'static str],
-    track: &'t Track,
+    track: &'t ReadState,
 }
 
 impl<'de, 't> Reader<'de, 't> {
@@ -153,7 +155,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         self.placed(match name {
-            LOCATED => visitor.visit_seq(Parts::of(self)),
+            LOCATED => visitor.visit_seq(LocatedParts::of(self)),
             _ => visitor.visit_newtype_struct(self),
         })
     }
@@ -195,8 +197,8 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         let path = self.track.path.borrow().clone();
         let name = path.rsplit('.').next().unwrap_or_default();
         let meant = closest(name, self.siblings.iter().copied());
-        self.track.unknown.borrow_mut().push(Unknown {
-            meant,
+        self.track.unknown.borrow_mut().push(UnknownField {
+            suggestion: meant,
             path,
             at: self.key_at,
         });
@@ -219,7 +221,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
 
 struct Items<'de, 't> {
     rest: std::iter::Enumerate<std::slice::Iter<'de, Node>>,
-    track: &'t Track,
+    track: &'t ReadState,
 }
 
 impl<'de> SeqAccess<'de> for Items<'de, '_> {
@@ -248,7 +250,7 @@ struct Entries<'de, 't> {
     rest: std::slice::Iter<'de, Entry>,
     value: Option<&'de Entry>,
     fields: &'static [&'static str],
-    track: &'t Track,
+    track: &'t ReadState,
 }
 
 impl<'de> MapAccess<'de> for Entries<'de, '_> {
@@ -287,7 +289,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
 /// An enum variant written as a mapping of one key.
 struct Variant<'de, 't> {
     entry: &'de Entry,
-    track: &'t Track,
+    track: &'t ReadState,
 }
 
 impl<'de, 't> EnumAccess<'de> for Variant<'de, 't> {

@@ -5,11 +5,11 @@
 //! boolean, `0o17` a number, and a key given twice is an error. Must not know any other room.
 
 mod de;
-mod event;
+mod locate;
 mod located;
 mod node;
+mod node_start;
 mod parse;
-mod path;
 mod problem;
 mod read_error;
 mod scalar;
@@ -18,7 +18,7 @@ pub use de::{from_node, from_str, read};
 pub use located::Located;
 pub use node::{Entry, Kind, Node};
 pub use parse::{Limits, documents, leading_comment, parse, parse_one, utf8};
-pub use problem::{Misfit, Position, Problem, Unknown, closest};
+pub use problem::{Position, Problem, TypeMismatch, UnknownField, closest};
 
 #[cfg(test)]
 mod tests;

@@ -44,18 +44,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
 }
 
 /// `[line, column, value]`, what [`Located`] is read from.
-pub(super) struct Parts<'de, 't> {
+pub(super) struct LocatedParts<'de, 't> {
     reader: Reader<'de, 't>,
     next: u8,
 }
 
-impl<'de, 't> Parts<'de, 't> {
+impl<'de, 't> LocatedParts<'de, 't> {
     pub(super) fn of(reader: Reader<'de, 't>) -> Self {
         Self { reader, next: 0 }
     }
 }
 
-impl<'de> SeqAccess<'de> for Parts<'de, '_> {
+impl<'de> SeqAccess<'de> for LocatedParts<'de, '_> {
     type Error = ReadError;
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,

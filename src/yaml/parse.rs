@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, Span};
 
-use super::event::{Head, What, at, position};
+use super::node_start::{EventKind, NodeStart, at, position};
 use super::{Entry, Kind, Node, Position, Problem};
 
 /// How much a text may ask for.
@@ -133,7 +133,7 @@ impl Builder<'_> {
                 Event::StreamStart | Event::DocumentEnd => {}
                 Event::StreamEnd => return Ok(documents),
                 event => {
-                    let head = Head::of(event, span);
+                    let head = NodeStart::of(event, span);
                     documents.push(self.node(head)?);
                 }
             }
@@ -154,19 +154,19 @@ impl Builder<'_> {
         }
     }
 
-    fn next_head(&mut self) -> Result<Head, Problem> {
+    fn next_head(&mut self) -> Result<NodeStart, Problem> {
         match self.next()? {
-            Some((event, span)) => Ok(Head::of(event, span)),
+            Some((event, span)) => Ok(NodeStart::of(event, span)),
             None => Err(Problem::new(Position::START, "the text ends too early")),
         }
     }
 
-    fn node(&mut self, head: Head) -> Result<Node, Problem> {
+    fn node(&mut self, head: NodeStart) -> Result<Node, Problem> {
         let place = head.at;
         self.spend(1, place)?;
-        let (anchor, node) = match head.what {
-            What::Scalar(anchor, node) => (anchor, node?),
-            What::Alias(id) => {
+        let (anchor, node) = match head.kind {
+            EventKind::Scalar(anchor, node) => (anchor, node?),
+            EventKind::Alias(id) => {
                 let target = match self.anchors.get(&id) {
                     Some(Some(node)) => node.clone(),
                     _ => return Err(Problem::new(place, "this alias stands for itself")),
@@ -174,24 +174,24 @@ impl Builder<'_> {
                 self.spend(size(&target), place)?;
                 (0, target)
             }
-            What::List(anchor) => {
+            EventKind::List(anchor) => {
                 self.open(anchor);
                 let mut items = Vec::new();
                 loop {
                     let head = self.next_head()?;
-                    if matches!(head.what, What::End) {
+                    if matches!(head.kind, EventKind::End) {
                         break;
                     }
                     items.push(self.node(head)?);
                 }
                 (anchor, Node::new(place, Kind::List(items)))
             }
-            What::Map(anchor) => {
+            EventKind::Map(anchor) => {
                 self.open(anchor);
                 let kind = Kind::Map(self.entries()?);
                 (anchor, Node::new(place, kind))
             }
-            What::End => return Err(Problem::new(place, "a value is missing")),
+            EventKind::End => return Err(Problem::new(place, "a value is missing")),
         };
         if anchor != 0 {
             // Nested anchors keep their parts several times.
@@ -213,7 +213,7 @@ impl Builder<'_> {
         let mut merged: Vec<Entry> = Vec::new();
         loop {
             let head = self.next_head()?;
-            if matches!(head.what, What::End) {
+            if matches!(head.kind, EventKind::End) {
                 break;
             }
             let place = head.at;

@@ -46,7 +46,7 @@ impl Problem {
 /// A value that does not fit the type it is read as.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {}{message}", prefix(path))]
-pub struct Misfit {
+pub struct TypeMismatch {
     /// Where it stands.
     pub at: Position,
     /// The field, such as `spec.levels[0]`; empty for the document as a whole.
@@ -62,21 +62,21 @@ fn prefix(path: &str) -> String {
     }
 }
 
-impl From<Misfit> for Problem {
-    fn from(misfit: Misfit) -> Self {
+impl From<TypeMismatch> for Problem {
+    fn from(misfit: TypeMismatch) -> Self {
         Self::new(misfit.at, misfit.message)
     }
 }
 
 /// A field that the type does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownField {
     /// The field, such as `spec.levls`.
     pub path: String,
     /// Where its key stands.
     pub at: Position,
     /// The field that was probably meant.
-    pub meant: Option<&'static str>,
+    pub suggestion: Option<&'static str>,
 }
 
 /// The candidate that `word` most likely meant: at most two typing slips away, and nearer than any

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{self, Unexpected};
 
-use super::{Misfit, Position, closest};
+use super::{Position, TypeMismatch, closest};
 
 /// What went wrong, and at which field once some value on the way up has said so.
 #[derive(Clone, Debug)]
@@ -20,9 +20,9 @@ impl ReadError {
         self
     }
 
-    pub(super) fn misfit(self, fallback: Position) -> Misfit {
+    pub(super) fn into_type_mismatch(self, fallback: Position) -> TypeMismatch {
         let (path, at) = self.place.unwrap_or((String::new(), fallback));
-        Misfit {
+        TypeMismatch {
             at,
             path,
             message: self.message,

@@ -3,7 +3,7 @@
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
 use serde_json::{Value, json};
 
-use super::support::*;
+use super::server_fixture::*;
 
 const MAPS: &str = "/api/v1/namespaces/test/configmaps";
 const PODS: &str = "/api/v1/namespaces/test/pods";
@@ -22,18 +22,19 @@ fn finalizers_hold_an_object_until_they_are_gone() {
         assert_eq!(held["metadata"]["deletionGracePeriodSeconds"], 0);
         // It can still change, but not be saved.
         let patch = json!({"metadata": {"deletionTimestamp": null}, "data": {"k": "2"}});
-        let still = merge(&client, &path, patch).await.unwrap();
+        let still = merge_patch(&client, &path, patch).await.unwrap();
         assert!(still["metadata"]["deletionTimestamp"].is_string());
-        let taken = refusal(send(&client, "POST", MAPS, json!({"metadata": {"name": "a"}})).await);
+        let taken =
+            error_status(send(&client, "POST", MAPS, json!({"metadata": {"name": "a"}})).await);
         assert_eq!(
             taken.message,
             "object is being deleted: configmaps \"a\" already exists"
         );
-        let last = merge(&client, &path, json!({"metadata": {"finalizers": null}}))
+        let last = merge_patch(&client, &path, json!({"metadata": {"finalizers": null}}))
             .await
             .unwrap();
         assert_eq!(last["data"]["k"], "2");
-        assert_eq!(refusal(get(&client, &path).await).code, 404);
+        assert_eq!(error_status(get(&client, &path).await).code, 404);
     });
 }
 
@@ -57,11 +58,11 @@ fn propagation_leaves_its_finalizer() {
             assert_eq!(held.metadata.finalizers, Some(vec![finalizer.to_string()]));
         }
         let wrong = json!({"propagationPolicy": "Sideways"});
-        let refused = refusal(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
+        let refused = error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
         assert_eq!(refused.code, 422);
         let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
         assert_eq!(
-            refusal(send(&client, "DELETE", &format!("{MAPS}/orphan"), both).await).code,
+            error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), both).await).code,
             422
         );
     });
@@ -82,7 +83,7 @@ fn preconditions_protect_namesakes() {
             preconditions: Some(wrong),
             ..DeleteParams::default()
         };
-        let refused = refusal(api.delete("a", &params).await.map(|_| ()));
+        let refused = error_status(api.delete("a", &params).await.map(|_| ()));
         assert_eq!(refused.code, 409);
         assert!(
             refused
@@ -129,12 +130,12 @@ fn pods_with_a_node_get_their_grace_period() {
         )
         .await
         .unwrap();
-        assert_eq!(refusal(get(&client, &path).await).code, 404);
+        assert_eq!(error_status(get(&client, &path).await).code, 404);
     });
 }
 
 #[test]
-fn a_pod_is_seen_on_its_way_before_it_is_gone() {
+fn a_pod_is_terminating_before_it_is_deleted() {
     with_server(|_, client| async move {
         let made = send(&client, "POST", PODS, pod("p")).await.unwrap();
         let version = made["metadata"]["resourceVersion"].as_str().unwrap();
@@ -158,19 +159,22 @@ fn a_pod_is_seen_on_its_way_before_it_is_gone() {
 }
 
 #[test]
-fn pods_without_a_node_go_at_once() {
+fn unscheduled_pods_are_deleted_at_once() {
     with_server(|_, client| async move {
         send(&client, "POST", PODS, pod("p")).await.unwrap();
         let gone = send(&client, "DELETE", &format!("{PODS}/p"), Value::Null)
             .await
             .unwrap();
         assert_eq!(gone["kind"], "Pod");
-        assert_eq!(refusal(get(&client, &format!("{PODS}/p")).await).code, 404);
+        assert_eq!(
+            error_status(get(&client, &format!("{PODS}/p")).await).code,
+            404
+        );
     });
 }
 
 #[test]
-fn a_collection_goes_as_selected() {
+fn delete_collection_follows_selectors() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for name in ["a", "b", "c"] {
@@ -202,6 +206,6 @@ fn a_namespace_stays_until_it_is_finalized() {
         send(&client, "PUT", &format!("{path}/finalize"), body)
             .await
             .unwrap();
-        assert_eq!(refusal(get(&client, path).await).code, 404);
+        assert_eq!(error_status(get(&client, path).await).code, 404);
     });
 }

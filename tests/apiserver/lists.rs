@@ -3,12 +3,12 @@
 use http::Request;
 use kube::api::{ListParams, PostParams};
 use kueue_lab_apiserver::ApiServer;
-use kueue_lab_apiserver::store::Limits;
+use kueue_lab_apiserver::storage::StorageLimits;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
-use super::support::*;
+use super::server_fixture::*;
 
 async fn names(client: &kube::Client, query: &str) -> Vec<String> {
     let list = get(client, &format!("/api/v1/namespaces/test/pods?{query}"))
@@ -48,18 +48,18 @@ fn selectors_on_labels_and_fields() {
             assert_eq!(names(&client, query).await, wanted, "{query}");
         }
         let path = "/api/v1/namespaces/test/pods?fieldSelector=spec.nope%3D1";
-        let refused = refusal(get(&client, path).await);
+        let refused = error_status(get(&client, path).await);
         assert_eq!(
             (refused.code, refused.message.as_str()),
             (400, "field label not supported: spec.nope")
         );
         let path = "/api/v1/namespaces/test/pods?labelSelector=a%20in%20b";
-        assert_eq!(refusal(get(&client, path).await).code, 400);
+        assert_eq!(error_status(get(&client, path).await).code, 400);
     });
 }
 
 #[test]
-fn pages_show_one_moment_while_others_write() {
+fn pages_show_one_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for i in 0..5 {
@@ -96,11 +96,11 @@ fn pages_show_one_moment_while_others_write() {
 }
 
 #[test]
-fn a_token_older_than_the_history_is_expired_and_offers_to_go_on_anyhow() {
+fn an_expired_continue_token_offers_an_inconsistent_continuation() {
     virtual_runtime().unwrap().block_on(async {
-        let limits = Limits {
-            events: 5,
-            ..Limits::default()
+        let limits = StorageLimits {
+            max_events: 5,
+            ..StorageLimits::default()
         };
         let start = "2026-03-02T12:00:00Z".parse().unwrap();
         let builder = ApiServer::builder(Clock::starting_at(start), Entropy::seeded(1));
@@ -119,7 +119,7 @@ fn a_token_older_than_the_history_is_expired_and_offers_to_go_on_anyhow() {
                 .await
                 .unwrap();
         }
-        let expired = refusal(
+        let expired = error_status(
             api.list(&ListParams::default().continue_token(&token))
                 .await,
         );
@@ -130,7 +130,7 @@ fn a_token_older_than_the_history_is_expired_and_offers_to_go_on_anyhow() {
             .await
             .unwrap();
         assert_eq!(rest.items.len(), 8);
-        let bad = refusal(
+        let bad = error_status(
             api.list(&ListParams::default().continue_token("nonsense!"))
                 .await,
         );
@@ -139,7 +139,7 @@ fn a_token_older_than_the_history_is_expired_and_offers_to_go_on_anyhow() {
 }
 
 #[test]
-fn a_list_can_ask_for_a_moment() {
+fn a_list_can_ask_for_a_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let made = api
@@ -158,21 +158,21 @@ fn a_list_can_ask_for_a_moment() {
         let newer = format!("{path}{then}&resourceVersionMatch=NotOlderThan");
         let list = get(&client, &newer).await.unwrap();
         assert_eq!(list["items"].as_array().unwrap().len(), 2);
-        let future = refusal(get(&client, &format!("{path}999999")).await);
+        let future = error_status(get(&client, &format!("{path}999999")).await);
         assert_eq!((future.code, future.reason.as_str()), (504, "Timeout"));
         assert!(
             future
                 .message
                 .starts_with("Too large resource version: 999999")
         );
-        let wrong = refusal(get(&client, &format!("{path}&resourceVersionMatch=Exact")).await);
+        let wrong = error_status(get(&client, &format!("{path}&resourceVersionMatch=Exact")).await);
         assert_eq!(wrong.code, 422);
-        let garbage = refusal(get(&client, &format!("{path}many")).await);
+        let garbage = error_status(get(&client, &format!("{path}many")).await);
         assert_eq!(garbage.code, 422);
     });
 }
 
-async fn accept(client: &kube::Client, path: &str, accept: &str) -> Result<String, kube::Error> {
+async fn list_as(client: &kube::Client, path: &str, accept: &str) -> Result<String, kube::Error> {
     let request = Request::get(path)
         .header("accept", accept)
         .body(Vec::new())
@@ -188,7 +188,7 @@ fn tables_partial_metadata_and_yaml() {
             .await
             .unwrap();
         let path = "/api/v1/namespaces/test/configmaps";
-        let table = accept(
+        let table = list_as(
             &client,
             path,
             "application/json;as=Table;v=v1;g=meta.k8s.io",
@@ -205,7 +205,7 @@ fn tables_partial_metadata_and_yaml() {
         assert_eq!(table["rows"][0]["cells"], json!(["a", 1, "0s"]));
         assert_eq!(table["rows"][0]["object"]["kind"], "PartialObjectMetadata");
         let bare = format!("{path}?includeObject=None");
-        let table = accept(
+        let table = list_as(
             &client,
             &bare,
             "application/json;as=Table;v=v1;g=meta.k8s.io",
@@ -215,15 +215,15 @@ fn tables_partial_metadata_and_yaml() {
         assert!(table["rows"][0]["object"].is_null());
 
         let view = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-        let list = accept(&client, path, view).await.unwrap();
+        let list = list_as(&client, path, view).await.unwrap();
         let list: Value = serde_json::from_str(&list).unwrap();
         assert_eq!(list["kind"], "PartialObjectMetadataList");
         assert!(list["items"][0].get("data").is_none());
 
-        let yaml = accept(&client, path, "application/yaml").await.unwrap();
+        let yaml = list_as(&client, path, "application/yaml").await.unwrap();
         assert!(yaml.contains("\nkind: ConfigMapList\n"), "{yaml}");
-        let none = accept(&client, path, "application/vnd.kubernetes.protobuf").await;
-        assert_eq!(refusal(none).code, 406);
+        let none = list_as(&client, path, "application/vnd.kubernetes.protobuf").await;
+        assert_eq!(error_status(none).code, 406);
     });
 }
 
@@ -246,7 +246,9 @@ fn events_of_both_groups_are_the_same_objects() {
             (&json!("m"), &json!("p"))
         );
         let patch = json!({"note": "changed"});
-        merge(&client, &format!("{path}/e"), patch).await.unwrap();
+        merge_patch(&client, &format!("{path}/e"), patch)
+            .await
+            .unwrap();
         let core = get(&client, "/api/v1/namespaces/test/events/e")
             .await
             .unwrap();

@@ -5,13 +5,13 @@
     reason = "a test that cannot go on should say where"
 )]
 
-mod admission;
-mod custom;
+mod admission_plugins;
+mod admission_policies_and_webhooks;
+mod custom_resources;
 mod deletion;
-mod dynamic;
 mod lists;
-mod network;
 mod objects;
+mod secure_serving;
+mod server_fixture;
 mod subresources;
-mod support;
 mod watches;

@@ -6,7 +6,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
-use super::support::*;
+use super::server_fixture::*;
 
 #[test]
 fn a_new_object_gets_an_identity() {
@@ -22,19 +22,19 @@ fn a_new_object_gets_an_identity() {
         let created = made.metadata.creation_timestamp.as_ref().unwrap();
         assert_eq!(created.0.to_string(), "2026-03-02T12:00:00Z");
         assert_eq!(api.get("a").await.unwrap(), made);
-        let again = refusal(
+        let again = error_status(
             api.create(&PostParams::default(), &config_map("a", "2"))
                 .await,
         );
         assert_eq!((again.code, again.reason.as_str()), (409, "AlreadyExists"));
         assert_eq!(again.message, "configmaps \"a\" already exists");
-        let nowhere = refusal(api.get("nope").await);
+        let nowhere = error_status(api.get("nope").await);
         assert_eq!((nowhere.code, nowhere.reason.as_str()), (404, "NotFound"));
     });
 }
 
 #[test]
-fn what_only_the_server_may_set_is_not_taken_from_clients() {
+fn server_set_fields_are_not_taken_from_clients() {
     with_server(|_, client| async move {
         let forged = json!({
             "metadata": {
@@ -72,7 +72,7 @@ fn generated_names_are_unique_and_short() {
 }
 
 #[test]
-fn an_update_insists_on_the_version_it_names() {
+fn an_update_requires_the_resource_version_it_names() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let first = api
@@ -89,7 +89,7 @@ fn an_update_insists_on_the_version_it_names() {
             first.metadata.resource_version,
             second.metadata.resource_version
         );
-        let stale = refusal(api.replace("a", &PostParams::default(), &next).await);
+        let stale = error_status(api.replace("a", &PostParams::default(), &next).await);
         assert_eq!((stale.code, stale.reason.as_str()), (409, "Conflict"));
         assert_eq!(
             stale.message,
@@ -135,7 +135,7 @@ fn a_dry_run_answers_and_stores_nothing() {
             .await
             .unwrap();
         assert_eq!(
-            refusal(api.create(&dry, &config_map("a", "1")).await).code,
+            error_status(api.create(&dry, &config_map("a", "1")).await).code,
             409
         );
         let patch = Patch::Merge(json!({"data": {"k": "2"}}));
@@ -187,7 +187,7 @@ fn apply_merges_by_owner_and_names_conflicts() {
         api.patch("a", &two, &config(json!({"z": "1"})))
             .await
             .unwrap();
-        let conflict = refusal(api.patch("a", &two, &config(json!({"x": "2"}))).await);
+        let conflict = error_status(api.patch("a", &two, &config(json!({"x": "2"}))).await);
         assert_eq!(conflict.code, 409);
         assert!(
             conflict.message.contains("conflict with \"one\": .data.x"),
@@ -208,7 +208,8 @@ fn unknown_fields_are_dropped_warned_of_or_refused() {
     with_server(|_, client| async move {
         let body = json!({"metadata": {"name": "a"}, "dat": {}});
         let path = "/api/v1/namespaces/test/configmaps?fieldValidation=";
-        let strict = refusal(send(&client, "POST", &format!("{path}Strict"), body.clone()).await);
+        let strict =
+            error_status(send(&client, "POST", &format!("{path}Strict"), body.clone()).await);
         assert_eq!(
             strict.message,
             "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown field \"dat\""
@@ -221,7 +222,7 @@ fn unknown_fields_are_dropped_warned_of_or_refused() {
 }
 
 #[test]
-fn bodies_that_are_nothing_are_refused() {
+fn malformed_bodies_are_rejected() {
     with_server(|_, client| async move {
         let path = "/api/v1/namespaces/test/configmaps";
         for body in [
@@ -229,22 +230,28 @@ fn bodies_that_are_nothing_are_refused() {
             json!("x"),
             json!({"kind": "Secret", "metadata": {"name": "a"}}),
         ] {
-            assert_eq!(refusal(send(&client, "POST", path, body).await).code, 400);
+            assert_eq!(
+                error_status(send(&client, "POST", path, body).await).code,
+                400
+            );
         }
         let text = send_as(&client, "POST", path, "text/html", json!({})).await;
-        assert_eq!(refusal(text).code, 415);
+        assert_eq!(error_status(text).code, 415);
         let huge = json!({"metadata": {"name": "a"}, "data": {"k": "x".repeat(4 << 20)}});
-        assert_eq!(refusal(send(&client, "POST", path, huge).await).code, 413);
+        assert_eq!(
+            error_status(send(&client, "POST", path, huge).await).code,
+            413
+        );
         let other = json!({"metadata": {"name": "a", "namespace": "elsewhere"}});
         assert_eq!(
-            refusal(send(&client, "POST", path, other).await).message,
+            error_status(send(&client, "POST", path, other).await).message,
             "the namespace of the provided object does not match the namespace sent on the request"
         );
     });
 }
 
 #[test]
-fn the_same_seed_tells_the_same_story() {
+fn the_same_seed_gives_the_same_objects() {
     let tell = || {
         let runtime = kueue_lab_clock::virtual_runtime().unwrap();
         runtime.block_on(async {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
-use kueue_lab_apiserver::hooks::{Kubelet, LogRequest, LogStream};
-use kueue_lab_apiserver::status::ApiError;
+use kueue_lab_apiserver::api_error::ApiError;
+use kueue_lab_apiserver::plugins::{KubeletClient, LogStream, PodLogRequest};
 use serde_json::{Value, json};
 
-use super::support::*;
+use super::server_fixture::*;
 
 const PODS: &str = "/api/v1/namespaces/test/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/test/deployments";
@@ -38,13 +38,13 @@ fn status_and_spec_are_written_apart() {
         assert_eq!(made["metadata"]["generation"], 1);
         let path = format!("{DEPLOYMENTS}/d");
         let both = json!({"spec": {"replicas": 2}, "status": {"replicas": 5}});
-        let main = merge(&client, &path, both.clone()).await.unwrap();
+        let main = merge_patch(&client, &path, both.clone()).await.unwrap();
         assert_eq!(
             (&main["spec"]["replicas"], main["status"].get("replicas")),
             (&json!(2), None)
         );
         assert_eq!(main["metadata"]["generation"], 2);
-        let status = merge(&client, &format!("{path}/status"), both)
+        let status = merge_patch(&client, &format!("{path}/status"), both)
             .await
             .unwrap();
         assert_eq!(
@@ -52,8 +52,8 @@ fn status_and_spec_are_written_apart() {
             (&json!(2), &json!(5))
         );
         assert_eq!(status["metadata"]["generation"], 2);
-        let missing = refusal(
-            merge(
+        let missing = error_status(
+            merge_patch(
                 &client,
                 "/api/v1/namespaces/test/configmaps/x/status",
                 json!({}),
@@ -77,7 +77,7 @@ fn scale_reads_and_writes_replicas() {
             (&json!("Scale"), &json!("autoscaling/v1"))
         );
         assert_eq!(scale["status"]["selector"], "app=d");
-        let scale = merge(&client, &path, json!({"spec": {"replicas": 4}}))
+        let scale = merge_patch(&client, &path, json!({"spec": {"replicas": 4}}))
             .await
             .unwrap();
         assert_eq!(scale["spec"]["replicas"], 4);
@@ -90,8 +90,12 @@ fn scale_reads_and_writes_replicas() {
         );
         let body =
             json!({"metadata": {"name": "d", "resourceVersion": "1"}, "spec": {"replicas": 1}});
-        assert_eq!(refusal(send(&client, "PUT", &path, body).await).code, 409);
-        let negative = refusal(merge(&client, &path, json!({"spec": {"replicas": -1}})).await);
+        assert_eq!(
+            error_status(send(&client, "PUT", &path, body).await).code,
+            409
+        );
+        let negative =
+            error_status(merge_patch(&client, &path, json!({"spec": {"replicas": -1}})).await);
         assert_eq!(
             negative.message,
             "Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"
@@ -121,7 +125,7 @@ fn a_pod_is_bound_once_and_learns_where_it_is() {
                 .iter()
                 .any(|c| c["type"] == "PodScheduled" && c["status"] == "True")
         );
-        let again = refusal(send(&client, "POST", &path, binding("m")).await);
+        let again = error_status(send(&client, "POST", &path, binding("m")).await);
         assert_eq!(
             again.message,
             "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node \"n\""
@@ -136,7 +140,7 @@ fn a_gated_pod_is_not_bound() {
         body["spec"]["schedulingGates"] = json!([{"name": "x.io/gate"}]);
         send(&client, "POST", PODS, body).await.unwrap();
         let refused =
-            refusal(send(&client, "POST", &format!("{PODS}/p/binding"), binding("n")).await);
+            error_status(send(&client, "POST", &format!("{PODS}/p/binding"), binding("n")).await);
         assert!(
             refused.message.contains("non-empty .spec.schedulingGates"),
             "{refused:?}"
@@ -145,11 +149,11 @@ fn a_gated_pod_is_not_bound() {
 }
 
 #[test]
-fn eviction_asks_the_budget() {
+fn eviction_respects_the_disruption_budget() {
     with_server(|_, client| async move {
         send(&client, "POST", PODS, pod("p")).await.unwrap();
         let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
-        merge(&client, &format!("{PODS}/p/status"), running)
+        merge_patch(&client, &format!("{PODS}/p/status"), running)
             .await
             .unwrap();
         let budgets = "/apis/policy/v1/namespaces/test/poddisruptionbudgets";
@@ -164,12 +168,12 @@ fn eviction_asks_the_budget() {
                 "desiredHealthy": 1, "expectedPods": 1,
             }})
         };
-        merge(&client, &format!("{budgets}/b/status"), status(0))
+        merge_patch(&client, &format!("{budgets}/b/status"), status(0))
             .await
             .unwrap();
         let path = format!("{PODS}/p/eviction");
         let eviction = json!({"metadata": {"name": "p"}});
-        let blocked = refusal(send(&client, "POST", &path, eviction.clone()).await);
+        let blocked = error_status(send(&client, "POST", &path, eviction.clone()).await);
         assert_eq!(
             (blocked.code, blocked.reason.as_str()),
             (429, "TooManyRequests")
@@ -179,24 +183,27 @@ fn eviction_asks_the_budget() {
             cause.message,
             "The disruption budget b needs 1 healthy pods and has 1 currently"
         );
-        merge(&client, &format!("{budgets}/b/status"), status(1))
+        merge_patch(&client, &format!("{budgets}/b/status"), status(1))
             .await
             .unwrap();
         let dry = format!("{path}?dryRun=All");
         send(&client, "POST", &dry, eviction.clone()).await.unwrap();
         send(&client, "POST", &path, eviction).await.unwrap();
-        assert_eq!(refusal(get(&client, &format!("{PODS}/p")).await).code, 404);
+        assert_eq!(
+            error_status(get(&client, &format!("{PODS}/p")).await).code,
+            404
+        );
         let budget = get(&client, &format!("{budgets}/b")).await.unwrap();
         assert_eq!(budget["status"]["disruptionsAllowed"], 0);
         assert!(budget["status"]["disruptedPods"]["p"].is_string());
     });
 }
 
-struct Recorder;
+struct FakeKubelet;
 
 #[async_trait]
-impl Kubelet for Recorder {
-    async fn logs(&self, request: LogRequest) -> Result<LogStream, ApiError> {
+impl KubeletClient for FakeKubelet {
+    async fn logs(&self, request: PodLogRequest) -> Result<LogStream, ApiError> {
         let line = format!(
             "{} {} {:?}\n",
             request.pod, request.container, request.tail_lines
@@ -219,13 +226,13 @@ fn logs_come_from_the_kubelet_of_a_bound_pod() {
             }
         };
         assert_eq!(logs("").await.unwrap(), "", "nobody has the pod");
-        server.set_kubelet(Arc::new(Recorder));
+        server.set_kubelet(Arc::new(FakeKubelet));
         send(&client, "POST", &format!("{PODS}/p/binding"), binding("n"))
             .await
             .unwrap();
         assert_eq!(logs("tailLines=3").await.unwrap(), "p c Some(3)\n");
-        assert_eq!(refusal(logs("tailLines=-1").await).code, 422);
-        let other = refusal(logs("container=x").await);
+        assert_eq!(error_status(logs("tailLines=-1").await).code, 422);
+        let other = error_status(logs("container=x").await);
         assert_eq!(other.message, "container x is not valid for pod p");
     });
 }
@@ -238,18 +245,18 @@ fn a_container_must_be_chosen_where_there_are_several() {
             json!([{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]);
         body["spec"]["initContainers"] = json!([{"name": "i", "image": "i"}]);
         send(&client, "POST", PODS, body).await.unwrap();
-        let refused = refusal(get(&client, &format!("{PODS}/p/log")).await);
+        let refused = error_status(get(&client, &format!("{PODS}/p/log")).await);
         assert_eq!(
             refused.message,
             "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
         );
-        let exec = refusal(get(&client, &format!("{PODS}/p/exec?command=ls")).await);
+        let exec = error_status(get(&client, &format!("{PODS}/p/exec?command=ls")).await);
         assert_eq!(exec.message, "pod p does not have a host assigned");
     });
 }
 
 #[test]
-fn tokens_are_for_accounts_that_exist_and_for_at_least_ten_minutes() {
+fn tokens_need_an_existing_account_and_at_least_ten_minutes() {
     with_server(|_, client| async move {
         let path = "/api/v1/namespaces/test/serviceaccounts/default/token";
         let made = send(&client, "POST", path, json!({"spec": {"audiences": []}}))
@@ -264,10 +271,13 @@ fn tokens_are_for_accounts_that_exist_and_for_at_least_ten_minutes() {
             "2026-03-02T13:00:00Z"
         );
         let short = json!({"spec": {"expirationSeconds": 60}});
-        assert_eq!(refusal(send(&client, "POST", path, short).await).code, 422);
+        assert_eq!(
+            error_status(send(&client, "POST", path, short).await).code,
+            422
+        );
         let nobody = path.replace("default", "nobody");
         assert_eq!(
-            refusal(send(&client, "POST", &nobody, json!({})).await).code,
+            error_status(send(&client, "POST", &nobody, json!({})).await).code,
             404
         );
 

@@ -9,17 +9,17 @@ use kube::runtime::watcher::{self, Event};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
-use super::support::*;
+use super::server_fixture::*;
 
 /// The events of a raw watch.
-async fn raw(client: &Client, query: &str) -> impl futures::Stream<Item = Value> + Unpin {
+async fn raw_watch(client: &Client, query: &str) -> impl futures::Stream<Item = Value> + Unpin {
     let path = format!("/api/v1/namespaces/test/configmaps?watch=1&{query}");
     let request = http::Request::get(path).body(Vec::new()).unwrap();
     let lines = client.request_stream(request).await.unwrap().lines();
     Box::pin(lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()))
 }
 
-fn told(event: &Value) -> (String, String) {
+fn type_and_name(event: &Value) -> (String, String) {
     let name = event["object"]["metadata"]["name"]
         .as_str()
         .unwrap_or_default();
@@ -29,10 +29,10 @@ fn told(event: &Value) -> (String, String) {
     )
 }
 
-fn words(events: &[Value]) -> Vec<String> {
+fn type_and_name_lines(events: &[Value]) -> Vec<String> {
     events
         .iter()
-        .map(told)
+        .map(type_and_name)
         .map(|(kind, name)| format!("{kind} {name}").trim().into())
         .collect()
 }
@@ -49,7 +49,7 @@ fn a_watch_from_a_list_sees_everything_after_it() {
         api.create(&PostParams::default(), &config_map("a", "1"))
             .await
             .unwrap();
-        merge(
+        merge_patch(
             &client,
             "/api/v1/namespaces/test/configmaps/a",
             json!({"data": {"k": "2"}}),
@@ -124,7 +124,7 @@ fn a_streaming_list_is_complete_and_then_live() {
 fn an_object_that_leaves_the_selection_is_deleted_as_it_was_last_seen() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        let mut stream = raw(&client, "labelSelector=on%3Dyes").await;
+        let mut stream = raw_watch(&client, "labelSelector=on%3Dyes").await;
         api.create(&PostParams::default(), &config_map("a", "1"))
             .await
             .unwrap();
@@ -137,9 +137,9 @@ fn an_object_that_leaves_the_selection_is_deleted_as_it_was_last_seen() {
             json!(null),
         ] {
             let patch = json!({"metadata": {"labels": {"on": on}, "annotations": {"on": on}}});
-            merge(&client, path, patch).await.unwrap();
+            merge_patch(&client, path, patch).await.unwrap();
         }
-        merge(
+        merge_patch(
             &client,
             path,
             json!({"metadata": {"labels": {"on": "yes"}}}),
@@ -148,7 +148,7 @@ fn an_object_that_leaves_the_selection_is_deleted_as_it_was_last_seen() {
         .unwrap();
         api.delete("a", &DeleteParams::default()).await.unwrap();
         let events: Vec<Value> = stream.by_ref().take(6).collect().await;
-        let kinds: Vec<String> = events.iter().map(|e| told(e).0).collect();
+        let kinds: Vec<String> = events.iter().map(|e| type_and_name(e).0).collect();
         assert_eq!(
             kinds,
             ["ADDED", "DELETED", "ADDED", "DELETED", "ADDED", "DELETED"]
@@ -175,16 +175,16 @@ fn bookmarks_come_after_the_start_each_minute_and_before_the_end() {
             .await
             .unwrap();
         let query = "allowWatchBookmarks=true&timeoutSeconds=130";
-        let events: Vec<Value> = raw(&client, query).await.collect().await;
+        let events: Vec<Value> = raw_watch(&client, query).await.collect().await;
         assert_eq!(
-            words(&events),
+            type_and_name_lines(&events),
             ["ADDED a", "BOOKMARK", "BOOKMARK", "BOOKMARK", "BOOKMARK"]
         );
         let end = &events[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"];
         assert_eq!(end, "true");
         assert_eq!(events[2]["object"]["kind"], "ConfigMap");
         // Commits elsewhere move the bookmark too.
-        let mut quiet = raw(&client, "allowWatchBookmarks=true&timeoutSeconds=70").await;
+        let mut quiet = raw_watch(&client, "allowWatchBookmarks=true&timeoutSeconds=70").await;
         namespace(&client, "elsewhere").await;
         let now = get(&client, "/api/v1/namespaces").await.unwrap();
         let events: Vec<Value> = quiet.by_ref().collect().await;
@@ -194,7 +194,7 @@ fn bookmarks_come_after_the_start_each_minute_and_before_the_end() {
 }
 
 #[test]
-fn a_watch_from_before_the_history_is_told_so() {
+fn a_watch_from_an_expired_version_gets_410() {
     with_server(|_, client| async move {
         let crd = json!({
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -235,7 +235,7 @@ fn options_that_contradict_each_other_are_refused() {
             "sendInitialEvents=true&resourceVersionMatch=Exact",
         ] {
             let path = format!("/api/v1/configmaps?watch=1&{query}");
-            let refused = refusal(get(&client, &path).await);
+            let refused = error_status(get(&client, &path).await);
             assert_eq!(refused.code, 422, "{query}");
         }
     });

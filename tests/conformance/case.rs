@@ -69,7 +69,7 @@ impl Case {
     }
 
     /// The case under each setting of gates it is to be run with.
-    pub fn settings(&self) -> Vec<Case> {
+    pub fn with_each_gate_setting(&self) -> Vec<Case> {
         let mut all = vec![self.clone()];
         for gates in &self.also_with_gates {
             let gates = gates.clone();
@@ -128,13 +128,13 @@ impl Case {
 /// Reads a part of a case.
 pub fn read<T: DeserializeOwned>(value: &Value) -> T {
     let mut value = value.clone();
-    repair(&mut value);
+    fix_go_encoding(&mut value);
     serde_json::from_value(value).unwrap()
 }
 
 /// Makes up for what Go leaves out or writes in its own way: zero times, objects made without
 /// their kind, and pod sets without a name, which no API server lets through.
-fn repair(value: &mut Value) {
+fn fix_go_encoding(value: &mut Value) {
     match value {
         Value::Object(map) => {
             if map.get("lastTransitionTime").is_some_and(Value::is_null) {
@@ -158,9 +158,9 @@ fn repair(value: &mut Value) {
                     set.entry("name").or_insert("".into());
                 }
             }
-            map.values_mut().for_each(repair);
+            map.values_mut().for_each(fix_go_encoding);
         }
-        Value::Array(list) => list.iter_mut().for_each(repair),
+        Value::Array(list) => list.iter_mut().for_each(fix_go_encoding),
         _ => {}
     }
 }
@@ -174,6 +174,6 @@ pub fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
 }
 
 /// A list of texts that may be absent.
-pub fn texts(value: &Value) -> Vec<String> {
+pub fn string_list(value: &Value) -> Vec<String> {
     read_or_default(value)
 }

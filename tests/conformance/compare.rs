@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// Tells how two values differ, path by path; nothing when they are equal. Absent, null and empty
 /// are equal.
 pub fn difference(got: &impl Serialize, want: &impl Serialize) -> Result<(), String> {
-    let (got, want) = (plain(got), plain(want));
+    let (got, want) = (to_json(got), to_json(want));
     let mut lines = Vec::new();
     walk("", &got, &want, &mut lines);
     if lines.is_empty() {
@@ -18,7 +18,7 @@ pub fn difference(got: &impl Serialize, want: &impl Serialize) -> Result<(), Str
     }
 }
 
-fn plain(value: &impl Serialize) -> Value {
+fn to_json(value: &impl Serialize) -> Value {
     normalize(serde_json::to_value(value).unwrap(), "")
 }
 

@@ -6,18 +6,21 @@ use kueue_lab_admission::workload::{LocalQueueKey, WorkloadKey};
 use kueue_lab_api::v1beta2::Workload;
 use serde_json::{Map, Value, json};
 
-use super::Judge;
+use super::CaseCheck;
 use super::case::{Case, read, read_or_default};
 use super::compare::{Differences, as_set, workloads};
-use super::lab::{Fault, Lab, config};
+use super::engine_fixture::{EngineFixture, StatusWriteFault, config};
 
-pub const SUITES: &[(&str, Judge)] = &[
-    ("scheduler/TestSchedule", cycle),
-    ("scheduler/TestScheduleForFairSharing", cycle),
-    ("scheduler/TestScheduleConcurrentAdmission", cycle),
-    ("scheduler/TestScheduleRecomputePreemptionTargets", cycle),
-    ("scheduler/TestScheduleForAFS", usage_based),
-    ("scheduler/TestLastSchedulingContext", resumed),
+pub const SUITES: &[(&str, CaseCheck)] = &[
+    ("scheduler/TestSchedule", schedule),
+    ("scheduler/TestScheduleForFairSharing", schedule),
+    ("scheduler/TestScheduleConcurrentAdmission", schedule),
+    ("scheduler/TestScheduleRecomputePreemptionTargets", schedule),
+    ("scheduler/TestScheduleForAFS", schedule_for_afs),
+    (
+        "scheduler/TestLastSchedulingContext",
+        last_scheduling_context,
+    ),
 ];
 
 pub fn want_workloads(value: &Value) -> Value {
@@ -32,7 +35,7 @@ pub fn sets(value: &Value) -> Value {
     Value::Object(map.collect::<Map<_, _>>())
 }
 
-pub fn events(lab: &Lab, case: &Case, found: &mut Differences, as_a_set: bool) {
+pub fn events(lab: &EngineFixture, case: &Case, found: &mut Differences, as_a_set: bool) {
     let rules = &case.want["eventsCompare"];
     if rules["asserted"] != true {
         return;
@@ -55,10 +58,10 @@ pub fn events(lab: &Lab, case: &Case, found: &mut Differences, as_a_set: bool) {
     found.part("events", &got, &want);
 }
 
-fn cycle(case: &Case) -> Result<(), String> {
-    let mut lab = Lab::load(case, config(case));
+fn schedule(case: &Case) -> Result<(), String> {
+    let mut lab = EngineFixture::load(case, config(case));
     if case.config.get("admissionError").is_some() {
-        lab.fault = Fault::Fails;
+        lab.fault = StatusWriteFault::Error;
     }
     for _ in 0..case.config["cycles"].as_u64().unwrap_or(1) {
         lab.cycle();
@@ -71,7 +74,7 @@ fn cycle(case: &Case) -> Result<(), String> {
         &want_workloads(&want["workloads"]),
     );
     found.part("assignments", &lab.assignments(), &want["assignments"]);
-    let (left, parked) = lab.left();
+    let (left, parked) = lab.pending_workloads();
     found.part("left", &left, &sets(&want["left"]));
     found.part(
         "inadmissibleLeft",
@@ -83,7 +86,7 @@ fn cycle(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn counts(lab: &Lab, want: &Value, found: &mut Differences) {
+fn counts(lab: &EngineFixture, want: &Value, found: &mut Differences) {
     let skipped: BTreeMap<String, u64> = read_or_default(&want["skippedPreemptions"]);
     for (queue, count) in skipped {
         let got = lab
@@ -108,9 +111,9 @@ fn counts(lab: &Lab, want: &Value, found: &mut Differences) {
     }
 }
 
-fn usage_based(case: &Case) -> Result<(), String> {
+fn schedule_for_afs(case: &Case) -> Result<(), String> {
     let initial: BTreeMap<String, _> = read_or_default(&case.config["initialUsage"]);
-    let mut lab = Lab::load_after(case, config(case), |lab| {
+    let mut lab = EngineFixture::load_after(case, config(case), |lab| {
         for (queue, used) in &initial {
             let key = LocalQueueKey::new("default", queue);
             lab.engine.set_consumed_usage(key, used, lab.now);
@@ -125,8 +128,8 @@ fn usage_based(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn resumed(case: &Case) -> Result<(), String> {
-    let mut lab = Lab::load(case, config(case));
+fn last_scheduling_context(case: &Case) -> Result<(), String> {
+    let mut lab = EngineFixture::load(case, config(case));
     let cycles = case.config["cycles"].as_u64().unwrap_or(2);
     let delete_after = case.config["deleteWorkloadsAfterCycle"]
         .as_u64()

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::assign::{
-    Assigner, Assignment, FlavorAttempt, GranularMode, Mode, Possibility, PreemptionMode,
-    PreemptionOracle, search_counts,
-};
-use kueue_lab_admission::cache::{Cache, Fungibility, NodeId};
+use kueue_lab_admission::cache::{Cache, FlavorFungibilityConfig, HierarchyNodeId};
 use kueue_lab_admission::config::QuotaCheckStrategy;
-use kueue_lab_admission::resources::{Amount, FrAmounts, FrId, ResourceName};
-use kueue_lab_admission::snapshot::{Snapshot, Usage};
-use kueue_lab_admission::topology::{TasUsage, TopologyDomainRequests};
+use kueue_lab_admission::flavor_assigner::{
+    Assignment, FlavorAssigner, FlavorAssignmentAttempt, FlavorAssignmentMode, GranularMode,
+    PreemptionMode, PreemptionOracle, PreemptionPossibility, search_counts,
+};
+use kueue_lab_admission::resources::{
+    Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName,
+};
+use kueue_lab_admission::snapshot_transaction::{SnapshotTransaction, Usage};
+use kueue_lab_admission::topology_assignment::{TasUsage, TopologyDomainRequests};
 use kueue_lab_admission::workload::{Info, PodSetResources};
 use kueue_lab_api::v1beta2::{
     self as api, ClusterQueue, FlavorFungibility, FlavorQuotas, PodSet, ResourceFlavor, Topology,
@@ -20,56 +22,65 @@ use kueue_lab_api::v1beta2::{
 };
 use serde_json::{Map, Value, json};
 
-use super::Judge;
-use super::case::{Case, read, read_or_default, texts};
+use super::CaseCheck;
+use super::case::{Case, read, read_or_default, string_list};
 use super::compare::{Differences, as_set};
-use super::lab::config;
+use super::engine_fixture::config;
 use super::preemption::{assignment, cache, mode};
 
-pub const SUITES: &[(&str, Judge)] = &[
-    ("flavorassigner/TestAssignFlavors", assigned),
+pub const SUITES: &[(&str, CaseCheck)] = &[
+    ("flavorassigner/TestAssignFlavors", assign_flavors),
     (
         "flavorassigner/TestAssignFlavorsWithAllowedFlavors",
-        allowed,
+        assign_flavors_with_allowed_flavors,
     ),
     (
         "flavorassigner/TestAssignFlavors_LeaderWorkerSetTASFlavor",
-        grouped,
+        assign_flavors_leader_worker_set,
     ),
     (
         "flavorassigner/TestAssignment_ComputeTASNetUsage",
-        net_usage,
+        compute_tas_net_usage,
     ),
-    ("flavorassigner/TestAssignment_RequiresBorrowing", borrows),
-    ("flavorassigner/TestAssignment_TotalRequestsFor", totals),
-    ("flavorassigner/TestDeletedFlavors", assigned),
+    (
+        "flavorassigner/TestAssignment_RequiresBorrowing",
+        requires_borrowing,
+    ),
+    (
+        "flavorassigner/TestAssignment_TotalRequestsFor",
+        total_requests_for,
+    ),
+    ("flavorassigner/TestDeletedFlavors", assign_flavors),
     (
         "flavorassigner/TestFlavorScanRecordsLastTriedFlavorIdx",
-        bookmark,
+        records_last_tried_flavor_idx,
     ),
-    ("flavorassigner/TestHierarchical", only_pod_set),
-    ("flavorassigner/TestIsNoFitDueToCapacityAndLimits", no_fit),
-    ("flavorassigner/TestIsPreferred", preferred),
+    ("flavorassigner/TestHierarchical", single_pod_set_mode),
+    (
+        "flavorassigner/TestIsNoFitDueToCapacityAndLimits",
+        is_no_fit_due_to_capacity_and_limits,
+    ),
+    ("flavorassigner/TestIsPreferred", is_preferred),
     (
         "flavorassigner/TestReclaimBeforePriorityPreemption",
-        only_pod_set,
+        single_pod_set_mode,
     ),
     (
         "flavorassigner/TestRecomputeRecordsLastTriedFlavorIdx",
-        recomputed,
+        recompute_records_last_tried_flavor_idx,
     ),
-    ("flavorassigner/TestSearch", reduced),
+    ("flavorassigner/TestSearch", pod_set_reducer_search),
     (
         "flavorassigner/TestWorkloadsTopologyRequests_ElasticJobsValidation",
-        topology_errors,
+        topology_requests_errors,
     ),
     (
         "flavorassigner/TestWorkloadsTopologyRequests_ErrorBranches",
-        topology_errors,
+        topology_requests_errors,
     ),
     (
         "flavorassigner/TestWorkloadsTopologyRequests_ZeroCountPodSetSkipped",
-        topology_pod_sets,
+        topology_requests_zero_count_pod_set,
     ),
 ];
 
@@ -84,59 +95,62 @@ fn assign_config(case: &Case) -> EngineConfig {
 }
 
 /// Answers as the table has it.
-struct Stub(BTreeMap<String, (Possibility, usize)>);
+struct TableOracle(BTreeMap<String, (PreemptionPossibility, usize)>);
 
-impl Stub {
+impl TableOracle {
     fn new(case: &Case) -> Self {
         let table: BTreeMap<String, Value> = read_or_default(&case.config["simulationResult"]);
         let answer = |v: &Value| {
             let possibility = match v["preemptionPossiblity"].as_str() {
-                Some("NoCandidates") => Possibility::NoCandidates,
-                Some("Reclaim") => Possibility::Reclaim,
-                _ => Possibility::Preempt,
+                Some("NoCandidates") => PreemptionPossibility::NoCandidates,
+                Some("Reclaim") => PreemptionPossibility::Reclaim,
+                _ => PreemptionPossibility::Preempt,
             };
             let borrow = v["borrowingAfterSimulation"].as_u64().unwrap_or(0);
             (possibility, borrow as usize)
         };
-        Stub(table.iter().map(|(k, v)| (k.clone(), answer(v))).collect())
+        TableOracle(table.iter().map(|(k, v)| (k.clone(), answer(v))).collect())
     }
 }
 
-impl PreemptionOracle for Stub {
-    fn simulate(
+impl PreemptionOracle for TableOracle {
+    fn simulate_preemption(
         &mut self,
-        snapshot: &mut Snapshot<'_>,
-        _: NodeId,
+        snapshot: &mut SnapshotTransaction<'_>,
+        _: HierarchyNodeId,
         _: &Info,
-        fr: FrId,
+        fr: FlavorResourceId,
         _: Amount,
-    ) -> (Possibility, usize) {
-        let pair = snapshot.cache.forest.frs.pair(fr).to_string();
+    ) -> (PreemptionPossibility, usize) {
+        let pair = snapshot.cache.hierarchy.frs.pair(fr).to_string();
         self.0
             .get(&pair)
             .copied()
-            .unwrap_or((Possibility::Preempt, 0))
+            .unwrap_or((PreemptionPossibility::Preempt, 0))
     }
 }
 
 /// Amounts by `flavor/resource`.
-pub fn amounts(value: &Value, cache: &mut Cache) -> FrAmounts {
+pub fn amounts(value: &Value, cache: &mut Cache) -> FlavorResourceQuantities {
     let map: BTreeMap<String, Value> = read_or_default(value);
     let amount = |v: &Value| v.as_i64().map_or(Amount::UNLIMITED, Amount::new);
     map.iter()
         .map(|(pair, v)| {
             let (flavor, resource) = pair.split_once('/').unwrap();
-            (cache.forest.frs.intern(flavor, resource.into()), amount(v))
+            (
+                cache.hierarchy.frs.intern(flavor, resource.into()),
+                amount(v),
+            )
         })
         .collect()
 }
 
-pub fn placed(value: &Value) -> TasUsage {
+pub fn tas_usage(value: &Value) -> TasUsage {
     let map: BTreeMap<String, Vec<Value>> = read_or_default(value);
     let domain = |v: &Value| {
         let requests: BTreeMap<String, i64> = read_or_default(&v["singlePodRequests"]);
         TopologyDomainRequests {
-            values: texts(&v["values"]),
+            values: string_list(&v["values"]),
             single_pod_requests: requests
                 .iter()
                 .map(|(k, &n)| (k.as_str().into(), n))
@@ -177,23 +191,23 @@ fn pod_set_resources(v: &Value) -> PodSetResources {
     }
 }
 
-struct Trial {
+struct AssignmentCase {
     config: EngineConfig,
     cache: Cache,
     wl: Info,
     replaced: Option<Arc<Info>>,
 }
 
-impl Trial {
+impl AssignmentCase {
     fn new(case: &Case) -> Self {
         let config = assign_config(case);
         let mut cache = cache(case, &config);
-        for name in texts(&case.config["deletedFlavors"]) {
+        for name in string_list(&case.config["deletedFlavors"]) {
             cache.upsert_flavor(Arc::new(ResourceFlavor::named(name)), &config);
         }
         let mut obj: Workload = case.object("incoming");
         if case.config.get("allowedFlavors").is_some() {
-            let flavors = texts(&case.config["allowedFlavors"]).join(",");
+            let flavors = string_list(&case.config["allowedFlavors"]).join(",");
             let annotations = obj.metadata.annotations.get_or_insert_default();
             let key = kueue_lab_api::constants::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION;
             annotations.insert(key.to_owned(), flavors);
@@ -207,7 +221,7 @@ impl Trial {
             slice
         };
         let replaced = slice.is_object().then(|| Arc::new(info(slice, &config)));
-        Trial {
+        AssignmentCase {
             config,
             cache,
             wl,
@@ -219,14 +233,15 @@ impl Trial {
     fn run<T>(
         &mut self,
         case: &Case,
-        f: impl FnOnce(&mut Snapshot<'_>, &Info, &Assignment) -> T,
+        f: impl FnOnce(&mut SnapshotTransaction<'_>, &Info, &Assignment) -> T,
     ) -> Result<T, String> {
         let usage: BTreeMap<String, Value> = read_or_default(&case.config["usage"]);
         let usage = usage
             .iter()
             .map(|(q, v)| (q.clone(), amounts(v, &mut self.cache)));
-        let usage: Vec<(String, FrAmounts)> = usage.collect();
-        let mut snapshot = Snapshot::new(&mut self.cache, &self.config, None, case.now());
+        let usage: Vec<(String, FlavorResourceQuantities)> = usage.collect();
+        let mut snapshot =
+            SnapshotTransaction::new(&mut self.cache, &self.config, None, case.now());
         for (queue, quota) in usage {
             let node = snapshot
                 .cache
@@ -237,57 +252,57 @@ impl Trial {
         }
         let node = snapshot.active_node(&self.wl.cluster_queue);
         let node = node.ok_or("the target ClusterQueue is not active")?;
-        let quota = FrAmounts::new();
+        let quota = FlavorResourceQuantities::new();
         snapshot.add_usage(
             node,
             &Usage {
                 quota,
-                tas: placed(&case.config["nodeUsage"]),
+                tas: tas_usage(&case.config["nodeUsage"]),
             },
         );
-        let mut assigner = Assigner::new(&self.wl, node, &snapshot).unwrap();
+        let mut assigner = FlavorAssigner::new(&self.wl, node, &snapshot).unwrap();
         assigner.replaced = self.replaced.as_ref();
         assigner.cycle = case.config["schedulingCycle"].as_i64().unwrap_or(0);
-        for flavor in texts(&case.config["deletedFlavors"]) {
-            assigner.forget_flavor(&flavor);
+        for flavor in string_list(&case.config["deletedFlavors"]) {
+            assigner.mark_flavor_missing(&flavor);
         }
-        let assignment = assigner.assign(&mut snapshot, &mut Stub::new(case), None);
+        let assignment = assigner.assign(&mut snapshot, &mut TableOracle::new(case), None);
         Ok(f(&mut snapshot, &self.wl, &assignment))
     }
 }
 
-fn attempt(a: &FlavorAttempt) -> Value {
+fn attempt(a: &FlavorAssignmentAttempt) -> Value {
     json!({
         "flavor": a.flavor,
         "mode": a.mode,
         "borrow": if a.borrow == 0 { Value::Null } else { json!(a.borrow) },
         "reasons": a.reasons,
         "noFitReason": a.no_fit_reason.map(|r| r.as_str()),
-        "preemptionPossibility": a.preemption_possibility.map(Possibility::as_str),
+        "preemptionPossibility": a.preemption_possibility.map(PreemptionPossibility::as_str),
     })
 }
 
-fn named(amounts: &FrAmounts, snapshot: &Snapshot<'_>) -> Value {
-    let named = snapshot.cache.forest.frs.named(amounts);
+fn named_amounts(amounts: &FlavorResourceQuantities, snapshot: &SnapshotTransaction<'_>) -> Value {
+    let named = snapshot.cache.hierarchy.frs.named(amounts);
     let named = named
         .into_iter()
         .map(|(pair, amount)| (pair.to_string(), json!(amount)));
     Value::Object(named.collect::<Map<_, _>>())
 }
 
-fn nonzero(n: i64) -> Value {
+fn omit_zero(n: i64) -> Value {
     if n == 0 { Value::Null } else { json!(n) }
 }
 
 /// An assignment as the tables write it.
-fn shown(assignment: &Assignment, snapshot: &Snapshot<'_>) -> Value {
+fn shown_assignment(assignment: &Assignment, snapshot: &SnapshotTransaction<'_>) -> Value {
     let formatter = &snapshot.config.formatter;
     let pod_sets = assignment.pod_sets.iter().map(|ps| {
         let flavors = assignment.flavors_of(ps).map(|(resource, f)| {
             let shown = json!({
                 "name": f.flavor,
                 "mode": f.mode,
-                "triedFlavorIdx": nonzero(i64::from(f.tried_flavor_idx)),
+                "triedFlavorIdx": omit_zero(i64::from(f.tried_flavor_idx)),
             });
             (resource.as_str().to_owned(), shown)
         });
@@ -296,7 +311,7 @@ fn shown(assignment: &Assignment, snapshot: &Snapshot<'_>) -> Value {
             "name": ps.name,
             "flavors": flavors.collect::<Map<_, _>>(),
             "requests": ps.requests.to_list(formatter),
-            "count": nonzero(i64::from(ps.count)),
+            "count": omit_zero(i64::from(ps.count)),
             "status": {
                 "reasons": as_set(&json!(ps.status.reasons)),
                 "err": ps.status.error,
@@ -312,9 +327,9 @@ fn shown(assignment: &Assignment, snapshot: &Snapshot<'_>) -> Value {
     });
     json!({
         "podSets": pod_sets.collect::<Vec<_>>(),
-        "borrowing": nonzero(assignment.borrowing as i64),
+        "borrowing": omit_zero(assignment.borrowing as i64),
         "usage": {
-            "quota": {"assigned": named(&assignment.usage, snapshot)},
+            "quota": {"assigned": named_amounts(&assignment.usage, snapshot)},
             "tas": assignment.tas_usage.iter().map(|(f, domains)| {
                 let domains = domains.iter().map(|d| json!({
                     "values": d.values,
@@ -328,11 +343,12 @@ fn shown(assignment: &Assignment, snapshot: &Snapshot<'_>) -> Value {
     })
 }
 
-fn assigned(case: &Case) -> Result<(), String> {
-    let mut trial = Trial::new(case);
+fn assign_flavors(case: &Case) -> Result<(), String> {
+    let mut trial = AssignmentCase::new(case);
     let with_reasons = trial.config.gates.unadmitted_workloads_observability;
-    let run =
-        |snapshot: &mut Snapshot<'_>, _: &Info, a: &Assignment| (shown(a, snapshot), a.mode());
+    let run = |snapshot: &mut SnapshotTransaction<'_>, _: &Info, a: &Assignment| {
+        (shown_assignment(a, snapshot), a.mode())
+    };
     let (mut got, got_mode) = trial.run(case, run)?;
     let mut want = case.want["assignment"].clone();
     let mut found = Differences::default();
@@ -393,35 +409,37 @@ fn attempts(i: usize, got: &Value, want: &Value, with_reasons: bool, found: &mut
     }
 }
 
-fn only_pod_set(case: &Case) -> Result<(), String> {
-    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+fn single_pod_set_mode(case: &Case) -> Result<(), String> {
+    let run = |_: &mut SnapshotTransaction<'_>, _: &Info, a: &Assignment| {
         let flavors = a.flavors_of(&a.pod_sets[0]);
         let flavors = flavors.map(|(r, f)| (r.as_str().to_owned(), json!(f.flavor)));
         (Value::Object(flavors.collect::<Map<_, _>>()), a.mode())
     };
-    let (flavors, got_mode) = Trial::new(case).run(case, run)?;
+    let (flavors, got_mode) = AssignmentCase::new(case).run(case, run)?;
     let mut found = Differences::default();
     found.part("mode", &got_mode, &mode(&case.want["mode"]));
     found.part("flavors", &flavors, &case.want["flavors"]);
     found.finish()
 }
 
-fn allowed(case: &Case) -> Result<(), String> {
-    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+fn assign_flavors_with_allowed_flavors(case: &Case) -> Result<(), String> {
+    let run = |_: &mut SnapshotTransaction<'_>, _: &Info, a: &Assignment| {
         let flavor = a.pod_sets.iter().flat_map(|ps| a.flavors_of(ps)).next();
         let flavor = flavor.map_or(String::new(), |(_, f)| f.flavor.to_string());
         (flavor, a.mode())
     };
-    let (flavor, got_mode) = Trial::new(case).run(case, run)?;
+    let (flavor, got_mode) = AssignmentCase::new(case).run(case, run)?;
     let mut found = Differences::default();
     found.part("mode", &got_mode, &mode(&case.want["repMode"]));
     found.part("flavor", &flavor, &case.want["flavor"]);
     found.finish()
 }
 
-fn grouped(case: &Case) -> Result<(), String> {
-    let run = |snapshot: &mut Snapshot<'_>, _: &Info, a: &Assignment| shown(a, snapshot);
-    let got = Trial::new(case).run(case, run)?;
+fn assign_flavors_leader_worker_set(case: &Case) -> Result<(), String> {
+    let run = |snapshot: &mut SnapshotTransaction<'_>, _: &Info, a: &Assignment| {
+        shown_assignment(a, snapshot)
+    };
+    let got = AssignmentCase::new(case).run(case, run)?;
     let pod_sets = got["podSets"].as_array().unwrap();
     let by_name = |f: &dyn Fn(&Value) -> Value| {
         let list = pod_sets
@@ -440,15 +458,15 @@ fn grouped(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn bookmark(case: &Case) -> Result<(), String> {
-    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+fn records_last_tried_flavor_idx(case: &Case) -> Result<(), String> {
+    let run = |_: &mut SnapshotTransaction<'_>, _: &Info, a: &Assignment| {
         let tried = a.last_state.last_tried_flavor_idx[0]
             .get(&ResourceName::cpu())
             .copied();
         let plan = a.pod_sets[0].topology_assignment.is_some();
         (tried, a.mode(), plan)
     };
-    let (tried, got_mode, plan) = Trial::new(case).run(case, run)?;
+    let (tried, got_mode, plan) = AssignmentCase::new(case).run(case, run)?;
     let mut found = Differences::default();
     let want = case.want["triedFlavorIdx"].as_i64().unwrap_or(0);
     found.part("tried", &tried.map(i64::from), &Some(want));
@@ -457,14 +475,14 @@ fn bookmark(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn recomputed(case: &Case) -> Result<(), String> {
-    let mut trial = Trial::new(case);
+fn recompute_records_last_tried_flavor_idx(case: &Case) -> Result<(), String> {
+    let mut trial = AssignmentCase::new(case);
     let quota = amounts(&case.config["quotaUsageAtRecompute"], &mut trial.cache);
-    let tas = placed(&case.config["tasUsageAtRecompute"]);
-    let Trial {
+    let tas = tas_usage(&case.config["tasUsageAtRecompute"]);
+    let AssignmentCase {
         config, cache, wl, ..
     } = &mut trial;
-    let mut snapshot = Snapshot::new(cache, config, None, case.now());
+    let mut snapshot = SnapshotTransaction::new(cache, config, None, case.now());
     let node = snapshot
         .active_node(&wl.cluster_queue)
         .ok_or("not active")?;
@@ -474,13 +492,13 @@ fn recomputed(case: &Case) -> Result<(), String> {
             .copied()
             .map(i64::from)
     };
-    let mut assigner = Assigner::new(wl, node, &snapshot).unwrap();
+    let mut assigner = FlavorAssigner::new(wl, node, &snapshot).unwrap();
     assigner.cycle = case.config["schedulingCycle"].as_i64().unwrap_or(0);
-    let first = assigner.assign(&mut snapshot, &mut Stub::new(case), None);
+    let first = assigner.assign(&mut snapshot, &mut TableOracle::new(case), None);
     snapshot.add_usage(node, &Usage { quota, tas });
     let nomination = first.nomination();
     assigner.nomination = Some(&nomination);
-    let second = assigner.assign(&mut snapshot, &mut Stub::new(case), None);
+    let second = assigner.assign(&mut snapshot, &mut TableOracle::new(case), None);
     let want = |key: &str| Some(case.want[key].as_i64().unwrap_or(0));
     let mut found = Differences::default();
     found.part("nominated", &tried(&first), &want("nominatedIdx"));
@@ -498,16 +516,16 @@ fn recomputed(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn no_fit(case: &Case) -> Result<(), String> {
-    let run = |_: &mut Snapshot<'_>, _: &Info, a: &Assignment| {
+fn is_no_fit_due_to_capacity_and_limits(case: &Case) -> Result<(), String> {
+    let run = |_: &mut SnapshotTransaction<'_>, _: &Info, a: &Assignment| {
         let attempts = a.attempts.iter().flatten();
-        let reason = |a: &FlavorAttempt| a.no_fit_reason.map_or("", |r| r.as_str());
+        let reason = |a: &FlavorAssignmentAttempt| a.no_fit_reason.map_or("", |r| r.as_str());
         let attempts: BTreeMap<String, String> = attempts
             .map(|a| (a.flavor.to_string(), reason(a).to_owned()))
             .collect();
         (a.no_fit_reason.map_or("", |r| r.as_str()), attempts)
     };
-    let (reason, attempts) = Trial::new(case).run(case, run)?;
+    let (reason, attempts) = AssignmentCase::new(case).run(case, run)?;
     let mut found = Differences::default();
     found.part("reason", &reason, &case.want["noFitReason"]);
     let want: BTreeMap<String, String> = read_or_default(&case.want["flavorAttempts"]);
@@ -519,7 +537,7 @@ fn no_fit(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn preferred(case: &Case) -> Result<(), String> {
+fn is_preferred(case: &Case) -> Result<(), String> {
     let granular = |v: &Value| GranularMode {
         preemption: match v["preemptionMode"].as_str() {
             Some("noFit") => PreemptionMode::NoFit,
@@ -532,13 +550,13 @@ fn preferred(case: &Case) -> Result<(), String> {
     };
     let spec: FlavorFungibility = read_or_default(&case.config["flavorFungibility"]);
     let (a, b) = (granular(&case.config["a"]), granular(&case.config["b"]));
-    let got = a.is_preferred_to(b, &Fungibility::from_spec(Some(&spec)));
+    let got = a.is_preferred_to(b, &FlavorFungibilityConfig::from_spec(Some(&spec)));
     let mut found = Differences::default();
     found.part("preferred", &got, &(case.want["preferred"] == true));
     found.finish()
 }
 
-fn reduced(case: &Case) -> Result<(), String> {
+fn pod_set_reducer_search(case: &Case) -> Result<(), String> {
     let pod_sets: Vec<PodSet> = read_or_default(&case.config["podSets"]);
     let limit = case.config["countLimit"].as_i64().unwrap_or(0);
     let sum = |counts: &[i32]| counts.iter().map(|&c| i64::from(c)).sum::<i64>();
@@ -553,7 +571,7 @@ fn reduced(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn borrows(case: &Case) -> Result<(), String> {
+fn requires_borrowing(case: &Case) -> Result<(), String> {
     let mut assignment = Assignment::default();
     assignment.borrowing = case.config["borrowing"].as_u64().unwrap_or(0) as usize;
     let mut found = Differences::default();
@@ -565,7 +583,7 @@ fn borrows(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn totals(case: &Case) -> Result<(), String> {
+fn total_requests_for(case: &Case) -> Result<(), String> {
     let config = assign_config(case);
     let mut cache = Cache::new(&config.gates);
     let fields = &case.config["fields"];
@@ -573,10 +591,10 @@ fn totals(case: &Case) -> Result<(), String> {
     let replaced = replaced
         .is_object()
         .then(|| Arc::new(info(replaced, &config)));
-    let assignment = assignment(fields).replacing(replaced);
+    let assignment = assignment(fields).with_replaced_slice(replaced);
     let wl = info(&case.config["args"]["wl"], &config);
-    let total = assignment.total_requests_for(&wl, &mut cache.forest.frs);
-    let named = cache.forest.frs.named(&total).into_iter();
+    let total = assignment.total_requests_for(&wl, &mut cache.hierarchy.frs);
+    let named = cache.hierarchy.frs.named(&total).into_iter();
     let got: Map<String, Value> = named.map(|(k, v)| (k.to_string(), json!(v))).collect();
     let mut found = Differences::default();
     found.part("total", &got, &case.want["value"]);
@@ -614,14 +632,14 @@ fn tas_cache(flavors: &[String], tas_only: bool, config: &EngineConfig) -> Cache
     cache
 }
 
-fn net_usage(case: &Case) -> Result<(), String> {
+fn compute_tas_net_usage(case: &Case) -> Result<(), String> {
     let config = assign_config(case);
-    let flavors = texts(&case.config["tasFlavorsInClusterQueue"]);
+    let flavors = string_list(&case.config["tasFlavorsInClusterQueue"]);
     let mut cache = tas_cache(&flavors, false, &config);
     let wl = info(&case.config["wl"], &config);
     let counted: Option<api::Admission> = read_or_default(&case.config["prevAdmission"]);
     let assignment = assignment(&case.config["assignment"]);
-    let snapshot = Snapshot::new(&mut cache, &config, None, case.now());
+    let snapshot = SnapshotTransaction::new(&mut cache, &config, None, case.now());
     let node = snapshot.active_node("cq").ok_or("not active")?;
     let got = assignment.compute_tas_net_usage(&wl, counted.as_ref(), &snapshot, node);
     let mut found = Differences::default();
@@ -636,9 +654,9 @@ fn net_usage(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn topology_errors(case: &Case) -> Result<(), String> {
+fn topology_requests_errors(case: &Case) -> Result<(), String> {
     let config = assign_config(case);
-    let flavors = texts(&case.config["tasFlavorsInClusterQueue"]);
+    let flavors = string_list(&case.config["tasFlavorsInClusterQueue"]);
     let mut cache = tas_cache(
         &flavors,
         case.config["tasOnlyClusterQueue"] == true,
@@ -646,9 +664,9 @@ fn topology_errors(case: &Case) -> Result<(), String> {
     );
     let wl = info(&case.config["workload"], &config);
     let mut assignment = assignment(&case.config["assignment"]);
-    let snapshot = Snapshot::new(&mut cache, &config, None, case.now());
+    let snapshot = SnapshotTransaction::new(&mut cache, &config, None, case.now());
     let node = snapshot.active_node("cq").ok_or("not active")?;
-    assignment.topology_requests(&wl, None, &snapshot, node);
+    assignment.workload_topology_requests(&wl, None, &snapshot, node);
     let errors = assignment
         .pod_sets
         .iter()
@@ -657,22 +675,22 @@ fn topology_errors(case: &Case) -> Result<(), String> {
     let mut found = Differences::default();
     found.part("error", &got, &case.want["err"]);
     if !got.is_empty() {
-        found.part("mode", &assignment.mode(), &Mode::NoFit);
+        found.part("mode", &assignment.mode(), &FlavorAssignmentMode::NoFit);
     }
     found.finish()
 }
 
-fn topology_pod_sets(case: &Case) -> Result<(), String> {
+fn topology_requests_zero_count_pod_set(case: &Case) -> Result<(), String> {
     let config = assign_config(case);
-    let flavors = texts(&case.config["tasFlavorsInClusterQueue"]);
+    let flavors = string_list(&case.config["tasFlavorsInClusterQueue"]);
     let mut cache = tas_cache(&flavors, false, &config);
     let mut wl = Workload::named("wl");
     wl.spec.pod_sets = read(&case.config["wlPodSets"]);
     let wl = Info::new(Arc::new(wl), &config);
     let mut assignment = assignment(&case.config);
-    let snapshot = Snapshot::new(&mut cache, &config, None, case.now());
+    let snapshot = SnapshotTransaction::new(&mut cache, &config, None, case.now());
     let node = snapshot.active_node("cq").ok_or("not active")?;
-    let requests = assignment.topology_requests(&wl, None, &snapshot, node);
+    let requests = assignment.workload_topology_requests(&wl, None, &snapshot, node);
     let names = requests.values().flatten().map(|r| json!(r.pod_set.name));
     let names = json!(names.collect::<Vec<_>>());
     let mut found = Differences::default();

@@ -4,36 +4,38 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::afs::LedgerEntry;
-use kueue_lab_admission::afs::UsageLedger;
-use kueue_lab_admission::assign::{Assignment, FlavorAssignment, Mode, PodSetAssignment};
-use kueue_lab_admission::cache::{Cache, NodeId};
+use kueue_lab_admission::afs::AfsUsageLedger;
+use kueue_lab_admission::afs::UsageLedgerEntry;
+use kueue_lab_admission::cache::{Cache, HierarchyNodeId};
 use kueue_lab_admission::config::{AdmissionFairSharing, FairSharing, PreemptionStrategy};
-use kueue_lab_admission::messages::PreemptionStory;
-use kueue_lab_admission::preempt::{
-    Candidate, Ground, PreemptionReason, Search, Target, sort_candidates,
+use kueue_lab_admission::flavor_assigner::{
+    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+};
+use kueue_lab_admission::messages::PreemptionMessages;
+use kueue_lab_admission::preemption::{
+    Candidate, PreemptionReason, PreemptionSearch, PreemptionVariant, Target, sort_candidates,
 };
 use kueue_lab_admission::resources::{Decimal, ResourceName};
-use kueue_lab_admission::snapshot::{LocalQueueUsages, Snapshot};
+use kueue_lab_admission::snapshot_transaction::{LocalQueueUsages, SnapshotTransaction};
 use kueue_lab_admission::status::{Eviction, StatusChange, condition, set_condition};
 use kueue_lab_admission::workload::ordering::{base_priority, effective_priority};
 use kueue_lab_admission::workload::{Info, WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
 use serde_json::{Value, json};
 
-use super::Judge;
-use super::case::{Case, read, read_or_default, texts};
+use super::CaseCheck;
+use super::case::{Case, read, read_or_default, string_list};
 use super::compare::{Differences, as_set, workloads};
 use super::cycles::want_workloads;
-use super::lab::config;
+use super::engine_fixture::config;
 
-pub const SUITES: &[(&str, Judge)] = &[
-    ("preemption/TestPreemption", issued),
-    ("preemption/TestHierarchicalPreemptions", issued),
-    ("preemption/TestFairPreemptions", by_share),
-    ("preemption/TestCandidatesOrdering", ordered),
-    ("preemption/TestPreemptionMessage", message),
-    ("preemption/TestPriorityInfo", priorities),
+pub const SUITES: &[(&str, CaseCheck)] = &[
+    ("preemption/TestPreemption", preemption),
+    ("preemption/TestHierarchicalPreemptions", preemption),
+    ("preemption/TestFairPreemptions", fair_preemptions),
+    ("preemption/TestCandidatesOrdering", candidates_ordering),
+    ("preemption/TestPreemptionMessage", preemption_message),
+    ("preemption/TestPriorityInfo", priority_info),
 ];
 
 /// A cache with the objects of a case.
@@ -63,12 +65,12 @@ pub fn cache(case: &Case, config: &EngineConfig) -> Cache {
     cache
 }
 
-pub fn mode(text: &Value) -> Mode {
+pub fn mode(text: &Value) -> FlavorAssignmentMode {
     match text.as_str() {
-        Some("Preempt") => Mode::Preempt,
-        Some("DeferredFit") => Mode::DeferredFit,
-        Some("Fit") => Mode::Fit,
-        _ => Mode::NoFit,
+        Some("Preempt") => FlavorAssignmentMode::Preempt,
+        Some("DeferredFit") => FlavorAssignmentMode::DeferredFit,
+        Some("Fit") => FlavorAssignmentMode::Fit,
+        _ => FlavorAssignmentMode::NoFit,
     }
 }
 
@@ -98,7 +100,7 @@ pub fn assignment(value: &Value) -> Assignment {
         let fits = set
             .flavors
             .values()
-            .all(|&i| assignment.flavors[i].mode == Mode::Fit);
+            .all(|&i| assignment.flavors[i].mode == FlavorAssignmentMode::Fit);
         if !fits {
             set.status.reasons.push("as the table has it".into());
         }
@@ -107,15 +109,17 @@ pub fn assignment(value: &Value) -> Assignment {
     assignment
 }
 
-pub fn topology(value: &Value) -> Option<kueue_lab_admission::topology::TopologyAssignment> {
-    use kueue_lab_admission::topology::{TopologyAssignment, TopologyDomainAssignment};
+pub fn topology(
+    value: &Value,
+) -> Option<kueue_lab_admission::topology_assignment::TopologyAssignment> {
+    use kueue_lab_admission::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
     let domains: Vec<Value> = read_or_default(&value["domains"]);
     value.is_object().then(|| TopologyAssignment {
-        levels: texts(&value["levels"]),
+        levels: string_list(&value["levels"]),
         domains: domains
             .iter()
             .map(|d| TopologyDomainAssignment {
-                values: texts(&d["values"]),
+                values: string_list(&d["values"]),
                 count: d["count"].as_i64().unwrap_or(0) as i32,
             })
             .collect(),
@@ -123,11 +127,11 @@ pub fn topology(value: &Value) -> Option<kueue_lab_admission::topology::Topology
 }
 
 /// Usage of every node, to see that a search leaves it as it was.
-fn usages(cache: &Cache) -> Vec<(String, Value)> {
-    let forest = &cache.forest;
+fn usage_by_node(cache: &Cache) -> Vec<(String, Value)> {
+    let forest = &cache.hierarchy;
     let queues = cache.cluster_queues().map(|q| q.node);
-    let nodes: Vec<NodeId> = forest.cohorts().chain(queues).collect();
-    let usage = |&n: &NodeId| {
+    let nodes: Vec<HierarchyNodeId> = forest.cohorts().chain(queues).collect();
+    let usage = |&n: &HierarchyNodeId| {
         let cells = forest[n].resources.usages().filter(|(_, a)| !a.is_zero());
         let cells: Vec<_> = cells.map(|(fr, a)| (fr.index(), a.value())).collect();
         (forest[n].name.to_string(), json!(cells))
@@ -141,18 +145,19 @@ fn targets(
     config: &EngineConfig,
     incoming: &Info,
 ) -> Result<Vec<Target>, String> {
-    let before = usages(cache);
+    let before = usage_by_node(cache);
     let queue = case.config["targetClusterQueue"].as_str().unwrap();
     let mut assignment = assignment(&case.config["assignment"]);
-    let mut snapshot = Snapshot::new(cache, config, None, case.now());
+    let mut snapshot = SnapshotTransaction::new(cache, config, None, case.now());
     let node = snapshot
         .active_node(queue)
         .ok_or("the target ClusterQueue is not active")?;
-    let search = Search::for_assignment(incoming, node, &mut assignment, None, &mut snapshot);
-    let targets = search.run(&mut snapshot).targets;
-    let during = usages(snapshot.cache);
+    let search =
+        PreemptionSearch::for_assignment(incoming, node, &mut assignment, None, &mut snapshot);
+    let targets = search.get_targets(&mut snapshot).targets;
+    let during = usage_by_node(snapshot.cache);
     drop(snapshot);
-    if before != during || before != usages(cache) {
+    if before != during || before != usage_by_node(cache) {
         return Err("the search leaves traces".to_owned());
     }
     Ok(targets)
@@ -167,7 +172,7 @@ fn incoming(case: &Case, config: &EngineConfig) -> Info {
     info
 }
 
-fn issued(case: &Case) -> Result<(), String> {
+fn preemption(case: &Case) -> Result<(), String> {
     let config = config(case);
     let mut cache = cache(case, &config);
     let incoming = incoming(case, &config);
@@ -182,12 +187,12 @@ fn issued(case: &Case) -> Result<(), String> {
         if predicates::is_evicted(&victim.info.obj) {
             continue;
         }
-        let story = PreemptionStory {
+        let story = PreemptionMessages {
             preemptor: &incoming.obj,
-            preemptor_path: &cache.queue_path(preemptor),
+            preemptor_path: &cache.cluster_queue_path(preemptor),
             victim: &victim.info.obj,
             victim_queue: &victim.info.cluster_queue,
-            victim_path: &cache.queue_path(victim.queue),
+            victim_path: &cache.cluster_queue_path(victim.queue),
             reason: target.reason,
         };
         let change = StatusChange::Evict {
@@ -208,12 +213,12 @@ fn issued(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn by_share(case: &Case) -> Result<(), String> {
+fn fair_preemptions(case: &Case) -> Result<(), String> {
     let strategy = |text: &String| match text.as_str() {
         "LessThanInitialShare" => PreemptionStrategy::LessThanInitialShare,
         _ => PreemptionStrategy::LessThanOrEqualToFinalShare,
     };
-    let strategies = texts(&case.config["strategies"]);
+    let strategies = string_list(&case.config["strategies"]);
     let config = EngineConfig {
         fair_sharing: Some(FairSharing {
             strategies: strategies.iter().map(strategy).collect(),
@@ -242,7 +247,7 @@ fn by_share(case: &Case) -> Result<(), String> {
 
 /// Candidates have no cache behind them in the table: here each gets a LocalQueue of its own with
 /// the usage it states.
-fn ordered(case: &Case) -> Result<(), String> {
+fn candidates_ordering(case: &Case) -> Result<(), String> {
     let afs = case.config["afsEnabled"] == true;
     let afs = afs.then(AdmissionFairSharing::default);
     let config = EngineConfig {
@@ -250,7 +255,7 @@ fn ordered(case: &Case) -> Result<(), String> {
         ..config(case)
     };
     let mut cache = Cache::new(&config.gates);
-    let mut ledger = UsageLedger::default();
+    let mut ledger = AfsUsageLedger::default();
     let name = |text: &Value| match text.as_str() {
         None | Some("") => "none".to_owned(),
         Some(name) => name.to_owned(),
@@ -282,7 +287,7 @@ fn ordered(case: &Case) -> Result<(), String> {
         let usage = candidate["localQueueFSUsage"].as_f64().unwrap_or(0.0);
         let usage = Decimal::from_milli((usage * 1000.0) as i64);
         let consumed = [(ResourceName::cpu(), usage)].into();
-        let entry = LedgerEntry::new(consumed, case.now(), true);
+        let entry = UsageLedgerEntry::new(consumed, case.now(), true);
         ledger.set(predicates::local_queue_key(&wl), entry);
         keys.push(predicates::key(&wl));
         cache.upsert_workload(&Arc::new(wl), &config).unwrap();
@@ -292,9 +297,9 @@ fn ordered(case: &Case) -> Result<(), String> {
         ledger: &ledger,
         weights: &BTreeMap::new(),
     };
-    let mut snapshot = Snapshot::new(&mut cache, &config, Some(usages), case.now());
+    let mut snapshot = SnapshotTransaction::new(&mut cache, &config, Some(usages), case.now());
     let node = snapshot.cache.node_of(&preemptor).unwrap();
-    let ground = Ground::WithinClusterQueue;
+    let ground = PreemptionVariant::WithinClusterQueue;
     let candidates = indices.iter();
     let candidates =
         candidates.filter_map(|&idx| Candidate::new(idx, ground, None, node, &mut snapshot));
@@ -309,7 +314,7 @@ fn ordered(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn message(case: &Case) -> Result<(), String> {
+fn preemption_message(case: &Case) -> Result<(), String> {
     let reason = match case.config["reason"].as_str() {
         Some("InClusterQueue") => Some(PreemptionReason::InClusterQueue),
         Some("InCohortReclamation") => Some(PreemptionReason::InCohortReclamation),
@@ -319,7 +324,7 @@ fn message(case: &Case) -> Result<(), String> {
         }
         _ => None,
     };
-    let story = PreemptionStory {
+    let story = PreemptionMessages {
         preemptor: &case.object("preemptor"),
         preemptor_path: case.config["preemptorPath"].as_str().unwrap_or_default(),
         victim: &Workload::default(),
@@ -332,7 +337,7 @@ fn message(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn priorities(case: &Case) -> Result<(), String> {
+fn priority_info(case: &Case) -> Result<(), String> {
     let wl: Workload = case.object("incoming");
     let (effective, base) = (effective_priority(&wl, &case.gates()), base_priority(&wl));
     let got = json!({

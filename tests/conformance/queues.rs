@@ -6,64 +6,91 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::afs::{LedgerEntry, UsageLedger};
-use kueue_lab_admission::cache::Forest;
+use kueue_lab_admission::afs::{AfsUsageLedger, UsageLedgerEntry};
+use kueue_lab_admission::cache::CohortHierarchy;
+use kueue_lab_admission::cluster_objects::ClusterObjects;
 use kueue_lab_admission::config::{AdmissionFairSharing, RequeuingTimestamp};
 use kueue_lab_admission::kube::pod_requests::exact;
 use kueue_lab_admission::queue::{
-    OrderContext, Pending, QueueError, Queues, QuotaReservedReason, RequeueReason, SecondPass,
-    backoff_expired,
+    OrderContext, PendingClusterQueue, QueueError, QueueManager, QuotaReservedReason,
+    RequeueReason, SecondPassQueue, backoff_expired,
 };
 use kueue_lab_admission::workload::{
     EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
 };
-use kueue_lab_admission::world::World;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, QueueingStrategy, Workload};
 use serde_json::{Map, Value, json};
 
-use super::Judge;
+use super::CaseCheck;
 use super::case::{Case, read, read_or_default};
 use super::compare::{Differences, as_set, workloads};
-use super::lab::config;
+use super::engine_fixture::config;
 
-pub const SUITES: &[(&str, Judge)] = &[
-    ("queue/TestAddWorkload", add),
-    ("queue/TestBackoffWaitingTimeExpired", backoff),
-    ("queue/TestBestEffortFIFORequeueIfNotPresent", requeue_one),
-    ("queue/TestStrictFIFORequeueIfNotPresent", requeue_one),
-    ("queue/TestClusterQueueImpl", steps),
-    ("queue/TestFsAdmission", by_usage),
+pub const SUITES: &[(&str, CaseCheck)] = &[
+    ("queue/TestAddWorkload", add_workload),
+    (
+        "queue/TestBackoffWaitingTimeExpired",
+        backoff_waiting_time_expired,
+    ),
+    (
+        "queue/TestBestEffortFIFORequeueIfNotPresent",
+        requeue_if_not_present,
+    ),
+    (
+        "queue/TestStrictFIFORequeueIfNotPresent",
+        requeue_if_not_present,
+    ),
+    ("queue/TestClusterQueueImpl", cluster_queue_impl),
+    ("queue/TestFsAdmission", fs_admission),
     ("queue/TestGetNoFitReason", no_fit_reason),
-    ("queue/TestGetPendingWorkloadsInfo", pending_info),
+    ("queue/TestGetPendingWorkloadsInfo", pending_workloads_info),
     ("queue/TestHeads", heads),
     (
         "queue/TestPenaltyBookkeepingIsIdempotentAndExact",
         penalties,
     ),
-    ("queue/TestPushOrUpdateGenerationChanged", generation),
+    (
+        "queue/TestPushOrUpdateGenerationChanged",
+        push_or_update_generation_changed,
+    ),
     (
         "queue/TestPushOrUpdateRespectsInadmissibleHashes",
-        parked_shape,
+        push_or_update_respects_inadmissible_hashes,
     ),
-    ("queue/TestQueueInadmissibleWorkloads", flush),
-    ("queue/TestQueueSecondPassIfNeeded", second_pass),
-    ("queue/TestRecordInadmissibleHash", record_shape),
-    ("queue/TestRequeueHashTriggerByReason", parks_shape),
-    ("queue/TestRequeueWorkloadStrictFIFO", requeue_any),
-    ("queue/TestSnapshotDeterministicOrder", stable),
+    (
+        "queue/TestQueueInadmissibleWorkloads",
+        queue_inadmissible_workloads,
+    ),
+    (
+        "queue/TestQueueSecondPassIfNeeded",
+        queue_second_pass_if_needed,
+    ),
+    ("queue/TestRecordInadmissibleHash", record_inadmissible_hash),
+    (
+        "queue/TestRequeueHashTriggerByReason",
+        requeue_hash_trigger_by_reason,
+    ),
+    (
+        "queue/TestRequeueWorkloadStrictFIFO",
+        requeue_workload_strict_fifo,
+    ),
+    (
+        "queue/TestSnapshotDeterministicOrder",
+        snapshot_deterministic_order,
+    ),
     ("queue/TestStatus", status),
-    ("queue/TestStrictFIFO", first),
-    ("queue/TestUpdateWorkload", update),
-    ("queue/Test_PushOrUpdate", push_twice),
+    ("queue/TestStrictFIFO", strict_fifo),
+    ("queue/TestUpdateWorkload", update_workload),
+    ("queue/Test_PushOrUpdate", push_or_update),
 ];
 
 /// Queues with what their order depends on.
-struct Bench {
+struct QueueFixture {
     config: EngineConfig,
-    ledger: UsageLedger,
-    queues: Queues,
-    pending: Pending,
-    world: World,
+    afs_usage: AfsUsageLedger,
+    queues: QueueManager,
+    pending: PendingClusterQueue,
+    objects: ClusterObjects,
     now: Timestamp,
 }
 
@@ -71,18 +98,18 @@ macro_rules! ctx {
     ($bench:expr) => {
         OrderContext {
             config: &$bench.config,
-            ledger: &$bench.ledger,
+            ledger: &$bench.afs_usage,
         }
     };
 }
 
-impl Bench {
+impl QueueFixture {
     fn new(case: &Case) -> Self {
-        let mut world = World::default();
+        let mut objects = ClusterObjects::default();
         for namespace in case.objects::<Namespace>("namespaces") {
-            world.upsert_namespace(&namespace);
+            objects.upsert_namespace(&namespace);
         }
-        let mut pending = Pending::new();
+        let mut pending = PendingClusterQueue::new();
         let config = config(case);
         let mut queue = case
             .objects::<ClusterQueue>("clusterQueues")
@@ -93,20 +120,20 @@ impl Bench {
             Some("BestEffortFIFO") => Some(QueueingStrategy::BestEffortFIFO),
             _ => queue.spec.queueing_strategy,
         };
-        pending.read(&queue.spec, &config, true);
-        Bench {
+        pending.update(&queue.spec, &config, true);
+        QueueFixture {
             config,
-            ledger: UsageLedger::default(),
-            queues: Queues::default(),
+            afs_usage: AfsUsageLedger::default(),
+            queues: QueueManager::default(),
             pending,
-            world,
+            objects,
             now: case.now(),
         }
     }
 
     /// Adds the ClusterQueues and LocalQueues of a case.
     fn with_queues(case: &Case) -> Self {
-        let mut bench = Bench::new(case);
+        let mut bench = QueueFixture::new(case);
         for cq in case.objects::<ClusterQueue>("clusterQueues") {
             bench.queues.add_cluster_queue(&cq, ctx!(bench)).unwrap();
         }
@@ -116,7 +143,7 @@ impl Bench {
             let ctx = ctx!(bench);
             let added = bench
                 .queues
-                .add_local_queue(&key, queue, 1.0, none, &bench.world, ctx);
+                .add_local_queue(&key, queue, 1.0, none, &bench.objects, ctx);
             added.unwrap();
         }
         bench
@@ -187,38 +214,38 @@ fn finish(name: &str, got: Value, want: &Value) -> Result<(), String> {
     found.finish()
 }
 
-fn add(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::with_queues(case);
+fn add_workload(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::with_queues(case);
     let wl = Arc::new(case.object("incoming"));
     let result = bench.add(&wl);
     let got = json!({"assigned": bench.assigned([&wl]), "err": error(result)});
     finish("outcome", got, &case.want)
 }
 
-fn backoff(case: &Case) -> Result<(), String> {
+fn backoff_waiting_time_expired(case: &Case) -> Result<(), String> {
     let wl: Workload = case.object("incoming");
     let got = json!(backoff_expired(&wl, case.now()));
     finish("expired", got, &json!(case.want["value"] == true))
 }
 
-fn requeue_one(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn requeue_if_not_present(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     let wl = &case.objects::<Workload>("workloads")[0];
     let mut info = bench.info(wl);
     let progress = &case.config["lastAssignment"];
     if progress.is_object() {
-        use kueue_lab_admission::workload::AssignmentState;
+        use kueue_lab_admission::workload::AssignmentClusterQueueState;
         let tried: Vec<BTreeMap<String, i32>> = read_or_default(&progress["lastTriedFlavorIdx"]);
         let tried = tried.iter();
         let tried = tried.map(|m| m.iter().map(|(k, &i)| (k.as_str().into(), i)).collect());
-        info.last_assignment = Some(Arc::new(AssignmentState {
+        info.last_assignment = Some(Arc::new(AssignmentClusterQueueState {
             last_tried_flavor_idx: tried.collect(),
             ..Default::default()
         }));
     }
     let key = info.key.clone();
     bench.requeue(info, reason(&case.config["reason"]));
-    let mut got = json!({"inadmissible": bench.pending.parked(&key).is_some()});
+    let mut got = json!({"inadmissible": bench.pending.inadmissible(&key).is_some()});
     let mut want = json!({"inadmissible": case.want["inadmissible"] == true});
     if !case.want["sticky"].is_null() {
         // The sticky one comes before anything of higher priority.
@@ -233,8 +260,8 @@ fn requeue_one(case: &Case) -> Result<(), String> {
     finish("outcome", got, &want)
 }
 
-fn steps(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn cluster_queue_impl(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     for wl in case.objects("workloadsToAdd") {
         bench.push(&wl);
     }
@@ -258,7 +285,9 @@ fn steps(case: &Case) -> Result<(), String> {
     }
     let mut found = Differences::default();
     if case.config["queueInadmissibleWorkloads"] == true {
-        let moved = bench.pending.flush(&bench.world, ctx!(bench), bench.now);
+        let moved = bench
+            .pending
+            .requeue_inadmissible(&bench.objects, ctx!(bench), bench.now);
         let want = case.want["inadmissibleWorkloadsRequeued"]
             .as_u64()
             .unwrap_or(0);
@@ -272,8 +301,8 @@ fn steps(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn by_usage(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn fs_admission(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     let afs = &case.config["afsConfig"];
     let weights: BTreeMap<String, f64> = read_or_default(&afs["resourceWeights"]);
     bench.config.admission_fair_sharing = afs.is_object().then(|| AdmissionFairSharing {
@@ -285,11 +314,11 @@ fn by_usage(case: &Case) -> Result<(), String> {
     });
     let used: BTreeMap<String, _> = read_or_default(&case.config["initConsumedResources"]);
     for (queue, list) in &used {
-        let entry = LedgerEntry::new(exact(list), bench.now, true);
-        bench.ledger.set(LocalQueueKey::parse(queue), entry);
+        let entry = UsageLedgerEntry::new(exact(list), bench.now, true);
+        bench.afs_usage.set(LocalQueueKey::parse(queue), entry);
     }
     let queue = &case.objects::<ClusterQueue>("clusterQueues")[0];
-    bench.pending.read(&queue.spec, &bench.config, true);
+    bench.pending.update(&queue.spec, &bench.config, true);
     for lq in case.objects::<LocalQueue>("localQueues") {
         let weight = kueue_lab_admission::afs::local_queue_weight(&lq);
         bench
@@ -336,10 +365,10 @@ fn with_hash(mut info: Info, name: &str) -> Info {
 }
 
 fn no_fit_reason(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+    let mut bench = QueueFixture::new(case);
     let mut queue = ClusterQueue::default();
     queue.spec.queueing_strategy = Some(QueueingStrategy::BestEffortFIFO);
-    bench.pending.read(&queue.spec, &bench.config, true);
+    bench.pending.update(&queue.spec, &bench.config, true);
     let info = with_hash(bench.info(&Arc::new(Workload::named("wl"))), "test-hash");
     let key = info.key.clone();
     let why = reason(&case.config["requeueReason"]);
@@ -357,13 +386,16 @@ fn no_fit_reason(case: &Case) -> Result<(), String> {
     finish("reason", got, &want)
 }
 
-fn pending_info(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::with_queues(case);
+fn pending_workloads_info(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::with_queues(case);
     for wl in case.objects("workloads") {
         let _ = bench.add(&wl);
     }
     let name = case.config["cqName"].as_str().unwrap();
-    let pending = bench.queues.pending(name).map(|p| p.in_order(ctx!(bench)));
+    let pending = bench
+        .queues
+        .cluster_queue(name)
+        .map(|p| p.in_order(ctx!(bench)));
     let names = pending.iter().flatten().map(|i| i.key.name().to_owned());
     finish(
         "order",
@@ -373,7 +405,7 @@ fn pending_info(case: &Case) -> Result<(), String> {
 }
 
 fn heads(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::with_queues(case);
+    let mut bench = QueueFixture::with_queues(case);
     let list = case.objects::<Workload>("workloads");
     for wl in &list {
         let _ = bench.add(wl);
@@ -393,7 +425,7 @@ fn heads(case: &Case) -> Result<(), String> {
 }
 
 fn penalties(case: &Case) -> Result<(), String> {
-    let mut ledger = UsageLedger::default();
+    let mut ledger = AfsUsageLedger::default();
     let queue = LocalQueueKey::parse(case.config["localQueue"].as_str().unwrap());
     let ops: Vec<Value> = read(&case.config["ops"]);
     for op in ops {
@@ -417,7 +449,7 @@ fn penalties(case: &Case) -> Result<(), String> {
     finish("penalties", got, &want)
 }
 
-fn counts(pending: &Pending) -> Value {
+fn counts(pending: &PendingClusterQueue) -> Value {
     let (active, parked) = pending.counts();
     json!({"active": active, "inadmissible": parked})
 }
@@ -427,8 +459,8 @@ fn want_counts(case: &Case, active: &str, parked: &str) -> Value {
     json!({"active": n(active), "inadmissible": n(parked)})
 }
 
-fn generation(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn push_or_update_generation_changed(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     bench.push(&case.objects("workloads")[0]);
     let popped = bench.pending.pop(ctx!(bench)).ok_or("nothing to pop")?;
     let updated = Arc::new(case.object("updatedWorkload"));
@@ -440,12 +472,14 @@ fn generation(case: &Case) -> Result<(), String> {
     finish("counts", counts(&bench.pending), &want)
 }
 
-fn parked_shape(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn push_or_update_respects_inadmissible_hashes(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     let hashes: Vec<String> = read_or_default(&case.config["inadmissibleHashes"]);
     for hash in &hashes {
         let hash = with_hash(bench.info(&Arc::default()), hash).scheduling_hash;
-        bench.pending.park_shape(hash, None, ctx!(bench));
+        bench
+            .pending
+            .mark_hash_inadmissible(hash, None, ctx!(bench));
     }
     let info = bench.info(&Arc::new(Workload::named("wl")));
     let info = with_hash(info, case.config["pushHash"].as_str().unwrap());
@@ -459,9 +493,9 @@ fn parked_shape(case: &Case) -> Result<(), String> {
     )
 }
 
-fn flush(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::with_queues(case);
-    let mut forest = Forest::default();
+fn queue_inadmissible_workloads(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::with_queues(case);
+    let mut forest = CohortHierarchy::default();
     let mut nodes = BTreeMap::new();
     for cq in case.objects::<ClusterQueue>("clusterQueues") {
         let name = cq.metadata.name.clone().unwrap();
@@ -477,14 +511,14 @@ fn flush(case: &Case) -> Result<(), String> {
     for wl in case.objects::<Workload>("workloads") {
         let mut namespace = Namespace::default();
         namespace.metadata.name.clone_from(&wl.metadata.namespace);
-        bench.world.upsert_namespace(&namespace);
+        bench.objects.upsert_namespace(&namespace);
         let (name, _) = bench
             .queues
             .cluster_queue_of(&predicates::local_queue_key(&wl))
             .unwrap();
         let name = name.clone();
         let info = bench.info(&wl);
-        let pending = bench.queues.pending_mut(&name).unwrap();
+        let pending = bench.queues.cluster_queue_mut(&name).unwrap();
         pending.pop(ctx!(bench));
         let why = RequeueReason::Generic;
         pending.requeue_if_not_present(Arc::new(info), why, None, ctx!(bench), bench.now);
@@ -493,20 +527,20 @@ fn flush(case: &Case) -> Result<(), String> {
     let node_of = |name: &str| nodes.get(name).copied();
     bench
         .queues
-        .request_flush(&names, node_of, &forest, bench.now);
+        .notify_retry_inadmissible(&names, node_of, &forest, bench.now);
     let later = bench.now + jiff::SignedDuration::from_secs(1);
     let mut moved = 0;
-    for target in bench.queues.take_due_flushes(later) {
+    for target in bench.queues.take_due_requeue_requests(later) {
         let ctx = ctx!(bench);
         moved += bench
             .queues
-            .flush(&target, &forest, &bench.world, ctx, later);
+            .requeue_inadmissible(&target, &forest, &bench.objects, ctx, later);
     }
     let (mut active, mut parked) = (Map::new(), Map::new());
     for name in &names {
-        let pending = bench.queues.pending(name).unwrap();
+        let pending = bench.queues.cluster_queue(name).unwrap();
         active.insert(name.to_string(), json!(pending.active_keys()));
-        parked.insert(name.to_string(), json!(pending.parked_keys()));
+        parked.insert(name.to_string(), json!(pending.inadmissible_keys()));
     }
     let mut found = Differences::default();
     found.part("active", &active, &case.want["active"]);
@@ -519,17 +553,17 @@ fn flush(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn second_pass(case: &Case) -> Result<(), String> {
+fn queue_second_pass_if_needed(case: &Case) -> Result<(), String> {
     let config = config(case);
-    let mut second = SecondPass::default();
+    let mut second = SecondPassQueue::default();
     let mut now = case.now();
     for wl in case.objects("workloads") {
-        second.announce_if_needed(&wl, 0, now);
+        second.queue_if_needed(&wl, 0, now);
     }
     let mut found = Differences::default();
     if case.want["updateQueued"].is_boolean() {
         let wl = Arc::new(case.object("updateWorkload"));
-        let queued = second.announce_if_needed(&wl, 1, now);
+        let queued = second.queue_if_needed(&wl, 1, now);
         found.part("queued", &queued, &case.want["updateQueued"]);
     }
     if case.config["passTime"] == "1s" {
@@ -537,7 +571,7 @@ fn second_pass(case: &Case) -> Result<(), String> {
     }
     second.advance(now, &config);
     let ready: BTreeSet<String> = second
-        .take_ready()
+        .take_all_ready()
         .iter()
         .map(|i| i.key.to_string())
         .collect();
@@ -545,8 +579,8 @@ fn second_pass(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn record_shape(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn record_inadmissible_hash(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     let heap: BTreeMap<String, String> = read(&case.config["heapWorkloads"]);
     for (name, hash) in &heap {
         let info = with_hash(bench.info(&Arc::new(Workload::named(name))), hash);
@@ -556,7 +590,9 @@ fn record_shape(case: &Case) -> Result<(), String> {
     }
     let hash = case.config["hashToRecord"].as_str().unwrap_or_default();
     let hash = with_hash(bench.info(&Arc::default()), hash).scheduling_hash;
-    let moved = bench.pending.park_shape(hash, None, ctx!(bench));
+    let moved = bench
+        .pending
+        .mark_hash_inadmissible(hash, None, ctx!(bench));
     let mut got = counts(&bench.pending);
     got["moved"] = json!(moved);
     let mut want = want_counts(case, "active", "inadmissible");
@@ -564,8 +600,8 @@ fn record_shape(case: &Case) -> Result<(), String> {
     finish("counts", got, &want)
 }
 
-fn parks_shape(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn requeue_hash_trigger_by_reason(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     let info = with_hash(bench.info(&Arc::new(Workload::named("wl"))), "hash");
     bench.requeue(info, reason(&case.config["reason"]));
     let twin = with_hash(bench.info(&Arc::new(Workload::named("twin"))), "hash");
@@ -573,12 +609,12 @@ fn parks_shape(case: &Case) -> Result<(), String> {
     bench
         .pending
         .push_or_update(Arc::new(twin), ctx!(bench), bench.now);
-    let got = json!(bench.pending.parked(&key).is_some());
+    let got = json!(bench.pending.inadmissible(&key).is_some());
     finish("parks", got, &json!(case.want["hash"] == true))
 }
 
-fn requeue_any(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::with_queues(case);
+fn requeue_workload_strict_fifo(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::with_queues(case);
     let wl: Arc<Workload> = Arc::new(case.object("incoming"));
     if case.config["inQueue"] == true {
         let _ = bench.add(&wl);
@@ -587,7 +623,7 @@ fn requeue_any(case: &Case) -> Result<(), String> {
     let mut info = bench.info(&wl);
     let why = RequeueReason::Generic;
     let ctx = ctx!(bench);
-    let world = &bench.world;
+    let world = &bench.objects;
     let got = bench
         .queues
         .requeue_workload(&mut info, latest, why, None, world, ctx, bench.now);
@@ -598,8 +634,8 @@ fn requeue_any(case: &Case) -> Result<(), String> {
     )
 }
 
-fn stable(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn snapshot_deterministic_order(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     for wl in case.objects("workloads") {
         bench.push(&wl);
     }
@@ -621,7 +657,7 @@ fn stable(case: &Case) -> Result<(), String> {
 }
 
 fn status(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::with_queues(case);
+    let mut bench = QueueFixture::with_queues(case);
     for wl in case.objects("workloads") {
         let _ = bench.add(&wl);
     }
@@ -637,8 +673,8 @@ fn status(case: &Case) -> Result<(), String> {
     finish("status", got, &want)
 }
 
-fn first(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn strict_fifo(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     let timestamp = &case.config["workloadOrdering"]["podsReadyRequeuingTimestamp"];
     bench.config.requeuing_timestamp = match timestamp.as_str() {
         Some("Creation") => RequeuingTimestamp::Creation,
@@ -655,8 +691,8 @@ fn first(case: &Case) -> Result<(), String> {
     )
 }
 
-fn update(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::with_queues(case);
+fn update_workload(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::with_queues(case);
     let list = case.objects::<Workload>("workloads");
     for wl in &list {
         let _ = bench.add(wl);
@@ -681,7 +717,12 @@ fn update(case: &Case) -> Result<(), String> {
     for cq in case.objects::<ClusterQueue>("clusterQueues") {
         let name = cq.metadata.name.clone().unwrap();
         let mut popped = Vec::new();
-        while let Some(info) = bench.queues.pending_mut(&name).unwrap().pop(ctx!(bench)) {
+        while let Some(info) = bench
+            .queues
+            .cluster_queue_mut(&name)
+            .unwrap()
+            .pop(ctx!(bench))
+        {
             popped.push(json!(info.key));
         }
         order.insert(name, json!(popped));
@@ -691,8 +732,8 @@ fn update(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn push_twice(case: &Case) -> Result<(), String> {
-    let mut bench = Bench::new(case);
+fn push_or_update(case: &Case) -> Result<(), String> {
+    let mut bench = QueueFixture::new(case);
     let wl = &case.objects::<Workload>("workloads")[0];
     bench.push(wl);
     let mut again = Workload::clone(wl);
@@ -709,7 +750,7 @@ fn push_twice(case: &Case) -> Result<(), String> {
         &workloads(popped.as_ref()),
         &workloads(want.as_ref()),
     );
-    let parked = json!(bench.pending.parked_keys());
+    let parked = json!(bench.pending.inadmissible_keys());
     found.part("inadmissible", &parked, &as_set(&case.want["inadmissible"]));
     found.finish()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kueue_lab_admission::Gates;
 use kueue_lab_admission::resources::{Requests, ResourceName};
 use kueue_lab_admission::tas::{FindOptions, TasCache, TasPodSetRequests, truncate};
-use kueue_lab_admission::topology::{
+use kueue_lab_admission::topology_assignment::{
     TopologyAssignment, TopologyDomainAssignment, TopologyDomainRequests,
 };
 use kueue_lab_api::v1beta2 as api;
@@ -13,21 +13,23 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::Judge;
+use super::CaseCheck;
 
 /// The suites of this family, by file.
-pub const SUITES: &[(&str, Judge)] = &[
+pub const SUITES: &[(&str, CaseCheck)] = &[
     ("cache/TestFindTopologyAssignments", |case| {
-        find(&case.raw())
+        find_topology_assignments(&case.raw())
     }),
     (
         "cache/TestFindTopologyAssignmentsMultiLayerReplacement",
-        |case| replace(&case.raw()),
+        |case| find_replacement_assignments(&case.raw()),
     ),
     ("cache/TestMergeTopologyAssignments", |case| {
-        merge(&case.raw())
+        merge_topology_assignments(&case.raw())
     }),
-    ("cache/TestTruncateAssignment", |case| cut(&case.raw())),
+    ("cache/TestTruncateAssignment", |case| {
+        truncate_assignment(&case.raw())
+    }),
 ];
 
 const FLAVOR: &str = "tas";
@@ -150,11 +152,11 @@ fn difference(what: &str, want: &Value, got: &Value) -> Result<(), String> {
     Err(format!("{what}\n    want {want}\n    got  {got}"))
 }
 
-fn shown(assignment: &TopologyAssignment) -> Value {
+fn shown_assignment(assignment: &TopologyAssignment) -> Value {
     serde_json::to_value(assignment).unwrap_or_default()
 }
 
-fn find(case: &Value) -> Result<(), String> {
+fn find_topology_assignments(case: &Value) -> Result<(), String> {
     let mut cache = cache(case)?;
     let workload: Option<api::Workload> = read_or_default(&case["objects"]["workload"])?;
     let configs = case["config"]["podSets"].as_array().cloned();
@@ -198,12 +200,12 @@ fn find(case: &Value) -> Result<(), String> {
         let assignment = got.and_then(|g| g.topology_assignment.as_ref());
         let want = match &want["topologyAssignment"] {
             Value::Null => Value::Null,
-            assignment => shown(&internal(assignment)?),
+            assignment => shown_assignment(&internal(assignment)?),
         };
         difference(
             &format!("assignment of pod set {name:?}"),
             &want,
-            &assignment.map_or(Value::Null, shown),
+            &assignment.map_or(Value::Null, shown_assignment),
         )?;
     }
     let missing = wanted.map_or(0, serde_json::Map::len);
@@ -214,7 +216,7 @@ fn find(case: &Value) -> Result<(), String> {
     )
 }
 
-fn replace(case: &Value) -> Result<(), String> {
+fn find_replacement_assignments(case: &Value) -> Result<(), String> {
     let mut cache = cache(case)?;
     let config = &case["config"];
     let workload: api::Workload = read(&case["objects"]["incoming"])?;
@@ -248,13 +250,16 @@ fn replace(case: &Value) -> Result<(), String> {
     )?;
     let want = match &case["want"]["assignment"] {
         Value::Null => Value::Null,
-        assignment => shown(&internal(assignment)?),
+        assignment => shown_assignment(&internal(assignment)?),
     };
-    let got = got.topology_assignment.as_ref().map_or(Value::Null, shown);
+    let got = got
+        .topology_assignment
+        .as_ref()
+        .map_or(Value::Null, shown_assignment);
     difference("assignment", &want, &got)
 }
 
-fn merge(case: &Value) -> Result<(), String> {
+fn merge_topology_assignments(case: &Value) -> Result<(), String> {
     let mut case = case.clone();
     // The nodes of this suite are not marked ready.
     for node in case["objects"]["nodes"]
@@ -271,13 +276,21 @@ fn merge(case: &Value) -> Result<(), String> {
         &internal(&case["config"]["b"])?,
     );
     let want = internal(&case["want"]["value"])?;
-    difference("merged", &shown(&want), &shown(&merged))
+    difference(
+        "merged",
+        &shown_assignment(&want),
+        &shown_assignment(&merged),
+    )
 }
 
-fn cut(case: &Value) -> Result<(), String> {
+fn truncate_assignment(case: &Value) -> Result<(), String> {
     let config = &case["config"];
     let count = read_or_default(&config["newCount"])?;
     let got = truncate(&internal(&config["assignment"])?, count);
     let want = internal(&case["want"]["value"])?;
-    difference("cut down", &shown(&want), &shown(&got))
+    difference(
+        "cut down",
+        &shown_assignment(&want),
+        &shown_assignment(&got),
+    )
 }

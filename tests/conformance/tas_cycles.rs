@@ -11,34 +11,37 @@ use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 use serde_json::Value;
 
-use super::Judge;
+use super::CaseCheck;
 use super::case::{Case, read_or_default};
 use super::compare::{Differences, workloads};
 use super::cycles::{events, sets, want_workloads};
-use super::lab::{Fault, Lab, config};
+use super::engine_fixture::{EngineFixture, StatusWriteFault, config};
 
-pub const SUITES: &[(&str, Judge)] = &[
-    ("scheduler/TestScheduleForTAS", placed),
+pub const SUITES: &[(&str, CaseCheck)] = &[
+    ("scheduler/TestScheduleForTAS", schedule_for_tas),
     (
         "scheduler/TestScheduleForTASPreemption",
-        placed_among_others,
+        schedule_for_tas_with_preemption,
     ),
-    ("scheduler/TestScheduleForTASCohorts", placed_among_others),
+    (
+        "scheduler/TestScheduleForTASCohorts",
+        schedule_for_tas_with_preemption,
+    ),
     (
         "scheduler/TestScheduleForTASWhenWorkloadModifiedConcurrently",
-        modified_concurrently,
+        workload_modified_concurrently,
     ),
     (
         "scheduler/TestSchedulerWhenWorkloadModifiedConcurrently",
-        modified_concurrently,
+        workload_modified_concurrently,
     ),
     (
         "scheduler/TestSecondPassSkipsWaitForPodsReadyBlock",
-        not_blocked,
+        second_pass_skips_pods_ready_block,
     ),
     (
         "scheduler/TestScheduleForPreserveFlavorScanProgress",
-        churned,
+        preserve_flavor_scan_progress,
     ),
 ];
 
@@ -68,13 +71,13 @@ fn tas_config(case: &Case) -> EngineConfig {
 }
 
 /// Loads a case and lets the second passes come due.
-fn load(case: &Case, config: EngineConfig) -> Lab {
-    let mut lab = Lab::load(case, config);
+fn load(case: &Case, config: EngineConfig) -> EngineFixture {
+    let mut lab = EngineFixture::load(case, config);
     lab.engine.advance(lab.now + SignedDuration::from_secs(1));
     lab
 }
 
-fn new_assignments(lab: &Lab, before: &BTreeSet<WorkloadKey>) -> Value {
+fn new_assignments(lab: &EngineFixture, before: &BTreeSet<WorkloadKey>) -> Value {
     let mut all = lab.assignments();
     if let Value::Object(map) = &mut all {
         map.retain(|key, _| !before.contains(&WorkloadKey::parse(key)));
@@ -83,7 +86,7 @@ fn new_assignments(lab: &Lab, before: &BTreeSet<WorkloadKey>) -> Value {
 }
 
 /// The workloads that are admitted and keep their places.
-fn settled(case: &Case) -> BTreeSet<WorkloadKey> {
+fn admitted_before(case: &Case) -> BTreeSet<WorkloadKey> {
     let list = case.objects::<Workload>("workloads").into_iter();
     let settled =
         |wl: &Workload| predicates::is_admitted(wl) && wl.status.unhealthy_nodes.is_empty();
@@ -92,14 +95,14 @@ fn settled(case: &Case) -> BTreeSet<WorkloadKey> {
         .collect()
 }
 
-fn run(case: &Case, as_a_set: bool) -> (Lab, Differences) {
+fn run_cycles(case: &Case, as_a_set: bool) -> (EngineFixture, Differences) {
     let mut lab = load(case, tas_config(case));
     lab.fault = match case.config["patchStatusErr"].as_str() {
-        None => Fault::None,
-        Some(text) if text.ends_with("not found") => Fault::NotFound,
-        Some(_) => Fault::Fails,
+        None => StatusWriteFault::None,
+        Some(text) if text.ends_with("not found") => StatusWriteFault::NotFound,
+        Some(_) => StatusWriteFault::Error,
     };
-    let before = settled(case);
+    let before = admitted_before(case);
     for _ in 0..case.config["cycles"].as_u64().unwrap_or(1) {
         lab.cycle();
     }
@@ -110,7 +113,7 @@ fn run(case: &Case, as_a_set: bool) -> (Lab, Differences) {
         &new_assignments(&lab, &before),
         &want["newAssignments"],
     );
-    let (left, parked) = lab.left();
+    let (left, parked) = lab.pending_workloads();
     found.part("left", &left, &sets(&want["left"]));
     found.part(
         "inadmissibleLeft",
@@ -121,18 +124,18 @@ fn run(case: &Case, as_a_set: bool) -> (Lab, Differences) {
     (lab, found)
 }
 
-fn placed(case: &Case) -> Result<(), String> {
-    run(case, false).1.finish()
+fn schedule_for_tas(case: &Case) -> Result<(), String> {
+    run_cycles(case, false).1.finish()
 }
 
-fn placed_among_others(case: &Case) -> Result<(), String> {
-    let (lab, mut found) = run(case, true);
+fn schedule_for_tas_with_preemption(case: &Case) -> Result<(), String> {
+    let (lab, mut found) = run_cycles(case, true);
     let want = want_workloads(&case.want["workloads"]);
     found.part("workloads", &workloads(lab.api.values()), &want);
     found.finish()
 }
 
-fn modified_concurrently(case: &Case) -> Result<(), String> {
+fn workload_modified_concurrently(case: &Case) -> Result<(), String> {
     let mut lab = load(case, tas_config(case));
     lab.cycle();
     let mut found = Differences::default();
@@ -152,7 +155,7 @@ fn modified_concurrently(case: &Case) -> Result<(), String> {
 }
 
 /// A workload that holds quota already is not kept waiting for the pods of others.
-fn not_blocked(case: &Case) -> Result<(), String> {
+fn second_pass_skips_pods_ready_block(case: &Case) -> Result<(), String> {
     let config = EngineConfig {
         block_admission_until_pods_ready: true,
         ..tas_config(case)
@@ -170,8 +173,8 @@ fn not_blocked(case: &Case) -> Result<(), String> {
 }
 
 /// The quota of the second flavor changes from cycle to cycle.
-fn churned(case: &Case) -> Result<(), String> {
-    let mut lab = Lab::load(case, config(case));
+fn preserve_flavor_scan_progress(case: &Case) -> Result<(), String> {
+    let mut lab = EngineFixture::load(case, config(case));
     for i in 0..case.config["cycles"].as_u64().unwrap_or(1) {
         lab.cycle();
         if case.config["noChurn"] != true {

@@ -8,42 +8,76 @@ use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::cache::usage_of;
+use kueue_lab_admission::cluster_objects::ClusterObjects;
 use kueue_lab_admission::config::RequeuingTimestamp;
 use kueue_lab_admission::resources::{
-    Amount, Decimal, FlavorResources, Formatter, ResourceName, amount_of,
+    Amount, Decimal, FlavorResourceTable, ResourceFormatter, ResourceName, amount_from_quantity,
 };
 use kueue_lab_admission::status;
 use kueue_lab_admission::workload::ordering::queue_order_timestamp;
-use kueue_lab_admission::workload::validate::{limit_range_errors, resource_errors};
-use kueue_lab_admission::workload::{AssignmentState, Info, adjust_resources, predicates};
-use kueue_lab_admission::world::World;
+use kueue_lab_admission::workload::validate_admissibility::{
+    validate_limit_range, validate_resources,
+};
+use kueue_lab_admission::workload::{
+    AssignmentClusterQueueState, Info, adjust_resources, predicates,
+};
 use kueue_lab_api::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, Workload};
 use serde_json::{Map, Value, json};
 
-use super::Judge;
+use super::CaseCheck;
 use super::case::{Case, read, read_or_default};
 use super::compare::{Differences, as_set, workloads};
+use super::engine_fixture::config;
 use super::flavors::info;
-use super::lab::config;
 use super::tas_cycles::transformation;
 
-pub const SUITES: &[(&str, Judge)] = &[
-    ("workload/TestAdjustResources", adjusted),
-    ("workload/TestAdmissionChecksForWorkload", checks),
-    ("workload/TestFilterChecksForAdmission", checks),
-    ("workload/TestAssignmentClusterQueueState", progress),
-    ("workload/TestGetQueueOrderTimestamp", timestamps),
-    ("workload/TestIsExplicitlyRequestingTAS", explicit),
-    ("workload/TestNeedsSecondPass", second_pass),
-    ("workload/TestNewInfo", totals),
-    ("workload/TestPropagateResourceRequests", propagated),
-    ("workload/TestResourceUsage", usage),
-    ("workload/TestShouldSkipClusterNomination", chosen),
-    ("workload/TestUsedNodes", nodes),
-    ("workload/TestValidateLimitRange", limits),
-    ("workload/TestValidateResources", resources),
-    ("resources/TestAmountAsApproximateFloat64", approximate),
-    ("resources/TestAmountFromQuantity", amount),
+pub const SUITES: &[(&str, CaseCheck)] = &[
+    ("workload/TestAdjustResources", adjust_resources_case),
+    (
+        "workload/TestAdmissionChecksForWorkload",
+        admission_checks_for_workload,
+    ),
+    (
+        "workload/TestFilterChecksForAdmission",
+        admission_checks_for_workload,
+    ),
+    (
+        "workload/TestAssignmentClusterQueueState",
+        assignment_cluster_queue_state,
+    ),
+    (
+        "workload/TestGetQueueOrderTimestamp",
+        queue_order_timestamp_case,
+    ),
+    (
+        "workload/TestIsExplicitlyRequestingTAS",
+        is_explicitly_requesting_tas,
+    ),
+    ("workload/TestNeedsSecondPass", needs_second_pass),
+    ("workload/TestNewInfo", new_info),
+    (
+        "workload/TestPropagateResourceRequests",
+        propagate_resource_requests,
+    ),
+    ("workload/TestResourceUsage", resource_usage),
+    (
+        "workload/TestShouldSkipClusterNomination",
+        should_skip_cluster_nomination,
+    ),
+    ("workload/TestUsedNodes", used_nodes),
+    (
+        "workload/TestValidateLimitRange",
+        check_validate_limit_range,
+    ),
+    ("workload/TestValidateResources", check_validate_resources),
+    (
+        "resources/TestAmountAsApproximateFloat64",
+        amount_as_approximate_f64,
+    ),
+    (
+        "resources/TestAmountFromQuantity",
+        check_amount_from_quantity,
+    ),
 ];
 
 fn finish(name: &str, got: Value, want: &Value) -> Result<(), String> {
@@ -56,8 +90,8 @@ fn finish_bool(got: bool, case: &Case) -> Result<(), String> {
     finish("value", json!(got), &json!(case.want["value"] == true))
 }
 
-fn world(case: &Case) -> World {
-    let mut world = World::default();
+fn cluster_objects(case: &Case) -> ClusterObjects {
+    let mut world = ClusterObjects::default();
     for range in case.objects::<LimitRange>("limitRanges") {
         world.upsert_limit_range(LimitRange::clone(&range));
     }
@@ -67,30 +101,30 @@ fn world(case: &Case) -> World {
     world
 }
 
-fn adjusted(case: &Case) -> Result<(), String> {
-    let got = adjust_resources(&Arc::new(case.object("incoming")), &world(case));
+fn adjust_resources_case(case: &Case) -> Result<(), String> {
+    let got = adjust_resources(&Arc::new(case.object("incoming")), &cluster_objects(case));
     let want: Workload = read(&case.want["wl"]);
     finish("workload", workloads([&*got]), &workloads([&want]))
 }
 
-fn checks(case: &Case) -> Result<(), String> {
+fn admission_checks_for_workload(case: &Case) -> Result<(), String> {
     let wl: Workload = case.object("incoming");
     let queue = &case.objects::<ClusterQueue>("clusterQueues")[0];
-    let got = json!(status::checks_for(&wl, &queue.spec));
+    let got = json!(status::admission_checks_for_workload(&wl, &queue.spec));
     finish("checks", got, &as_set(&case.want["admissionChecks"]))
 }
 
-fn state(value: &Value) -> AssignmentState {
+fn state(value: &Value) -> AssignmentClusterQueueState {
     let tried: Vec<BTreeMap<String, i32>> = read_or_default(&value["lastTriedFlavorIdx"]);
     let by_name =
         |m: &BTreeMap<String, i32>| m.iter().map(|(k, &i)| (ResourceName::new(k), i)).collect();
-    AssignmentState {
+    AssignmentClusterQueueState {
         last_tried_flavor_idx: tried.iter().map(by_name).collect(),
         ..Default::default()
     }
 }
 
-fn progress(case: &Case) -> Result<(), String> {
+fn assignment_cluster_queue_state(case: &Case) -> Result<(), String> {
     let got = state(&case.config["state"]).pending_flavors();
     finish(
         "pending",
@@ -99,7 +133,7 @@ fn progress(case: &Case) -> Result<(), String> {
     )
 }
 
-fn timestamps(case: &Case) -> Result<(), String> {
+fn queue_order_timestamp_case(case: &Case) -> Result<(), String> {
     let wl: Workload = case.object("incoming");
     let want: BTreeMap<String, String> = read(&case.want["value"]);
     let mut found = Differences::default();
@@ -119,7 +153,7 @@ fn timestamps(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-fn explicit(case: &Case) -> Result<(), String> {
+fn is_explicitly_requesting_tas(case: &Case) -> Result<(), String> {
     let sets: Vec<PodSet> = read_or_default(&case.config["podSets"]);
     finish_bool(
         sets.iter().any(predicates::is_explicitly_requesting_tas),
@@ -127,14 +161,14 @@ fn explicit(case: &Case) -> Result<(), String> {
     )
 }
 
-fn second_pass(case: &Case) -> Result<(), String> {
+fn needs_second_pass(case: &Case) -> Result<(), String> {
     finish_bool(
         predicates::needs_second_pass(&case.object("incoming")),
         case,
     )
 }
 
-fn totals(case: &Case) -> Result<(), String> {
+fn new_info(case: &Case) -> Result<(), String> {
     let options = &case.config["infoOptions"];
     let rules: BTreeMap<String, Value> = read_or_default(&options["resourceTransformations"]);
     let config = EngineConfig {
@@ -170,19 +204,19 @@ fn totals(case: &Case) -> Result<(), String> {
     finish("info", got, &want)
 }
 
-fn propagated(case: &Case) -> Result<(), String> {
+fn propagate_resource_requests(case: &Case) -> Result<(), String> {
     let mut wl: Workload = case.object("incoming");
     let info = info(&case.config["info"], &config(case));
-    let requests = status::resource_requests(&info, &Formatter::default());
+    let requests = status::resource_requests(&info, &ResourceFormatter::default());
     finish_bool(
         status::propagate_resource_requests(&mut wl, &requests),
         case,
     )
 }
 
-fn usage(case: &Case) -> Result<(), String> {
+fn resource_usage(case: &Case) -> Result<(), String> {
     let info = info(&case.config["info"], &config(case));
-    let mut frs = FlavorResources::default();
+    let mut frs = FlavorResourceTable::default();
     let (assigned, _) = usage_of(&info, &mut frs);
     let assigned = frs.named(&assigned).into_iter();
     let unassigned = info.unassigned_requests();
@@ -195,32 +229,32 @@ fn usage(case: &Case) -> Result<(), String> {
     finish("usage", got, &case.want["value"])
 }
 
-fn chosen(case: &Case) -> Result<(), String> {
+fn should_skip_cluster_nomination(case: &Case) -> Result<(), String> {
     let check: Option<AdmissionCheckState> = read_or_default(&case.config["acs"]);
     let elastic = case.config["isElastic"] == true;
     let wl: Workload = case.object("incoming");
     finish_bool(
-        predicates::is_cluster_chosen(&wl, check.as_ref(), elastic),
+        predicates::should_skip_cluster_nomination(&wl, check.as_ref(), elastic),
         case,
     )
 }
 
-fn nodes(case: &Case) -> Result<(), String> {
-    let got = predicates::assigned_nodes(&case.object("incoming"));
+fn used_nodes(case: &Case) -> Result<(), String> {
+    let got = predicates::tas_assigned_node_names(&case.object("incoming"));
     finish("nodes", json!(got), &as_set(&case.want["value"]))
 }
 
-fn limits(case: &Case) -> Result<(), String> {
-    let got = limit_range_errors(&case.object("incoming"), &world(case));
+fn check_validate_limit_range(case: &Case) -> Result<(), String> {
+    let got = validate_limit_range(&case.object("incoming"), &cluster_objects(case));
     finish("errors", json!(got), &case.want["error"])
 }
 
-fn resources(case: &Case) -> Result<(), String> {
-    let got = resource_errors(&case.object("incoming"));
+fn check_validate_resources(case: &Case) -> Result<(), String> {
+    let got = validate_resources(&case.object("incoming"));
     finish("errors", json!(got), &case.want["error"])
 }
 
-fn approximate(case: &Case) -> Result<(), String> {
+fn amount_as_approximate_f64(case: &Case) -> Result<(), String> {
     let amount = &case.config["amount"];
     let amount = amount.as_i64().map_or(Amount::UNLIMITED, Amount::new);
     let name = ResourceName::new(case.config["resource"].as_str().unwrap());
@@ -233,10 +267,10 @@ fn approximate(case: &Case) -> Result<(), String> {
     finish("value", json!(got.to_string()), &json!(want.to_string()))
 }
 
-fn amount(case: &Case) -> Result<(), String> {
+fn check_amount_from_quantity(case: &Case) -> Result<(), String> {
     let name = ResourceName::new(case.config["resource"].as_str().unwrap());
     let quantity: Quantity = read(&case.config["quantity"]);
-    let amount = amount_of(name, Decimal::parse_lossy(&quantity));
+    let amount = amount_from_quantity(name, Decimal::parse_lossy(&quantity));
     let unlimited = amount.is_unlimited();
     let value = if unlimited { 0 } else { amount.value() };
     let got = json!({"unlimited": unlimited, "value": value});

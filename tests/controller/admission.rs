@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::world::*;
+use super::cluster_fixture::*;
 
 #[test]
 fn a_workload_is_admitted_and_the_queues_show_it() {
-    with_world(|w| async move {
+    with_cluster(|w| async move {
         w.apply(QUEUES).await;
         w.sleep(2).await;
         w.apply(&workload("a", 4, 0)).await;
@@ -50,8 +50,8 @@ fn a_workload_is_admitted_and_the_queues_show_it() {
 }
 
 #[test]
-fn one_of_higher_priority_preempts() {
-    with_world(|w| async move {
+fn a_higher_priority_workload_preempts() {
+    with_cluster(|w| async move {
         w.apply(QUEUES).await;
         w.apply(&workload("low", 6, 1)).await;
         w.until("low", "Admitted", "True/Admitted").await;
@@ -94,8 +94,8 @@ fn one_of_higher_priority_preempts() {
 }
 
 #[test]
-fn why_nothing_happens_is_told() {
-    with_world(|w| async move {
+fn pending_reasons_are_reported() {
+    with_cluster(|w| async move {
         w.apply(&workload("early", 4, 0)).await;
         w.until("early", "QuotaReserved", "False/Misconfigured")
             .await;
@@ -120,7 +120,7 @@ fn why_nothing_happens_is_told() {
 
 #[test]
 fn stopping_a_queue_evicts_and_starting_it_admits_again() {
-    with_world(|w| async move {
+    with_cluster(|w| async move {
         w.apply(QUEUES).await;
         w.apply(&workload("a", 4, 0)).await;
         w.until("a", "Admitted", "True/Admitted").await;
@@ -145,8 +145,8 @@ fn stopping_a_queue_evicts_and_starting_it_admits_again() {
 }
 
 #[test]
-fn a_flavor_that_was_missing_lets_in_what_waits_for_it() {
-    with_world(|w| async move {
+fn a_created_flavor_admits_waiting_workloads() {
+    with_cluster(|w| async move {
         let (flavor, queues) = QUEUES.split_once("\n---\n").unwrap();
         w.apply(queues).await;
         w.apply(&workload("a", 4, 0)).await;
@@ -165,7 +165,7 @@ fn a_flavor_that_was_missing_lets_in_what_waits_for_it() {
 
 #[test]
 fn a_workload_that_ran_too_long_is_deactivated() {
-    with_world(|w| async move {
+    with_cluster(|w| async move {
         w.apply(QUEUES).await;
         let yaml = workload("a", 4, 0).replace(
             "spec:\n  queueName",

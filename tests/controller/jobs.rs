@@ -4,13 +4,13 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kueue_lab_controller::jobs::frameworks::Gvk;
-use kueue_lab_controller::jobs::names::workload_name;
+use kueue_lab_controller::jobs::integration_manager::Gvk;
+use kueue_lab_controller::jobs::workload_names::workload_name;
 use serde_json::{Value, json};
 
-use crate::world::{QUEUES, World, with_world};
+use crate::cluster_fixture::{QUEUES, TestCluster, with_cluster};
 
-const FLAVORED: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+const QUEUES_WITH_FLAVOR: &str = "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: a100}
 spec:
@@ -33,7 +33,7 @@ kind: LocalQueue
 metadata: {name: lq, namespace: ns}
 spec: {clusterQueue: cq}";
 
-fn jobs(world: &World) -> Api<Job> {
+fn jobs(world: &TestCluster) -> Api<Job> {
     Api::namespaced(world.client.clone(), "ns")
 }
 
@@ -52,7 +52,7 @@ fn job(name: &str, labels: Value) -> Job {
     .unwrap()
 }
 
-async fn create(world: &World, job: &Job) -> Job {
+async fn create(world: &TestCluster, job: &Job) -> Job {
     jobs(world)
         .create(&PostParams::default(), job)
         .await
@@ -68,7 +68,7 @@ fn template(job: &Job) -> Value {
 }
 
 /// Waits until a job is as wanted.
-async fn until(world: &World, name: &str, wanted: impl Fn(&Job) -> bool) -> Job {
+async fn until(world: &TestCluster, name: &str, wanted: impl Fn(&Job) -> bool) -> Job {
     for _ in 0..2000 {
         let job = jobs(world).get(name).await.unwrap();
         if wanted(&job) {
@@ -91,8 +91,8 @@ fn name_of(job: &Job) -> String {
 
 #[test]
 fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
-    with_world(async |world| {
-        world.apply(FLAVORED).await;
+    with_cluster(async |world| {
+        world.apply(QUEUES_WITH_FLAVOR).await;
         world.sleep(2).await;
         let created = create(
             &world,
@@ -208,8 +208,8 @@ fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
 }
 
 #[test]
-fn what_names_no_queue_is_left_alone_unless_there_is_a_default_one() {
-    with_world(async |world| {
+fn jobs_without_a_queue_are_unmanaged_unless_a_default_local_queue_exists() {
+    with_cluster(async |world| {
         world.apply(QUEUES).await;
         let free = create(&world, &job("free", json!({}))).await;
         assert_eq!(suspended(&free), Some(false));
@@ -237,7 +237,7 @@ fn what_names_no_queue_is_left_alone_unless_there_is_a_default_one() {
 
 #[test]
 fn a_changed_job_that_waits_changes_its_workload() {
-    with_world(async |world| {
+    with_cluster(async |world| {
         world.apply(QUEUES).await;
         let labels = json!({"kueue.x-k8s.io/queue-name": "nowhere"});
         let created = create(&world, &job("train", labels)).await;
@@ -270,7 +270,7 @@ fn a_changed_job_that_waits_changes_its_workload() {
 
 #[test]
 fn the_workload_of_a_job_that_is_gone_is_finished() {
-    with_world(async |world| {
+    with_cluster(async |world| {
         world.apply(QUEUES).await;
         let created = create(
             &world,
@@ -294,7 +294,7 @@ fn the_workload_of_a_job_that_is_gone_is_finished() {
 
 #[test]
 fn namespaces_of_the_system_are_not_managed() {
-    with_world(async |world| {
+    with_cluster(async |world| {
         let system: Api<Namespace> = Api::all(world.client.clone());
         assert!(system.get_opt("kube-system").await.unwrap().is_some());
         let mut job = job("train", json!({"kueue.x-k8s.io/queue-name": "lq"}));

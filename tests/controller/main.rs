@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admission;
-mod concurrent;
-mod devices;
+mod cluster_fixture;
+mod concurrent_admission;
+mod deployments_statefulsets_jobsets;
+mod dynamic_resource_allocation;
 mod jobs;
-mod moments;
 mod pods;
-mod serving;
-mod world;
+mod recorded_states;

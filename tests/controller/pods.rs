@@ -4,17 +4,17 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_controller::jobs::frameworks::Gvk;
-use kueue_lab_controller::jobs::names::workload_name;
+use kueue_lab_controller::jobs::integration_manager::Gvk;
+use kueue_lab_controller::jobs::workload_names::workload_name;
 use serde_json::{Value, json};
 
-use crate::world::{QUEUES, World, with_world};
+use crate::cluster_fixture::{QUEUES, TestCluster, with_cluster};
 
-fn pods(world: &World) -> Api<Pod> {
+fn pods(world: &TestCluster) -> Api<Pod> {
     Api::namespaced(world.client.clone(), "ns")
 }
 
-async fn create(world: &World, name: &str, cpu: &str, group: Option<usize>) -> Pod {
+async fn create(world: &TestCluster, name: &str, cpu: &str, group: Option<usize>) -> Pod {
     let mut labels = json!({"kueue.x-k8s.io/queue-name": "lq"});
     let mut annotations = json!({});
     if let Some(total) = group {
@@ -44,7 +44,7 @@ fn shown(pod: &Pod) -> Value {
     serde_json::to_value(&pod.metadata).unwrap()
 }
 
-async fn until(world: &World, name: &str, wanted: impl Fn(Option<&Pod>) -> bool) {
+async fn until(world: &TestCluster, name: &str, wanted: impl Fn(Option<&Pod>) -> bool) {
     for _ in 0..2000 {
         if wanted(pods(world).get_opt(name).await.unwrap().as_ref()) {
             return;
@@ -60,7 +60,7 @@ async fn until(world: &World, name: &str, wanted: impl Fn(Option<&Pod>) -> bool)
     );
 }
 
-async fn phase(world: &World, name: &str, phase: &str) {
+async fn phase(world: &TestCluster, name: &str, phase: &str) {
     let status = json!({"status": {"phase": phase}});
     pods(world)
         .patch_status(name, &PatchParams::default(), &Patch::Merge(&status))
@@ -76,13 +76,13 @@ fn name_of(pod: &Pod) -> String {
     workload_name(name, uid, &Gvk::new("", "v1", "Pod"), "", false)
 }
 
-async fn workload(world: &World, name: &str) -> Option<Workload> {
+async fn workload(world: &TestCluster, name: &str) -> Option<Workload> {
     world.workloads().get_opt(name).await.unwrap()
 }
 
 #[test]
 fn a_pod_is_gated_until_admitted_and_deleted_when_evicted() {
-    with_world(async |world| {
+    with_cluster(async |world| {
         world.apply(QUEUES).await;
         let pod = create(&world, "p", "6", None).await;
         assert_eq!(
@@ -133,8 +133,8 @@ fn a_pod_is_gated_until_admitted_and_deleted_when_evicted() {
 }
 
 #[test]
-fn a_finished_pod_finishes_its_workload_and_is_let_go() {
-    with_world(async |world| {
+fn a_finished_pod_finishes_its_workload_and_loses_its_finalizer() {
+    with_cluster(async |world| {
         world.apply(QUEUES).await;
         let wl = name_of(&create(&world, "p", "1", None).await);
         world.until(&wl, "Admitted", "True/Admitted").await;
@@ -153,7 +153,7 @@ fn a_finished_pod_finishes_its_workload_and_is_let_go() {
 
 #[test]
 fn a_group_waits_for_all_its_pods_and_runs_together() {
-    with_world(async |world| {
+    with_cluster(async |world| {
         world.apply(QUEUES).await;
         for name in ["g-0", "g-1"] {
             create(&world, name, "2", Some(3)).await;
@@ -204,8 +204,8 @@ fn a_group_waits_for_all_its_pods_and_runs_together() {
 }
 
 #[test]
-fn a_pod_too_many_is_removed_from_a_group_and_a_failed_one_asked_for() {
-    with_world(async |world| {
+fn excess_pods_are_deleted_and_failed_pods_need_replacement() {
+    with_cluster(async |world| {
         world.apply(QUEUES).await;
         for name in ["g-0", "g-1"] {
             create(&world, name, "1", Some(2)).await;
@@ -232,8 +232,8 @@ fn a_pod_too_many_is_removed_from_a_group_and_a_failed_one_asked_for() {
 }
 
 #[test]
-fn half_a_group_is_refused() {
-    with_world(async |world| {
+fn an_incomplete_group_is_rejected() {
+    with_cluster(async |world| {
         let pod = serde_json::from_value(json!({
             "metadata": {"name": "p", "labels": {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/pod-group-name": "g"}},
             "spec": {"containers": [{"name": "c", "image": "i"}]},

@@ -5,17 +5,17 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::record::lost_events;
+use super::recording_gaps::lost_events;
 
 /// Kinds of differences, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DifferenceKind {
     Setup,
     Step,
     Livelock,
     Admission,
     Flavor,
-    Victim,
+    Preemption,
     Active,
     Reason,
     Message,
@@ -28,31 +28,31 @@ pub enum Kind {
     Events,
 }
 
-impl Kind {
+impl DifferenceKind {
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Setup => "setup",
-            Kind::Step => "step",
-            Kind::Livelock => "livelock",
-            Kind::Admission => "admission",
-            Kind::Flavor => "flavor",
-            Kind::Victim => "victim",
-            Kind::Active => "active",
-            Kind::Reason => "reason",
-            Kind::Message => "message",
-            Kind::Usage => "usage",
-            Kind::Job => "job",
-            Kind::Pod => "pod",
-            Kind::Queue => "queue",
-            Kind::Share => "share",
-            Kind::Meta => "meta",
-            Kind::Events => "events",
+            DifferenceKind::Setup => "setup",
+            DifferenceKind::Step => "step",
+            DifferenceKind::Livelock => "livelock",
+            DifferenceKind::Admission => "admission",
+            DifferenceKind::Flavor => "flavor",
+            DifferenceKind::Preemption => "victim",
+            DifferenceKind::Active => "active",
+            DifferenceKind::Reason => "reason",
+            DifferenceKind::Message => "message",
+            DifferenceKind::Usage => "usage",
+            DifferenceKind::Job => "job",
+            DifferenceKind::Pod => "pod",
+            DifferenceKind::Queue => "queue",
+            DifferenceKind::Share => "share",
+            DifferenceKind::Meta => "meta",
+            DifferenceKind::Events => "events",
         }
     }
 
     /// Whether everything after such a difference is a consequence of it.
     pub fn is_decision(self) -> bool {
-        self <= Kind::Active
+        self <= DifferenceKind::Active
     }
 }
 
@@ -62,7 +62,7 @@ pub struct Difference {
     pub step: usize,
     pub op: String,
     pub path: String,
-    pub kind: Kind,
+    pub kind: DifferenceKind,
     pub kueue: Value,
     pub ours: Value,
 }
@@ -73,7 +73,7 @@ impl Difference {
             step,
             op,
             path: "rest".to_owned(),
-            kind: Kind::Livelock,
+            kind: DifferenceKind::Livelock,
             kueue: true.into(),
             ours: ours.into(),
         }
@@ -92,32 +92,32 @@ impl fmt::Display for Difference {
     }
 }
 
-type Flat = BTreeMap<String, (Kind, Value)>;
+type FlatState = BTreeMap<String, (DifferenceKind, Value)>;
 
 /// How many messages and Events either side had, and how many both had alike.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
-    pub all: usize,
-    pub alike: usize,
+pub struct MessageCounts {
+    pub total: usize,
+    pub equal: usize,
 }
 
-impl Told {
-    fn count(&mut self, kind: Kind, kueue: Option<&Value>, ours: Option<&Value>) {
+impl MessageCounts {
+    fn count(&mut self, kind: DifferenceKind, kueue: Option<&Value>, ours: Option<&Value>) {
         let said = [kueue, ours].into_iter().flatten().any(|v| !v.is_null());
-        if said && matches!(kind, Kind::Message | Kind::Events) {
-            self.all += 1;
-            self.alike += usize::from(kueue == ours);
+        if said && matches!(kind, DifferenceKind::Message | DifferenceKind::Events) {
+            self.total += 1;
+            self.equal += usize::from(kueue == ours);
         }
     }
 }
 
 /// What comparing a scenario found.
 #[derive(Clone, Debug, Default)]
-pub struct Findings {
+pub struct Comparison {
     /// The most severe first.
     pub differences: Vec<Difference>,
     /// Up to the first step with another decision, that one left out.
-    pub told: Told,
+    pub messages: MessageCounts,
 }
 
 const CONDITIONS: [&str; 9] = [
@@ -136,19 +136,22 @@ fn each<'a>(state: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, 
     state[field].as_object().into_iter().flatten()
 }
 
-fn flatten(step: &Value) -> Flat {
-    let mut flat = Flat::new();
+fn flatten(step: &Value) -> FlatState {
+    let mut flat = FlatState::new();
     let state = &step["state"];
     for field in ["chosen", "keys", "object"] {
         if let Some(value) = step.get(field) {
-            flat.insert(format!("step/{field}"), (Kind::Step, value.clone()));
+            flat.insert(
+                format!("step/{field}"),
+                (DifferenceKind::Step, value.clone()),
+            );
         }
     }
     for (i, e) in step["errors"].as_array().into_iter().flatten().enumerate() {
         let refused = json!([e["status"], e["reason"]]);
-        flat.insert(format!("step/error{i}"), (Kind::Step, refused));
+        flat.insert(format!("step/error{i}"), (DifferenceKind::Step, refused));
         let path = format!("step/error{i}/message");
-        flat.insert(path, (Kind::Message, e["message"].clone()));
+        flat.insert(path, (DifferenceKind::Message, e["message"].clone()));
     }
     for (key, w) in each(state, "workloads") {
         workload(&mut flat, key, w);
@@ -164,10 +167,10 @@ fn flatten(step: &Value) -> Flat {
         let share = c["weightedShare"].clone();
         flat.insert(
             format!("cohorts/{name}/weightedShare"),
-            (Kind::Share, share),
+            (DifferenceKind::Share, share),
         );
     }
-    for (field, kind) in [("jobs", Kind::Job), ("pods", Kind::Pod)] {
+    for (field, kind) in [("jobs", DifferenceKind::Job), ("pods", DifferenceKind::Pod)] {
         for (name, object) in each(state, field) {
             for (part, value) in object.as_object().into_iter().flatten() {
                 flat.insert(format!("{field}/{name}/{part}"), (kind, value.clone()));
@@ -185,47 +188,63 @@ fn flatten(step: &Value) -> Flat {
             victims.insert(key);
         }
         let path = format!("events/{key}|{}|{reason}|{}", text("type"), text("note"));
-        flat.insert(path, (Kind::Events, json!(true)));
+        flat.insert(path, (DifferenceKind::Events, json!(true)));
     }
-    flat.insert("events/victims".to_owned(), (Kind::Victim, json!(victims)));
+    flat.insert(
+        "events/victims".to_owned(),
+        (DifferenceKind::Preemption, json!(victims)),
+    );
     flat
 }
 
-fn active(flat: &mut Flat, path: &str, q: &Value) {
+fn active(flat: &mut FlatState, path: &str, q: &Value) {
     let active = &q["active"];
     let said = json!([active["status"], active["reason"]]);
-    flat.insert(format!("{path}/active"), (Kind::Queue, said));
+    flat.insert(format!("{path}/active"), (DifferenceKind::Queue, said));
     let message = active["message"].clone();
-    flat.insert(format!("{path}/active.message"), (Kind::Message, message));
+    flat.insert(
+        format!("{path}/active.message"),
+        (DifferenceKind::Message, message),
+    );
 }
 
-fn queue(flat: &mut Flat, path: &str, q: &Value) {
+fn queue(flat: &mut FlatState, path: &str, q: &Value) {
     active(flat, path, q);
     for field in ["pending", "reserving", "admitted"] {
-        flat.insert(format!("{path}/{field}"), (Kind::Queue, q[field].clone()));
+        flat.insert(
+            format!("{path}/{field}"),
+            (DifferenceKind::Queue, q[field].clone()),
+        );
     }
     for field in ["reservation", "usage"] {
         let used = each(q, field).filter(|(_, v)| **v != "0");
         let used: BTreeMap<_, _> = used.collect();
-        flat.insert(format!("{path}/{field}"), (Kind::Usage, json!(used)));
+        flat.insert(
+            format!("{path}/{field}"),
+            (DifferenceKind::Usage, json!(used)),
+        );
     }
     if let Some(share) = q.get("weightedShare") {
         flat.insert(
             format!("{path}/weightedShare"),
-            (Kind::Share, share.clone()),
+            (DifferenceKind::Share, share.clone()),
         );
     }
 }
 
-fn workload(flat: &mut Flat, key: &str, w: &Value) {
+fn workload(flat: &mut FlatState, key: &str, w: &Value) {
     let mut put = |field: &str, kind, value| {
         flat.insert(format!("workloads/{key}/{field}"), (kind, value));
     };
-    put("present", Kind::Admission, json!(true));
-    put("admitted", Kind::Admission, w["admitted"].clone());
+    put("present", DifferenceKind::Admission, json!(true));
+    put("admitted", DifferenceKind::Admission, w["admitted"].clone());
     let reserved = w["quotaReserved"]["status"].as_str().unwrap_or("absent");
-    put("quotaReserved", Kind::Admission, json!(reserved));
-    put("clusterQueue", Kind::Admission, w["clusterQueue"].clone());
+    put("quotaReserved", DifferenceKind::Admission, json!(reserved));
+    put(
+        "clusterQueue",
+        DifferenceKind::Admission,
+        w["clusterQueue"].clone(),
+    );
     let assignments = w["assignments"].as_array();
     let flavors = assignments.map(|all| {
         let flavors = all
@@ -233,15 +252,15 @@ fn workload(flat: &mut Flat, key: &str, w: &Value) {
             .map(|a| json!([a["name"], a["count"], a["flavors"]]));
         flavors.collect::<Vec<_>>()
     });
-    put("assignments", Kind::Flavor, json!(flavors));
+    put("assignments", DifferenceKind::Flavor, json!(flavors));
     let usage = assignments.map(|all| all.iter().map(|a| a["usage"].clone()).collect::<Vec<_>>());
-    put("assignments/usage", Kind::Usage, json!(usage));
-    put("active", Kind::Active, w["active"].clone());
-    put("priority", Kind::Active, w["priority"].clone());
+    put("assignments/usage", DifferenceKind::Usage, json!(usage));
+    put("active", DifferenceKind::Active, w["active"].clone());
+    put("priority", DifferenceKind::Active, w["priority"].clone());
     for (type_, kind) in [
-        ("Evicted", Kind::Victim),
-        ("Preempted", Kind::Victim),
-        ("Finished", Kind::Admission),
+        ("Evicted", DifferenceKind::Preemption),
+        ("Preempted", DifferenceKind::Preemption),
+        ("Finished", DifferenceKind::Admission),
     ] {
         let is_true = w[type_]["status"] == "True";
         put(&format!("{type_}.status"), kind, json!(is_true));
@@ -249,14 +268,18 @@ fn workload(flat: &mut Flat, key: &str, w: &Value) {
     for type_ in CONDITIONS {
         let c = &w[type_];
         let said = (!c.is_null()).then(|| json!([c["status"], c["reason"]]));
-        put(&format!("{type_}.reason"), Kind::Reason, json!(said));
+        put(
+            &format!("{type_}.reason"),
+            DifferenceKind::Reason,
+            json!(said),
+        );
         put(
             &format!("{type_}.message"),
-            Kind::Message,
+            DifferenceKind::Message,
             c["message"].clone(),
         );
     }
-    put("evictions", Kind::Reason, w["evictions"].clone());
+    put("evictions", DifferenceKind::Reason, w["evictions"].clone());
     for field in [
         "queue",
         "podSets",
@@ -265,7 +288,7 @@ fn workload(flat: &mut Flat, key: &str, w: &Value) {
         "resourceRequests",
         "terminating",
     ] {
-        put(field, Kind::Meta, w[field].clone());
+        put(field, DifferenceKind::Meta, w[field].clone());
     }
 }
 
@@ -277,7 +300,7 @@ fn differences(
     unstable: &[Value],
     ours: &Value,
     lost_events: bool,
-    told: &mut Told,
+    told: &mut MessageCounts,
 ) -> Vec<Difference> {
     let unstable = unstable.iter().filter(|u| u["step"] == index);
     let unstable: BTreeSet<&str> = unstable.filter_map(|u| u["path"].as_str()).collect();
@@ -292,9 +315,9 @@ fn differences(
     let mut found = Vec::new();
     for path in paths {
         let (x, y) = (a.get(path), b.get(path));
-        let value = |side: Option<&(Kind, Value)>| side.map(|v| v.1.clone());
+        let value = |side: Option<&(DifferenceKind, Value)>| side.map(|v| v.1.clone());
         let kind = x.or(y).unwrap().0;
-        if unstable.contains(path.as_str()) || (kind == Kind::Events && unstable_events) {
+        if unstable.contains(path.as_str()) || (kind == DifferenceKind::Events && unstable_events) {
             continue;
         }
         told.count(kind, x.map(|v| &v.1), y.map(|v| &v.1));
@@ -324,21 +347,21 @@ fn op(step: &Value) -> String {
 
 /// How an outcome of ours differs from Kueue's, the most severe first; what follows a difference in
 /// a decision is left out.
-pub fn compare(kueue: &Value, ours: &Value) -> Findings {
+pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
     let mut found = Vec::new();
-    let mut told = Told::default();
+    let mut told = MessageCounts::default();
     if kueue["setupErrors"].is_null() != ours["setupErrors"].is_null() {
         found.push(Difference {
             step: 0,
             op: "setup".to_owned(),
             path: "setupErrors".to_owned(),
-            kind: Kind::Setup,
+            kind: DifferenceKind::Setup,
             kueue: kueue["setupErrors"].clone(),
             ours: ours["setupErrors"].clone(),
         });
-        return Findings {
+        return Comparison {
             differences: found,
-            told,
+            messages: told,
         };
     }
     let number = |field: &str| kueue[field].as_u64().map_or(usize::MAX, |n| n as usize);
@@ -367,8 +390,8 @@ pub fn compare(kueue: &Value, ours: &Value) -> Findings {
         told = said;
     }
     found.sort_by_key(|d| d.kind);
-    Findings {
+    Comparison {
         differences: found,
-        told,
+        messages: told,
     }
 }

@@ -4,18 +4,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::picture;
-use super::stage::Stage;
+use super::observed_state;
+use super::scenario_lab::ScenarioLab;
 
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
 fn is_true(object: &Value, type_: &str) -> bool {
-    picture::condition(object, type_).is_some_and(|c| c["status"] == "True")
+    observed_state::condition(object, type_).is_some_and(|c| c["status"] == "True")
 }
 
 /// Plays a scenario; gives the outcome in the form of those recorded with Kueue.
 pub async fn replay(folder: &Path, scenario: &Value) -> Value {
-    let mut stage = Stage::open(folder, scenario).await;
+    let mut stage = ScenarioLab::start(folder, scenario).await;
     let mut setup_errors = Vec::new();
     for object in scenario["setup"].as_array().unwrap() {
         if let Err(error) = stage.create(object).await {
@@ -31,8 +31,8 @@ pub async fn replay(folder: &Path, scenario: &Value) -> Value {
     let mut todo = scenario["steps"].as_array().unwrap().iter();
     let mut record = json!({"op": "setup"});
     loop {
-        let quiescent = record["idle"] == true || stage.quiet().await;
-        let (state, events) = picture::take(&mut stage, fair_sharing).await;
+        let quiescent = record["idle"] == true || stage.wait_until_quiet().await;
+        let (state, events) = observed_state::observe(&mut stage, fair_sharing).await;
         record["quiescent"] = quiescent.into();
         record["state"] = state;
         record["events"] = events;
@@ -42,15 +42,15 @@ pub async fn replay(folder: &Path, scenario: &Value) -> Value {
             break;
         }
         let Some(step) = todo.next() else { break };
-        record = perform(&stage, step).await;
+        record = run_step(&stage, step).await;
     }
-    stage.close().await;
+    stage.stop().await;
     outcome["steps"] = steps.into();
     outcome
 }
 
 /// Does what a step says.
-async fn perform(stage: &Stage, step: &Value) -> Value {
+async fn run_step(stage: &ScenarioLab, step: &Value) -> Value {
     let op = step["op"].as_str().unwrap();
     let mut record = json!({"op": op});
     match op {
@@ -62,16 +62,16 @@ async fn perform(stage: &Stage, step: &Value) -> Value {
             let what = (text("apiVersion"), kind, name);
             let answer = stage.patch(what, step["namespace"].as_str(), &step["patch"]);
             if let Err(mut error) = answer.await {
-                error["message"] = plain(stage, &error["message"]);
+                error["message"] = normalized(stage, &error["message"]);
                 record["errors"] = json!([error]);
             }
         }
         _ => {
             let when = step["when"].as_str().unwrap_or("running");
-            let target = pick(stage, step, when);
+            let target = pick_target(stage, step, when);
             record["chosen"] = json!(target);
             match target {
-                Some(target) => on_target(stage, step, &target, &mut record).await,
+                Some(target) => run_on_target(stage, step, &target, &mut record).await,
                 None => record["idle"] = true.into(),
             }
         }
@@ -79,11 +79,13 @@ async fn perform(stage: &Stage, step: &Value) -> Value {
     record
 }
 
-fn plain(stage: &Stage, said: &Value) -> Value {
-    said.as_str().map(|said| stage.book.plain(said)).into()
+fn normalized(stage: &ScenarioLab, said: &Value) -> Value {
+    said.as_str()
+        .map(|said| stage.objects.normalize(said))
+        .into()
 }
 
-async fn create(stage: &Stage, step: &Value, record: &mut Value) {
+async fn create(stage: &ScenarioLab, step: &Value, record: &mut Value) {
     let also = step["also"].as_array().into_iter().flatten();
     let mut errors: Vec<Value> = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
@@ -91,7 +93,7 @@ async fn create(stage: &Stage, step: &Value, record: &mut Value) {
         if let Some(before) = keys.last() {
             // Distinct seconds, after the Workload of the one before.
             for _ in 0..60 {
-                if stage.book.workloads().contains_key(*before) {
+                if stage.objects.workloads().contains_key(*before) {
                     break;
                 }
                 stage.sleep(0.05).await;
@@ -104,7 +106,7 @@ async fn create(stage: &Stage, step: &Value, record: &mut Value) {
                 let what = format!("{}/{}", kind.as_str().unwrap(), name.as_str().unwrap());
                 errors.push(json!({
                     "create": what, "status": error["status"], "reason": error["reason"],
-                    "message": plain(stage, &error["message"]),
+                    "message": normalized(stage, &error["message"]),
                 }));
             }
         }
@@ -112,7 +114,7 @@ async fn create(stage: &Stage, step: &Value, record: &mut Value) {
     }
     record["keys"] = json!(keys);
     for _ in 0..160 {
-        let known = stage.book.workloads();
+        let known = stage.objects.workloads();
         if !errors.is_empty() || keys.iter().all(|key| known.contains_key(*key)) {
             break;
         }
@@ -124,7 +126,7 @@ async fn create(stage: &Stage, step: &Value, record: &mut Value) {
 }
 
 /// The first target that is in the state the step asks for.
-fn pick(stage: &Stage, step: &Value, when: &str) -> Option<String> {
+fn pick_target(stage: &ScenarioLab, step: &Value, when: &str) -> Option<String> {
     let targets = step["targets"].as_array().into_iter().flatten();
     let mut targets = targets.filter_map(Value::as_str);
     targets
@@ -132,8 +134,8 @@ fn pick(stage: &Stage, step: &Value, when: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn matches(stage: &Stage, key: &str, when: &str) -> bool {
-    let workloads = stage.book.workloads();
+fn matches(stage: &ScenarioLab, key: &str, when: &str) -> bool {
+    let workloads = stage.objects.workloads();
     let wl = workloads.get(key);
     if when == "any" {
         return wl.is_some() || owner_exists(stage, key);
@@ -150,46 +152,46 @@ fn matches(stage: &Stage, key: &str, when: &str) -> bool {
     }
 }
 
-fn owner_exists(stage: &Stage, key: &str) -> bool {
+fn owner_exists(stage: &ScenarioLab, key: &str) -> bool {
     let (kind, name) = key.split_once('/').unwrap();
     let there = |kind: &str| {
-        let object = stage.book.object(kind, name);
+        let object = stage.objects.object(kind, name);
         object.is_some_and(|o| o["metadata"]["deletionTimestamp"].is_null())
     };
     match kind {
         "Job" => there("jobs"),
         "Pod" => there("pods"),
-        _ => !stage.book.pods_of(key).is_empty(),
+        _ => !stage.objects.pods_of(key).is_empty(),
     }
 }
 
-async fn on_target(stage: &Stage, step: &Value, target: &str, record: &mut Value) {
+async fn run_on_target(stage: &ScenarioLab, step: &Value, target: &str, record: &mut Value) {
     let (kind, name) = target.split_once('/').unwrap();
     let namespace = Some(stage.namespace.as_str());
     let refused = |error: Value| {
         json!([{"status": error["status"], "reason": error["reason"],
-            "message": plain(stage, &error["message"])}])
+            "message": normalized(stage, &error["message"])}])
     };
     match step["op"].as_str().unwrap() {
         "finish" if kind == "Job" => finish_job(stage, target, name).await,
         op @ ("finish" | "finishOne") => {
             let phase = |pod: &Value| pod["status"]["phase"].as_str().map(str::to_owned);
             let over = |pod: &Value| matches!(phase(pod).as_deref(), Some("Succeeded" | "Failed"));
-            let pods = stage.book.pods_of(target).into_iter();
+            let pods = stage.objects.pods_of(target).into_iter();
             let most = if op == "finish" { usize::MAX } else { 1 };
             for pod in pods.filter(|pod| !over(pod)).take(most) {
-                complete(stage, &pod).await;
+                complete_pod(stage, &pod).await;
             }
         }
         "delete" if kind == "Job" => stage.delete("batch/v1", "Job", name).await,
         "delete" => {
-            for pod in stage.book.pods_of(target) {
+            for pod in stage.objects.pods_of(target) {
                 let name = pod["metadata"]["name"].as_str().unwrap();
                 stage.delete("v1", "Pod", name).await;
             }
         }
         "setActive" => {
-            let wl = stage.book.workloads()[target].clone();
+            let wl = stage.objects.workloads()[target].clone();
             let name = wl["metadata"]["name"].as_str().unwrap();
             let patch = json!({"spec": {"active": step["active"]}});
             let what = (KUEUE, "Workload", name);
@@ -210,18 +212,18 @@ async fn on_target(stage: &Stage, step: &Value, target: &str, record: &mut Value
 }
 
 /// Lets the pods of a Job succeed until it is complete.
-async fn finish_job(stage: &Stage, target: &str, name: &str) {
+async fn finish_job(stage: &ScenarioLab, target: &str, name: &str) {
     for _ in 0..100 {
-        let Some(job) = stage.book.object("jobs", name) else {
+        let Some(job) = stage.objects.object("jobs", name) else {
             return;
         };
         let over = ["Complete", "Failed", "SuccessCriteriaMet"];
         if over.iter().any(|type_| is_true(&job, type_)) || job["spec"]["suspend"] == true {
             return;
         }
-        for pod in stage.book.pods_of(target) {
+        for pod in stage.objects.pods_of(target) {
             if pod["status"]["phase"] == "Running" {
-                complete(stage, &pod).await;
+                complete_pod(stage, &pod).await;
             }
         }
         stage.sleep(0.3).await;
@@ -229,7 +231,7 @@ async fn finish_job(stage: &Stage, target: &str, name: &str) {
 }
 
 /// Lets a pod succeed.
-async fn complete(stage: &Stage, pod: &Value) {
+async fn complete_pod(stage: &ScenarioLab, pod: &Value) {
     let now = stage.clock.time();
     let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}});
     let containers = pod["spec"]["containers"].as_array().into_iter().flatten();

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 #[derive(Clone, Debug, Default)]
 pub struct Quota {
     pub nominal: i64,
-    pub borrow: Option<i64>,
-    pub lend: Option<i64>,
+    pub borrowing_limit: Option<i64>,
+    pub lending_limit: Option<i64>,
 }
 
 /// A ClusterQueue.
@@ -19,17 +19,17 @@ pub struct Queue {
     /// The quota of each flavor: those of CPU first, then those of memory.
     pub quotas: Vec<Quota>,
     pub strict: bool,
-    pub within: &'static str,
-    pub reclaim: &'static str,
+    pub within_cluster_queue: &'static str,
+    pub reclaim_within_cohort: &'static str,
     /// Whether it may preempt while it borrows, and up to which priority.
-    pub while_borrowing: Option<Option<i32>>,
+    pub borrow_within_cohort: Option<Option<i32>>,
     pub try_next: (bool, bool),
     pub weight: u8,
 }
 
 /// A cohort.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub struct Cohort {
     /// The parent, by number; always less than its own.
     pub parent: Option<usize>,
     pub quota: Option<Quota>,
@@ -38,10 +38,10 @@ pub struct Group {
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     pub queues: Vec<Queue>,
-    pub cohorts: Vec<Group>,
+    pub cohorts: Vec<Cohort>,
     pub fair: bool,
     /// How many flavors are of memory, a resource group of its own.
-    pub of_memory: usize,
+    pub memory_flavors: usize,
     /// How many hosts each flavor has, where all have a topology.
     pub hosts: Option<usize>,
 }
@@ -68,8 +68,8 @@ impl Setup {
         };
         let queue = Queue {
             quotas: vec![quota],
-            within: "LowerPriority",
-            reclaim: "Never",
+            within_cluster_queue: "LowerPriority",
+            reclaim_within_cohort: "Never",
             weight: 1,
             ..Default::default()
         };
@@ -92,7 +92,7 @@ pub enum Op {
         memory: i64,
         placement: Option<Placement>,
         /// The least count it makes do with.
-        least: Option<i32>,
+        min_count: Option<i32>,
     },
     /// A workload ends, admitted or not.
     Finish(usize),
@@ -101,10 +101,10 @@ pub enum Op {
     Activate(usize),
     Prioritize(usize, i32),
     /// The pods of everybody evicted are gone.
-    Release,
+    EvictedPodsGone,
     /// A ClusterQueue gets more quota.
-    Grow(usize, i64),
-    Later(i64),
+    AddQuota(usize, i64),
+    AdvanceTime(i64),
     Cycle,
 }
 
@@ -112,8 +112,8 @@ fn quota() -> impl Strategy<Value = Quota> {
     let limit = || option::weighted(0.3, 0..5i64);
     (0..7i64, limit(), limit()).prop_map(|(nominal, borrow, lend)| Quota {
         nominal,
-        borrow,
-        lend: lend.map(|l| l.min(nominal)),
+        borrowing_limit: borrow,
+        lending_limit: lend.map(|l| l.min(nominal)),
     })
 }
 
@@ -148,8 +148,8 @@ fn queue(flavors: usize, fair: bool) -> impl Strategy<Value = Queue> {
                             q
                         } else {
                             Quota {
-                                borrow: None,
-                                lend: None,
+                                borrowing_limit: None,
+                                lending_limit: None,
                                 ..q
                             }
                         }
@@ -157,16 +157,16 @@ fn queue(flavors: usize, fair: bool) -> impl Strategy<Value = Queue> {
                     .collect(),
                 cohort,
                 strict,
-                within,
-                reclaim,
-                while_borrowing: while_borrowing.filter(|_| reclaim != "Never"),
+                within_cluster_queue: within,
+                reclaim_within_cohort: reclaim,
+                borrow_within_cohort: while_borrowing.filter(|_| reclaim != "Never"),
                 try_next,
                 weight,
             },
         )
 }
 
-fn groups() -> impl Strategy<Value = Vec<Group>> {
+fn cohorts() -> impl Strategy<Value = Vec<Cohort>> {
     let group = (
         any::<prop::sample::Index>(),
         any::<bool>(),
@@ -176,7 +176,7 @@ fn groups() -> impl Strategy<Value = Vec<Group>> {
         let group =
             |(i, (parent, has, quota)): (usize, (prop::sample::Index, bool, Option<Quota>))| {
                 let parent = (has && i > 0).then(|| parent.index(i));
-                Group {
+                Cohort {
                     parent,
                     // Only a cohort that has a parent may limit what it borrows and lends.
                     quota: quota.map(|q| {
@@ -184,8 +184,8 @@ fn groups() -> impl Strategy<Value = Vec<Group>> {
                             q
                         } else {
                             Quota {
-                                borrow: None,
-                                lend: None,
+                                borrowing_limit: None,
+                                lending_limit: None,
                                 ..q
                             }
                         }
@@ -205,11 +205,11 @@ pub fn setup() -> impl Strategy<Value = Setup> {
     ];
     (1..3usize, any::<bool>(), kind).prop_flat_map(|(flavors, fair, (of_memory, hosts))| {
         let queues = proptest::collection::vec(queue(flavors + of_memory, fair), 1..5);
-        (queues, groups()).prop_map(move |(queues, cohorts)| Setup {
+        (queues, cohorts()).prop_map(move |(queues, cohorts)| Setup {
             queues,
             cohorts,
             fair,
-            of_memory,
+            memory_flavors: of_memory,
             hosts,
         })
     })
@@ -233,16 +233,16 @@ pub fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => submit.prop_map(|(queue, priority, count, cpu, memory, placement, least)| Op::Submit {
             queue, priority, count, cpu, memory, placement,
-            least: least.filter(|l| *l < count),
+            min_count: least.filter(|l| *l < count),
         }),
         1 => (0..20usize).prop_map(Op::Finish),
         1 => (0..20usize).prop_map(Op::Delete),
         1 => (0..20usize).prop_map(Op::Deactivate),
         1 => (0..20usize).prop_map(Op::Activate),
         1 => ((0..20usize), 0..4i32).prop_map(|(i, p)| Op::Prioritize(i, p)),
-        2 => Just(Op::Release),
-        1 => (0..4usize, 1..4i64).prop_map(|(q, by)| Op::Grow(q, by)),
-        2 => (1..4i64).prop_map(Op::Later),
+        2 => Just(Op::EvictedPodsGone),
+        1 => (0..4usize, 1..4i64).prop_map(|(q, by)| Op::AddQuota(q, by)),
+        2 => (1..4i64).prop_map(Op::AdvanceTime),
         8 => Just(Op::Cycle),
     ]
 }

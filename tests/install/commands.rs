@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::support::{Cluster, until};
+use crate::cluster_fixture::{TestCluster, wait_for};
 
 fn lab() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kueue-lab"));
@@ -20,8 +20,8 @@ fn lab() -> Command {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_controller_comes_admits_goes_and_leaves_nothing() {
-    let cluster = Cluster::start().await;
+async fn a_controller_installs_admits_and_uninstalls() {
+    let cluster = TestCluster::start().await;
     let serving = cluster.server.serve(ServeOptions::default()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
@@ -35,9 +35,9 @@ async fn a_controller_comes_admits_goes_and_leaves_nothing() {
     let mut lines = BufReader::new(controller.stdout.take().unwrap()).lines();
     let line = tokio::time::timeout(Duration::from_secs(180), lines.next_line()).await;
     assert_eq!(line.unwrap().unwrap().as_deref(), Some("leading"));
-    cluster.queues(8).await;
+    cluster.create_queues(8).await;
     assert_eq!(cluster.job("first", 8).await["spec"]["suspend"], true);
-    until("the first runs", || async {
+    wait_for("the first runs", || async {
         let job = cluster.jobs().get("first").await.unwrap();
         (job.spec.unwrap().suspend == Some(false)).then_some(())
     })
@@ -83,7 +83,7 @@ async fn a_controller_comes_admits_goes_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn uninstall_wants_to_know_from_where() {
+async fn uninstall_requires_a_context() {
     let asked = lab().args(["uninstall", "--yes"]).output().await.unwrap();
     assert_eq!(asked.status.code(), Some(2));
     let said = String::from_utf8(asked.stderr).unwrap();

@@ -9,26 +9,26 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::PostParams;
 use kueue_lab_apiserver::ServeOptions;
-use kueue_lab_apiserver::http::serve::Serving;
+use kueue_lab_apiserver::http::secure_serving::ServingHandle;
 use kueue_lab_clock::Clock;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::cluster_fixture::{TestCluster, job, wait_for};
 use crate::instances::fetch;
-use crate::support::{Cluster, job, until};
 
 /// A cluster on the network, and a folder with its kubeconfig.
-struct Site {
-    cluster: Cluster,
-    _serving: Serving,
+struct ControllerFixture {
+    cluster: TestCluster,
+    _serving: ServingHandle,
     folder: tempfile::TempDir,
 }
 
-impl Site {
+impl ControllerFixture {
     async fn new() -> Self {
-        let cluster = Cluster::start().await;
+        let cluster = TestCluster::start().await;
         let serving = cluster.server.serve(ServeOptions::default()).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         serving
@@ -56,7 +56,7 @@ impl Site {
     }
 
     /// Starts a controller and waits until it leads.
-    async fn leading(&self, args: &[&str]) -> Leading {
+    async fn start_leader(&self, args: &[&str]) -> LeadingController {
         let mut command = self.command(args);
         let mut child = command
             .stdout(Stdio::piped())
@@ -75,30 +75,30 @@ impl Site {
         let line = tokio::time::timeout(Duration::from_secs(180), lines.next_line()).await;
         let line = line.ok().and_then(Result::ok).flatten();
         assert_eq!(line.as_deref(), Some("leading"), "{}", log.lock());
-        Leading { _child: child, log }
+        LeadingController { _child: child, log }
     }
 
-    async fn webhooks(&self, kind: &str, name: &str) -> Option<Value> {
+    async fn webhook_configuration(&self, kind: &str, name: &str) -> Option<Value> {
         let version = "admissionregistration.k8s.io/v1";
         self.cluster.get(version, kind, "", name).await
     }
 
     /// Certificates (PEM, base64) the cluster trusts of whoever answers webhooks.
-    async fn trusted(&self) -> Value {
+    async fn ca_bundle(&self) -> Value {
         let webhooks = self
-            .webhooks("MutatingWebhookConfiguration", "kueue-lab-mutating")
+            .webhook_configuration("MutatingWebhookConfiguration", "kueue-lab-mutating")
             .await
             .unwrap();
         webhooks["webhooks"][0]["clientConfig"]["caBundle"].clone()
     }
 }
 
-struct Leading {
+struct LeadingController {
     _child: Child,
     log: Arc<Mutex<String>>,
 }
 
-impl Leading {
+impl LeadingController {
     fn log(&self) -> String {
         self.log.lock().clone()
     }
@@ -113,8 +113,8 @@ impl Leading {
     }
 }
 
-async fn runs(site: &Site, name: &str) {
-    until(&format!("{name} runs"), || async {
+async fn runs(site: &ControllerFixture, name: &str) {
+    wait_for(&format!("{name} runs"), || async {
         let job = site.cluster.jobs().get(name).await.unwrap();
         (job.spec.unwrap().suspend == Some(false) && job.status?.ready == Some(1)).then_some(())
     })
@@ -122,20 +122,20 @@ async fn runs(site: &Site, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn certificates_end_and_webhooks_go_on() {
-    let site = Site::new().await;
+async fn certificates_are_rotated_before_they_expire() {
+    let site = ControllerFixture::new().await;
     let args = [
         "--health",
         "127.0.0.1:0",
         "--webhook-certificate-lifetime",
         "8",
     ];
-    let controller = site.leading(&args).await;
-    site.cluster.queues(8).await;
-    let first = site.trusted().await;
+    let controller = site.start_leader(&args).await;
+    site.cluster.create_queues(8).await;
+    let first = site.ca_bundle().await;
     // The authority lasts three times as long as a certificate: by then some of those have ended.
-    until("another authority is trusted", || async {
-        (site.trusted().await != first).then_some(())
+    wait_for("another authority is trusted", || async {
+        (site.ca_bundle().await != first).then_some(())
     })
     .await;
     let renewals = controller
@@ -148,12 +148,12 @@ async fn certificates_end_and_webhooks_go_on() {
         dry_run: true,
         ..PostParams::default()
     };
-    until("jobs are suspended as they are made", || async {
+    wait_for("jobs are suspended as they are made", || async {
         let made = site.cluster.jobs().create(&params, &made).await.unwrap();
         (made.spec.unwrap().suspend == Some(true)).then_some(())
     })
     .await;
-    until("queues are looked at", || async {
+    wait_for("queues are looked at", || async {
         let broken = json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
             "metadata": {"name": "broken"}, "spec": {"nodeLabels": {"a": "not a label value"}},
@@ -168,7 +168,7 @@ async fn certificates_end_and_webhooks_go_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
-    let site = Site::new().await;
+    let site = ControllerFixture::new().await;
     let args = [
         "--no-webhooks",
         "--health",
@@ -176,18 +176,18 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
         "--metrics",
         "127.0.0.1:0",
     ];
-    let controller = site.leading(&args).await;
+    let controller = site.start_leader(&args).await;
     assert!(
         controller.log().contains("no webhooks: "),
         "{}",
         controller.log()
     );
-    site.cluster.queues(8).await;
+    site.cluster.create_queues(8).await;
     let made = site.cluster.job("first", 8).await;
     assert_ne!(made["spec"]["suspend"], true, "nobody was asked");
     runs(&site, "first").await;
     site.cluster.job("second", 8).await;
-    until("the second is held", || async {
+    wait_for("the second is held", || async {
         let job = site.cluster.jobs().get("second").await.unwrap();
         let held = job.spec.unwrap().suspend == Some(true);
         let version = "kueue.x-k8s.io/v1beta2";
@@ -201,7 +201,7 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
     .await;
     // What upstream's webhooks put on new queues, its reconcilers do as well.
     for (kind, name) in [("ClusterQueue", "cq"), ("ResourceFlavor", "h100")] {
-        until(&format!("{kind} is kept while it is used"), || async {
+        wait_for(&format!("{kind} is kept while it is used"), || async {
             let version = "kueue.x-k8s.io/v1beta2";
             let object = site.cluster.get(version, kind, "", name).await.unwrap();
             let finalizer = "kueue.x-k8s.io/resource-in-use";
@@ -213,7 +213,7 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
         ("MutatingWebhookConfiguration", "kueue-lab-mutating"),
         ("ValidatingWebhookConfiguration", "kueue-lab-validating"),
     ] {
-        assert_eq!(site.webhooks(kind, name).await, None);
+        assert_eq!(site.webhook_configuration(kind, name).await, None);
     }
     let (health, metrics) = (
         controller.address("health of the controller"),
@@ -227,8 +227,8 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn beside_somebody_who_is_in_no_election_with_it_nothing_starts() {
-    let site = Site::new().await;
+async fn no_controller_starts_beside_one_outside_the_election() {
+    let site = ControllerFixture::new().await;
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}});
     site.cluster.create(namespace).await.unwrap();

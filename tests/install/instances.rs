@@ -17,33 +17,33 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::ControllerConfig;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_install::{FailurePolicy, NAMESPACE, Reach};
+use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
 use kueue_lab_metrics::{Metrics, ReplicaRole};
-use kueue_lab_operator::{Operator, OperatorConfig, Role};
+use kueue_lab_operator::{InstanceRole, Operator, OperatorConfig};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 use tower::service_fn;
 
-use crate::support::{Cluster, until};
+use crate::cluster_fixture::{TestCluster, wait_for};
 
 /// How often each write meets a conflict in a storm. Whoever fails waits twice as long each time.
-const CONFLICTS: usize = 5;
+const CONFLICTS_PER_WRITE: usize = 5;
 
 /// The way of one instance to the cluster, and what happens to it there.
 #[derive(Clone, Default)]
-struct Wire {
+struct FaultInjector {
     /// Nothing goes through, and what is under way breaks off.
-    cut: Arc<watch::Sender<bool>>,
+    partitioned: Arc<watch::Sender<bool>>,
     /// Jobs are not started.
-    no_starts: Arc<AtomicBool>,
+    block_job_starts: Arc<AtomicBool>,
     /// Once there is something here: how often each kind of write met a conflict.
     conflicts: Arc<Mutex<Option<BTreeMap<String, usize>>>>,
 }
 
 type Answer = UnsyncBoxBody<Bytes, kube::Error>;
 
-fn refusal(code: u16, reason: &str) -> Response<Answer> {
+fn error_response(code: u16, reason: &str) -> Response<Answer> {
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
         "reason": reason, "message": "the wire says no", "code": code,
@@ -54,7 +54,7 @@ fn refusal(code: u16, reason: &str) -> Response<Answer> {
     response
 }
 
-impl Wire {
+impl FaultInjector {
     /// Whether a write meets a conflict: in a storm, each does so often.
     fn conflicts(&self, method: &Method, path: &str) -> bool {
         let mut storm = self.conflicts.lock();
@@ -63,27 +63,28 @@ impl Wire {
         };
         let met = met.entry(format!("{method} {path}")).or_default();
         *met += 1;
-        *met <= CONFLICTS
+        *met <= CONFLICTS_PER_WRITE
     }
 
-    fn client(&self, cluster: &Cluster) -> Client {
+    fn client(&self, cluster: &TestCluster) -> Client {
         let (wire, client) = (self.clone(), cluster.client.clone());
         let service = service_fn(move |request: Request<Body>| {
             let (wire, client) = (wire.clone(), client.clone());
             async move {
-                if *wire.cut.borrow() {
+                if *wire.partitioned.borrow() {
                     return Err(tower::BoxError::from("connection refused"));
                 }
                 let path = request.uri().path();
                 let writes = *request.method() != Method::GET;
                 if writes && !path.contains("/leases") && wire.conflicts(request.method(), path) {
-                    return Ok(refusal(409, "Conflict"));
+                    return Ok(error_response(409, "Conflict"));
                 }
-                if writes && path.contains("/jobs/") && wire.no_starts.load(Ordering::SeqCst) {
-                    return Ok(refusal(500, "InternalError"));
+                if writes && path.contains("/jobs/") && wire.block_job_starts.load(Ordering::SeqCst)
+                {
+                    return Ok(error_response(500, "InternalError"));
                 }
                 let answer = client.send(request).await.map_err(tower::BoxError::from)?;
-                let mut cut = wire.cut.subscribe();
+                let mut cut = wire.partitioned.subscribe();
                 let broken = async move {
                     // The wire is there as long as somebody uses it.
                     let _ = cut.wait_for(|cut| *cut).await;
@@ -105,26 +106,26 @@ async fn operator(client: Client, name: &str, clock: Clock) -> Operator {
         entropy: Entropy::seeded(name.len() as u64),
         kueue: ControllerConfig::default(),
         namespace: NAMESPACE.to_owned(),
-        reach: Some(Reach::Loopback),
+        route: Some(WebhookRoute::Loopback),
         port: 0,
         failure_policy: FailurePolicy::Ignore,
-        lifetimes: Default::default(),
+        certificate_lifetimes: Default::default(),
         identity: Some(name.to_owned()),
         metrics: Some(Metrics::new(ReplicaRole::Leader)),
     };
     Operator::start(config).await.unwrap()
 }
 
-async fn workloads(cluster: &Cluster) -> Vec<Workload> {
+async fn workloads(cluster: &TestCluster) -> Vec<Workload> {
     let api: kube::Api<Workload> = kube::Api::namespaced(cluster.client.clone(), "team");
     api.list(&Default::default()).await.unwrap().items
 }
 
-fn holds(wl: &Workload, type_: &str) -> bool {
+fn has_condition(wl: &Workload, type_: &str) -> bool {
     wl.condition(type_).is_some_and(|c| c.status == "True")
 }
 
-async fn running(cluster: &Cluster) -> Vec<String> {
+async fn running(cluster: &TestCluster) -> Vec<String> {
     let jobs = cluster.jobs().list(&Default::default()).await.unwrap();
     let running = jobs.items.into_iter().filter(|job| {
         let spec = job.spec.as_ref();
@@ -135,12 +136,15 @@ async fn running(cluster: &Cluster) -> Vec<String> {
 
 /// Nothing lost, nothing admitted twice: as many Workloads as Jobs, exactly `admitted` of them
 /// admitted, and the queue's usage what those hold.
-async fn sound(cluster: &Cluster, jobs: usize, admitted: usize) {
+async fn assert_consistent(cluster: &TestCluster, jobs: usize, admitted: usize) {
     let looked = AtomicUsize::new(0);
-    until("everything is settled", || async {
+    wait_for("everything is settled", || async {
         let last = looked.fetch_add(1, Ordering::SeqCst) == 1000;
         let all = workloads(cluster).await;
-        let holding: Vec<_> = all.iter().filter(|wl| holds(wl, "Admitted")).collect();
+        let holding: Vec<_> = all
+            .iter()
+            .filter(|wl| has_condition(wl, "Admitted"))
+            .collect();
         let gpus: i64 = holding
             .iter()
             .flat_map(|wl| wl.status.admission.iter())
@@ -173,33 +177,33 @@ async fn sound(cluster: &Cluster, jobs: usize, admitted: usize) {
 }
 
 #[tokio::test]
-async fn of_two_started_at_once_one_admits_and_the_other_takes_over() {
-    let cluster = Cluster::start().await;
-    let (first, second) = (Wire::default(), Wire::default());
+async fn of_two_instances_one_leads_and_the_other_takes_over() {
+    let cluster = TestCluster::start().await;
+    let (first, second) = (FaultInjector::default(), FaultInjector::default());
     let skewed = Clock::starting_at(Clock::real().now() - jiff::SignedDuration::from_mins(5));
     let a = operator(first.client(&cluster), "a", Clock::real()).await;
     let b = operator(second.client(&cluster), "bb", skewed).await;
     let a_leads = tokio::select! {
-        led = a.leading(|_| ()) => { led.unwrap(); true }
-        led = b.leading(|_| ()) => { led.unwrap(); false }
+        led = a.wait_until_leader(|_| ()) => { led.unwrap(); true }
+        led = b.wait_until_leader(|_| ()) => { led.unwrap(); false }
     };
     let (leader, follower) = if a_leads { (a, b) } else { (b, a) };
-    until("the other waits", || async {
-        matches!(&*follower.role().borrow(), Role::Waiting(_)).then_some(())
+    wait_for("the other waits", || async {
+        matches!(&*follower.role().borrow(), InstanceRole::Follower(_)).then_some(())
     })
     .await;
-    cluster.queues(8).await;
+    cluster.create_queues(8).await;
     for name in ["j1", "j2", "j3"] {
         cluster.job(name, 4).await;
     }
-    sound(&cluster, 3, 2).await;
+    assert_consistent(&cluster, 3, 2).await;
     assert!(follower.controller().is_none());
     // A graceful stop hands over at once, and there are webhooks again.
     leader.stop().await;
-    follower.leading(|_| ()).await.unwrap();
+    follower.wait_until_leader(|_| ()).await.unwrap();
     let made = cluster.job("j4", 4).await;
     assert_eq!(made["spec"]["suspend"], true);
-    sound(&cluster, 4, 2).await;
+    assert_consistent(&cluster, 4, 2).await;
     let health = follower
         .serve_health("127.0.0.1:0".parse().unwrap(), true)
         .await
@@ -232,47 +236,50 @@ pub async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn killed_between_quota_and_start_nothing_is_lost() {
-    let cluster = Cluster::start().await;
-    let wire = Wire::default();
+async fn a_kill_between_quota_reservation_and_job_start_loses_nothing() {
+    let cluster = TestCluster::start().await;
+    let wire = FaultInjector::default();
     let doomed = operator(wire.client(&cluster), "doomed", Clock::real()).await;
-    doomed.leading(|_| ()).await.unwrap();
-    cluster.queues(8).await;
-    wire.no_starts.store(true, Ordering::SeqCst);
+    doomed.wait_until_leader(|_| ()).await.unwrap();
+    cluster.create_queues(8).await;
+    wire.block_job_starts.store(true, Ordering::SeqCst);
     for name in ["j1", "j2", "j3"] {
         cluster.job(name, 4).await;
     }
-    until("two have quota and do not run", || async {
+    wait_for("two have quota and do not run", || async {
         let all = workloads(&cluster).await;
-        let admitted = all.iter().filter(|wl| holds(wl, "Admitted")).count();
+        let admitted = all
+            .iter()
+            .filter(|wl| has_condition(wl, "Admitted"))
+            .count();
         (admitted == 2).then_some(())
     })
     .await;
     assert_eq!(running(&cluster).await, Vec::<String>::new());
-    wire.cut.send_replace(true);
-    doomed.vanish().await;
+    wire.partitioned.send_replace(true);
+    doomed.abort().await;
     let next = operator(cluster.client.clone(), "next", Clock::real()).await;
-    next.leading(|_| ()).await.unwrap();
-    sound(&cluster, 3, 2).await;
+    next.wait_until_leader(|_| ()).await.unwrap();
+    assert_consistent(&cluster, 3, 2).await;
     next.stop().await;
 }
 
 #[tokio::test]
 async fn a_restart_of_the_api_server_in_the_middle_of_admissions_loses_nothing() {
-    let cluster = Cluster::start().await;
-    let wire = Wire::default();
+    let cluster = TestCluster::start().await;
+    let wire = FaultInjector::default();
     let operator = operator(wire.client(&cluster), "only", Clock::real()).await;
-    operator.leading(|_| ()).await.unwrap();
-    cluster.queues(16).await;
+    operator.wait_until_leader(|_| ()).await.unwrap();
+    cluster.create_queues(16).await;
     for n in 0..12 {
         cluster.job(&format!("j{n}"), 2).await;
         if n % 3 == 0 {
-            wire.cut.send_replace(true);
+            wire.partitioned.send_replace(true);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            wire.cut.send_replace(false);
+            wire.partitioned.send_replace(false);
         }
     }
-    sound(&cluster, 12, 8).await;
+    assert_consistent(&cluster, 12, 8).await;
     assert!(
         operator.controller().is_some(),
         "a short break costs nobody the lead"
@@ -281,26 +288,30 @@ async fn a_restart_of_the_api_server_in_the_middle_of_admissions_loses_nothing()
 }
 
 #[tokio::test]
-async fn conflicts_and_a_cut_connection_only_cost_time() {
-    let cluster = Cluster::start().await;
-    let wire = Wire::default();
+async fn conflicts_and_network_partitions_are_recovered_from() {
+    let cluster = TestCluster::start().await;
+    let wire = FaultInjector::default();
     let operator = operator(wire.client(&cluster), "only", Clock::real()).await;
-    operator.leading(|_| ()).await.unwrap();
-    cluster.queues(8).await;
+    operator.wait_until_leader(|_| ()).await.unwrap();
+    cluster.create_queues(8).await;
     *wire.conflicts.lock() = Some(BTreeMap::new());
     for name in ["j1", "j2", "j3"] {
         cluster.job(name, 4).await;
     }
-    sound(&cluster, 3, 2).await;
+    assert_consistent(&cluster, 3, 2).await;
     let storm = wire.conflicts.lock().take().unwrap_or_default();
     assert!(
-        storm.values().filter(|met| **met > CONFLICTS).count() > 5,
+        storm
+            .values()
+            .filter(|met| **met > CONFLICTS_PER_WRITE)
+            .count()
+            > 5,
         "{storm:?}"
     );
     // Longer than a lease lasts: it stops leading, and leads again afterwards.
-    wire.cut.send_replace(true);
+    wire.partitioned.send_replace(true);
     let mut role = operator.role();
-    let lost = role.wait_for(|role| !matches!(role, Role::Leading(_)));
+    let lost = role.wait_for(|role| !matches!(role, InstanceRole::Leader(_)));
     tokio::time::timeout(Duration::from_secs(180), lost)
         .await
         .unwrap()
@@ -309,18 +320,18 @@ async fn conflicts_and_a_cut_connection_only_cost_time() {
     jobs.delete("j1", &kube::api::DeleteParams::background())
         .await
         .unwrap();
-    wire.cut.send_replace(false);
-    operator.leading(|_| ()).await.unwrap();
+    wire.partitioned.send_replace(false);
+    operator.wait_until_leader(|_| ()).await.unwrap();
     cluster.job("j4", 4).await;
-    sound(&cluster, 3, 2).await;
+    assert_consistent(&cluster, 3, 2).await;
     operator.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_versions_are_converted_over_the_network() {
-    let cluster = Cluster::start().await;
+    let cluster = TestCluster::start().await;
     let operator = operator(cluster.client.clone(), "only", Clock::real()).await;
-    operator.leading(|_| ()).await.unwrap();
+    operator.wait_until_leader(|_| ()).await.unwrap();
     let old: Value = serde_json::json!({
         "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue",
         "metadata": {"name": "old"}, "spec": {"cohort": "all", "namespaceSelector": {}},
@@ -342,5 +353,5 @@ async fn old_versions_are_converted_over_the_network() {
         .iter()
         .find(|c| c.kind == "ClusterQueue")
         .unwrap();
-    assert!(kind.converts);
+    assert!(kind.needs_conversion);
 }

@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cluster_fixture;
 mod commands;
 mod controller;
+mod install_uninstall;
 mod instances;
-mod journey;
-mod rights;
-mod support;
+mod rbac;

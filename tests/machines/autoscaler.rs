@@ -6,12 +6,17 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
-use kueue_lab_api::provisioning::ProvisioningRequest;
+use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use serde_json::json;
 
-use super::support::*;
+use super::cluster_fixture::*;
 
-async fn ask(lab: &Lab, name: &str, class: &str, count: i32) -> Api<ProvisioningRequest> {
+async fn create_provisioning_request(
+    lab: &TestCluster,
+    name: &str,
+    class: &str,
+    count: i32,
+) -> Api<ProvisioningRequest> {
     let template = json!({"metadata": {"name": name}, "template": {"spec": {
         "restartPolicy": "Never",
         "containers": [{"name": "c", "image": "busybox",
@@ -32,7 +37,7 @@ async fn ask(lab: &Lab, name: &str, class: &str, count: i32) -> Api<Provisioning
     api
 }
 
-async fn crd(lab: &Lab) {
+async fn crd(lab: &TestCluster) {
     let crd = json!({
         "metadata": {"name": "provisioningrequests.autoscaling.x-k8s.io", "annotations": {
             "api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler/pull/5848"}},
@@ -54,7 +59,7 @@ async fn crd(lab: &Lab) {
     lab.clock.sleep(Duration::from_secs(120)).await;
 }
 
-async fn said(api: &Api<ProvisioningRequest>, name: &str) -> Vec<String> {
+async fn condition_lines(api: &Api<ProvisioningRequest>, name: &str) -> Vec<String> {
     let conditions = api.get(name).await.unwrap().status.conditions;
     conditions
         .iter()
@@ -63,31 +68,31 @@ async fn said(api: &Api<ProvisioningRequest>, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn capacity_is_found_awaited_or_made() {
+fn capacity_is_found_waited_for_or_scaled_up() {
     let pools = "- name: gpu\n  count: 1\n  resources: {cpu: 8, memory: 16Gi, nvidia.com/gpu: 8}\n  autoscale: {max: 3}\n";
-    with_lab(pools, |lab| async move {
+    with_cluster(pools, |lab| async move {
         crd(&lab).await;
         let checks = "check-capacity.autoscaling.x-k8s.io";
-        let api = ask(&lab, "one", checks, 1).await;
+        let api = create_provisioning_request(&lab, "one", checks, 1).await;
         lab.clock.sleep(Duration::from_secs(5)).await;
         assert_eq!(
-            said(&api, "one").await,
+            condition_lines(&api, "one").await,
             ["Accepted=True Accepted", "Provisioned=True CapacityIsFound"]
         );
-        ask(&lab, "other", checks, 1).await;
+        create_provisioning_request(&lab, "other", checks, 1).await;
         lab.clock.sleep(Duration::from_secs(5)).await;
         // What is there is promised to the first.
         assert_eq!(
-            said(&api, "other").await,
+            condition_lines(&api, "other").await,
             [
                 "Accepted=True Accepted",
                 "Provisioned=False CapacityIsNotFound"
             ]
         );
-        ask(&lab, "more", "queued-provisioning.gke.io", 2).await;
+        create_provisioning_request(&lab, "more", "queued-provisioning.gke.io", 2).await;
         lab.clock.sleep(Duration::from_secs(60)).await;
         assert_eq!(
-            said(&api, "more").await,
+            condition_lines(&api, "more").await,
             [
                 "Accepted=True Accepted",
                 "Provisioned=True CapacityIsProvisioned"
@@ -96,15 +101,15 @@ fn capacity_is_found_awaited_or_made() {
         let nodes = lab.nodes.list(&ListParams::default()).await.unwrap();
         assert_eq!(nodes.items.len(), 3);
         let atomic = "best-effort-atomic-scale-up.autoscaling.x-k8s.io";
-        ask(&lab, "much", atomic, 40).await;
+        create_provisioning_request(&lab, "much", atomic, 40).await;
         lab.clock.sleep(Duration::from_secs(60)).await;
         assert_eq!(
-            said(&api, "much").await,
+            condition_lines(&api, "much").await,
             ["Accepted=True Accepted", "Failed=True CapacityIsNotFound"]
         );
         lab.clock.sleep(Duration::from_secs(700)).await;
         assert_eq!(
-            said(&api, "other").await[1],
+            condition_lines(&api, "other").await[1],
             "Provisioned=True CapacityIsFound"
         );
     });

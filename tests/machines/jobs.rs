@@ -7,7 +7,7 @@ use kube::Api;
 use kube::api::{ListParams, PostParams};
 use serde_json::json;
 
-use super::support::*;
+use super::cluster_fixture::*;
 
 fn job(name: &str, completions: i32, script: &str) -> Job {
     serde_json::from_value(json!({
@@ -23,7 +23,7 @@ fn job(name: &str, completions: i32, script: &str) -> Job {
 
 #[test]
 fn a_job_of_five_pods_completes() {
-    with_lab(POOLS, |lab| async move {
+    with_cluster(POOLS, |lab| async move {
         let jobs: Api<Job> = Api::namespaced(lab.client.clone(), "test");
         jobs.create(&PostParams::default(), &job("j", 5, "sleep 300"))
             .await
@@ -45,7 +45,7 @@ fn a_job_of_five_pods_completes() {
 #[test]
 fn two_hundred_jobs_at_once_complete() {
     let pools = "- name: cpu\n  count: 16\n  resources: {cpu: 16, memory: 64Gi}\n";
-    with_lab(pools, |lab| async move {
+    with_cluster(pools, |lab| async move {
         let jobs: Api<Job> = Api::namespaced(lab.client.clone(), "test");
         for i in 0..200 {
             let job = job(&format!("j{i}"), 1, "sleep 20");

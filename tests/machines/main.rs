@@ -7,9 +7,9 @@
 )]
 
 mod autoscaler;
-mod failures;
+mod cluster_fixture;
 mod jobs;
+mod node_failures;
 mod nodes;
-mod placement;
 mod pods;
-mod support;
+mod scheduling;

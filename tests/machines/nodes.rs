@@ -9,16 +9,16 @@ use kube::api::{Api, ListParams, Patch, PatchParams};
 use kueue_lab_machines::nodes::NodePools;
 use serde_json::json;
 
-use super::support::*;
+use super::cluster_fixture::*;
 
-async fn names(lab: &Lab) -> Vec<String> {
+async fn names(lab: &TestCluster) -> Vec<String> {
     let list = lab.nodes.list(&ListParams::default()).await.unwrap();
     list.iter().map(Node::name_any).collect()
 }
 
 #[test]
 fn nodes_are_made_ready_changed_and_removed_with_their_pools() {
-    with_lab(POOLS, |lab| async move {
+    with_cluster(POOLS, |lab| async move {
         assert_eq!(names(&lab).await, ["gpu-0", "gpu-1"]);
         let node = lab.nodes.get("gpu-0").await.unwrap();
         let status = node.status.unwrap();
@@ -53,8 +53,8 @@ fn nodes_are_made_ready_changed_and_removed_with_their_pools() {
 }
 
 #[test]
-fn what_people_do_to_nodes_stays_and_other_nodes_are_left_alone() {
-    with_lab(POOLS, |lab| async move {
+fn manual_node_changes_stay_and_foreign_nodes_are_untouched() {
+    with_cluster(POOLS, |lab| async move {
         let params = PatchParams::default();
         let cordon = json!({"spec": {"unschedulable": true, "taints": [{"key": "mine", "effect": "NoExecute"}]}, "metadata": {"labels": {"mine": "1"}}});
         lab.nodes
@@ -84,8 +84,8 @@ fn what_people_do_to_nodes_stays_and_other_nodes_are_left_alone() {
 }
 
 #[test]
-fn hearts_beat_until_a_node_fails_and_again_when_it_recovers() {
-    with_lab(POOLS, |lab| async move {
+fn heartbeats_stop_when_a_node_fails_and_resume_when_it_recovers() {
+    with_cluster(POOLS, |lab| async move {
         let leases: Api<Lease> = Api::namespaced(lab.client.clone(), "kube-node-lease");
         let renewed = async |name: &str| {
             let lease = leases.get(name).await.unwrap();

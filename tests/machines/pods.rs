@@ -8,14 +8,14 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kueue_lab_machines::kubelet::LogQuery;
 use serde_json::json;
 
-use super::support::*;
+use super::cluster_fixture::*;
 
 #[test]
 fn a_pod_is_bound_runs_and_succeeds() {
-    with_lab(POOLS, |lab| async move {
+    with_cluster(POOLS, |lab| async move {
         lab.create(&pod("p", "echo hello; sleep 300", json!({})))
             .await;
-        let running = lab.phase("p", "Running").await;
+        let running = lab.wait_for_phase("p", "Running").await;
         let status = running.status.clone().unwrap();
         assert_eq!(node_of(&running), Some("gpu-0"));
         assert!(status.pod_ip.unwrap().starts_with("10.64.0."));
@@ -41,7 +41,7 @@ fn a_pod_is_bound_runs_and_succeeds() {
             .started_at
             .clone()
             .unwrap();
-        let done = lab.phase("p", "Succeeded").await;
+        let done = lab.wait_for_phase("p", "Succeeded").await;
         let container = &done
             .status
             .as_ref()
@@ -92,7 +92,7 @@ fn a_pod_is_bound_runs_and_succeeds() {
 
 #[test]
 fn exit_codes_fail_pods_and_restarts_count() {
-    with_lab(POOLS, |lab| async move {
+    with_cluster(POOLS, |lab| async move {
         lab.create(&pod("never", "sleep 5; exit 3", json!({})))
             .await;
         lab.create(&pod(
@@ -101,7 +101,7 @@ fn exit_codes_fail_pods_and_restarts_count() {
             json!({"restartPolicy": "OnFailure"}),
         ))
         .await;
-        let failed = lab.phase("never", "Failed").await;
+        let failed = lab.wait_for_phase("never", "Failed").await;
         let container = &failed
             .status
             .as_ref()
@@ -122,7 +122,7 @@ fn exit_codes_fail_pods_and_restarts_count() {
         );
         assert_eq!(condition(&failed, "Ready").unwrap().1, "PodFailed");
         let looping = lab
-            .until("again", |pod| {
+            .wait_for_pod("again", |pod| {
                 let statuses = pod
                     .status
                     .as_ref()
@@ -151,9 +151,9 @@ fn exit_codes_fail_pods_and_restarts_count() {
 
 #[test]
 fn deletion_is_graceful_and_short() {
-    with_lab(POOLS, |lab| async move {
+    with_cluster(POOLS, |lab| async move {
         lab.create(&pod("p", "sleep infinity", json!({}))).await;
-        lab.phase("p", "Running").await;
+        lab.wait_for_phase("p", "Running").await;
         let before = lab.clock.now();
         let held = lab
             .pods
@@ -164,7 +164,7 @@ fn deletion_is_graceful_and_short() {
             held.left().unwrap().metadata.deletion_grace_period_seconds,
             Some(30)
         );
-        lab.gone("p").await;
+        lab.wait_for_deletion("p").await;
         assert!(lab.clock.now().duration_since(before).as_secs() < 5);
         assert!(
             lab.events("p")
@@ -175,17 +175,17 @@ fn deletion_is_graceful_and_short() {
 }
 
 #[test]
-fn a_pod_that_is_held_ends_and_waits_for_its_finalizer() {
-    with_lab(POOLS, |lab| async move {
+fn a_pod_with_a_finalizer_ends_and_waits_for_its_removal() {
+    with_cluster(POOLS, |lab| async move {
         let mut held = pod("p", "sleep infinity", json!({}));
         held.metadata.finalizers = Some(vec!["x.io/hold".into()]);
         lab.create(&held).await;
-        lab.phase("p", "Running").await;
+        lab.wait_for_phase("p", "Running").await;
         lab.pods
             .delete("p", &DeleteParams::default())
             .await
             .unwrap();
-        let ended = lab.phase("p", "Failed").await;
+        let ended = lab.wait_for_phase("p", "Failed").await;
         let container = &ended
             .status
             .as_ref()
@@ -212,15 +212,15 @@ fn a_pod_that_is_held_ends_and_waits_for_its_finalizer() {
             .await
             .unwrap();
         assert_eq!(patched.metadata.deletion_grace_period_seconds, Some(0));
-        lab.gone("p").await;
+        lab.wait_for_deletion("p").await;
     });
 }
 
 #[test]
-fn somebody_else_may_end_a_pod() {
-    with_lab(POOLS, |lab| async move {
+fn another_client_may_end_a_pod() {
+    with_cluster(POOLS, |lab| async move {
         lab.create(&pod("p", "sleep infinity", json!({}))).await;
-        lab.phase("p", "Running").await;
+        lab.wait_for_phase("p", "Running").await;
         let done = json!({"status": {"phase": "Succeeded"}});
         lab.pods
             .patch_status("p", &PatchParams::default(), &Patch::Merge(&done))
@@ -232,25 +232,25 @@ fn somebody_else_may_end_a_pod() {
             .delete("p", &DeleteParams::default())
             .await
             .unwrap();
-        lab.gone("p").await;
+        lab.wait_for_deletion("p").await;
     });
 }
 
 #[test]
-fn pods_wait_for_room_and_for_their_gates() {
-    with_lab(POOLS, |lab| async move {
+fn pods_wait_for_capacity_and_for_scheduling_gates() {
+    with_cluster(POOLS, |lab| async move {
         let gpus = |name: &str, n: &str| {
-            asking(
+            with_requests(
                 pod(name, "sleep 60", json!({})),
                 json!({"nvidia.com/gpu": n}),
             )
         };
         lab.create(&gpus("a", "8")).await;
         lab.create(&gpus("b", "6")).await;
-        lab.phase("b", "Running").await;
+        lab.wait_for_phase("b", "Running").await;
         lab.create(&gpus("c", "4")).await;
         let waits = lab
-            .until("c", |pod| condition(pod, "PodScheduled").is_some())
+            .wait_for_pod("c", |pod| condition(pod, "PodScheduled").is_some())
             .await;
         let text = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod.";
         assert_eq!(
@@ -261,9 +261,9 @@ fn pods_wait_for_room_and_for_their_gates() {
             lab.events("c").await,
             [format!("Warning FailedScheduling: {text}")]
         );
-        lab.phase("c", "Running").await;
+        lab.wait_for_phase("c", "Running").await;
 
-        let gated = asking(
+        let gated = with_requests(
             pod(
                 "d",
                 "sleep 5",
@@ -284,13 +284,13 @@ fn pods_wait_for_room_and_for_their_gates() {
             .patch("d", &PatchParams::default(), &Patch::Merge(&open))
             .await
             .unwrap();
-        lab.phase("d", "Succeeded").await;
+        lab.wait_for_phase("d", "Succeeded").await;
     });
 }
 
 #[test]
-fn a_pod_of_higher_priority_takes_the_place_of_lower_ones() {
-    with_lab(POOLS, |lab| async move {
+fn a_higher_priority_pod_preempts_lower_ones() {
+    with_cluster(POOLS, |lab| async move {
         for (name, value) in [("low", 1), ("high", 10)] {
             let class = json!({"metadata": {"name": name}, "value": value});
             let class: k8s_openapi::api::scheduling::v1::PriorityClass =
@@ -301,20 +301,20 @@ fn a_pod_of_higher_priority_takes_the_place_of_lower_ones() {
                 .unwrap();
         }
         let of = |name: &str, class: &str, cpu: &str| -> Pod {
-            asking(
+            with_requests(
                 pod(name, "sleep 600", json!({"priorityClassName": class})),
                 json!({"cpu": cpu}),
             )
         };
         for name in ["a", "b", "c", "d"] {
             lab.create(&of(name, "low", "2")).await;
-            lab.phase(name, "Running").await;
+            lab.wait_for_phase(name, "Running").await;
             lab.clock.sleep(Duration::from_secs(2)).await;
         }
         lab.create(&of("vip", "high", "2")).await;
-        let vip = lab.phase("vip", "Running").await;
+        let vip = lab.wait_for_phase("vip", "Running").await;
         // The youngest had to go.
-        lab.gone("d").await;
+        lab.wait_for_deletion("d").await;
         assert_eq!(node_of(&vip), node_of(&lab.pods.get("b").await.unwrap()));
         let events = lab.events("d").await;
         let uid = vip.uid().unwrap();
@@ -335,17 +335,17 @@ fn a_pod_of_higher_priority_takes_the_place_of_lower_ones() {
 #[test]
 fn three_hundred_pods_pass_through() {
     let pools = "- name: cpu\n  count: 6\n  resources: {cpu: 16, memory: 64Gi}\n";
-    with_lab(pools, |lab| async move {
+    with_cluster(pools, |lab| async move {
         let started = lab.clock.now();
         for i in 0..300 {
-            let pod = asking(
+            let pod = with_requests(
                 pod(&format!("p{i}"), "sleep 10", json!({})),
                 json!({"cpu": "1"}),
             );
             lab.create(&pod).await;
         }
         for i in (0..300).rev() {
-            lab.phase(&format!("p{i}"), "Succeeded").await;
+            lab.wait_for_phase(&format!("p{i}"), "Succeeded").await;
         }
         let took = lab.clock.now().duration_since(started).as_secs();
         // 96 at a time, each about 10 seconds.

@@ -17,19 +17,19 @@
     reason = "the cluster and the binary are described once for all tests that need them"
 )]
 
-#[path = "../remote/binary.rs"]
-mod binary;
-#[path = "../remote/cluster.rs"]
-mod cluster;
+mod cluster_under_test;
+#[path = "../existing_cluster/external_cluster.rs"]
+mod external_cluster;
 mod faults;
+#[path = "../existing_cluster/lab_process.rs"]
+mod lab_process;
 mod objects;
-mod place;
-mod stage;
-mod stories;
-mod waiting;
-#[path = "../remote/wire.rs"]
-mod wire;
-mod witness;
+mod quota_invariant_watch;
+#[path = "../existing_cluster/tcp_proxy.rs"]
+mod tcp_proxy;
+mod test_cases;
+mod test_namespace;
+mod wait;
 
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
@@ -38,47 +38,47 @@ use std::sync::Arc;
 use futures::FutureExt;
 use libtest_mimic::{Arguments, Trial};
 
-use place::{Kind, Place};
-use stories::{STORIES, Story};
+use cluster_under_test::{ClusterKind, ClusterUnderTest};
+use test_cases::{TEST_CASES, TestCase};
 
 /// Stories wait far more than they compute.
-const AT_ONCE: usize = 6;
+const TEST_THREADS: usize = 6;
 
 fn main() -> ExitCode {
     let mut args = Arguments::from_args();
-    args.test_threads = args.test_threads.or(Some(AT_ONCE));
+    args.test_threads = args.test_threads.or(Some(TEST_THREADS));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
     let runtime = Arc::new(runtime);
-    let places: Vec<Arc<Place>> = Kind::asked_for()
+    let places: Vec<Arc<ClusterUnderTest>> = ClusterKind::from_env()
         .into_iter()
-        .map(|kind| Arc::new(Place::new(kind)))
+        .map(|kind| Arc::new(ClusterUnderTest::new(kind)))
         .collect();
     let mut trials = Vec::new();
     for place in &places {
-        for (name, story) in STORIES {
-            if matches!(story, Story::Alone(_)) && !place.is_foreign() {
+        for (name, story) in TEST_CASES {
+            if matches!(story, TestCase::Exclusive(_)) && !place.is_existing() {
                 // An embedded cluster is the process that would be killed or uninstalled.
                 continue;
             }
             let (place, runtime) = (place.clone(), runtime.clone());
-            let title = format!("{}::{name}", place.title());
+            let title = format!("{}::{name}", place.name_prefix());
             trials.push(Trial::test(title, move || {
                 // What panics is reported by the thread it panics on.
-                runtime.block_on(story.tell(name, &place));
+                runtime.block_on(story.run(name, &place));
                 Ok(())
             }));
         }
     }
-    let plays = |place: &Arc<Place>| matches!(place.kind(), Kind::Played);
+    let plays = |place: &Arc<ClusterUnderTest>| matches!(place.kind(), ClusterKind::InProcess);
     if places.iter().any(plays) {
         for (name, minutes, fault) in faults::FAULTS {
             let runtime = runtime.clone();
             trials.push(Trial::test(format!("faults::{name}"), move || {
-                runtime.block_on(faults::Trouble::tell(name, *minutes, *fault));
+                runtime.block_on(faults::FaultContext::run(name, *minutes, *fault));
                 Ok(())
             }));
         }
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     let conclusion = libtest_mimic::run(&args, trials);
     let mut left = conclusion.has_failed();
     for place in &places {
-        let ended = AssertUnwindSafe(place.end()).catch_unwind();
+        let ended = AssertUnwindSafe(place.tear_down()).catch_unwind();
         left |= runtime.block_on(ended).is_err();
     }
     match left {

@@ -5,17 +5,17 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
-pub const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
+pub const KUEUE_API_VERSION: &str = "kueue.x-k8s.io/v1beta2";
 pub const POD_GATE: &str = "kueue.x-k8s.io/admission";
 pub const GPU: &str = "nvidia.com/gpu";
 
 /// A kind: its API version and its name.
 pub type Kind = (&'static str, &'static str);
-pub const WORKLOAD: Kind = (KUEUE, "Workload");
-pub const CLUSTER_QUEUE: Kind = (KUEUE, "ClusterQueue");
-pub const LOCAL_QUEUE: Kind = (KUEUE, "LocalQueue");
-pub const FLAVOR: Kind = (KUEUE, "ResourceFlavor");
-pub const PRIORITY: Kind = (KUEUE, "WorkloadPriorityClass");
+pub const WORKLOAD: Kind = (KUEUE_API_VERSION, "Workload");
+pub const CLUSTER_QUEUE: Kind = (KUEUE_API_VERSION, "ClusterQueue");
+pub const LOCAL_QUEUE: Kind = (KUEUE_API_VERSION, "LocalQueue");
+pub const RESOURCE_FLAVOR: Kind = (KUEUE_API_VERSION, "ResourceFlavor");
+pub const WORKLOAD_PRIORITY_CLASS: Kind = (KUEUE_API_VERSION, "WorkloadPriorityClass");
 pub const JOB: Kind = ("batch/v1", "Job");
 pub const POD: Kind = ("v1", "Pod");
 pub const NODE: Kind = ("v1", "Node");
@@ -54,7 +54,7 @@ fn find_condition<'a>(object: &'a Value, wanted: &str) -> Option<&'a Value> {
 }
 
 /// Whether a condition is true.
-pub fn is(object: &Value, wanted: &str) -> bool {
+pub fn is_condition_true(object: &Value, wanted: &str) -> bool {
     condition(object, wanted).starts_with("True/")
 }
 
@@ -71,7 +71,7 @@ pub fn is_owned_by(object: &Value, owner: &Value) -> bool {
 }
 
 /// A whole number, which the API writes as text or number.
-pub fn amount(value: &Value) -> i64 {
+pub fn as_integer(value: &Value) -> i64 {
     let text = value.as_str().map(str::parse::<i64>);
     value
         .as_i64()
@@ -94,7 +94,7 @@ pub fn pod_spec(gpus: u32, seconds: u32) -> Value {
 }
 
 /// What carries the lab's labels, wherever it is.
-pub async fn all_labelled(client: &Client) -> Vec<String> {
+pub async fn lab_labelled_objects(client: &Client) -> Vec<String> {
     let kinds: [Kind; 10] = [
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         (

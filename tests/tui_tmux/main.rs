@@ -5,13 +5,13 @@
     reason = "a test that cannot go on should say where"
 )]
 
-mod live;
-mod manners;
-mod terminal;
+mod running_lab;
+mod terminal_behavior;
+mod tmux_pane;
 
 use std::path::{Path, PathBuf};
 
-use terminal::Terminal;
+use tmux_pane::TmuxPane;
 
 /// The command that starts a lab, with a presets folder.
 fn up(presets: &Path, more: &str) -> String {
@@ -28,9 +28,9 @@ fn presets() -> PathBuf {
 }
 
 /// A lab in a terminal, as far as its first queues.
-fn lab(columns: u16, rows: u16, vars: &[(&str, &str)]) -> Terminal {
-    let terminal = Terminal::open(columns, rows, &up(&presets(), ""), vars);
-    terminal.until("a ClusterQueue with a bar", |screen| {
+fn lab(columns: u16, rows: u16, vars: &[(&str, &str)]) -> TmuxPane {
+    let terminal = TmuxPane::open(columns, rows, &up(&presets(), ""), vars);
+    terminal.wait_until("a ClusterQueue with a bar", |screen| {
         screen.contains("1 Queues") && screen.contains("0/9")
     });
     terminal

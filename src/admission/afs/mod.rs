@@ -3,9 +3,9 @@
 //!
 //! Must not know of queues or quota.
 
-mod ledger;
+mod usage_ledger;
 
-pub use ledger::{LedgerEntry, UsageLedger};
+pub use usage_ledger::{AfsUsageLedger, UsageLedgerEntry};
 
 use jiff::SignedDuration;
 
@@ -75,7 +75,7 @@ pub fn entry_penalty(requests: &Requests, config: &AdmissionFairSharing) -> Exac
 }
 
 /// Past usage after `elapsed` more, in which `current` was used all the time.
-pub fn decayed(
+pub fn calculate_decayed_consumed(
     past: &ExactList,
     current: &ExactList,
     elapsed: SignedDuration,
@@ -88,7 +88,7 @@ pub fn decayed(
 
 /// The number that orders LocalQueues: weighted usage and pending penalties by the queue's weight.
 /// A queue without a positive weight comes last.
-pub fn usage(
+pub fn calculate_usage(
     consumed: &ExactList,
     penalty: &ExactList,
     weight: f64,
@@ -125,14 +125,14 @@ mod tests {
 
     #[test]
     fn usage_halves_over_the_half_life() {
-        let now = decayed(
+        let now = calculate_decayed_consumed(
             &cpu("8"),
             &ExactList::new(),
             SignedDuration::from_secs(600),
             &config(600),
         );
         assert_eq!(now, cpu("4"));
-        let steady = decayed(
+        let steady = calculate_decayed_consumed(
             &cpu("8"),
             &cpu("8"),
             SignedDuration::from_secs(77),
@@ -152,9 +152,9 @@ mod tests {
     fn weightless_queues_come_last() {
         let c = config(300);
         assert_eq!(
-            usage(&ExactList::new(), &ExactList::new(), 0.0, &c),
+            calculate_usage(&ExactList::new(), &ExactList::new(), 0.0, &c),
             f64::INFINITY
         );
-        assert_eq!(usage(&cpu("2"), &cpu("1"), 2.0, &c), 1.5);
+        assert_eq!(calculate_usage(&cpu("2"), &cpu("1"), 2.0, &c), 1.5);
     }
 }

@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::forest::NodeId;
+use super::cached_workloads::WorkloadIndex;
+use super::hierarchy::HierarchyNodeId;
 use super::local_queue::LocalQueueUsage;
-use super::policy::Preemption;
-use super::workloads::WlIdx;
-use crate::kube::selector::Selector;
-use crate::lookup::Lookup;
-use crate::resources::{FlavorName, FrAmounts, ResourceName};
-use crate::workload::{LocalQueueKey, Rank, WorkloadKey};
+use super::preemption_policies::PreemptionPolicies;
+use crate::hash_map::FastHashMap;
+use crate::kube::label_selector::Selector;
+use crate::resources::{FlavorName, FlavorResourceQuantities, ResourceName};
+use crate::workload::{LocalQueueKey, QueueOrderKey, WorkloadKey};
 use kueue_lab_api::v1beta2::{
     AdmissionMode, ClusterQueueSpec, FlavorFungibility, FlavorFungibilityPolicy,
     ResourceGroup as ApiResourceGroup,
@@ -91,7 +91,7 @@ pub enum QueueStatus {
 
 /// When the flavor search of a ClusterQueue goes on, with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fungibility {
+pub struct FlavorFungibilityConfig {
     /// Whether to try the next flavor when this one needs borrowing.
     pub try_next_if_borrowing: bool,
     /// Whether to try the next flavor when this one needs preemption.
@@ -100,14 +100,14 @@ pub struct Fungibility {
     pub prefer_less_borrowing: bool,
 }
 
-impl Fungibility {
+impl FlavorFungibilityConfig {
     /// Reads the spec.
     pub fn from_spec(spec: Option<&FlavorFungibility>) -> Self {
         use kueue_lab_api::v1beta2::FlavorFungibilityPreference as Preference;
         let default = FlavorFungibility::default();
         let spec = spec.unwrap_or(&default);
         let next = FlavorFungibilityPolicy::TryNextFlavor;
-        Fungibility {
+        FlavorFungibilityConfig {
             try_next_if_borrowing: spec.when_can_borrow() == next,
             try_next_if_preempting: spec.when_can_preempt() == next,
             prefer_less_borrowing: spec.preference == Some(Preference::PreemptionOverBorrowing),
@@ -117,7 +117,7 @@ impl Fungibility {
 
 /// Why a ClusterQueue may be inactive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Obstacles {
+pub(super) struct InactiveReasons {
     pub stopped: bool,
     pub missing_flavors: Vec<FlavorName>,
     pub missing_checks: Vec<String>,
@@ -133,15 +133,15 @@ pub struct ClusterQueue {
     /// Its name.
     pub name: Arc<str>,
     /// Its place in the forest of cohorts.
-    pub node: NodeId,
+    pub node: HierarchyNodeId,
     /// Its resource groups.
     pub groups: Arc<[ResourceGroup]>,
     /// The namespaces it takes workloads from.
     pub namespace_selector: Selector,
     /// Its preemption policies.
-    pub preemption: Preemption,
+    pub preemption: PreemptionPolicies,
     /// When its flavor search goes on.
-    pub fungibility: Fungibility,
+    pub fungibility: FlavorFungibilityConfig,
     /// Its admission checks with their flavors.
     pub checks: AdmissionChecks,
     /// Whether it takes part in scheduling.
@@ -153,12 +153,12 @@ pub struct ClusterQueue {
     pub concurrent_admission: Option<ConcurrentAdmission>,
     /// Its TAS flavors with their topology.
     pub tas_flavors: BTreeMap<FlavorName, String>,
-    pub(super) obstacles: Obstacles,
+    pub(super) inactive_reasons: InactiveReasons,
     pub(super) is_tas_synced: bool,
-    pub(super) members: Vec<Member>,
-    pub(super) by_key: Lookup<WorkloadKey, WlIdx>,
+    pub(super) reserving_workloads: Vec<ReservingWorkload>,
+    pub(super) by_key: FastHashMap<WorkloadKey, WorkloadIndex>,
     pub(super) not_ready: BTreeSet<WorkloadKey>,
-    pub(super) admitted_usage: FrAmounts,
+    pub(super) admitted_usage: FlavorResourceQuantities,
     pub(super) admitted_workloads: usize,
     pub(super) local_queues: BTreeMap<LocalQueueKey, LocalQueueUsage>,
 }
@@ -166,11 +166,11 @@ pub struct ClusterQueue {
 /// A workload that holds quota of a ClusterQueue, with what rules most of them out as victims: of
 /// many candidates few are allowed, and the others are not even fetched.
 #[derive(Clone, Copy, Debug)]
-pub struct Member {
+pub struct ReservingWorkload {
     /// The workload.
-    pub idx: WlIdx,
+    pub idx: WorkloadIndex,
     /// Its rank.
-    pub rank: Rank,
+    pub order_key: QueueOrderKey,
 }
 
 /// The policy of concurrent admission.
@@ -181,32 +181,32 @@ pub struct ConcurrentAdmission {
 }
 
 impl ClusterQueue {
-    pub(super) fn new(name: &str, node: NodeId) -> Self {
+    pub(super) fn new(name: &str, node: HierarchyNodeId) -> Self {
         ClusterQueue {
             name: name.into(),
             node,
             groups: Arc::default(),
             namespace_selector: Selector::Nothing,
-            preemption: Preemption::from_spec(None),
-            fungibility: Fungibility::from_spec(None),
+            preemption: PreemptionPolicies::from_spec(None),
+            fungibility: FlavorFungibilityConfig::from_spec(None),
             checks: AdmissionChecks::new(),
             status: QueueStatus::Unknown,
             admission_mode: None,
             concurrent_admission: None,
             tas_flavors: BTreeMap::new(),
-            obstacles: Obstacles::default(),
+            inactive_reasons: InactiveReasons::default(),
             is_tas_synced: false,
-            members: Vec::new(),
-            by_key: Lookup::default(),
+            reserving_workloads: Vec::new(),
+            by_key: FastHashMap::default(),
             not_ready: BTreeSet::new(),
-            admitted_usage: FrAmounts::new(),
+            admitted_usage: FlavorResourceQuantities::new(),
             admitted_workloads: 0,
             local_queues: BTreeMap::new(),
         }
     }
 
     /// The group that provides a resource.
-    pub fn group_of(&self, resource: ResourceName) -> Option<&ResourceGroup> {
+    pub fn resource_group_for(&self, resource: ResourceName) -> Option<&ResourceGroup> {
         self.groups.iter().find(|g| g.covers(resource))
     }
 
@@ -232,12 +232,12 @@ impl ClusterQueue {
 
     /// Whether its workloads run on other clusters.
     pub fn has_multi_kueue_check(&self) -> bool {
-        !self.obstacles.multi_kueue_checks.is_empty()
+        !self.inactive_reasons.multi_kueue_checks.is_empty()
     }
 
     /// Whether capacity of a flavor is provisioned on request.
     pub fn has_provisioning_check(&self, flavor: &str) -> bool {
-        self.obstacles
+        self.inactive_reasons
             .provisioning_checks
             .iter()
             .filter_map(|check| self.checks.get(check))
@@ -250,12 +250,12 @@ impl ClusterQueue {
     }
 
     /// The workloads that hold its quota.
-    pub fn members(&self) -> &[Member] {
-        &self.members
+    pub fn reserving_workloads(&self) -> &[ReservingWorkload] {
+        &self.reserving_workloads
     }
 
     /// A workload that holds its quota.
-    pub fn member(&self, key: &WorkloadKey) -> Option<WlIdx> {
+    pub fn reserving_workload(&self, key: &WorkloadKey) -> Option<WorkloadIndex> {
         self.by_key.get(key).copied()
     }
 }

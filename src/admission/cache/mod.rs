@@ -3,39 +3,41 @@
 //!
 //! Must not know of pending workloads.
 
+mod cached_workloads;
 mod cluster_queue;
-mod drs;
-mod edit;
-mod forest;
-mod lists;
+mod cluster_queue_active;
+mod cluster_queue_queries;
+mod dominant_resource_share;
+mod hierarchy;
 mod local_queue;
-mod members;
-mod node;
-mod policy;
-mod readiness;
-mod report;
-mod workloads;
+mod object_updates;
+mod preemption_policies;
+mod reserving_workloads;
+mod resource_node;
+mod usage_stats;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use cached_workloads::{CachedWorkload, WorkloadIndex, usage_of};
 pub use cluster_queue::{
-    AdmissionChecks, ClusterQueue, ConcurrentAdmission, Fungibility, Member, QueueStatus,
-    ResourceGroup, admission_checks,
+    AdmissionChecks, ClusterQueue, ConcurrentAdmission, FlavorFungibilityConfig, QueueStatus,
+    ReservingWorkload, ResourceGroup, admission_checks,
 };
-pub use drs::{Drs, Share};
-pub use edit::{CacheError, QueueNames};
-pub use forest::{CohortHasCycle, Forest, Node, NodeId, NodeKind};
+pub use cluster_queue_active::{ActiveCondition, AdmissionCheckInfo};
+pub use dominant_resource_share::{Drs, WeightedShare};
+pub use hierarchy::{
+    CohortHasCycle, CohortHierarchy, HierarchyNode, HierarchyNodeId, HierarchyNodeKind,
+};
 pub use local_queue::LocalQueueUsage;
-pub use node::{Quota, ResourceNode};
-pub use policy::{BorrowWithinCohort, Policy, Preemption};
-pub use readiness::{CheckInfo, Readiness};
-pub use report::{ClusterQueueUsage, LocalQueueReport};
-pub use workloads::{CachedWorkload, WlIdx, usage_of};
+pub use object_updates::{CacheError, QueueNames};
+pub use preemption_policies::{BorrowWithinCohort, PreemptionPolicies, PreemptionPolicy};
+pub use resource_node::{Quota, ResourceNode};
+pub use usage_stats::{ClusterQueueUsageStats, LocalQueueUsageStats};
 
 use super::config::EngineConfig;
-use super::gates::Gates;
-use super::lookup::Lookup;
+use super::feature_gates::Gates;
+use super::hash_map::FastHashMap;
 use super::resources::FlavorName;
 use super::tas::TasCache;
 use super::workload::WorkloadKey;
@@ -45,16 +47,16 @@ use kueue_lab_api::v1beta2::ResourceFlavor;
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     /// Quota and usage.
-    pub forest: Forest,
-    queues: BTreeMap<Arc<str>, NodeId>,
+    pub hierarchy: CohortHierarchy,
+    queues: BTreeMap<Arc<str>, HierarchyNodeId>,
     by_node: Vec<Option<Box<ClusterQueue>>>,
     flavors: BTreeMap<FlavorName, Arc<ResourceFlavor>>,
-    checks: BTreeMap<String, CheckInfo>,
+    checks: BTreeMap<String, AdmissionCheckInfo>,
     /// Topologies, nodes, and where workloads that hold quota are placed.
     pub tas: TasCache,
-    workloads: workloads::Workloads,
+    workloads: cached_workloads::CachedWorkloads,
     /// The ClusterQueue each workload was last counted in, as long as it holds quota.
-    assigned: Lookup<WorkloadKey, Arc<str>>,
+    assigned: FastHashMap<WorkloadKey, Arc<str>>,
 }
 
 impl Cache {
@@ -68,25 +70,27 @@ impl Cache {
 
     /// A ClusterQueue by name.
     pub fn cluster_queue(&self, name: &str) -> Option<&ClusterQueue> {
-        self.queue(*self.queues.get(name)?)
+        self.cluster_queue_by_node(*self.queues.get(name)?)
     }
 
     /// The ClusterQueue behind a node.
-    pub fn queue(&self, node: NodeId) -> Option<&ClusterQueue> {
+    pub fn cluster_queue_by_node(&self, node: HierarchyNodeId) -> Option<&ClusterQueue> {
         self.by_node.get(node.index())?.as_deref()
     }
 
-    fn queue_mut(&mut self, node: NodeId) -> Option<&mut ClusterQueue> {
+    fn cluster_queue_by_node_mut(&mut self, node: HierarchyNodeId) -> Option<&mut ClusterQueue> {
         self.by_node.get_mut(node.index())?.as_deref_mut()
     }
 
     /// All ClusterQueues, by name.
     pub fn cluster_queues(&self) -> impl Iterator<Item = &ClusterQueue> {
-        self.queues.values().filter_map(|&node| self.queue(node))
+        self.queues
+            .values()
+            .filter_map(|&node| self.cluster_queue_by_node(node))
     }
 
     /// The node of a ClusterQueue.
-    pub fn node_of(&self, name: &str) -> Option<NodeId> {
+    pub fn node_of(&self, name: &str) -> Option<HierarchyNodeId> {
         self.queues.get(name).copied()
     }
 
@@ -101,17 +105,17 @@ impl Cache {
     }
 
     /// An admission check by name.
-    pub fn check(&self, name: &str) -> Option<&CheckInfo> {
+    pub fn check(&self, name: &str) -> Option<&AdmissionCheckInfo> {
         self.checks.get(name)
     }
 
     /// A workload that holds quota.
-    pub fn workload(&self, idx: WlIdx) -> Option<&CachedWorkload> {
+    pub fn workload(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
         self.workloads.get(idx)
     }
 
     /// A workload that holds quota, to mark it.
-    pub fn workload_mut(&mut self, idx: WlIdx) -> Option<&mut CachedWorkload> {
+    pub fn workload_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
         self.workloads.get_mut(idx)
     }
 
@@ -121,8 +125,9 @@ impl Cache {
     }
 
     /// The place of a workload that holds quota, wherever it holds it.
-    pub fn index_of(&self, key: &WorkloadKey) -> Option<WlIdx> {
-        self.cluster_queue(self.assigned.get(key)?)?.member(key)
+    pub fn index_of(&self, key: &WorkloadKey) -> Option<WorkloadIndex> {
+        self.cluster_queue(self.assigned.get(key)?)?
+            .reserving_workload(key)
     }
 
     /// Whether the topology of a TAS flavor is there.
@@ -140,9 +145,9 @@ impl Cache {
                 .and_then(|q| q.as_deref())
                 .is_some_and(|q| {
                     let tas = config.gates.topology_aware_scheduling && !q.tas_flavors.is_empty();
-                    q.is_active() && !self.forest.has_cycle(node) && (!tas || q.is_tas_synced)
+                    q.is_active() && !self.hierarchy.has_cycle(node) && (!tas || q.is_tas_synced)
                 });
-            self.forest[node].active = active;
+            self.hierarchy[node].active = active;
         }
     }
 }

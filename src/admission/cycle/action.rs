@@ -52,7 +52,7 @@ pub struct Action {
 
 /// How writing to the cluster went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ActionOutcome {
     /// It is written.
     Done,
     /// The Workload is gone.

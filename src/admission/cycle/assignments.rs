@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
-use super::entry::Outlook;
-use crate::assign::{Assigner, Assignment, Mode, NominationMapping, search_counts};
-use crate::cache::{NodeId, WlIdx};
-use crate::preempt::{Oracle, Search, Target, Victims};
-use crate::slices;
-use crate::snapshot::Snapshot;
+use super::entry::NominationResult;
+use crate::cache::{HierarchyNodeId, WorkloadIndex};
+use crate::flavor_assigner::{
+    Assignment, FlavorAssigner, FlavorAssignmentMode, NominationMapping, search_counts,
+};
+use crate::preemption::{Oracle, PreemptionSearch, Target, Victims};
+use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::FindOptions;
 use crate::workload::{Info, predicates};
+use crate::workload_slicing;
 
 /// Finds flavors and victims for a workload. Where the last search stopped is forgotten when it
 /// no longer describes the state of affairs.
-pub(super) fn find(
+pub(super) fn get_assignments(
     info: &mut Info,
-    node: NodeId,
+    node: HierarchyNodeId,
     cycle: i64,
     nomination: Option<&NominationMapping>,
-    snapshot: &mut Snapshot<'_>,
-) -> Outlook {
-    let generation = snapshot.cache.forest[node].generation;
+    snapshot: &mut SnapshotTransaction<'_>,
+) -> NominationResult {
+    let generation = snapshot.cache.hierarchy[node].generation;
     let gates = &snapshot.config.gates;
     if info
         .last_assignment
@@ -29,31 +31,33 @@ pub(super) fn find(
     {
         info.last_assignment = None;
     }
-    let slice = slices::replaced(info, node, snapshot);
-    let mut outlook = initial(info, node, cycle, nomination, slice.as_ref(), snapshot);
+    let slice = workload_slicing::replaced_workload_slice(info, node, snapshot);
+    let mut outlook =
+        get_initial_assignments(info, node, cycle, nomination, slice.as_ref(), snapshot);
     let replaced = slice.as_ref().map(|(_, old)| &**old);
-    place_for_preemption(info, node, replaced, &mut outlook, snapshot);
+    update_assignment_for_tas(info, node, replaced, &mut outlook, snapshot);
     outlook
 }
 
-fn victims(
+fn get_targets(
     info: &Info,
-    node: NodeId,
+    node: HierarchyNodeId,
     replaced: Option<&Info>,
     assignment: &mut Assignment,
-    snapshot: &mut Snapshot<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
 ) -> Victims {
-    Search::for_assignment(info, node, assignment, replaced, snapshot).run(snapshot)
+    PreemptionSearch::for_assignment(info, node, assignment, replaced, snapshot)
+        .get_targets(snapshot)
 }
 
-fn initial(
+fn get_initial_assignments(
     info: &Info,
-    node: NodeId,
+    node: HierarchyNodeId,
     cycle: i64,
     nomination: Option<&NominationMapping>,
-    slice: Option<&(WlIdx, Arc<Info>)>,
-    snapshot: &mut Snapshot<'_>,
-) -> Outlook {
+    slice: Option<&(WorkloadIndex, Arc<Info>)>,
+    snapshot: &mut SnapshotTransaction<'_>,
+) -> NominationResult {
     let replaced = slice.map(|(_, old)| &**old);
     let mut targets: Vec<Target> = slice
         .iter()
@@ -62,8 +66,8 @@ fn initial(
             reason: None,
         })
         .collect();
-    let Some(mut assigner) = Assigner::new(info, node, snapshot) else {
-        return Outlook {
+    let Some(mut assigner) = FlavorAssigner::new(info, node, snapshot) else {
+        return NominationResult {
             assignment: Assignment::default(),
             targets: Vec::new(),
             considered: Vec::new(),
@@ -75,19 +79,19 @@ fn initial(
     let mut full = assigner.assign(snapshot, &mut Oracle, None);
     let mut considered = Vec::new();
     match full.mode() {
-        Mode::Fit => {
-            return Outlook {
+        FlavorAssignmentMode::Fit => {
+            return NominationResult {
                 assignment: full,
                 targets,
                 considered,
             };
         }
-        Mode::Preempt => {
-            let found = victims(info, node, replaced, &mut full, snapshot);
-            considered = found.considered;
+        FlavorAssignmentMode::Preempt => {
+            let found = get_targets(info, node, replaced, &mut full, snapshot);
+            considered = found.evaluated_candidates;
             if !found.targets.is_empty() {
                 targets.extend(found.targets);
-                return Outlook {
+                return NominationResult {
                     assignment: full,
                     targets,
                     considered,
@@ -100,9 +104,9 @@ fn initial(
         let found = search_counts(&info.obj.spec.pod_sets, |counts| {
             let mut reduced = assigner.assign(snapshot, &mut Oracle, Some(counts));
             match reduced.mode() {
-                Mode::Fit => Some((reduced, Victims::default())),
-                Mode::Preempt => {
-                    let found = victims(info, node, replaced, &mut reduced, snapshot);
+                FlavorAssignmentMode::Fit => Some((reduced, Victims::default())),
+                FlavorAssignmentMode::Preempt => {
+                    let found = get_targets(info, node, replaced, &mut reduced, snapshot);
                     (!found.targets.is_empty()).then_some((reduced, found))
                 }
                 _ => None,
@@ -110,14 +114,14 @@ fn initial(
         });
         if let Some((assignment, found)) = found {
             targets.extend(found.targets);
-            return Outlook {
+            return NominationResult {
                 assignment,
                 targets,
-                considered: found.considered,
+                considered: found.evaluated_candidates,
             };
         }
     }
-    Outlook {
+    NominationResult {
         assignment: full,
         targets: Vec::new(),
         considered,
@@ -126,15 +130,17 @@ fn initial(
 
 /// Finds the places an entry takes once its victims are gone; without victims those it would take
 /// in an empty cluster, so that nobody slips in while it waits.
-fn place_for_preemption(
+fn update_assignment_for_tas(
     info: &Info,
-    node: NodeId,
+    node: HierarchyNodeId,
     replaced: Option<&Info>,
-    outlook: &mut Outlook,
-    snapshot: &mut Snapshot<'_>,
+    outlook: &mut NominationResult,
+    snapshot: &mut SnapshotTransaction<'_>,
 ) {
     let assignment = &mut outlook.assignment;
-    if !snapshot.config.gates.topology_aware_scheduling || assignment.mode() != Mode::Preempt {
+    if !snapshot.config.gates.topology_aware_scheduling
+        || assignment.mode() != FlavorAssignmentMode::Preempt
+    {
         return;
     }
     let explicit = info
@@ -143,12 +149,14 @@ fn place_for_preemption(
         .pod_sets
         .iter()
         .any(predicates::is_explicitly_requesting_tas);
-    let implied = snapshot.queue(node).is_some_and(|q| q.is_tas_only());
+    let implied = snapshot
+        .cluster_queue(node)
+        .is_some_and(|q| q.is_tas_only());
     if !(explicit || implied) || predicates::has_topology_assignment_with_unhealthy_node(&info.obj)
     {
         return;
     }
-    let requests = assignment.topology_requests(info, replaced, snapshot, node);
+    let requests = assignment.workload_topology_requests(info, replaced, snapshot, node);
     let options = FindOptions {
         simulate_empty: outlook.targets.is_empty(),
         workload: Some(&info.obj),

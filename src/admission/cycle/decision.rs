@@ -9,18 +9,20 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::entry::{Entry, EntryStatus};
-use crate::assign::{Assignment, FlavorAttempt, Mode};
-use crate::cache::WlIdx;
-use crate::lookup::Lookup;
-use crate::preempt::{Considered, Fate, Ground, PreemptionReason, SharesCompared};
+use crate::cache::WorkloadIndex;
+use crate::flavor_assigner::{Assignment, FlavorAssignmentAttempt, FlavorAssignmentMode};
+use crate::hash_map::FastHashMap;
+use crate::preemption::{
+    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
+};
 use crate::queue::{QuotaReservedReason, RequeueReason};
 use crate::resources::{FlavorName, Requests, ResourceName};
-use crate::snapshot::Snapshot;
-use crate::topology::TopologyAssignment;
+use crate::snapshot_transaction::SnapshotTransaction;
+use crate::topology_assignment::TopologyAssignment;
 use crate::workload::{LocalQueueKey, WorkloadKey};
 
 /// So many candidates for preemption are kept of a decision that nobody asked for.
-const MOST_CONSIDERED: usize = 50;
+const MAX_CANDIDATES: usize = 50;
 
 /// A flavor of one resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,7 +31,7 @@ pub struct FlavorChoice {
     /// The flavor.
     pub flavor: FlavorName,
     /// How it could be had.
-    pub mode: Mode,
+    pub mode: FlavorAssignmentMode,
     /// How far away it borrows.
     pub borrow: usize,
 }
@@ -49,7 +51,7 @@ pub struct PodSetDecision {
     /// What stands in the way.
     pub obstacles: Vec<Arc<str>>,
     /// What came of each flavor that was tried.
-    pub attempts: Arc<[FlavorAttempt]>,
+    pub attempts: Arc<[FlavorAssignmentAttempt]>,
     /// Where the pods would go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyAssignment>,
@@ -71,7 +73,7 @@ pub struct VictimDecision {
     pub priority: i64,
     /// On what ground it was a candidate; none for a slice that is replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ground: Option<Ground>,
+    pub ground: Option<PreemptionVariant>,
     /// Its place among the candidates in the order they are taken in, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
@@ -91,9 +93,9 @@ pub struct CandidateDecision {
     /// Its priority.
     pub priority: i64,
     /// On what ground it was a candidate.
-    pub ground: Ground,
+    pub ground: PreemptionVariant,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: CandidateOutcome,
     /// Whether it is going already, which puts it before all others.
     pub evicted: bool,
     /// When it got its quota; among equals the youngest go first.
@@ -121,7 +123,7 @@ pub struct Decision {
     /// How far it got.
     pub status: EntryStatus,
     /// How it could be admitted; none when flavors were not looked for.
-    pub mode: Option<Mode>,
+    pub mode: Option<FlavorAssignmentMode>,
     /// How far away it borrows.
     pub borrowing: usize,
     /// What is told when it is not admitted.
@@ -147,12 +149,12 @@ impl Decision {
         entry: &mut Entry,
         cycle: i64,
         all_candidates: bool,
-        snapshot: &Snapshot<'_>,
+        snapshot: &SnapshotTransaction<'_>,
     ) -> Self {
         let most = if all_candidates {
             usize::MAX
         } else {
-            MOST_CONSIDERED
+            MAX_CANDIDATES
         };
         let assignment = std::mem::take(&mut entry.assignment);
         let considered = std::mem::take(&mut entry.considered);
@@ -178,11 +180,11 @@ impl Decision {
 }
 
 fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
-    let attempts: Vec<Arc<[FlavorAttempt]>> = std::mem::take(&mut assignment.attempts)
+    let attempts: Vec<Arc<[FlavorAssignmentAttempt]>> = std::mem::take(&mut assignment.attempts)
         .into_iter()
         .map(Arc::from)
         .collect();
-    let decision = |ps: &crate::assign::PodSetAssignment| PodSetDecision {
+    let decision = |ps: &crate::flavor_assigner::PodSetAssignment| PodSetDecision {
         name: ps.name.clone(),
         count: ps.count,
         requests: ps.requests.clone(),
@@ -197,7 +199,7 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
                 (resource, choice)
             })
             .collect(),
-        obstacles: ps.status.obstacles(),
+        obstacles: ps.status.sorted_reasons(),
         attempts: attempts.get(ps.group).cloned().unwrap_or_default(),
         topology: ps.topology_assignment.clone(),
     };
@@ -206,28 +208,28 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
 
 fn victims(
     entry: &Entry,
-    considered: &[Considered],
-    snapshot: &Snapshot<'_>,
+    considered: &[EvaluatedCandidate],
+    snapshot: &SnapshotTransaction<'_>,
 ) -> Vec<VictimDecision> {
     if entry.targets.is_empty() {
         return Vec::new();
     }
-    let places: Lookup<WlIdx, usize> = considered
+    let places: FastHashMap<WorkloadIndex, usize> = considered
         .iter()
         .enumerate()
         .map(|(place, c)| (c.idx, place))
         .collect();
-    let victim = |t: &crate::preempt::Target| {
+    let victim = |t: &crate::preemption::Target| {
         let workload = snapshot.workload(t.idx)?;
         let place = places.get(&t.idx).copied();
         let candidate = place.map(|i| &considered[i]);
         Some(VictimDecision {
             workload: workload.info.key.clone(),
             uid: workload.info.uid().to_owned(),
-            cluster_queue: snapshot.cache.forest[workload.queue].name.clone(),
+            cluster_queue: snapshot.cache.hierarchy[workload.queue].name.clone(),
             reason: t.reason,
             priority: workload.info.priority,
-            ground: candidate.map(|c| c.ground),
+            ground: candidate.map(|c| c.variant),
             place,
             shares: candidate.and_then(|c| c.shares),
         })
@@ -236,18 +238,18 @@ fn victims(
 }
 
 fn candidates(
-    considered: &[Considered],
+    considered: &[EvaluatedCandidate],
     most: usize,
-    snapshot: &Snapshot<'_>,
+    snapshot: &SnapshotTransaction<'_>,
 ) -> Vec<CandidateDecision> {
-    let candidate = |c: &Considered| {
+    let candidate = |c: &EvaluatedCandidate| {
         let workload = snapshot.workload(c.idx)?;
         Some(CandidateDecision {
             workload: workload.info.key.clone(),
-            cluster_queue: snapshot.cache.forest[workload.queue].name.clone(),
+            cluster_queue: snapshot.cache.hierarchy[workload.queue].name.clone(),
             priority: workload.info.priority,
-            ground: c.ground,
-            fate: c.fate,
+            ground: c.variant,
+            fate: c.outcome,
             evicted: workload.evicted,
             reserved_at: workload.reserved_at,
             shares: c.shares,

@@ -1,4 +1,4 @@
-//! [`Entry`]: a head on its way through a cycle.
+//! [`DomainEntry`]: a head on its way through a cycle.
 //!
 //! Must not know what is done with it.
 
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::assign::Assignment;
-use crate::cache::NodeId;
-use crate::preempt::{Considered, Target};
+use crate::cache::HierarchyNodeId;
+use crate::flavor_assigner::Assignment;
+use crate::preemption::{EvaluatedCandidate, Target};
 use crate::queue::{Head, QuotaReservedReason, RequeueReason};
-use crate::resources::FrAmounts;
-use crate::snapshot::{Snapshot, Usage};
+use crate::resources::FlavorResourceQuantities;
+use crate::snapshot_transaction::{SnapshotTransaction, Usage};
 use crate::workload::{Info, WorkloadKey, predicates};
 
 use super::decision::Decision;
@@ -43,13 +43,13 @@ pub struct Entry {
     /// Whether its preemptions are in progress.
     pub is_preemptor: bool,
     /// Its ClusterQueue, if it takes part in the cycle.
-    pub node: Option<NodeId>,
+    pub node: Option<HierarchyNodeId>,
     /// The flavors it would get.
     pub assignment: Assignment,
     /// The workloads that would have to go.
     pub targets: Vec<Target>,
     /// All workloads that were looked at as victims.
-    pub considered: Vec<Considered>,
+    pub considered: Vec<EvaluatedCandidate>,
     /// How far it got.
     pub status: EntryStatus,
     /// What is told about it when it is not admitted.
@@ -61,11 +61,11 @@ pub struct Entry {
     /// Whether its turn in the cycle has come.
     pub processed: bool,
     /// The usage that is counted for it in the cycle from its turn on.
-    pub booked: Usage,
+    pub reserved_usage: Usage,
     /// Whether it sends victims away.
-    pub preempts: bool,
+    pub issues_preemptions: bool,
     /// How many of its victims are going already.
-    pub under_way: usize,
+    pub preemptions_in_progress: usize,
     /// The slice it replaces.
     pub replaced: Option<Target>,
     /// What it becomes when it is admitted.
@@ -77,15 +77,15 @@ pub struct Entry {
 }
 
 /// What came of looking for flavors.
-pub(super) struct Outlook {
+pub(super) struct NominationResult {
     pub assignment: Assignment,
     pub targets: Vec<Target>,
-    pub considered: Vec<Considered>,
+    pub considered: Vec<EvaluatedCandidate>,
 }
 
 impl Entry {
     /// An entry that was not looked at yet.
-    pub fn new(head: Head, node: Option<NodeId>) -> Self {
+    pub fn new(head: Head, node: Option<HierarchyNodeId>) -> Self {
         Entry {
             info: head.info,
             is_preemptor: head.is_preemptor,
@@ -98,9 +98,9 @@ impl Entry {
             requeue_reason: RequeueReason::Generic,
             quota_reserved_reason: None,
             processed: false,
-            booked: Usage::default(),
-            preempts: false,
-            under_way: 0,
+            reserved_usage: Usage::default(),
+            issues_preemptions: false,
+            preemptions_in_progress: 0,
             replaced: None,
             admitted: None,
             decision: None,
@@ -110,7 +110,7 @@ impl Entry {
 
     /// Takes in what came of looking for flavors. Where the search stopped is remembered for the
     /// next time.
-    pub(super) fn record(&mut self, mut outlook: Outlook) {
+    pub(super) fn record_assignment(&mut self, mut outlook: NominationResult) {
         self.message = outlook.assignment.message();
         let stopped_at = std::mem::take(&mut outlook.assignment.last_state);
         self.info.last_assignment = Some(stopped_at.into());
@@ -121,7 +121,12 @@ impl Entry {
 
     /// Passes over the entry. What was found out about flavors still holds: it was others that
     /// took what it needs.
-    pub fn skip(&mut self, message: &str, reason: QuotaReservedReason, keep_progress: bool) {
+    pub fn mark_skipped(
+        &mut self,
+        message: &str,
+        reason: QuotaReservedReason,
+        keep_progress: bool,
+    ) {
         self.status = EntryStatus::Skipped;
         self.message = message.to_owned();
         self.quota_reserved_reason = Some(reason);
@@ -131,7 +136,7 @@ impl Entry {
     }
 
     /// Stops before a closed gate.
-    pub fn gate(&mut self, message: &str) {
+    pub fn mark_preemption_gated(&mut self, message: &str) {
         self.status = EntryStatus::PreemptionGated;
         self.message = message.to_owned();
         self.requeue_reason = RequeueReason::PreemptionGated;
@@ -140,7 +145,7 @@ impl Entry {
     }
 
     /// Takes in how the preemptions went. Next time all flavors are tried again.
-    pub fn preempted(&mut self, preempted: usize, failed: usize) {
+    pub fn mark_preemption_outcome(&mut self, preempted: usize, failed: usize) {
         self.info.last_assignment = None;
         if preempted > 0 {
             let more = format!(". Pending the preemption of {preempted} workload(s)");
@@ -154,11 +159,15 @@ impl Entry {
     }
 
     /// The usage that admitting the entry adds: nothing for what it holds already.
-    pub fn usage(&self, snapshot: &Snapshot<'_>) -> Usage {
+    pub fn usage(&self, snapshot: &SnapshotTransaction<'_>) -> Usage {
         self.net_usage(self.assignment.usage.clone(), snapshot)
     }
 
-    pub(super) fn net_usage(&self, quota: FrAmounts, snapshot: &Snapshot<'_>) -> Usage {
+    pub(super) fn net_usage(
+        &self,
+        quota: FlavorResourceQuantities,
+        snapshot: &SnapshotTransaction<'_>,
+    ) -> Usage {
         let mut usage = Usage::default();
         if let Some(node) = self.node
             && snapshot.config.gates.topology_aware_scheduling

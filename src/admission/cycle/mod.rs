@@ -5,23 +5,23 @@
 //! themselves.
 
 mod action;
+mod admit;
 mod assignments;
+mod decided_cycle;
 mod decision;
-mod effects;
 mod entry;
-mod expectations;
+mod entry_ordering;
 mod nominate;
-mod open;
-mod order;
-mod preempted;
-mod process;
-mod run;
+mod preempted_workloads;
+mod preemption_expectations;
+mod process_entry;
+mod scheduling_cycle;
 
-pub use action::{Action, ActionKind, Outcome};
+pub use action::{Action, ActionKind, ActionOutcome};
+pub use decided_cycle::DecidedCycle;
 pub use decision::{CandidateDecision, Decision, FlavorChoice, PodSetDecision, VictimDecision};
 pub use entry::{Entry, EntryStatus};
-pub use expectations::Expectations;
-pub use open::OpenCycle;
-pub use order::sort as sort_entries;
-pub use process::quota_to_reserve;
-pub use run::{Counts, Progress, Recomputation, Run};
+pub use entry_ordering::sort as sort_entries;
+pub use preemption_expectations::PreemptionExpectations;
+pub use process_entry::quota_resources_to_reserve;
+pub use scheduling_cycle::{CycleCounts, CycleProgress, RecomputationResult, SchedulingCycle};

@@ -1,35 +1,35 @@
 //! Looks at every head: whether it can be admitted at all, and with which flavors and victims.
 
 use super::entry::Entry;
-use super::run::Run;
+use super::scheduling_cycle::SchedulingCycle;
 use crate::queue::{Head, QuotaReservedReason, RequeueReason};
 use crate::workload::predicates;
-use crate::workload::validate::{Inadmissible, validate_admissibility};
+use crate::workload::validate_admissibility::{InadmissibleError, validate_admissibility};
 
-impl Run<'_> {
+impl SchedulingCycle<'_> {
     /// Looks at the heads. Those that cannot be admitted whatever the quota are kept apart.
     pub fn nominate(&mut self, heads: Vec<Head>) {
         self.entries.reserve(heads.len());
         for head in heads {
             let cache = &self.snapshot.cache;
             let known = cache.node_of(&head.info.cluster_queue);
-            let queue = known.and_then(|node| cache.queue(node));
-            let holds_quota = queue.is_some_and(|q| q.member(&head.info.key).is_some());
+            let queue = known.and_then(|node| cache.cluster_queue_by_node(node));
+            let holds_quota = queue.is_some_and(|q| q.reserving_workload(&head.info.key).is_some());
             if holds_quota && !predicates::needs_second_pass(&head.info.obj) {
                 continue;
             }
-            let node = known.filter(|&node| cache.forest[node].active);
+            let node = known.filter(|&node| cache.hierarchy[node].active);
             let mut entry = Entry::new(head, node);
-            match (self.obstacle(&mut entry), node) {
+            match (self.inadmissible_reason(&mut entry), node) {
                 (None, Some(node)) => {
-                    let outlook = super::assignments::find(
+                    let outlook = super::assignments::get_assignments(
                         &mut entry.info,
                         node,
                         self.number,
                         None,
                         &mut self.snapshot,
                     );
-                    entry.record(outlook);
+                    entry.record_assignment(outlook);
                     self.entries.push(entry);
                 }
                 (obstacle, _) => {
@@ -44,7 +44,7 @@ impl Run<'_> {
     }
 
     /// What keeps an entry from being admitted whatever the quota.
-    fn obstacle(&self, entry: &mut Entry) -> Option<(String, QuotaReservedReason)> {
+    fn inadmissible_reason(&self, entry: &mut Entry) -> Option<(String, QuotaReservedReason)> {
         let name = &entry.info.cluster_queue;
         if predicates::has_failed_checks(&entry.info.obj) {
             let message = "The workload has failed admission checks".to_owned();
@@ -54,14 +54,17 @@ impl Run<'_> {
             let message = format!("ClusterQueue {name} is inactive");
             return Some((message, QuotaReservedReason::Suspended));
         }
-        let queue = entry.node.and_then(|node| self.snapshot.queue(node));
+        let queue = entry
+            .node
+            .and_then(|node| self.snapshot.cluster_queue(node));
         let Some(queue) = queue else {
             let message = format!("ClusterQueue {name} not found");
             return Some((message, QuotaReservedReason::Misconfigured));
         };
         let selector = &queue.namespace_selector;
-        let error = validate_admissibility(&entry.info.obj, selector, self.world).err()?;
-        if error == Inadmissible::NamespaceMismatch {
+        let error =
+            validate_admissibility(&entry.info.obj, selector, self.cluster_objects).err()?;
+        if error == InadmissibleError::NamespaceMismatch {
             entry.requeue_reason = RequeueReason::NamespaceMismatch;
         }
         Some((error.to_string(), QuotaReservedReason::Misconfigured))

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Engine, order_context};
-use crate::afs::{LedgerEntry, exact_requests};
+use crate::afs::{UsageLedgerEntry, exact_requests};
 use crate::kube::pod_requests::{ExactList, exact};
 use crate::resources::ResourceList;
 use crate::workload::LocalQueueKey;
@@ -33,7 +33,7 @@ impl Engine {
         let known = self.ledger.get(key).is_some();
         match self.ledger.get_mut(key) {
             None => {
-                let entry = LedgerEntry::new(seed, now, true);
+                let entry = UsageLedgerEntry::new(seed, now, true);
                 self.ledger.set(key.clone(), entry);
             }
             Some(entry) if !entry.status_accounted => {
@@ -60,9 +60,9 @@ impl Engine {
             ExactList::new()
         } else {
             let usage = self.cache.local_queue(&queue, key).ok()?;
-            let used = exact_requests(&usage.admitted_by_resource(&self.cache.forest.frs));
+            let used = exact_requests(&usage.admitted_by_resource(&self.cache.hierarchy.frs));
             let entry = self.ledger.get_mut(key)?;
-            entry.settle(&used, now, afs);
+            entry.apply_decay(&used, now, afs);
             entry.consumed.clone()
         };
         self.queues.rebuild(&queue, order_context!(self));
@@ -82,7 +82,7 @@ impl Engine {
 
     /// Enters past usage of a LocalQueue, in place of what is known.
     pub fn set_consumed_usage(&mut self, key: LocalQueueKey, used: &ResourceList, now: Timestamp) {
-        let entry = LedgerEntry::new(exact(used), now, true);
+        let entry = UsageLedgerEntry::new(exact(used), now, true);
         self.ledger.set(key, entry);
     }
 }

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Engine;
-use super::report::{Place, QueueBlocker};
-use crate::cycle::{Decision, Progress};
+use super::queries::{PendingState, QueueInadmissibleReason};
+use crate::cycle::{CycleProgress, Decision};
 use crate::queue::Head;
 use crate::workload::{Info, WorkloadKey, adjust_resources, predicates};
 
@@ -22,11 +22,11 @@ pub struct Explanation {
     /// Its effective priority.
     pub priority: i64,
     /// Where it waits.
-    pub place: Option<Place>,
+    pub place: Option<PendingState>,
     /// Its place among the pending workloads of its ClusterQueue, from 0.
     pub position: Option<usize>,
     /// Why its queue keeps it from being looked at.
-    pub blocker: Option<QueueBlocker>,
+    pub blocker: Option<QueueInadmissibleReason>,
     /// What the last cycle that looked at it decided.
     pub last: Option<Arc<Decision>>,
     /// What a cycle with it as the only head would decide now; none when it holds quota.
@@ -43,12 +43,12 @@ impl Engine {
             Some(admission) => Some(admission.cluster_queue.as_str().into()),
             None => self.cluster_queue_of(&wl).map(|(name, _)| name.clone()),
         };
-        let pending = queue.as_ref().and_then(|q| self.queues.pending(q));
+        let pending = queue.as_ref().and_then(|q| self.queues.cluster_queue(q));
         let info = match pending.and_then(|p| p.get(key)) {
             Some(info) => Info::clone(info),
             None => {
-                let adjusted = adjust_resources(&wl, &self.world);
-                let devices = self.count_devices(&wl).ok().flatten();
+                let adjusted = adjust_resources(&wl, &self.cluster_objects);
+                let devices = self.dra_requests(&wl).ok().flatten();
                 Info::with_dra(adjusted, &self.config, devices.as_ref())
             }
         };
@@ -67,9 +67,9 @@ impl Engine {
             workload: key.clone(),
             cluster_queue: queue,
             priority,
-            place: self.waits_in(key),
+            place: self.pending_state(key),
             position,
-            blocker: self.queue_blocker(&wl).filter(|_| waits),
+            blocker: self.queue_inadmissible_reason(&wl).filter(|_| waits),
             last: self.decisions.get(key).cloned(),
             now: verdict,
         })
@@ -82,14 +82,14 @@ impl Engine {
             info,
             is_preemptor: false,
         };
-        let mut open = self.run(now, |run| {
-            run.tells_all = true;
+        let mut open = self.run_cycle(now, |run| {
+            run.records_all_candidates = true;
             run.nominate(vec![head]);
-            run.process_rest();
-            Progress::Done
+            run.process_entries();
+            CycleProgress::Done
         });
         self.expectations = expectations;
-        open.settle(&Default::default());
+        open.record_outcomes(&Default::default());
         let mut entry = open.entries.pop().or_else(|| open.rejected.pop())?;
         let mut decision = entry.decision.take()?;
         decision.message = entry.message;
@@ -106,10 +106,10 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
 
-    use crate::assign::{Mismatch, Mode};
     use crate::config::{EngineConfig, FairSharing};
     use crate::engine::{Engine, Explanation};
-    use crate::preempt::{Fate, Ground};
+    use crate::flavor_assigner::{FlavorAssignmentMode, FlavorMismatch};
+    use crate::preemption::{CandidateOutcome, PreemptionVariant};
     use crate::workload::WorkloadKey;
     use kueue_lab_api::v1beta2::Workload;
 
@@ -180,7 +180,10 @@ mod tests {
         let attempts = &decision.pod_sets[0].attempts;
         assert_eq!(attempts.len(), 2);
         let (here, spot) = (&attempts[0], &attempts[1]);
-        assert_eq!((&*here.flavor, here.mode), ("on-demand", Mode::Preempt));
+        assert_eq!(
+            (&*here.flavor, here.mode),
+            ("on-demand", FlavorAssignmentMode::Preempt)
+        );
         let cpu = &here.resources[0];
         assert_eq!(cpu.requested, 8_000.into());
         assert_eq!(cpu.available, 5_000.into());
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(cpu.nominal, 10_000.into());
         assert_eq!(cpu.lacking, 3_000.into());
         assert_eq!((cpu.mode, here.mismatch.as_ref()), (here.mode, None));
-        let taint = Mismatch::UntoleratedTaint {
+        let taint = FlavorMismatch::UntoleratedTaint {
             pod_set: "main".into(),
             key: "spot".into(),
             value: "yes".into(),
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_candidate_is_told_and_why_the_victims_were_chosen() {
+    fn every_candidate_is_reported_with_the_reason_for_each_victim() {
         let config = EngineConfig {
             fair_sharing: Some(FairSharing::default()),
             ..Default::default()
@@ -231,10 +234,10 @@ mod tests {
                 let candidate = &decision.candidates[victim.place.unwrap()];
                 assert_eq!(
                     (&candidate.workload, candidate.fate),
-                    (&victim.workload, Fate::Victim)
+                    (&victim.workload, CandidateOutcome::Victim)
                 );
                 assert_eq!(Some(candidate.ground), victim.ground);
-                assert_eq!(candidate.ground == Ground::FairSharing, fair);
+                assert_eq!(candidate.ground == PreemptionVariant::FairSharing, fair);
                 assert_eq!(victim.shares.is_some(), fair);
             }
         }

@@ -5,33 +5,33 @@
 //! later is a deadline that [`Engine::next_deadline`] tells and [`Engine::advance`] acts upon.
 
 mod afs;
-mod devices;
+mod dra;
 mod explain;
-mod nodes;
-mod queues;
-mod report;
-mod resources;
+mod flavor_events;
+mod node_events;
+mod object_store;
+mod queries;
+mod queue_events;
 mod schedule;
-mod store;
 mod timers;
-mod workloads;
+mod workload_events;
 
 use std::sync::Arc;
 
-use super::afs::UsageLedger;
-use super::cache::{Cache, NodeId};
+use super::afs::AfsUsageLedger;
+use super::cache::{Cache, HierarchyNodeId};
+use super::cluster_objects::ClusterObjects;
 use super::config::EngineConfig;
-use super::cycle::{Decision, Expectations};
-use super::lookup::Lookup;
-use super::queue::{OrderContext, Queues};
+use super::cycle::{Decision, PreemptionExpectations};
+use super::hash_map::FastHashMap;
+use super::queue::{OrderContext, QueueManager};
 use super::workload::{Info, WorkloadKey};
-use super::world::World;
 
 pub use afs::ConsumedUsage;
 pub use explain::Explanation;
-pub use report::{PendingCounts, PendingPosition, Place, QueueBlocker};
-pub use schedule::Cycle;
-use store::Store;
+use object_store::ObjectStore;
+pub use queries::{PendingCounts, PendingPosition, PendingState, QueueInadmissibleReason};
+pub use schedule::CycleResult;
 use timers::Timers;
 
 /// The admission engine.
@@ -39,23 +39,23 @@ use timers::Timers;
 pub struct Engine {
     config: EngineConfig,
     cache: Cache,
-    queues: Queues,
-    world: World,
-    store: Store,
-    ledger: UsageLedger,
-    expectations: Expectations,
+    queues: QueueManager,
+    cluster_objects: ClusterObjects,
+    store: ObjectStore,
+    ledger: AfsUsageLedger,
+    expectations: PreemptionExpectations,
     timers: Timers,
     /// The number of the last cycle.
     cycle: i64,
     /// Workloads taken to be admitted, until it is known whether they could be written.
-    assumed: Lookup<WorkloadKey, Assumed>,
+    assumed: FastHashMap<WorkloadKey, AssumedWorkload>,
     /// The last decision on each workload that exists.
-    decisions: Lookup<WorkloadKey, Arc<Decision>>,
+    decisions: FastHashMap<WorkloadKey, Arc<Decision>>,
 }
 
 /// A workload taken to be admitted.
 #[derive(Clone, Debug)]
-struct Assumed {
+struct AssumedWorkload {
     info: Info,
     /// Whether its LocalQueue was charged.
     penalty: bool,
@@ -93,18 +93,18 @@ impl Engine {
     }
 
     /// The pending workloads.
-    pub fn queues(&self) -> &Queues {
+    pub fn queues(&self) -> &QueueManager {
         &self.queues
     }
 
     /// Past usage of LocalQueues.
-    pub fn ledger(&self) -> &UsageLedger {
+    pub fn ledger(&self) -> &AfsUsageLedger {
         &self.ledger
     }
 
     /// Namespaces, limits and runtime classes.
-    pub fn world(&self) -> &World {
-        &self.world
+    pub fn cluster_objects(&self) -> &ClusterObjects {
+        &self.cluster_objects
     }
 
     /// The last decision on a workload.
@@ -117,10 +117,14 @@ impl Engine {
     }
 
     /// Asks for the parked workloads of ClusterQueues and their cohorts to be retried.
-    fn retry(&mut self, queues: impl IntoIterator<Item = Arc<str>>, now: jiff::Timestamp) {
+    fn notify_retry_inadmissible(
+        &mut self,
+        queues: impl IntoIterator<Item = Arc<str>>,
+        now: jiff::Timestamp,
+    ) {
         let names: Vec<Arc<str>> = queues.into_iter().collect();
-        let node_of = |name: &str| -> Option<NodeId> { self.cache.node_of(name) };
+        let node_of = |name: &str| -> Option<HierarchyNodeId> { self.cache.node_of(name) };
         self.queues
-            .request_flush(&names, node_of, &self.cache.forest, now);
+            .notify_retry_inadmissible(&names, node_of, &self.cache.hierarchy, now);
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Assumed, Engine, order_context};
+use super::{AssumedWorkload, Engine, order_context};
 use crate::afs::entry_penalty;
 use crate::cycle::{
-    Action, ActionKind, Counts, Decision, Entry, EntryStatus, OpenCycle, Outcome, Run,
+    Action, ActionKind, ActionOutcome, CycleCounts, DecidedCycle, Decision, Entry, EntryStatus,
+    SchedulingCycle,
 };
 use crate::messages;
 use crate::queue::{Head, QuotaReservedReason, RequeueReason};
 use crate::resources::Requests;
-use crate::snapshot::{LocalQueueUsages, Snapshot};
+use crate::snapshot_transaction::{LocalQueueUsages, SnapshotTransaction};
 use crate::status::{self, StatusChange};
 use crate::workload::{Info, WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
@@ -21,7 +22,7 @@ use kueue_lab_api::constants as c;
 /// A cycle that is over.
 #[derive(Clone, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cycle {
+pub struct CycleResult {
     /// Its number.
     pub number: i64,
     /// Whether any workload got quota or was evicted; otherwise the next cycle is to come more
@@ -32,7 +33,7 @@ pub struct Cycle {
     /// What is to be written now.
     pub actions: Vec<Action>,
     /// Counts for metrics.
-    pub counts: Counts,
+    pub counts: CycleCounts,
 }
 
 impl Engine {
@@ -59,51 +60,57 @@ impl Engine {
     /// Begins a cycle: takes the heads and decides on them. None when there are none. The actions
     /// are to be carried out in order, those of kind Admit at leisure, and the cycle to be
     /// finished.
-    pub fn begin_cycle(&mut self, now: Timestamp) -> Option<OpenCycle> {
+    pub fn begin_cycle(&mut self, now: Timestamp) -> Option<DecidedCycle> {
         let heads = self.take_heads();
         if heads.is_empty() {
             return None;
         }
         self.cycle += 1;
-        let open = self.run(now, |run| {
+        let open = self.run_cycle(now, |run| {
             run.nominate(heads);
             run.sort();
-            run.process_rest()
+            run.process_entries()
         });
-        Some(self.assume(open, 0, now))
+        Some(self.assume_workloads(open, 0, now))
     }
 
     /// Goes on with a cycle that waited until the pods of all admitted workloads are ready. The
     /// actions it had are not repeated.
-    pub fn resume_cycle(&mut self, open: OpenCycle, now: Timestamp) -> OpenCycle {
+    pub fn resume_cycle(&mut self, open: DecidedCycle, now: Timestamp) -> DecidedCycle {
         let done = open.actions.len();
-        let open = self.run(now, |run| run.resume(open));
-        self.assume(open, done, now)
+        let open = self.run_cycle(now, |run| run.resume(open));
+        self.assume_workloads(open, done, now)
     }
 
     /// Whether the pods of all admitted workloads are ready.
-    pub fn all_pods_ready(&self) -> bool {
-        self.cache.all_pods_ready()
+    pub fn pods_ready_for_all_admitted_workloads(&self) -> bool {
+        self.cache.pods_ready_for_all_admitted_workloads()
     }
 
-    pub(super) fn run(
+    pub(super) fn run_cycle(
         &mut self,
         now: Timestamp,
-        f: impl FnOnce(&mut Run<'_>) -> crate::cycle::Progress,
-    ) -> OpenCycle {
+        f: impl FnOnce(&mut SchedulingCycle<'_>) -> crate::cycle::CycleProgress,
+    ) -> DecidedCycle {
         let usages = LocalQueueUsages {
             ledger: &self.ledger,
             weights: &self.store.weights,
         };
-        let snapshot = Snapshot::new(&mut self.cache, &self.config, Some(usages), now);
+        let snapshot = SnapshotTransaction::new(&mut self.cache, &self.config, Some(usages), now);
         let expectations = &mut self.expectations;
-        let mut run = Run::new(snapshot, &self.world, expectations, self.cycle);
+        let mut run =
+            SchedulingCycle::new(snapshot, &self.cluster_objects, expectations, self.cycle);
         let progress = f(&mut run);
-        run.close(progress)
+        run.into_decided(progress)
     }
 
     /// Counts the workloads that get quota from now on, though nothing is written yet.
-    fn assume(&mut self, mut open: OpenCycle, done: usize, now: Timestamp) -> OpenCycle {
+    fn assume_workloads(
+        &mut self,
+        mut open: DecidedCycle,
+        done: usize,
+        now: Timestamp,
+    ) -> DecidedCycle {
         let mut refused = Vec::new();
         for (i, action) in open.actions.iter().enumerate().skip(done) {
             if action.kind != ActionKind::Admit {
@@ -125,8 +132,8 @@ impl Engine {
                 refused.push(i);
                 continue;
             }
-            let penalty = self.charge(&entry.info, now);
-            let assumed = Assumed {
+            let penalty = self.push_entry_penalty(&entry.info, now);
+            let assumed = AssumedWorkload {
                 info: entry.info.clone(),
                 penalty,
             };
@@ -141,8 +148,8 @@ impl Engine {
 
     /// Charges the LocalQueue of a workload for the quota it just got, where LocalQueues are
     /// served by usage. One that held quota before was charged then.
-    fn charge(&mut self, info: &Info, now: Timestamp) -> bool {
-        if !self.charges_for(info) {
+    fn push_entry_penalty(&mut self, info: &Info, now: Timestamp) -> bool {
+        if !self.should_apply_entry_penalty(info) {
             return false;
         }
         let (Some(afs), Some(queue)) = (
@@ -155,7 +162,7 @@ impl Engine {
         if self.config.ignores_undeclared_resources() {
             let covered = requests
                 .iter()
-                .filter(|(r, _)| queue.group_of(*r).is_some());
+                .filter(|(r, _)| queue.resource_group_for(*r).is_some());
             requests = covered.collect::<Requests>();
         }
         let penalty = entry_penalty(&requests, afs);
@@ -165,7 +172,7 @@ impl Engine {
     }
 
     /// Whether quota for a workload is charged to its LocalQueue at once.
-    pub fn charges_for(&self, info: &Info) -> bool {
+    pub fn should_apply_entry_penalty(&self, info: &Info) -> bool {
         self.config.afs().is_some()
             && !predicates::has_quota_reservation(&info.obj)
             && self
@@ -178,28 +185,28 @@ impl Engine {
     /// which actions did not go well; of those of kind Admit it may be told later.
     pub fn finish_cycle(
         &mut self,
-        open: OpenCycle,
-        outcomes: &BTreeMap<usize, Outcome>,
+        open: DecidedCycle,
+        outcomes: &BTreeMap<usize, ActionOutcome>,
         now: Timestamp,
-    ) -> Cycle {
+    ) -> CycleResult {
         self.finish(open, outcomes, now).0
     }
 
     /// Finishes a cycle; gives the actions it had as well.
     fn finish(
         &mut self,
-        mut open: OpenCycle,
-        outcomes: &BTreeMap<usize, Outcome>,
+        mut open: DecidedCycle,
+        outcomes: &BTreeMap<usize, ActionOutcome>,
         now: Timestamp,
-    ) -> (Cycle, Vec<Action>) {
-        for (key, uid) in open.settle(outcomes) {
+    ) -> (CycleResult, Vec<Action>) {
+        for (key, uid) in open.record_outcomes(outcomes) {
             self.expectations.observed(&key, &uid);
         }
         let admissions = open.actions.iter().filter(|a| a.kind == ActionKind::Admit);
-        let admissions: Vec<(WorkloadKey, Outcome)> = admissions
+        let admissions: Vec<(WorkloadKey, ActionOutcome)> = admissions
             .filter_map(|a| Some((a.workload.clone(), *outcomes.get(&a.id)?)))
             .collect();
-        let mut cycle = Cycle {
+        let mut cycle = CycleResult {
             number: open.number,
             progress: false,
             decisions: Vec::with_capacity(open.entries.len()),
@@ -209,28 +216,38 @@ impl Engine {
         for entry in std::mem::take(&mut open.entries) {
             let through = matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted);
             cycle.progress |= through;
-            self.conclude(entry, !through, &mut cycle, now);
+            self.finish_entry(entry, !through, &mut cycle, now);
         }
         for entry in std::mem::take(&mut open.rejected) {
-            self.conclude(entry, true, &mut cycle, now);
+            self.finish_entry(entry, true, &mut cycle, now);
         }
         for (key, outcome) in admissions {
-            self.settle_admission(&key, outcome, now);
+            self.finish_admission(&key, outcome, now);
         }
         (cycle, open.actions)
     }
 
     /// A whole cycle, when everything it writes is sure to go well.
-    pub fn cycle(&mut self, now: Timestamp) -> Option<Cycle> {
+    pub fn cycle(&mut self, now: Timestamp) -> Option<CycleResult> {
         let open = self.begin_cycle(now)?;
-        let outcomes = open.actions.iter().map(|a| (a.id, Outcome::Done)).collect();
+        let outcomes = open
+            .actions
+            .iter()
+            .map(|a| (a.id, ActionOutcome::Done))
+            .collect();
         let (mut cycle, mut actions) = self.finish(open, &outcomes, now);
         actions.append(&mut cycle.actions);
         cycle.actions = actions;
         Some(cycle)
     }
 
-    fn conclude(&mut self, mut entry: Entry, requeue: bool, cycle: &mut Cycle, now: Timestamp) {
+    fn finish_entry(
+        &mut self,
+        mut entry: Entry,
+        requeue: bool,
+        cycle: &mut CycleResult,
+        now: Timestamp,
+    ) {
         if entry.status != EntryStatus::NotNominated
             && requeue
             && entry.requeue_reason == RequeueReason::Generic
@@ -249,7 +266,7 @@ impl Engine {
             }
             cycle.decisions.push(decision);
         }
-        if requeue && let Some(mut action) = self.give_back(entry, now) {
+        if requeue && let Some(mut action) = self.requeue_and_update(entry, now) {
             action.id = cycle.actions.len();
             cycle.actions.push(action);
         }
@@ -257,13 +274,13 @@ impl Engine {
 
     /// Puts an entry back into its queue and says why it was not admitted, if there is anything to
     /// say.
-    pub fn give_back(&mut self, mut entry: Entry, now: Timestamp) -> Option<Action> {
+    pub fn requeue_and_update(&mut self, mut entry: Entry, now: Timestamp) -> Option<Action> {
         use EntryStatus as S;
         if entry.status != S::NotNominated && entry.requeue_reason == RequeueReason::Generic {
             entry.requeue_reason = RequeueReason::FailedAfterNomination;
         }
         let (why, quota) = (entry.requeue_reason, entry.quota_reserved_reason);
-        let announced = self.put_back(&mut entry.info, why, quota, now);
+        let announced = self.requeue(&mut entry.info, why, quota, now);
         let info = &entry.info;
         let (reason, change) = if announced {
             (c::event::SECOND_PASS_FAILED, None)
@@ -302,7 +319,7 @@ impl Engine {
 
     /// Puts a workload back into its queue, or announces another pass for one that holds quota;
     /// true in that case.
-    fn put_back(
+    fn requeue(
         &mut self,
         info: &mut Info,
         reason: RequeueReason,
@@ -313,7 +330,7 @@ impl Engine {
         if self
             .queues
             .second_pass
-            .announce_if_needed(&info.obj, iteration, now)
+            .queue_if_needed(&info.obj, iteration, now)
         {
             return true;
         }
@@ -324,7 +341,7 @@ impl Engine {
             latest,
             reason,
             quota_reserved_reason,
-            &self.world,
+            &self.cluster_objects,
             ctx,
             now,
         );
@@ -333,12 +350,12 @@ impl Engine {
 
     /// Takes in how writing an admission went. One that failed gives its quota back; the workload
     /// goes back to its queue unless it is gone.
-    pub fn settle_admission(&mut self, key: &WorkloadKey, outcome: Outcome, now: Timestamp) {
+    pub fn finish_admission(&mut self, key: &WorkloadKey, outcome: ActionOutcome, now: Timestamp) {
         let Some(mut assumed) = self.assumed.remove(key) else {
             return;
         };
         let info = &mut assumed.info;
-        if outcome == Outcome::Done {
+        if outcome == ActionOutcome::Done {
             // Whoever wanted to preempt it meanwhile has to say so again.
             self.expectations.observed(key, info.uid());
             return;
@@ -348,8 +365,8 @@ impl Engine {
         if assumed.penalty {
             self.ledger.remove_penalty(&info.local_queue, key);
         }
-        if outcome == Outcome::Failed {
-            self.put_back(info, RequeueReason::FailedAfterNomination, None, now);
+        if outcome == ActionOutcome::Failed {
+            self.requeue(info, RequeueReason::FailedAfterNomination, None, now);
         }
     }
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Engine, order_context};
 use crate::cache::QueueNames;
-use crate::kube::selector::Labels;
+use crate::kube::label_selector::Labels;
 
 /// Changes of nodes are gathered this long.
 const NODE_DELAY: SignedDuration = SignedDuration::from_secs(1);
@@ -26,13 +26,13 @@ pub(super) struct Timers {
 
 impl Timers {
     /// Nodes that workloads can be placed on changed.
-    pub fn expect_nodes(&mut self, now: Timestamp) {
+    pub fn schedule_node_retry(&mut self, now: Timestamp) {
         let due = now.saturating_add(NODE_DELAY).unwrap_or(Timestamp::MAX);
         self.nodes_due.get_or_insert(due);
     }
 
     /// There is more room on a node.
-    pub fn expect_freed(&mut self, node: String, now: Timestamp) {
+    pub fn schedule_freed_node_retry(&mut self, node: String, now: Timestamp) {
         let due = now.saturating_add(POD_DELAY).unwrap_or(Timestamp::MAX);
         self.freed.insert(node);
         self.freed_due.get_or_insert(due);
@@ -43,7 +43,7 @@ impl Engine {
     /// When [`Engine::advance`] has something to do next.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let all = [
-            self.queues.next_flush(),
+            self.queues.next_requeue(),
             self.queues.second_pass.next_deadline(),
             self.timers.nodes_due,
             self.timers.freed_due,
@@ -54,7 +54,7 @@ impl Engine {
     /// Does what is due. Gives how many workloads may be tried again.
     pub fn advance(&mut self, now: Timestamp) -> usize {
         if self.timers.nodes_due.take_if(|due| *due <= now).is_some() {
-            self.retry_active(now);
+            self.notify_retry_inadmissible_everywhere(now);
         }
         if self.timers.freed_due.take_if(|due| *due <= now).is_some() {
             let mut queues = QueueNames::new();
@@ -64,16 +64,18 @@ impl Engine {
                     continue;
                 };
                 for flavor in self.cache.tas.flavors_of_node(labels) {
-                    queues.extend(self.cache.queues_using_flavor(&flavor));
+                    queues.extend(self.cache.cluster_queues_using_flavor(&flavor));
                 }
             }
-            self.retry(queues, now);
+            self.notify_retry_inadmissible(queues, now);
         }
         let mut moved = 0;
-        for target in self.queues.take_due_flushes(now) {
+        for target in self.queues.take_due_requeue_requests(now) {
             let ctx = order_context!(self);
-            let forest = &self.cache.forest;
-            moved += self.queues.flush(&target, forest, &self.world, ctx, now);
+            let forest = &self.cache.hierarchy;
+            moved +=
+                self.queues
+                    .requeue_inadmissible(&target, forest, &self.cluster_objects, ctx, now);
         }
         moved += usize::from(self.queues.advance_second_pass(now, &self.config));
         moved

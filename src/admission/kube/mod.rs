@@ -3,8 +3,8 @@
 //!
 //! Must not know of Kueue.
 
-pub mod affinity;
-pub mod limits;
+pub mod label_selector;
+pub mod limit_range;
+pub mod node_affinity;
 pub mod pod_requests;
-pub mod selector;
 pub mod taints;

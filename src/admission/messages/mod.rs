@@ -7,7 +7,7 @@ mod preemption;
 mod truncate;
 
 pub use event::{Event, EventType, admitted, quota_reserved, slice_replaced, unadmitted};
-pub use preemption::{PreemptionStory, migration};
+pub use preemption::{PreemptionMessages, migration};
 pub use truncate::{truncate_condition, truncate_event};
 
 /// Of a Workload some of whose pods are not ready, in its PodsReady condition.

@@ -2,8 +2,8 @@
 //! in an Event.
 
 use super::event::{Event, EventType};
-use crate::gates::Gates;
-use crate::preempt::PreemptionReason;
+use crate::feature_gates::Gates;
+use crate::preemption::PreemptionReason;
 use crate::workload::ordering::{base_priority, effective_priority};
 use crate::workload::predicates;
 use kueue_lab_api::constants as c;
@@ -11,7 +11,7 @@ use kueue_lab_api::v1beta2::Workload;
 
 /// A preemption, with what its texts tell. Empty paths are unknown.
 #[derive(Clone, Copy, Debug)]
-pub struct PreemptionStory<'a> {
+pub struct PreemptionMessages<'a> {
     /// The workload that needs room.
     pub preemptor: &'a Workload,
     /// Its ClusterQueue from the root of its cohorts down.
@@ -40,14 +40,15 @@ fn priorities(wl: &Workload, gates: &Gates) -> String {
     format!("{effective} (base: {base}, boost: {boost})")
 }
 
-impl PreemptionStory<'_> {
+impl PreemptionMessages<'_> {
     /// The message of the victim's conditions.
     pub fn message(&self) -> String {
         format!(
             "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
             or_unknown(predicates::uid(self.preemptor)),
             or_unknown(job_uid(self.preemptor)),
-            self.reason.map_or("UNKNOWN", PreemptionReason::in_words),
+            self.reason
+                .map_or("UNKNOWN", PreemptionReason::human_readable),
             or_unknown(self.preemptor_path),
             or_unknown(self.victim_path),
         )

@@ -1,4 +1,4 @@
-//! [`Queues`]: LocalQueues with their workloads, and the pending workloads of each ClusterQueue.
+//! [`QueueManager`]: LocalQueues with their workloads, and the pending workloads of each ClusterQueue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
-use super::pending::{OrderContext, Pending};
-use super::reason::{QuotaReservedReason, RequeueReason};
-use super::second_pass::SecondPass;
-use crate::cache::Forest;
-use crate::cache::NodeId;
-use crate::concurrent;
+use super::cluster_queue::{OrderContext, PendingClusterQueue};
+use super::requeue_reason::{QuotaReservedReason, RequeueReason};
+use super::second_pass_queue::SecondPassQueue;
+use crate::cache::CohortHierarchy;
+use crate::cache::HierarchyNodeId;
+use crate::cluster_objects::ClusterObjects;
+use crate::concurrent_admission;
 use crate::config::EngineConfig;
-use crate::lookup::Lookup;
+use crate::hash_map::FastHashMap;
 use crate::workload::{
     DraRequests, Info, LocalQueueKey, WorkloadKey, adjust_resources, predicates,
 };
-use crate::world::World;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 
 /// Requests to retry parked workloads are gathered this long.
-const FLUSH_DELAY: SignedDuration = SignedDuration::from_secs(1);
+const REQUEUE_BATCH_PERIOD: SignedDuration = SignedDuration::from_secs(1);
 
 /// Why a workload could not be queued, or a queue not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -46,7 +46,7 @@ pub enum QueueError {
 
 /// Whose parked workloads are to be retried.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FlushTarget {
+pub enum RequeueRequest {
     /// A ClusterQueue without a cohort.
     ClusterQueue(Arc<str>),
     /// All ClusterQueues below the cohort with this name, a root.
@@ -55,15 +55,15 @@ pub enum FlushTarget {
 
 /// A LocalQueue with its pending workloads.
 #[derive(Clone, Debug)]
-pub struct LocalQueueState {
+pub struct PendingLocalQueue {
     /// The ClusterQueue it belongs to.
     pub cluster_queue: Arc<str>,
     /// Its weight in admission fair sharing.
     pub weight: f64,
-    items: Lookup<WorkloadKey, Arc<Info>>,
+    items: FastHashMap<WorkloadKey, Arc<Info>>,
 }
 
-impl LocalQueueState {
+impl PendingLocalQueue {
     /// How many workloads are pending.
     pub fn pending(&self) -> usize {
         self.items.len()
@@ -88,19 +88,19 @@ pub struct Head {
 
 /// All queues.
 #[derive(Clone, Debug, Default)]
-pub struct Queues {
-    local_queues: BTreeMap<LocalQueueKey, LocalQueueState>,
-    pending: BTreeMap<Arc<str>, Pending>,
+pub struct QueueManager {
+    local_queues: BTreeMap<LocalQueueKey, PendingLocalQueue>,
+    cluster_queues: BTreeMap<Arc<str>, PendingClusterQueue>,
     /// The LocalQueue of each workload for as long as it exists, running or not.
-    assigned: Lookup<WorkloadKey, LocalQueueKey>,
-    flushes: BTreeMap<FlushTarget, Timestamp>,
+    assigned: FastHashMap<WorkloadKey, LocalQueueKey>,
+    requeue_requests: BTreeMap<RequeueRequest, Timestamp>,
     /// Workloads that hold quota and need another look.
-    pub second_pass: SecondPass,
+    pub second_pass: SecondPassQueue,
     broadcasts: u64,
 }
 
 /// ClusterQueues.
-impl Queues {
+impl QueueManager {
     /// Adds a ClusterQueue, with the workloads of the LocalQueues that were there before it.
     ///
     /// # Errors
@@ -111,11 +111,11 @@ impl Queues {
         ctx: OrderContext<'_>,
     ) -> Result<(), QueueError> {
         let name = cq.metadata.name.as_deref().unwrap_or_default();
-        if self.pending.contains_key(name) {
+        if self.cluster_queues.contains_key(name) {
             return Err(QueueError::ClusterQueueAlreadyExists);
         }
-        let mut pending = Pending::new();
-        pending.read(&cq.spec, ctx.config, true);
+        let mut pending = PendingClusterQueue::new();
+        pending.update(&cq.spec, ctx.config, true);
         pending.set_active(is_active(cq));
         let mut added = false;
         for (key, queue) in self
@@ -126,7 +126,7 @@ impl Queues {
             pending.set_weight(key, queue.weight, ctx);
             added |= add_from_local_queue(&mut pending, queue, ctx);
         }
-        self.pending.insert(name.into(), pending);
+        self.cluster_queues.insert(name.into(), pending);
         self.broadcast_if(added);
         Ok(())
     }
@@ -142,10 +142,10 @@ impl Queues {
     ) -> Result<(), QueueError> {
         let name = cq.metadata.name.as_deref().unwrap_or_default();
         let pending = self
-            .pending
+            .cluster_queues
             .get_mut(name)
             .ok_or(QueueError::ClusterQueueDoesNotExist)?;
-        pending.read(&cq.spec, ctx.config, false);
+        pending.update(&cq.spec, ctx.config, false);
         let started = pending.set_active(is_active(cq));
         self.broadcast_if(started);
         Ok(())
@@ -153,40 +153,40 @@ impl Queues {
 
     /// Removes a ClusterQueue; its workloads stay with their LocalQueues.
     pub fn delete_cluster_queue(&mut self, name: &str) {
-        self.pending.remove(name);
+        self.cluster_queues.remove(name);
     }
 
     /// The pending workloads of a ClusterQueue.
-    pub fn pending(&self, queue: &str) -> Option<&Pending> {
-        self.pending.get(queue)
+    pub fn cluster_queue(&self, queue: &str) -> Option<&PendingClusterQueue> {
+        self.cluster_queues.get(queue)
     }
 
     /// The pending workloads of a ClusterQueue, to change.
-    pub fn pending_mut(&mut self, queue: &str) -> Option<&mut Pending> {
-        self.pending.get_mut(queue)
+    pub fn cluster_queue_mut(&mut self, queue: &str) -> Option<&mut PendingClusterQueue> {
+        self.cluster_queues.get_mut(queue)
     }
 
     /// The names of all ClusterQueues.
-    pub fn cluster_queues(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.pending.keys()
+    pub fn cluster_queue_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.cluster_queues.keys()
     }
 
     /// Restores the order of a ClusterQueue after the usage of its LocalQueues changed.
     pub fn rebuild(&mut self, queue: &str, ctx: OrderContext<'_>) {
-        if let Some(pending) = self.pending.get_mut(queue) {
+        if let Some(pending) = self.cluster_queues.get_mut(queue) {
             pending.rebuild(ctx);
         }
     }
 }
 
 fn add_from_local_queue(
-    pending: &mut Pending,
-    queue: &LocalQueueState,
+    pending: &mut PendingClusterQueue,
+    queue: &PendingLocalQueue,
     ctx: OrderContext<'_>,
 ) -> bool {
     let mut added = false;
     for info in queue.keys().filter_map(|key| queue.items.get(key)) {
-        if ctx.config.gates.concurrent_admission && concurrent::is_parent(&info.obj) {
+        if ctx.config.gates.concurrent_admission && concurrent_admission::is_parent(&info.obj) {
             continue;
         }
         // One that is parked stays so; retrying it is for those who know about its backoff.
@@ -196,7 +196,7 @@ fn add_from_local_queue(
 }
 
 /// LocalQueues.
-impl Queues {
+impl QueueManager {
     /// Adds a LocalQueue with the workloads that name it, as last seen.
     ///
     /// # Errors
@@ -207,19 +207,19 @@ impl Queues {
         cluster_queue: &str,
         weight: f64,
         workloads: impl Iterator<Item = &'a Arc<Workload>>,
-        world: &World,
+        world: &ClusterObjects,
         ctx: OrderContext<'_>,
     ) -> Result<(), QueueError> {
         if self.local_queues.contains_key(key) {
             return Err(QueueError::LocalQueueAlreadyExists);
         }
-        if let Some(pending) = self.pending.get_mut(cluster_queue) {
+        if let Some(pending) = self.cluster_queues.get_mut(cluster_queue) {
             pending.set_weight(key, weight, ctx);
         }
-        let mut queue = LocalQueueState {
+        let mut queue = PendingLocalQueue {
             cluster_queue: cluster_queue.into(),
             weight,
-            items: Lookup::default(),
+            items: FastHashMap::default(),
         };
         for wl in workloads {
             let wl_key = predicates::key(wl);
@@ -229,7 +229,7 @@ impl Queues {
                 queue.items.insert(wl_key, Arc::new(info));
             }
         }
-        let pending = self.pending.get_mut(cluster_queue);
+        let pending = self.cluster_queues.get_mut(cluster_queue);
         let added = pending.is_some_and(|pending| add_from_local_queue(pending, &queue, ctx));
         self.local_queues.insert(key.clone(), queue);
         self.broadcast_if(added);
@@ -254,18 +254,18 @@ impl Queues {
         queue.weight = weight;
         let mut moved = false;
         if &*queue.cluster_queue != cluster_queue {
-            if let Some(old) = self.pending.get_mut(&queue.cluster_queue) {
+            if let Some(old) = self.cluster_queues.get_mut(&queue.cluster_queue) {
                 queue.items.keys().for_each(|wl| old.delete(wl, ctx));
                 old.remove_weight(key);
             }
             queue.cluster_queue = cluster_queue.into();
-            if let Some(new) = self.pending.get_mut(cluster_queue) {
+            if let Some(new) = self.cluster_queues.get_mut(cluster_queue) {
                 new.set_weight(key, weight, ctx);
                 add_from_local_queue(new, queue, ctx);
                 moved = true;
             }
         }
-        if let Some(pending) = self.pending.get_mut(cluster_queue) {
+        if let Some(pending) = self.cluster_queues.get_mut(cluster_queue) {
             pending.set_weight(key, weight, ctx);
         }
         self.broadcast_if(moved);
@@ -277,14 +277,14 @@ impl Queues {
         let Some(queue) = self.local_queues.remove(key) else {
             return;
         };
-        if let Some(pending) = self.pending.get_mut(&queue.cluster_queue) {
+        if let Some(pending) = self.cluster_queues.get_mut(&queue.cluster_queue) {
             queue.items.keys().for_each(|wl| pending.delete(wl, ctx));
             pending.remove_weight(key);
         }
     }
 
     /// A LocalQueue.
-    pub fn local_queue(&self, key: &LocalQueueKey) -> Option<&LocalQueueState> {
+    pub fn local_queue(&self, key: &LocalQueueKey) -> Option<&PendingLocalQueue> {
         self.local_queues.get(key)
     }
 
@@ -294,21 +294,21 @@ impl Queues {
         let queue = self.local_queues.get(key)?;
         Some((
             &queue.cluster_queue,
-            self.pending.contains_key(&queue.cluster_queue),
+            self.cluster_queues.contains_key(&queue.cluster_queue),
         ))
     }
 }
 
 /// Workloads.
-impl Queues {
+impl QueueManager {
     /// Whether a workload only stands for its variants.
     pub fn is_concurrent_admission_parent(&self, wl: &Workload, ctx: OrderContext<'_>) -> bool {
-        if !ctx.config.gates.concurrent_admission || concurrent::is_variant(wl) {
+        if !ctx.config.gates.concurrent_admission || concurrent_admission::is_variant(wl) {
             return false;
         }
         let queue = self.cluster_queue_of(&predicates::local_queue_key(wl));
-        let pending = queue.and_then(|(name, _)| self.pending.get(name));
-        pending.is_some_and(Pending::has_concurrent_admission)
+        let pending = queue.and_then(|(name, _)| self.cluster_queues.get(name));
+        pending.is_some_and(PendingClusterQueue::has_concurrent_admission)
     }
 
     /// Queues a workload with effective requests, or takes in its newest version.
@@ -338,12 +338,12 @@ impl Queues {
             .get_mut(&queue_key)
             .ok_or(QueueError::LocalQueueDoesNotExistOrInactive)?;
         let mut info = Info::with_dra(wl.clone(), ctx.config, dra);
-        let pending = self.pending.get_mut(&queue.cluster_queue);
+        let pending = self.cluster_queues.get_mut(&queue.cluster_queue);
         if ctx.config.gates.flavor_fungibility_preserve_scan_progress {
             let tracked = pending.as_ref().and_then(|p| p.get(&key));
             let progress = tracked.and_then(|t| t.last_assignment.as_ref());
             info.last_assignment = progress
-                .filter(|p| p.matches_shape(&info.scheduling_hash))
+                .filter(|p| p.matches_scheduling_shape(&info.scheduling_hash))
                 .cloned();
         }
         let info = Arc::new(info);
@@ -367,7 +367,7 @@ impl Queues {
         latest: Option<&Arc<Workload>>,
         reason: RequeueReason,
         quota_reserved_reason: Option<QuotaReservedReason>,
-        world: &World,
+        world: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> bool {
@@ -385,7 +385,7 @@ impl Queues {
         let info = Arc::new(info.clone());
         self.assigned.insert(info.key.clone(), queue_key);
         queue.items.insert(info.key.clone(), info.clone());
-        let Some(pending) = self.pending.get_mut(&queue.cluster_queue) else {
+        let Some(pending) = self.cluster_queues.get_mut(&queue.cluster_queue) else {
             return false;
         };
         let added = pending.requeue_if_not_present(info, reason, quota_reserved_reason, ctx, now);
@@ -401,7 +401,7 @@ impl Queues {
             .and_then(|q| self.local_queues.get_mut(q));
         let Some(queue) = queue else { return };
         queue.items.remove(key);
-        if let Some(pending) = self.pending.get_mut(&queue.cluster_queue) {
+        if let Some(pending) = self.cluster_queues.get_mut(&queue.cluster_queue) {
             pending.delete(key, ctx);
         }
         self.second_pass.delete(key);
@@ -415,7 +415,7 @@ impl Queues {
 
     /// Remembers the LocalQueue of a workload that holds quota and is in no queue: when it goes, what
     /// is parked there is to be retried.
-    pub fn assign(&mut self, key: &WorkloadKey, queue: LocalQueueKey) {
+    pub fn assign_workload(&mut self, key: &WorkloadKey, queue: LocalQueueKey) {
         self.assigned.insert(key.clone(), queue);
     }
 
@@ -428,7 +428,7 @@ impl Queues {
     /// was last seen in.
     pub fn associated_cluster_queue(&self, key: &WorkloadKey) -> Option<&Arc<str>> {
         let queue = self.local_queues.get(self.assigned.get(key)?)?;
-        self.pending
+        self.cluster_queues
             .contains_key(&queue.cluster_queue)
             .then_some(&queue.cluster_queue)
     }
@@ -438,15 +438,15 @@ impl Queues {
     pub fn heads(&mut self, active: impl Fn(&str) -> bool, ctx: OrderContext<'_>) -> Vec<Head> {
         let mut heads: Vec<Head> = self
             .second_pass
-            .take_ready()
+            .take_all_ready()
             .into_iter()
             .map(|info| Head {
                 info: Info::clone(&info),
                 is_preemptor: false,
             })
             .collect();
-        heads.reserve(self.pending.len());
-        for (name, pending) in &mut self.pending {
+        heads.reserve(self.cluster_queues.len());
+        for (name, pending) in &mut self.cluster_queues {
             if !active(name) {
                 continue;
             }
@@ -473,76 +473,78 @@ impl Queues {
     pub fn has_heads(&self, active: impl Fn(&str) -> bool) -> bool {
         self.second_pass.has_ready()
             || self
-                .pending
+                .cluster_queues
                 .iter()
                 .any(|(name, p)| !p.is_idle() && active(name))
     }
 }
 
 /// Retrying parked workloads.
-impl Queues {
+impl QueueManager {
     /// Asks for the parked workloads of these ClusterQueues, and of all in their cohorts, to be
     /// retried a little later. Cohorts in a cycle are left alone.
-    pub fn request_flush<'a>(
+    pub fn notify_retry_inadmissible<'a>(
         &mut self,
         queues: impl IntoIterator<Item = &'a Arc<str>>,
-        node_of: impl Fn(&str) -> Option<NodeId>,
-        forest: &Forest,
+        node_of: impl Fn(&str) -> Option<HierarchyNodeId>,
+        forest: &CohortHierarchy,
         now: Timestamp,
     ) {
         for name in queues {
-            if !self.pending.contains_key(name) {
+            if !self.cluster_queues.contains_key(name) {
                 continue;
             }
             let Some(node) = node_of(name) else { continue };
             let target = match forest.parent(node) {
-                None => FlushTarget::ClusterQueue(name.clone()),
+                None => RequeueRequest::ClusterQueue(name.clone()),
                 Some(_) if forest.has_cycle(node) => continue,
-                Some(_) => FlushTarget::Cohort(forest[forest.root(node)].name.clone()),
+                Some(_) => RequeueRequest::Cohort(forest[forest.root(node)].name.clone()),
             };
-            self.request_flush_of(target, now);
+            self.add_requeue_request(target, now);
         }
     }
 
     /// Asks for parked workloads to be retried a little later. A request that is waiting already
     /// is not put off.
-    pub fn request_flush_of(&mut self, target: FlushTarget, now: Timestamp) {
-        let due = now.saturating_add(FLUSH_DELAY).unwrap_or(Timestamp::MAX);
-        let at = self.flushes.entry(target).or_insert(due);
+    pub fn add_requeue_request(&mut self, target: RequeueRequest, now: Timestamp) {
+        let due = now
+            .saturating_add(REQUEUE_BATCH_PERIOD)
+            .unwrap_or(Timestamp::MAX);
+        let at = self.requeue_requests.entry(target).or_insert(due);
         *at = (*at).min(due);
     }
 
     /// When the next request is due.
-    pub fn next_flush(&self) -> Option<Timestamp> {
-        self.flushes.values().min().copied()
+    pub fn next_requeue(&self) -> Option<Timestamp> {
+        self.requeue_requests.values().min().copied()
     }
 
     /// The requests that are due, taken.
-    pub fn take_due_flushes(&mut self, now: Timestamp) -> Vec<FlushTarget> {
-        let due: Vec<FlushTarget> = self
-            .flushes
+    pub fn take_due_requeue_requests(&mut self, now: Timestamp) -> Vec<RequeueRequest> {
+        let due: Vec<RequeueRequest> = self
+            .requeue_requests
             .iter()
             .filter(|(_, at)| **at <= now)
             .map(|(t, _)| t.clone())
             .collect();
         due.iter().for_each(|t| {
-            self.flushes.remove(t);
+            self.requeue_requests.remove(t);
         });
         due
     }
 
     /// Retries parked workloads; gives how many moved to the heaps.
-    pub fn flush(
+    pub fn requeue_inadmissible(
         &mut self,
-        target: &FlushTarget,
-        forest: &Forest,
-        world: &World,
+        target: &RequeueRequest,
+        forest: &CohortHierarchy,
+        world: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> usize {
         let names: BTreeSet<Arc<str>> = match target {
-            FlushTarget::ClusterQueue(name) => [name.clone()].into(),
-            FlushTarget::Cohort(name) => match forest.cohort(name) {
+            RequeueRequest::ClusterQueue(name) => [name.clone()].into(),
+            RequeueRequest::Cohort(name) => match forest.cohort(name) {
                 Some(root) if !forest.has_cycle(root) => forest
                     .subtree_queues(root)
                     .iter()
@@ -554,8 +556,8 @@ impl Queues {
         let queues = names.iter();
         let mut moved = 0;
         for name in queues {
-            if let Some(pending) = self.pending.get_mut(name) {
-                moved += pending.flush(world, ctx, now);
+            if let Some(pending) = self.cluster_queues.get_mut(name) {
+                moved += pending.requeue_inadmissible(world, ctx, now);
             }
         }
         self.broadcast_if(moved > 0);
@@ -564,7 +566,7 @@ impl Queues {
 }
 
 /// Waking the scheduler.
-impl Queues {
+impl QueueManager {
     /// How often a scheduler that waits for heads was told to look again. Not all that may give a
     /// queue a head tells it: when a stopped ClusterQueue starts again, its heads stay until its
     /// status says that it is active, or one of its workloads changes.

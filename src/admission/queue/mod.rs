@@ -2,15 +2,14 @@
 //!
 //! Must not know of quota or flavors.
 
-mod alike;
-mod heap;
+mod cluster_queue;
+mod equivalence_class;
 mod manager;
-mod pending;
-mod reason;
-mod second_pass;
-mod waiting;
+mod pending_workloads;
+mod requeue_reason;
+mod second_pass_queue;
 
-pub use manager::{FlushTarget, Head, LocalQueueState, QueueError, Queues};
-pub use pending::{OrderContext, Pending, backoff_expired};
-pub use reason::{QuotaReservedReason, RequeueReason};
-pub use second_pass::SecondPass;
+pub use cluster_queue::{OrderContext, PendingClusterQueue, backoff_expired};
+pub use manager::{Head, PendingLocalQueue, QueueError, QueueManager, RequeueRequest};
+pub use requeue_reason::{QuotaReservedReason, RequeueReason};
+pub use second_pass_queue::SecondPassQueue;

@@ -24,7 +24,7 @@ pub struct Decimal(i128);
 #[error(
     "{0:?} is not a quantity: want a number with an optional suffix such as m, k, M, G, Ki, Mi, Gi or an exponent such as e3"
 )]
-pub struct NotAQuantity(pub String);
+pub struct InvalidQuantity(pub String);
 
 impl From<Exact> for Decimal {
     /// The same amount, unless it is beyond what a [`Decimal`] holds.
@@ -51,8 +51,8 @@ impl Decimal {
     ///
     /// # Errors
     /// When the text is not a quantity.
-    pub fn parse(text: &str) -> Result<Self, NotAQuantity> {
-        let exact = Exact::parse(text).map_err(|_| NotAQuantity(text.to_owned()))?;
+    pub fn parse(text: &str) -> Result<Self, InvalidQuantity> {
+        let exact = Exact::parse(text).map_err(|_| InvalidQuantity(text.to_owned()))?;
         Ok(exact.into())
     }
 

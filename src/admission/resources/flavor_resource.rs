@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::{Amount, ResourceName};
-use crate::lookup::Lookup;
+use crate::hash_map::FastHashMap;
 
 /// The name of a ResourceFlavor.
 pub type FlavorName = std::sync::Arc<str>;
@@ -37,9 +37,9 @@ impl Serialize for FlavorResource {
 /// The small number an engine has given to a [`FlavorResource`]. Numbers follow the order in which
 /// pairs were first seen; anything visible is sorted by name instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FrId(u32);
+pub struct FlavorResourceId(u32);
 
-impl FrId {
+impl FlavorResourceId {
     /// The number, for indexing.
     pub fn index(self) -> usize {
         self.0 as usize
@@ -48,14 +48,14 @@ impl FrId {
 
 /// The (flavor, resource) pairs an engine knows, each with its number. Pairs are never forgotten.
 #[derive(Clone, Debug, Default)]
-pub struct FlavorResources {
+pub struct FlavorResourceTable {
     pairs: Vec<FlavorResource>,
-    by_flavor: Lookup<FlavorName, SmallVec<[(ResourceName, FrId); 4]>>,
+    by_flavor: FastHashMap<FlavorName, SmallVec<[(ResourceName, FlavorResourceId); 4]>>,
 }
 
-impl FlavorResources {
+impl FlavorResourceTable {
     /// The number of a pair, given now if the pair is new.
-    pub fn intern(&mut self, flavor: &str, resource: ResourceName) -> FrId {
+    pub fn intern(&mut self, flavor: &str, resource: ResourceName) -> FlavorResourceId {
         if let Some(id) = self.get(flavor, resource) {
             return id;
         }
@@ -64,7 +64,7 @@ impl FlavorResources {
             None => flavor.into(),
         };
         // A cluster with 2^32 distinct pairs does not exist.
-        let id = FrId(self.pairs.len() as u32);
+        let id = FlavorResourceId(self.pairs.len() as u32);
         self.pairs.push(FlavorResource {
             flavor: flavor.clone(),
             resource,
@@ -77,7 +77,7 @@ impl FlavorResources {
     }
 
     /// The number of a pair, if it has one.
-    pub fn get(&self, flavor: &str, resource: ResourceName) -> Option<FrId> {
+    pub fn get(&self, flavor: &str, resource: ResourceName) -> Option<FlavorResourceId> {
         self.by_flavor
             .get(flavor)?
             .iter()
@@ -86,17 +86,17 @@ impl FlavorResources {
     }
 
     /// The pair behind a number.
-    pub fn pair(&self, id: FrId) -> &FlavorResource {
+    pub fn pair(&self, id: FlavorResourceId) -> &FlavorResource {
         &self.pairs[id.index()]
     }
 
     /// The resource of a pair.
-    pub fn resource(&self, id: FrId) -> ResourceName {
+    pub fn resource(&self, id: FlavorResourceId) -> ResourceName {
         self.pairs[id.index()].resource
     }
 
     /// Amounts by pair name, for display and comparison.
-    pub fn named(&self, amounts: &FrAmounts) -> BTreeMap<FlavorResource, Amount> {
+    pub fn named(&self, amounts: &FlavorResourceQuantities) -> BTreeMap<FlavorResource, Amount> {
         amounts
             .iter()
             .map(|(fr, v)| (self.pair(fr).clone(), v))
@@ -104,18 +104,18 @@ impl FlavorResources {
     }
 }
 
-/// Amounts by (flavor, resource): a small vector ordered by [`FrId`].
+/// Amounts by (flavor, resource): a small vector ordered by [`FlavorResourceId`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FrAmounts(SmallVec<[(FrId, Amount); 4]>);
+pub struct FlavorResourceQuantities(SmallVec<[(FlavorResourceId, Amount); 4]>);
 
-impl FrAmounts {
+impl FlavorResourceQuantities {
     /// Nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The amount of a pair, zero when absent.
-    pub fn get(&self, fr: FrId) -> Amount {
+    pub fn get(&self, fr: FlavorResourceId) -> Amount {
         self.0
             .iter()
             .find(|(f, _)| *f == fr)
@@ -123,7 +123,7 @@ impl FrAmounts {
     }
 
     /// Adds to the amount of a pair.
-    pub fn add(&mut self, fr: FrId, amount: Amount) {
+    pub fn add(&mut self, fr: FlavorResourceId, amount: Amount) {
         match self.0.binary_search_by_key(&fr, |&(f, _)| f) {
             Ok(i) => self.0[i].1 = self.0[i].1.plus(amount),
             Err(i) => self.0.insert(i, (fr, amount)),
@@ -131,7 +131,7 @@ impl FrAmounts {
     }
 
     /// Sets the amount of a pair.
-    pub fn set(&mut self, fr: FrId, amount: Amount) {
+    pub fn set(&mut self, fr: FlavorResourceId, amount: Amount) {
         match self.0.binary_search_by_key(&fr, |&(f, _)| f) {
             Ok(i) => self.0[i].1 = amount,
             Err(i) => self.0.insert(i, (fr, amount)),
@@ -139,7 +139,7 @@ impl FrAmounts {
     }
 
     /// Each pair with its amount.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (FrId, Amount)> + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (FlavorResourceId, Amount)> + '_ {
         self.0.iter().copied()
     }
 
@@ -154,9 +154,9 @@ impl FrAmounts {
     }
 }
 
-impl FromIterator<(FrId, Amount)> for FrAmounts {
-    fn from_iter<T: IntoIterator<Item = (FrId, Amount)>>(iter: T) -> Self {
-        let mut amounts = FrAmounts::new();
+impl FromIterator<(FlavorResourceId, Amount)> for FlavorResourceQuantities {
+    fn from_iter<T: IntoIterator<Item = (FlavorResourceId, Amount)>>(iter: T) -> Self {
+        let mut amounts = FlavorResourceQuantities::new();
         for (fr, v) in iter {
             amounts.add(fr, v);
         }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn pairs_keep_their_number() {
-        let mut frs = FlavorResources::default();
+        let mut frs = FlavorResourceTable::default();
         let cpu = ResourceName::cpu();
         let a = frs.intern("spot", cpu);
         let b = frs.intern("on-demand", cpu);

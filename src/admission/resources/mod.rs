@@ -6,20 +6,22 @@
 mod amount;
 mod decimal;
 mod flavor_resource;
-mod formatter;
-mod name;
 mod requests;
+mod resource_formatter;
+mod resource_name;
 
 pub use amount::Amount;
-pub use decimal::{Decimal, NotAQuantity};
-pub use flavor_resource::{FlavorName, FlavorResource, FlavorResources, FrAmounts, FrId};
-pub use formatter::Formatter;
-pub use name::ResourceName;
-pub use requests::{Requests, ResourceList, integer_value};
+pub use decimal::{Decimal, InvalidQuantity};
+pub use flavor_resource::{
+    FlavorName, FlavorResource, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable,
+};
+pub use requests::{Requests, ResourceList, resource_value};
+pub use resource_formatter::ResourceFormatter;
+pub use resource_name::ResourceName;
 
 /// The amount of quota a quantity of `name` stands for: rounded up, and unlimited when it does not
 /// fit 64 bits (for `cpu` in thousandths).
-pub fn amount_of(name: ResourceName, quantity: Decimal) -> Amount {
+pub fn amount_from_quantity(name: ResourceName, quantity: Decimal) -> Amount {
     let limit = if name.is_cpu() {
         i64::MAX / 1000
     } else {
@@ -28,7 +30,7 @@ pub fn amount_of(name: ResourceName, quantity: Decimal) -> Amount {
     if quantity >= Decimal::from_int(limit) {
         return Amount::UNLIMITED;
     }
-    Amount::new(integer_value(name, quantity))
+    Amount::new(resource_value(name, quantity))
 }
 
 #[cfg(test)]
@@ -37,7 +39,8 @@ mod tests {
 
     #[test]
     fn quota_beyond_the_integers_is_unlimited() {
-        let of = |name: &str, q: &str| amount_of(name.into(), Decimal::parse(q).unwrap());
+        let of =
+            |name: &str, q: &str| amount_from_quantity(name.into(), Decimal::parse(q).unwrap());
         assert_eq!(of("cpu", "1E"), Amount::UNLIMITED);
         assert_eq!(of("cpu", "1P"), Amount::new(1_000_000_000_000_000_000));
         assert_eq!(of("memory", "1E"), Amount::new(1_000_000_000_000_000_000));

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::{Decimal, Formatter, ResourceName};
+use super::{Decimal, ResourceFormatter, ResourceName};
 
 /// A list of resources with their quantities, as Kubernetes objects carry it.
 pub type ResourceList = BTreeMap<String, Quantity>;
@@ -38,7 +38,7 @@ impl Requests {
     /// The requests behind a list of exact quantities.
     pub fn from_exact(list: &BTreeMap<ResourceName, Decimal>) -> Self {
         list.iter()
-            .map(|(&name, &quantity)| (name, integer_value(name, quantity)))
+            .map(|(&name, &quantity)| (name, resource_value(name, quantity)))
             .collect()
     }
 
@@ -172,13 +172,13 @@ impl Requests {
         keys
     }
 
-    /// How many times these requests fit into `capacity`; see
+    /// How many times these requests fit into `capacity_charge`; see
     /// [`Requests::count_in_with_limiting_resource`].
     pub fn count_in(&self, capacity: &Requests) -> i32 {
         self.count_in_with_limiting_resource(capacity).0
     }
 
-    /// How many times these requests fit into `capacity`, and the resource that limits it (the
+    /// How many times these requests fit into `capacity_charge`, and the resource that limits it (the
     /// alphabetically first among equals). Capacity below zero counts as none; requests without
     /// any resource fit zero times.
     pub fn count_in_with_limiting_resource(
@@ -208,7 +208,7 @@ impl Requests {
     }
 
     /// The requests as a Kubernetes resource list with canonical quantities.
-    pub fn to_list(&self, formatter: &Formatter) -> ResourceList {
+    pub fn to_list(&self, formatter: &ResourceFormatter) -> ResourceList {
         self.iter()
             .map(|(name, v)| (name.as_str().to_owned(), formatter.quantity(name, v)))
             .collect()
@@ -238,7 +238,7 @@ fn written_value(name: ResourceName, quantity: &Quantity) -> i64 {
     match plain(&quantity.0) {
         Some(whole) if name.is_cpu() => whole * 1000,
         Some(whole) => whole,
-        None => integer_value(name, Decimal::parse_lossy(quantity)),
+        None => resource_value(name, Decimal::parse_lossy(quantity)),
     }
 }
 
@@ -254,7 +254,7 @@ fn plain(text: &str) -> Option<i64> {
 }
 
 /// The integer a quantity of `name` counts as: rounded up, clamped to 64 bits.
-pub fn integer_value(name: ResourceName, quantity: Decimal) -> i64 {
+pub fn resource_value(name: ResourceName, quantity: Decimal) -> i64 {
     if name.is_cpu() {
         quantity.milli_value()
     } else {
@@ -315,7 +315,7 @@ mod tests {
             let quantity = Quantity(text);
             for name in ["cpu", "memory"] {
                 let name = ResourceName::new(name);
-                let exact = integer_value(name, Decimal::parse_lossy(&quantity));
+                let exact = resource_value(name, Decimal::parse_lossy(&quantity));
                 prop_assert_eq!(written_value(name, &quantity), exact);
             }
         }

@@ -70,7 +70,7 @@ pub fn evict(wl: &mut Workload, eviction: &Eviction, now: Timestamp) -> bool {
         reset_check(check, now);
     }
     wl.status.unhealthy_nodes.clear();
-    if wl.is_true(c::BLOCKED_ON_PREEMPTION_GATES) {
+    if wl.is_condition_true(c::BLOCKED_ON_PREEMPTION_GATES) {
         let type_ = c::BLOCKED_ON_PREEMPTION_GATES;
         let cond = condition(wl, type_, false, &reason, &eviction.message, now);
         set_condition(&mut wl.status.conditions, cond);
@@ -79,7 +79,7 @@ pub fn evict(wl: &mut Workload, eviction: &Eviction, now: Timestamp) -> bool {
         gate.position = PreemptionGatePosition::Closed;
         gate.last_transition_time = Some(Time(now));
     }
-    count(wl, eviction)
+    increment_eviction_stats(wl, eviction)
 }
 
 fn reset_check(check: &mut AdmissionCheckState, now: Timestamp) {
@@ -101,7 +101,7 @@ fn reset_check(check: &mut AdmissionCheckState, now: Timestamp) {
     };
 }
 
-fn count(wl: &mut Workload, eviction: &Eviction) -> bool {
+fn increment_eviction_stats(wl: &mut Workload, eviction: &Eviction) -> bool {
     let evictions = &mut wl.status.scheduling_stats.get_or_insert_default().evictions;
     let known = evictions
         .iter_mut()

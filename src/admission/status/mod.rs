@@ -4,16 +4,16 @@
 //! A decision gives a [`StatusChange`]; whoever writes to the cluster applies it to the newest
 //! version of the object and patches what came out. Must not know why a change is made.
 
-mod change;
 mod conditions;
 mod eviction;
-mod reservation;
+mod quota_reservation;
+mod status_change;
 
-pub use change::StatusChange;
 pub use conditions::{condition, set_condition};
 pub use eviction::{Eviction, evict, finish, set_preempted};
-pub use reservation::{
-    checks_for, has_all_required_checks, propagate_resource_requests, required_checks,
-    reserve_quota, resource_requests, set_blocked_on_preemption_gates, sync_admitted,
-    unreserve_quota,
+pub use quota_reservation::{
+    admission_checks_for_admission, admission_checks_for_workload, has_all_required_checks,
+    propagate_resource_requests, resource_requests, set_blocked_on_preemption_gates,
+    set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
 };
+pub use status_change::StatusChange;

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::exclusions::Exclusions;
+use super::exclusion_stats::TasExclusionStats;
 
 /// Why the pods of a set have no topology assignment. The text goes into the message of the
 /// Workload's condition as it is.
@@ -145,7 +145,7 @@ pub struct NoFit {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layers: Option<Vec<LayerFit>>,
     /// Nodes that are out of the question.
-    pub exclusions: Exclusions,
+    pub exclusions: TasExclusionStats,
 }
 
 /// How many slices of a layer fit.
@@ -206,7 +206,7 @@ mod tests {
             wanted: 4,
             slice_size,
             layers: None,
-            exclusions: Exclusions {
+            exclusions: TasExclusionStats {
                 total_nodes: 3,
                 ..Default::default()
             },
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn in_kueues_words() {
+    fn messages_match_upstream() {
         assert_eq!(
             no_fit(0, 1).to_string(),
             "topology \"default\" doesn't allow to fit any of 4 pod(s)"

@@ -7,49 +7,49 @@
 //!
 //! Must not know of quota, ClusterQueues or queues.
 
-mod affinity;
-mod assignment;
-mod balanced;
-mod cache;
-mod capacity;
-mod counts;
-mod descend;
-mod elastic;
-mod exclusions;
+mod assignment_encoding;
+mod assumed_usage;
+mod balanced_placement;
+mod domain_ordering;
+mod domain_usage;
+mod elastic_workloads;
+mod exclusion_stats;
 mod failure;
-mod find;
-mod fit;
-#[cfg(test)]
-mod inner_tests;
-mod label_rules;
-#[cfg(test)]
-mod laws;
-mod ledger;
+mod fill_in_counts;
+mod find_level_with_fit_domains;
+mod find_topology_assignment;
+mod label_validation;
+mod leaf_capacity;
+mod node_affinity_terms;
 mod node_filter;
-mod nodes;
-mod order;
+mod node_replacement;
+mod nodes_cache;
+mod non_tas_usage;
+mod optimal_domain_set;
 mod placement;
-mod pods;
-mod replacement;
-mod request;
-mod shape;
-mod snapshot;
-mod snapshots;
-mod subset;
-mod tree;
-mod usage;
+#[cfg(test)]
+mod placement_tests;
+mod pod_set_requests;
+#[cfg(test)]
+mod property_tests;
+mod resolved_topology_request;
+mod tas_cache;
+mod tas_flavor_snapshot;
+mod tas_snapshots;
+mod topology_tree;
+mod update_counts_to_minimum;
 
-pub use assignment::{count_pods, encode, truncate};
-pub use cache::TasCache;
-pub use exclusions::Exclusions;
+pub use assignment_encoding::{count_pods, encode, truncate};
+pub use exclusion_stats::TasExclusionStats;
 pub use failure::{LayerFit, NoFit, TasFailure};
-pub use request::{
+pub use pod_set_requests::{
     FindOptions, TasAssignmentsResult, TasPodSetRequests, TasPodSetResult, WorkloadTasRequests,
 };
-pub use snapshot::{LeafView, TasFlavorSnapshot};
-pub use snapshots::{Checkpoint, TasSnapshots};
+pub use tas_cache::TasCache;
+pub use tas_flavor_snapshot::{LeafView, TasFlavorSnapshot};
+pub use tas_snapshots::{Checkpoint, TasSnapshots};
 
-use super::gates::Gates;
+use super::feature_gates::Gates;
 
 /// The feature gates that matter here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{NodeAffinity, Taint, Toleration};
 
-use super::affinity::{PreferredTerms, RequiredTerms, describe_preferred, describe_required};
-use super::exclusions::Exclusions;
+use super::exclusion_stats::TasExclusionStats;
 use super::failure::TasFailure;
-use super::label_rules;
-use super::nodes::NodeInfo;
-use super::request::TasPodSetRequests;
-use super::tree::{Leaf, TopologyTree};
-use crate::kube::selector::Labels;
+use super::label_validation;
+use super::node_affinity_terms::{
+    PreferredTerms, RequiredTerms, describe_preferred, describe_required,
+};
+use super::nodes_cache::NodeInfo;
+use super::pod_set_requests::TasPodSetRequests;
+use super::topology_tree::{Leaf, TopologyTree};
+use crate::kube::label_selector::Labels;
 use crate::kube::taints::find_untolerated;
 use kueue_lab_api::v1beta2::PodSetUpdate;
 
@@ -35,7 +37,7 @@ pub(super) struct NodeMatches {
     /// How much the pod set prefers each of them; empty without preferences.
     pub(super) scores: Vec<i64>,
     /// The others.
-    pub(super) exclusions: Exclusions,
+    pub(super) exclusions: TasExclusionStats,
 }
 
 impl NodeFilter {
@@ -110,7 +112,7 @@ impl NodeFilter {
     /// The nodes of a tree that the filter leaves.
     pub(super) fn apply(&self, tree: &TopologyTree) -> NodeMatches {
         let total_nodes = tree.leaf_count();
-        let mut exclusions = Exclusions {
+        let mut exclusions = TasExclusionStats {
             total_nodes,
             ..Default::default()
         };
@@ -222,9 +224,9 @@ fn is_same(a: &Toleration, b: &Toleration) -> bool {
 
 fn check_selector(selector: &Labels) -> Result<(), TasFailure> {
     for (key, value) in selector {
-        let errors: Vec<String> = label_rules::key_error(key, "key")
+        let errors: Vec<String> = label_validation::key_error(key, "key")
             .into_iter()
-            .chain(label_rules::value_error(key, value, "values[0]"))
+            .chain(label_validation::value_error(key, value, "values[0]"))
             .collect();
         let reason = match errors.as_slice() {
             [] => continue,

@@ -6,9 +6,9 @@
 //! figures of picked domains from what fits into what is placed.
 
 use super::TasGates;
-use super::shape::Shape;
-use super::tree::{Domain, TopologyTree};
-use crate::topology::{TopologyAssignment, TopologyDomainAssignment};
+use super::resolved_topology_request::ResolvedTopologyRequest;
+use super::topology_tree::{Domain, TopologyTree};
+use crate::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
 
 /// Figures of one domain: first what fits, then, for picked domains, what is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct DomainState {
 pub(super) struct Placement<'a> {
     pub(super) tree: &'a TopologyTree,
     pub(super) gates: TasGates,
-    pub(super) shape: &'a Shape,
+    pub(super) topology_request: &'a ResolvedTopologyRequest,
     pub(super) states: Vec<DomainState>,
 }
 
@@ -47,8 +47,8 @@ impl Placement<'_> {
 
     /// Whether pods go where least is free, to keep roomy domains for those that need them, rather
     /// than where they leave least over.
-    pub(super) fn least_free_first(&self) -> bool {
-        self.shape.unconstrained && self.gates.profile_mixed
+    pub(super) fn use_least_free_capacity_algorithm(&self) -> bool {
+        self.topology_request.unconstrained && self.gates.profile_mixed
     }
 
     /// The children of some domains.
@@ -59,13 +59,13 @@ impl Placement<'_> {
             .collect()
     }
 
-    /// The assignment that `pods` says for leaves, in the order of their names.
-    pub(super) fn assignment(
+    /// The assignment that `non_tas_usage` says for leaves, in the order of their names.
+    pub(super) fn build_assignment(
         &self,
         leaves: &[Domain],
         pods: impl Fn(&DomainState) -> i32,
     ) -> TopologyAssignment {
-        let from = self.tree.assigned_from();
+        let from = self.tree.first_assigned_level();
         let mut leaves = leaves.to_vec();
         leaves.sort_unstable();
         let domains = leaves.into_iter().filter_map(|leaf| {

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::hash::EquivalenceHash;
-use super::ordering::{Rank, effective_priority, queue_order_timestamp};
+use super::assignment_state::AssignmentClusterQueueState;
+use super::equivalence_hash::EquivalenceHash;
+use super::ordering::{QueueOrderKey, effective_priority, queue_order_timestamp};
 use super::predicates::{generation, key, local_queue_key, uid};
-use super::progress::AssignmentState;
-use super::totals::{DraRequests, PodSetResources, from_admission, from_pod_sets};
+use super::total_requests::{
+    DraRequests, PodSetResources, total_requests_from_admission, total_requests_from_pod_sets,
+};
 use super::{LocalQueueKey, WorkloadKey};
 use crate::config::EngineConfig;
 use crate::resources::Requests;
-use crate::topology::TasUsage;
+use crate::topology_assignment::TasUsage;
 use kueue_lab_api::v1beta2::Workload;
 
 /// A Workload with its total requests and place in the order of things. Taken afresh from every
@@ -29,11 +31,11 @@ pub struct Info {
     /// queues into a cycle and back.
     pub total_requests: Arc<[PodSetResources]>,
     /// What its devices count as, where they were counted.
-    pub devices: Option<Arc<DraRequests>>,
+    pub dra: Option<Arc<DraRequests>>,
     /// The ClusterQueue it is admitted to, or was popped from; empty while neither.
     pub cluster_queue: Arc<str>,
     /// Where the search for flavors stopped.
-    pub last_assignment: Option<Arc<AssignmentState>>,
+    pub last_assignment: Option<Arc<AssignmentClusterQueueState>>,
     /// How often a second pass was tried.
     pub second_pass_iteration: u32,
     /// The generation the scheduler last looked at.
@@ -53,8 +55,8 @@ impl Info {
     }
 
     /// Works out a Workload that is only counted, never looked for flavors for: without its class.
-    pub fn counted(obj: Arc<Workload>, config: &EngineConfig) -> Self {
-        Self::work_out(obj, config, None, |_, _| EquivalenceHash::Unknown)
+    pub fn without_scheduling_hash(obj: Arc<Workload>, config: &EngineConfig) -> Self {
+        Self::build(obj, config, None, |_, _| EquivalenceHash::Unknown)
     }
 
     /// The same Workload with quota, only counted: its key, queue and priority stay.
@@ -62,14 +64,14 @@ impl Info {
     pub fn admitted(&self, obj: Arc<Workload>, config: &EngineConfig) -> Self {
         let admission = obj.status.admission.as_ref();
         Info {
-            total_requests: from_admission(&obj, config).into(),
+            total_requests: total_requests_from_admission(&obj, config).into(),
             cluster_queue: admission.map_or_else(Arc::default, |a| a.cluster_queue.as_str().into()),
             last_assignment: None,
             second_pass_iteration: 0,
             last_evaluated_generation: 0,
             scheduling_hash: EquivalenceHash::Unknown,
             queue_timestamp: queue_order_timestamp(&obj, config),
-            devices: None,
+            dra: None,
             key: self.key.clone(),
             local_queue: self.local_queue.clone(),
             priority: self.priority,
@@ -87,12 +89,12 @@ impl Info {
         config: &EngineConfig,
         dra: Option<Arc<DraRequests>>,
     ) -> Self {
-        Self::work_out(obj, config, dra, |obj, totals| {
+        Self::build(obj, config, dra, |obj, totals| {
             EquivalenceHash::of(obj, totals, &config.gates)
         })
     }
 
-    fn work_out(
+    fn build(
         obj: Arc<Workload>,
         config: &EngineConfig,
         dra: Option<Arc<DraRequests>>,
@@ -100,10 +102,13 @@ impl Info {
     ) -> Self {
         let (total_requests, cluster_queue) = match &obj.status.admission {
             Some(a) => (
-                from_admission(&obj, config),
+                total_requests_from_admission(&obj, config),
                 Arc::from(a.cluster_queue.as_str()),
             ),
-            None => (from_pod_sets(&obj, config, dra.as_deref()), Arc::from("")),
+            None => (
+                total_requests_from_pod_sets(&obj, config, dra.as_deref()),
+                Arc::from(""),
+            ),
         };
         Info {
             key: key(&obj),
@@ -116,7 +121,7 @@ impl Info {
             priority: effective_priority(&obj, &config.gates),
             queue_timestamp: queue_order_timestamp(&obj, config),
             total_requests: total_requests.into(),
-            devices: dra,
+            dra,
             obj,
         }
     }
@@ -135,7 +140,7 @@ impl Info {
             last_assignment: self.last_assignment.clone(),
             second_pass_iteration: self.second_pass_iteration,
             last_evaluated_generation: self.last_evaluated_generation,
-            ..Info::with_shared_dra(obj, config, self.devices.clone())
+            ..Info::with_shared_dra(obj, config, self.dra.clone())
         }
     }
 
@@ -150,8 +155,8 @@ impl Info {
     }
 
     /// What decides whether it goes before another.
-    pub fn rank(&self) -> Rank {
-        Rank {
+    pub fn queue_order_key(&self) -> QueueOrderKey {
+        QueueOrderKey {
             priority: self.priority,
             queue_timestamp: self.queue_timestamp,
         }

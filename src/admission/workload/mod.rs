@@ -2,20 +2,20 @@
 //!
 //! Must not know of ClusterQueues, quota or flavors beyond their names.
 
-mod adjust;
-mod hash;
+mod adjust_resources;
+mod assignment_state;
+mod equivalence_hash;
 mod info;
 mod key;
 pub mod ordering;
 pub mod predicates;
-mod progress;
-pub mod totals;
-pub mod validate;
+pub mod total_requests;
+pub mod validate_admissibility;
 
-pub use adjust::adjust_resources;
-pub use hash::EquivalenceHash;
+pub use adjust_resources::adjust_resources;
+pub use assignment_state::AssignmentClusterQueueState;
+pub use equivalence_hash::EquivalenceHash;
 pub use info::Info;
 pub use key::{LocalQueueKey, WorkloadKey};
-pub use ordering::Rank;
-pub use progress::AssignmentState;
-pub use totals::{DraRequests, PodSetResources, TopologyRequest};
+pub use ordering::QueueOrderKey;
+pub use total_requests::{DraRequests, PodSetResources, TopologyRequest};

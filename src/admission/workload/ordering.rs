@@ -4,13 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::predicates::{annotation, true_condition};
 use crate::config::{EngineConfig, RequeuingTimestamp};
-use crate::gates::Gates;
+use crate::feature_gates::Gates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
 /// What decides whether one Workload goes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rank {
+pub struct QueueOrderKey {
     /// The effective priority.
     pub priority: i64,
     /// The time that orders it among its priority.

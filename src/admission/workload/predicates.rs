@@ -5,8 +5,8 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{LocalQueueKey, WorkloadKey};
-use crate::gates::Gates;
-use crate::topology;
+use crate::feature_gates::Gates;
+use crate::topology_assignment;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, DelayedTopologyRequestState, PodSet, PreemptionGatePosition,
@@ -95,22 +95,22 @@ pub fn status(wl: &Workload) -> Status {
 
 /// Whether the Workload is over.
 pub fn is_finished(wl: &Workload) -> bool {
-    wl.is_true(c::FINISHED)
+    wl.is_condition_true(c::FINISHED)
 }
 
 /// Whether the Workload may run.
 pub fn is_admitted(wl: &Workload) -> bool {
-    wl.is_true(c::ADMITTED)
+    wl.is_condition_true(c::ADMITTED)
 }
 
 /// Whether the Workload is being evicted.
 pub fn is_evicted(wl: &Workload) -> bool {
-    wl.is_true(c::EVICTED)
+    wl.is_condition_true(c::EVICTED)
 }
 
 /// Whether the Workload holds quota.
 pub fn has_quota_reservation(wl: &Workload) -> bool {
-    wl.is_true(c::QUOTA_RESERVED)
+    wl.is_condition_true(c::QUOTA_RESERVED)
 }
 
 /// Whether the Workload holds quota that counts: active and not over.
@@ -137,7 +137,7 @@ pub fn is_admissible(wl: &Workload, gates: &Gates) -> bool {
         && wl.spec.is_active()
         && !has_quota_reservation(wl)
         && !is_on_hold(wl)
-        && !wl.is_true(c::WAITING_FOR_REPLACEMENT_PODS)
+        && !wl.is_condition_true(c::WAITING_FOR_REPLACEMENT_PODS)
 }
 
 /// Whether a preemption gate forbids the Workload to preempt: one without a state counts as closed.
@@ -173,7 +173,7 @@ pub fn has_failed_checks(wl: &Workload) -> bool {
 
 /// Whether a check that chooses a worker cluster has nothing to choose: it is not asked, or the
 /// choice stands. An elastic Workload may be asked again.
-pub fn is_cluster_chosen(
+pub fn should_skip_cluster_nomination(
     wl: &Workload,
     check: Option<&AdmissionCheckState>,
     elastic: bool,
@@ -211,7 +211,7 @@ pub fn has_topology_assignment_with_unhealthy_node(wl: &Workload) -> bool {
     assignments
         .filter_map(|psa| psa.topology_assignment.as_ref())
         .any(|ta| {
-            topology::decode(ta)
+            topology_assignment::decode(ta)
                 .domains
                 .iter()
                 .any(|d| d.values.last().is_some_and(|v| has_unhealthy_node(wl, v)))
@@ -263,7 +263,7 @@ pub fn is_elastic(wl: &Workload, gates: &Gates) -> bool {
 }
 
 /// The nodes of the Workload's topology assignments whose lowest level is the host, sorted.
-pub fn assigned_nodes(wl: &Workload) -> Vec<String> {
+pub fn tas_assigned_node_names(wl: &Workload) -> Vec<String> {
     let mut nodes = std::collections::BTreeSet::new();
     if is_admitted(wl) {
         let assignments = wl
@@ -277,7 +277,7 @@ pub fn assigned_nodes(wl: &Workload) -> Vec<String> {
                 .last()
                 .is_some_and(|l| l == "kubernetes.io/hostname")
             {
-                let domains = topology::decode(ta).domains.into_iter();
+                let domains = topology_assignment::decode(ta).domains.into_iter();
                 nodes.extend(
                     domains
                         .filter(|d| d.count > 0)

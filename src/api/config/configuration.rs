@@ -21,7 +21,7 @@ pub struct Configuration {
     pub webhook: ControllerWebhook,
     /// Election among several instances.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub leader_election: Option<LeaderElection>,
+    pub leader_election: Option<LeaderElectionConfiguration>,
     /// Metrics.
     pub metrics: ControllerMetrics,
     /// Health checks.
@@ -31,7 +31,7 @@ pub struct Configuration {
     pub pprof_bind_address: String,
     /// How many objects are worked on at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub controller: Option<ControllerSpec>,
+    pub controller: Option<ControllerConfigurationSpec>,
     /// TLS of all servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsOptions>,
@@ -75,7 +75,7 @@ pub struct Configuration {
     pub object_retention_policies: Option<ObjectRetentionPolicies>,
     /// Where the visibility API is served.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub visibility_server: Option<VisibilityServer>,
+    pub visibility_server: Option<VisibilityServerConfiguration>,
 }
 
 impl Configuration {
@@ -110,7 +110,7 @@ pub struct ControllerWebhook {
 /// Election among several instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct LeaderElection {
+pub struct LeaderElectionConfiguration {
     /// Whether there is an election. Default true.
     pub leader_elect: Option<bool>,
     /// How long a leader may be silent. Default 15s.
@@ -142,7 +142,7 @@ pub struct ControllerMetrics {
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
     )]
-    pub custom_labels: Vec<CustomLabel>,
+    pub custom_labels: Vec<ControllerMetricsCustomLabel>,
     /// Metrics by LocalQueue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_queue_metrics: Option<LocalQueueMetrics>,
@@ -151,7 +151,7 @@ pub struct ControllerMetrics {
 /// A label of metrics that comes from the metadata of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CustomLabel {
+pub struct ControllerMetricsCustomLabel {
     /// Name of the metric's label, without the prefix `custom_`.
     pub name: String,
     /// The object's label. Default: the name.
@@ -201,7 +201,7 @@ pub struct ControllerHealth {
 /// How many objects are worked on at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ControllerSpec {
+pub struct ControllerConfigurationSpec {
     /// By `Kind.group`, such as `Job.batch`.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
@@ -264,7 +264,7 @@ pub struct ClientConnection {
 /// Where the visibility API is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct VisibilityServer {
+pub struct VisibilityServerConfiguration {
     /// IP address to listen on; nothing for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bind_address: Option<String>,

@@ -9,9 +9,9 @@ use super::{
 
 /// Applies the defaults of v1beta2. Among them: waiting for pods is on, with 30 minutes.
 pub fn apply(configuration: &mut Configuration) {
-    common(configuration);
+    shared_by_versions(configuration);
     let waiting = configuration.wait_for_pods_ready.get_or_insert_default();
-    pods_ready(waiting, Duration::from_secs(30 * 60), false);
+    wait_for_pods_ready(waiting, Duration::from_secs(30 * 60), false);
     let multi_kueue = configuration.multi_kueue.get_or_insert_default();
     if multi_kueue.dispatcher_name.as_deref() == Some(DISPATCHER_INCREMENTAL) {
         let incremental = multi_kueue
@@ -27,7 +27,7 @@ pub fn apply(configuration: &mut Configuration) {
 }
 
 /// The defaults of waiting for pods.
-pub(super) fn pods_ready(waiting: &mut WaitForPodsReady, timeout: Duration, blocks: bool) {
+pub(super) fn wait_for_pods_ready(waiting: &mut WaitForPodsReady, timeout: Duration, blocks: bool) {
     if waiting.timeout == Duration::ZERO {
         waiting.timeout = timeout;
     }
@@ -42,7 +42,7 @@ pub(super) fn pods_ready(waiting: &mut WaitForPodsReady, timeout: Duration, bloc
 }
 
 /// The defaults that v1beta1 and v1beta2 share.
-pub(super) fn common(configuration: &mut Configuration) {
+pub(super) fn shared_by_versions(configuration: &mut Configuration) {
     let text = |field: &mut String, default: &str| {
         if field.is_empty() {
             *field = default.to_owned();

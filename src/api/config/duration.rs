@@ -14,7 +14,7 @@ pub struct Duration {
 /// Text that is no span of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("time: invalid duration {0:?}; write a number and a unit, such as 30s, 5m or 1h30m")]
-pub struct NotADuration(pub String);
+pub struct ParseDurationError(pub String);
 
 const UNITS: [(&str, i64); 8] = [
     ("ns", 1),
@@ -61,12 +61,12 @@ impl Duration {
 }
 
 impl FromStr for Duration {
-    type Err = NotADuration;
+    type Err = ParseDurationError;
 
-    fn from_str(text: &str) -> Result<Self, NotADuration> {
+    fn from_str(text: &str) -> Result<Self, ParseDurationError> {
         parse(text)
             .map(|nanos| Self { nanos })
-            .ok_or_else(|| NotADuration(text.to_owned()))
+            .ok_or_else(|| ParseDurationError(text.to_owned()))
     }
 }
 

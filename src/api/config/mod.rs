@@ -6,24 +6,24 @@
 mod configuration;
 mod defaults;
 mod duration;
-mod features;
-mod frameworks;
-mod jobs;
+mod fair_sharing;
+mod feature_gates;
+mod integration_frameworks;
+mod integrations;
+mod load;
 mod multi_kueue;
-mod read;
-mod sharing;
 mod v1beta1;
 mod validate;
 
 pub use configuration::*;
 pub use defaults::apply as apply_defaults;
-pub use duration::{Duration, NotADuration};
-pub use features::{Feature, FeatureGateError, FeatureGates, Stage};
-pub use frameworks::{FRAMEWORKS, Framework, RELEASED};
-pub use jobs::*;
+pub use duration::{Duration, ParseDurationError};
+pub use fair_sharing::*;
+pub use feature_gates::{Feature, FeatureGateError, FeatureGates, FeatureStage};
+pub use integration_frameworks::{FRAMEWORKS, Framework, RELEASE_MANIFEST_FRAMEWORKS};
+pub use integrations::*;
+pub use load::{CONFIG_MAP_KEY, LoadedConfiguration, load, resolve_gates};
 pub use multi_kueue::*;
-pub use read::{CONFIG_MAP_KEY, Loaded, load, resolve_gates};
-pub use sharing::*;
 pub use validate::validate;
 
 use super::wire::nullable;
@@ -41,9 +41,12 @@ impl Configuration {
         configuration
     }
 
-    /// The configuration as upstream's released manifest has it: [`RELEASED`] frameworks are on.
-    pub fn released() -> Self {
-        let frameworks = RELEASED.iter().map(|f| (*f).to_owned()).collect();
+    /// The configuration as upstream's released manifest has it: [`RELEASE_MANIFEST_FRAMEWORKS`] frameworks are on.
+    pub fn release_manifest() -> Self {
+        let frameworks = RELEASE_MANIFEST_FRAMEWORKS
+            .iter()
+            .map(|f| (*f).to_owned())
+            .collect();
         let integrations = Integrations {
             frameworks,
             ..Integrations::default()

@@ -29,19 +29,19 @@ pub struct MultiKueue {
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
     )]
-    pub external_frameworks: Vec<ExternalFramework>,
+    pub external_frameworks: Vec<MultiKueueExternalFramework>,
     /// How ClusterProfiles are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_profile: Option<ClusterProfile>,
     /// Settings of the incremental dispatcher.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub incremental_dispatcher_config: Option<IncrementalDispatcher>,
+    pub incremental_dispatcher_config: Option<IncrementalDispatcherConfig>,
 }
 
 /// Another kind of job that can be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ExternalFramework {
+pub struct MultiKueueExternalFramework {
     /// The kind, as `Kind.version.group.com`.
     pub name: String,
 }
@@ -49,7 +49,7 @@ pub struct ExternalFramework {
 /// Settings of the incremental dispatcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct IncrementalDispatcher {
+pub struct IncrementalDispatcherConfig {
     /// How many clusters are added at a time. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_size: Option<i32>,
@@ -64,19 +64,19 @@ pub struct ClusterProfile {
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
     )]
-    pub access_providers: Vec<AccessProvider>,
+    pub access_providers: Vec<ClusterProfileAccessProvider>,
     /// The same under its name of old.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
     )]
-    pub credentials_providers: Vec<AccessProvider>,
+    pub credentials_providers: Vec<ClusterProfileAccessProvider>,
 }
 
 /// A program that gets access to a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct AccessProvider {
+pub struct ClusterProfileAccessProvider {
     /// Name of the provider, as ClusterProfiles have it.
     pub name: String,
     /// How the program is run.
@@ -94,7 +94,7 @@ pub struct ExecConfig {
     pub args: Vec<String>,
     /// Its environment, on top of ours.
     #[serde(deserialize_with = "super::nullable")]
-    pub env: Vec<ExecEnv>,
+    pub env: Vec<ExecEnvVar>,
     /// Version of what it says.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub api_version: String,
@@ -110,7 +110,7 @@ pub struct ExecConfig {
 /// A variable of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ExecEnv {
+pub struct ExecEnvVar {
     /// Name.
     pub name: String,
     /// Value.

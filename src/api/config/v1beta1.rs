@@ -5,16 +5,16 @@ use serde::Deserialize;
 
 use super::{Configuration, Duration, defaults};
 use crate::load::Problem;
-use kueue_lab_yaml::{self as yaml, Entry, Kind, Misfit, Node, Position, Unknown};
+use kueue_lab_yaml::{self as yaml, Entry, Kind, Node, Position, TypeMismatch, UnknownField};
 
 /// Settings that only v1beta1 has, taken out of the document.
 #[derive(Default)]
-pub(super) struct Old {
-    waits: bool,
-    shares: bool,
+pub(super) struct V1beta1Settings {
+    wait_for_pods_ready_enabled: bool,
+    fair_sharing_enabled: bool,
     pod_options: Option<(PodOptions, Position)>,
     pub(super) warnings: Vec<Problem>,
-    pub(super) unknown: Vec<Unknown>,
+    pub(super) unknown: Vec<UnknownField>,
 }
 
 /// Which pods were managed; obsolete.
@@ -26,7 +26,7 @@ struct PodOptions {
 }
 
 /// Settings that v1beta1 does not have yet.
-const NOT_YET: [&[&str]; 7] = [
+const V1BETA2_ONLY: [&[&str]; 7] = [
     &["visibilityServer"],
     &["metrics", "customLabels", "sourceKind"],
     &["metrics", "customLabels", "trackedValues"],
@@ -40,17 +40,17 @@ const NOT_YET: [&[&str]; 7] = [
 ///
 /// # Errors
 /// A setting has the wrong type.
-pub(super) fn take(root: &mut Node) -> Result<Old, Misfit> {
-    let mut old = Old {
-        waits: flag(root, "waitForPodsReady")?,
-        shares: flag(root, "fairSharing")?,
-        ..Old::default()
+pub(super) fn extract(root: &mut Node) -> Result<V1beta1Settings, TypeMismatch> {
+    let mut old = V1beta1Settings {
+        wait_for_pods_ready_enabled: extract_enable(root, "waitForPodsReady")?,
+        fair_sharing_enabled: extract_enable(root, "fairSharing")?,
+        ..V1beta1Settings::default()
     };
     if let Some(entry) = root
         .get_mut("integrations")
         .and_then(|n| remove(n, "podOptions"))
     {
-        let (options, unknown) = nested::<PodOptions>(&entry, "integrations.podOptions")?;
+        let (options, unknown) = read_nested::<PodOptions>(&entry, "integrations.podOptions")?;
         old.unknown.extend(unknown);
         old.pod_options = Some((options, entry.at));
     }
@@ -62,8 +62,8 @@ pub(super) fn take(root: &mut Node) -> Result<Old, Misfit> {
             remedy: Some("pending workloads are told by the visibility API".to_owned()),
         });
     }
-    for path in NOT_YET {
-        not_yet(root, path, String::new(), &mut old.unknown);
+    for path in V1BETA2_ONLY {
+        report_v1beta2_only(root, path, String::new(), &mut old.unknown);
     }
     Ok(old)
 }
@@ -80,18 +80,18 @@ fn remove(node: &mut Node, key: &str) -> Option<Entry> {
 }
 
 /// The `enable` of a block; without it the block does nothing.
-fn flag(root: &mut Node, block: &str) -> Result<bool, Misfit> {
+fn extract_enable(root: &mut Node, block: &str) -> Result<bool, TypeMismatch> {
     let Some(entry) = root.get_mut(block).and_then(|n| remove(n, "enable")) else {
         return Ok(false);
     };
-    nested::<bool>(&entry, &format!("{block}.enable")).map(|(on, _)| on)
+    read_nested::<bool>(&entry, &format!("{block}.enable")).map(|(on, _)| on)
 }
 
 /// Reads a part on its own, with paths as they are in the document.
-fn nested<T: serde::de::DeserializeOwned>(
+fn read_nested<T: serde::de::DeserializeOwned>(
     entry: &Entry,
     path: &str,
-) -> Result<(T, Vec<Unknown>), Misfit> {
+) -> Result<(T, Vec<UnknownField>), TypeMismatch> {
     let below = |inner: String| {
         if inner.is_empty() {
             path.to_owned()
@@ -104,13 +104,13 @@ fn nested<T: serde::de::DeserializeOwned>(
             value,
             unknown
                 .into_iter()
-                .map(|u| Unknown {
+                .map(|u| UnknownField {
                     path: below(u.path),
                     ..u
                 })
                 .collect(),
         )),
-        Err(error) => Err(Misfit {
+        Err(error) => Err(TypeMismatch {
             path: below(error.path),
             ..error
         }),
@@ -118,12 +118,12 @@ fn nested<T: serde::de::DeserializeOwned>(
 }
 
 /// Notes a setting as unknown, in every item of the lists on the way.
-fn not_yet(node: &Node, path: &[&str], at: String, unknown: &mut Vec<Unknown>) {
+fn report_v1beta2_only(node: &Node, path: &[&str], at: String, unknown: &mut Vec<UnknownField>) {
     let Some((name, rest)) = path.split_first() else {
         return;
     };
     for (i, item) in node.items().iter().enumerate() {
-        not_yet(item, path, format!("{at}[{i}]"), unknown);
+        report_v1beta2_only(item, path, format!("{at}[{i}]"), unknown);
     }
     let Some(entry) = node.entries().iter().find(|e| e.key == *name) else {
         return;
@@ -134,32 +134,32 @@ fn not_yet(node: &Node, path: &[&str], at: String, unknown: &mut Vec<Unknown>) {
         format!("{at}.{}", entry.key)
     };
     if rest.is_empty() {
-        unknown.push(Unknown {
+        unknown.push(UnknownField {
             path,
             at: entry.at,
-            meant: None,
+            suggestion: None,
         });
     } else {
-        not_yet(&entry.value, rest, path, unknown);
+        report_v1beta2_only(&entry.value, rest, path, unknown);
     }
 }
 
 /// Applies the defaults of v1beta1 and brings the configuration to what it means in v1beta2: blocks
 /// that are not enabled are gone, and nothing that came with v1beta2 is on.
-pub(super) fn complete(configuration: &mut Configuration, old: Old) -> Vec<Problem> {
+pub(super) fn convert(configuration: &mut Configuration, old: V1beta1Settings) -> Vec<Problem> {
     let mut warnings = old.warnings;
     if let Some((options, at)) = old.pod_options {
         warnings.push(pod_options(configuration, options, at));
     }
-    defaults::common(configuration);
-    if old.waits {
+    defaults::shared_by_versions(configuration);
+    if old.wait_for_pods_ready_enabled {
         let waiting = configuration.wait_for_pods_ready.get_or_insert_default();
-        defaults::pods_ready(waiting, Duration::from_secs(5 * 60), true);
+        defaults::wait_for_pods_ready(waiting, Duration::from_secs(5 * 60), true);
     } else {
         configuration.wait_for_pods_ready = None;
     }
     match &mut configuration.fair_sharing {
-        Some(sharing) if old.shares => {
+        Some(sharing) if old.fair_sharing_enabled => {
             if sharing.preemption_strategies.is_empty() {
                 let both = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"];
                 sharing.preemption_strategies = both.map(str::to_owned).to_vec();

@@ -5,9 +5,9 @@
 //! What a version cannot say is dropped, as upstream's conversion drops it. Functions here change
 //! names and shapes only; whether the values make sense is for validation.
 
-mod legacy;
+mod json_edit;
 mod queues;
-mod steps;
+mod v1alpha;
 mod workload;
 
 use std::fmt;
@@ -15,7 +15,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::v1beta2::{GROUP, MalformedAssignment};
-use super::{crds, provisioning};
+use super::{crds, provisioning_request};
 
 /// The old version of [`LEGACY_KIND`] that notes and blogs still show.
 pub const LEGACY_VERSION: &str = "v1alpha2";
@@ -53,7 +53,7 @@ impl fmt::Display for Warning {
 /// Why an object cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
-    /// Not an object with `apiVersion` and `kind`.
+    /// Not an object with `apiVersion` and `schema_type`.
     #[error("not an object with apiVersion and kind")]
     NotAnObject,
     /// A kind that is not ours, or not in that version.
@@ -66,7 +66,7 @@ pub enum ConvertError {
     },
     /// A topology assignment whose parts do not fit together.
     #[error("{path}: {source}")]
-    Assignment {
+    InvalidTopologyAssignment {
         /// Where it is.
         path: String,
         /// What is wrong with it.
@@ -74,7 +74,7 @@ pub enum ConvertError {
     },
     /// A value of the wrong type, so that its meaning cannot be carried over.
     #[error("{path}: {detail}")]
-    Shape {
+    InvalidType {
         /// Where it is.
         path: String,
         /// What is wrong with it.
@@ -112,13 +112,13 @@ pub fn convert(object: &mut Value, to: &str) -> Result<Vec<Warning>, ConvertErro
         (GROUP, "v1beta1") => to_hub(object, &kind)?,
         (GROUP, "v1beta2") => from_hub(object, &kind)?,
         (GROUP, "v1alpha1" | "v1alpha2") => {
-            warnings = legacy::to_v1beta1(object, &kind, from)?;
+            warnings = v1alpha::to_v1beta1(object, &kind, from)?;
             if to != "v1beta1" {
                 to_hub(object, &kind)?;
             }
         }
         // The versions of ProvisioningRequest differ in name only.
-        (provisioning::GROUP, "v1" | "v1beta1") => {}
+        (provisioning_request::GROUP, "v1" | "v1beta1") => {}
         _ => return Err(no_match(&api_version)),
     }
     object["apiVersion"] = Value::from(format!("{group}/{to}"));
@@ -131,7 +131,7 @@ fn to_hub(object: &mut Value, kind: &str) -> Result<(), ConvertError> {
         "Cohort" => queues::cohort_to_hub(object),
         "LocalQueue" => queues::local_queue_to_hub(object),
         "MultiKueueCluster" => queues::multi_kueue_cluster_to_hub(object),
-        "AdmissionCheck" => steps::drop(object, &["spec", "retryDelayMinutes"]),
+        "AdmissionCheck" => json_edit::remove(object, &["spec", "retryDelayMinutes"]),
         "Workload" => workload::to_hub(object)?,
         _ => {}
     }
@@ -143,7 +143,7 @@ fn from_hub(object: &mut Value, kind: &str) -> Result<(), ConvertError> {
         "ClusterQueue" => queues::cluster_queue_from_hub(object),
         "LocalQueue" => queues::local_queue_from_hub(object),
         "MultiKueueCluster" => queues::multi_kueue_cluster_from_hub(object),
-        "MultiKueueConfig" => steps::drop(object, &["spec", "quotaManagement"]),
+        "MultiKueueConfig" => json_edit::remove(object, &["spec", "quotaManagement"]),
         "Workload" => workload::from_hub(object)?,
         _ => {}
     }

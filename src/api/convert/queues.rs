@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::steps::{at, drop, rename};
+use super::json_edit::{object_at, remove, rename};
 
 pub(super) fn cluster_queue_to_hub(object: &mut Value) {
     rename(object, &["spec"], "cohort", "cohortName");
-    if let Some(spec) = at(object, &["spec"])
+    if let Some(spec) = object_at(object, &["spec"])
         && let Some(Value::Array(checks)) = spec.remove("admissionChecks")
         && !checks.is_empty()
     {
@@ -20,15 +20,15 @@ pub(super) fn cluster_queue_to_hub(object: &mut Value) {
             json!({ "admissionChecks": rules }),
         );
     }
-    if let Some(fungibility) = at(object, &["spec", "flavorFungibility"]) {
+    if let Some(fungibility) = object_at(object, &["spec", "flavorFungibility"]) {
         for (field, old) in [("whenCanBorrow", "Borrow"), ("whenCanPreempt", "Preempt")] {
             if fungibility.get(field).is_some_and(|v| v == old) {
                 fungibility.insert(field.into(), json!("MayStopSearch"));
             }
         }
     }
-    drop(object, &["status", "pendingWorkloadsStatus"]);
-    drop(
+    remove(object, &["status", "pendingWorkloadsStatus"]);
+    remove(
         object,
         &["status", "fairSharing", "admissionFairSharingStatus"],
     );
@@ -36,11 +36,11 @@ pub(super) fn cluster_queue_to_hub(object: &mut Value) {
 
 pub(super) fn cluster_queue_from_hub(object: &mut Value) {
     rename(object, &["spec"], "cohortName", "cohort");
-    drop(object, &["spec", "concurrentAdmissionPolicy"]);
+    remove(object, &["spec", "concurrentAdmissionPolicy"]);
 }
 
 pub(super) fn cohort_to_hub(object: &mut Value) {
-    drop(
+    remove(
         object,
         &["status", "fairSharing", "admissionFairSharingStatus"],
     );
@@ -48,7 +48,7 @@ pub(super) fn cohort_to_hub(object: &mut Value) {
 
 pub(super) fn local_queue_to_hub(object: &mut Value) {
     rename(object, &["status"], "flavorUsage", "flavorsUsage");
-    drop(object, &["status", "flavors"]);
+    remove(object, &["status", "flavors"]);
 }
 
 pub(super) fn local_queue_from_hub(object: &mut Value) {
@@ -56,7 +56,7 @@ pub(super) fn local_queue_from_hub(object: &mut Value) {
 }
 
 pub(super) fn multi_kueue_cluster_to_hub(object: &mut Value) {
-    let Some(spec) = at(object, &["spec"]) else {
+    let Some(spec) = object_at(object, &["spec"]) else {
         return;
     };
     let mut source = json!({});
@@ -72,7 +72,7 @@ pub(super) fn multi_kueue_cluster_to_hub(object: &mut Value) {
 }
 
 pub(super) fn multi_kueue_cluster_from_hub(object: &mut Value) {
-    let Some(spec) = at(object, &["spec"]) else {
+    let Some(spec) = object_at(object, &["spec"]) else {
         return;
     };
     let mut source = spec.remove("clusterSource").unwrap_or_default();

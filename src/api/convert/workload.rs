@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::ConvertError;
-use super::steps::{at, drop, items, rename};
+use super::json_edit::{items, object_at, remove, rename};
 use crate::constants::{POD_PRIORITY_CLASS_SOURCE, WORKLOAD_PRIORITY_CLASS_SOURCE};
 use crate::v1beta2::{PriorityClassRef, TopologyAssignment, TopologyDomain};
 
 /// The field as v1beta1 spells it.
-const MISSPELT: &str = "accumulatedPastExexcutionTimeSeconds";
-const ACCUMULATED: &str = "accumulatedPastExecutionTimeSeconds";
+const ACCUMULATED_TIME_V1BETA1: &str = "accumulatedPastExexcutionTimeSeconds";
+const ACCUMULATED_TIME: &str = "accumulatedPastExecutionTimeSeconds";
 
 pub(super) fn to_hub(object: &mut Value) -> Result<(), ConvertError> {
-    if let Some(spec) = at(object, &["spec"]) {
+    if let Some(spec) = object_at(object, &["spec"]) {
         let text = |v: Option<Value>| v.as_ref().and_then(Value::as_str).unwrap_or("").to_owned();
         let source = text(spec.remove("priorityClassSource"));
         let name = text(spec.remove("priorityClassName"));
@@ -29,8 +29,13 @@ pub(super) fn to_hub(object: &mut Value) -> Result<(), ConvertError> {
             );
         }
     }
-    rename(object, &["status"], MISSPELT, ACCUMULATED);
-    each_assignment(object, |assignment, path| {
+    rename(
+        object,
+        &["status"],
+        ACCUMULATED_TIME_V1BETA1,
+        ACCUMULATED_TIME,
+    );
+    for_each_topology_assignment(object, |assignment, path| {
         let Some(domains) = assignment.get_mut("domains").map(Value::take) else {
             return Ok(());
         };
@@ -43,7 +48,7 @@ pub(super) fn to_hub(object: &mut Value) -> Result<(), ConvertError> {
 }
 
 pub(super) fn from_hub(object: &mut Value) -> Result<(), ConvertError> {
-    if let Some(spec) = at(object, &["spec"]) {
+    if let Some(spec) = object_at(object, &["spec"]) {
         let class = spec.remove("priorityClassRef").unwrap_or_default();
         let field = |name: &str| class[name].as_str().unwrap_or("");
         let source = match (field("group"), field("kind")) {
@@ -58,26 +63,32 @@ pub(super) fn from_hub(object: &mut Value) -> Result<(), ConvertError> {
         spec.remove("preemptionGates");
     }
     for pod_set in items(object, &["spec", "podSets"]) {
-        drop(
+        remove(
             pod_set,
             &["topologyRequest", "podsetSliceRequiredTopologyConstraints"],
         );
     }
-    rename(object, &["status"], ACCUMULATED, MISSPELT);
-    drop(object, &["status", "preemptionGates"]);
-    each_assignment(object, |assignment, path| {
-        let shape = |e: serde_json::Error| ConvertError::Shape {
+    rename(
+        object,
+        &["status"],
+        ACCUMULATED_TIME,
+        ACCUMULATED_TIME_V1BETA1,
+    );
+    remove(object, &["status", "preemptionGates"]);
+    for_each_topology_assignment(object, |assignment, path| {
+        let shape = |e: serde_json::Error| ConvertError::InvalidType {
             path: path.to_owned(),
             detail: e.to_string(),
         };
         let encoded: TopologyAssignment =
             serde_json::from_value(assignment.take()).map_err(shape)?;
-        let domains = encoded
-            .decode()
-            .map_err(|source| ConvertError::Assignment {
-                path: path.to_owned(),
-                source,
-            })?;
+        let domains =
+            encoded
+                .decode()
+                .map_err(|source| ConvertError::InvalidTopologyAssignment {
+                    path: path.to_owned(),
+                    source,
+                })?;
         let domains: Vec<Value> = domains
             .into_iter()
             .map(|d| json!({ "values": d.values, "count": d.count }))
@@ -88,7 +99,7 @@ pub(super) fn from_hub(object: &mut Value) -> Result<(), ConvertError> {
 }
 
 /// Calls `change` for every topology assignment, with its path.
-fn each_assignment(
+fn for_each_topology_assignment(
     object: &mut Value,
     mut change: impl FnMut(&mut Value, &str) -> Result<(), ConvertError>,
 ) -> Result<(), ConvertError> {
@@ -116,8 +127,12 @@ fn domains_of(
         let count = domain["count"].as_i64().and_then(|n| i32::try_from(n).ok());
         match count {
             Some(count) if values.len() == levels => Ok(TopologyDomain { values, count }),
-            Some(_) => Err(shape(path, &field, "has not one value for each level")),
-            None => Err(shape(
+            Some(_) => Err(invalid_type(
+                path,
+                &field,
+                "has not one value for each level",
+            )),
+            None => Err(invalid_type(
                 path,
                 &format!("{field}.count"),
                 "is not a 32-bit number",
@@ -134,13 +149,13 @@ fn strings(list: &Value, path: &str, field: &str) -> Result<Vec<String>, Convert
         .map(|v| {
             v.as_str()
                 .map(str::to_owned)
-                .ok_or_else(|| shape(path, field, "holds no text"))
+                .ok_or_else(|| invalid_type(path, field, "holds no text"))
         })
         .collect()
 }
 
-fn shape(path: &str, field: &str, detail: &str) -> ConvertError {
-    ConvertError::Shape {
+fn invalid_type(path: &str, field: &str, detail: &str) -> ConvertError {
+    ConvertError::InvalidType {
         path: format!("{path}.{field}"),
         detail: detail.to_owned(),
     }

@@ -5,18 +5,18 @@
 //! versions are a static table that can be read without touching the schemas; a schema is put
 //! together when somebody asks for it.
 
-mod expand;
+mod definitions;
+mod expand_refs;
 #[cfg(test)]
 mod generate;
 mod schema;
-mod table;
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-pub use schema::{Schema, Type};
-pub use table::CRDS;
+pub use definitions::CRDS;
+pub use schema::{Schema, SchemaType};
 
 /// One CustomResourceDefinition.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,38 +34,38 @@ pub struct Crd {
     /// Whether objects live in a namespace.
     pub namespaced: bool,
     /// The versions, oldest first.
-    pub versions: &'static [Version],
+    pub versions: &'static [CrdVersion],
     /// Whether versions differ so that a webhook has to convert; otherwise only the version's name
     /// changes.
-    pub converts: bool,
+    pub needs_conversion: bool,
 }
 
 /// One version of a CustomResourceDefinition. All are served.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct CrdVersion {
     /// Name, such as `v1beta2`.
     pub name: &'static str,
     /// Whether objects are stored in it.
     pub storage: bool,
     /// The warning clients of a deprecated version get.
-    pub deprecation: Option<&'static str>,
+    pub deprecation_warning: Option<&'static str>,
     /// Whether the status is a subresource.
-    pub status: bool,
+    pub status_subresource: bool,
     /// Columns of `kubectl get` after the name; without any there is just the age.
-    pub columns: &'static [Column],
+    pub printer_columns: &'static [PrinterColumn],
     /// Fields that field selectors may use.
-    pub selectable: &'static [&'static str],
+    pub selectable_fields: &'static [&'static str],
 }
 
 /// A column of `kubectl get`.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct PrinterColumn {
     /// Header.
     pub name: &'static str,
     /// OpenAPI type: `string`, `integer`, `date`.
     pub kind: &'static str,
     /// Where the value is, in the JSONPath of CRDs.
-    pub path: &'static str,
+    pub json_path: &'static str,
     /// What it shows.
     pub description: &'static str,
     /// 0 is always shown, 1 only with `-o wide`.
@@ -97,19 +97,19 @@ impl Crd {
     }
 
     /// The version of a name, where it is one of this kind's.
-    pub fn version(&self, name: &str) -> Option<&'static Version> {
+    pub fn version(&self, name: &str) -> Option<&'static CrdVersion> {
         self.versions.iter().find(|v| v.name == name)
     }
 
     /// The version objects are stored in.
-    pub fn storage(&self) -> Option<&'static Version> {
+    pub fn storage(&self) -> Option<&'static CrdVersion> {
         self.versions.iter().find(|v| v.storage)
     }
 
     /// The `openAPIV3Schema` of a version as JSON text, put together on each call; nothing for a
     /// version that is not this kind's.
     pub fn schema_json(&self, version: &str) -> Option<String> {
-        expand::schema(self.plural, version)
+        expand_refs::schema(self.plural, version)
     }
 
     /// The `openAPIV3Schema` of a version, to be walked; parts are parsed when they are reached.
@@ -149,7 +149,7 @@ impl Crd {
             );
         }
         json.push(']');
-        if let (true, Conversion::Webhook(client)) = (self.converts, conversion) {
+        if let (true, Conversion::Webhook(client)) = (self.needs_conversion, conversion) {
             let _ = write!(
                 json,
                 r#","conversion":{{"strategy":"Webhook","webhook":{{"clientConfig":{client},"conversionReviewVersions":["v1"]}}}}"#
@@ -167,23 +167,27 @@ impl Crd {
     }
 }
 
-impl Version {
+impl CrdVersion {
     /// The members of the version's entry, but for the schema, as JSON text without braces.
     fn members(&self) -> String {
         let mut entry = json!({ "name": self.name, "served": true, "storage": self.storage });
-        if let Some(warning) = self.deprecation {
+        if let Some(warning) = self.deprecation_warning {
             entry["deprecated"] = json!(true);
             entry["deprecationWarning"] = json!(warning);
         }
-        if self.status {
+        if self.status_subresource {
             entry["subresources"] = json!({ "status": {} });
         }
-        if !self.columns.is_empty() {
-            entry["additionalPrinterColumns"] = self.columns.iter().map(Column::object).collect();
+        if !self.printer_columns.is_empty() {
+            entry["additionalPrinterColumns"] = self
+                .printer_columns
+                .iter()
+                .map(PrinterColumn::object)
+                .collect();
         }
-        if !self.selectable.is_empty() {
+        if !self.selectable_fields.is_empty() {
             entry["selectableFields"] = self
-                .selectable
+                .selectable_fields
                 .iter()
                 .map(|path| json!({ "jsonPath": path }))
                 .collect();
@@ -196,9 +200,10 @@ impl Version {
     }
 }
 
-impl Column {
+impl PrinterColumn {
     fn object(&self) -> Value {
-        let mut column = json!({ "name": self.name, "type": self.kind, "jsonPath": self.path });
+        let mut column =
+            json!({ "name": self.name, "type": self.kind, "jsonPath": self.json_path });
         if !self.description.is_empty() {
             column["description"] = json!(self.description);
         }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::expand;
+use super::expand_refs;
 
 /// What a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum SchemaType {
     /// A map with known members, or of any.
     Object,
     /// A list.
@@ -23,7 +23,7 @@ pub enum Type {
     IntOrString,
 }
 
-impl Type {
+impl SchemaType {
     /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -42,52 +42,52 @@ impl Type {
 #[derive(Clone, Copy, Debug)]
 pub struct Schema {
     /// What is said here.
-    own: &'static Value,
+    inline: &'static Value,
     /// What the shared part says that is used here.
-    shared: Option<&'static Value>,
+    referenced: Option<&'static Value>,
 }
 
 impl Schema {
     pub(super) fn root(name: &str) -> Option<Self> {
-        expand::parsed(name).map(Self::at)
+        expand_refs::parsed_schema(name).map(Self::at)
     }
 
-    fn at(own: &'static Value) -> Self {
-        let shared = own
+    fn at(inline: &'static Value) -> Self {
+        let referenced = inline
             .get("$ref")
             .and_then(Value::as_str)
-            .and_then(expand::parsed);
-        Self { own, shared }
+            .and_then(expand_refs::parsed_schema);
+        Self { inline, referenced }
     }
 
     /// A keyword of the schema, such as `maxItems`.
     pub fn keyword(self, name: &str) -> Option<&'static Value> {
-        self.own.get(name).or_else(|| self.shared?.get(name))
+        self.inline.get(name).or_else(|| self.referenced?.get(name))
     }
 
     /// What values may be; nothing where the schema does not say.
-    pub fn kind(self) -> Option<Type> {
+    pub fn schema_type(self) -> Option<SchemaType> {
         if self.keyword("x-kubernetes-int-or-string").is_some() {
-            return Some(Type::IntOrString);
+            return Some(SchemaType::IntOrString);
         }
         Some(match self.keyword("type")?.as_str()? {
-            "object" => Type::Object,
-            "array" => Type::Array,
-            "string" => Type::String,
-            "integer" => Type::Integer,
-            "number" => Type::Number,
-            "boolean" => Type::Boolean,
+            "object" => SchemaType::Object,
+            "array" => SchemaType::Array,
+            "string" => SchemaType::String,
+            "integer" => SchemaType::Integer,
+            "number" => SchemaType::Number,
+            "boolean" => SchemaType::Boolean,
             _ => return None,
         })
     }
 
     /// The schema of a member.
-    pub fn member(self, name: &str) -> Option<Self> {
+    pub fn property(self, name: &str) -> Option<Self> {
         self.keyword("properties")?.get(name).map(Self::at)
     }
 
     /// The names of the members, in order.
-    pub fn members(self) -> impl Iterator<Item = &'static str> {
+    pub fn properties(self) -> impl Iterator<Item = &'static str> {
         let members = self.keyword("properties").and_then(Value::as_object);
         members.into_iter().flatten().map(|(name, _)| name.as_str())
     }
@@ -98,7 +98,7 @@ impl Schema {
     }
 
     /// The schema of the values of a map with any keys.
-    pub fn values(self) -> Option<Self> {
+    pub fn additional_properties(self) -> Option<Self> {
         self.keyword("additionalProperties")
             .filter(|s| s.is_object())
             .map(Self::at)

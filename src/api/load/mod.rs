@@ -4,9 +4,9 @@
 //! What older versions and near misses say is understood and warned of. Must not know where the text
 //! comes from or where the objects go.
 
-mod alias;
-mod check;
-mod defaulting;
+mod field_aliases;
+mod schema_validation;
+mod structural_defaults;
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use super::config::FeatureGates;
 use super::crds::{self, Crd};
 use super::field::FieldError;
 use super::{convert, v1beta2, validation};
-use kueue_lab_yaml::{self as yaml, Limits, Misfit, Node, Position, closest, documents};
+use kueue_lab_yaml::{self as yaml, Limits, Node, Position, TypeMismatch, closest, documents};
 
-pub use defaulting::structural_defaults;
+pub use structural_defaults::structural_defaults;
 
 /// Something wrong with a document, or worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +58,8 @@ impl From<yaml::Problem> for Problem {
     }
 }
 
-impl From<Misfit> for Problem {
-    fn from(misfit: Misfit) -> Self {
+impl From<TypeMismatch> for Problem {
+    fn from(misfit: TypeMismatch) -> Self {
         Self {
             at: misfit.at,
             path: misfit.path,
@@ -71,7 +71,7 @@ impl From<Misfit> for Problem {
 
 /// An object out of a text.
 #[derive(Clone, Debug)]
-pub struct Object {
+pub struct LoadedObject {
     /// The object: of Kueue's kinds in v1beta2, with nothing that was not written; others as written.
     pub value: Value,
     /// The definition, where the kind is one of ours.
@@ -79,20 +79,20 @@ pub struct Object {
     /// What was read another way than it is written.
     pub warnings: Vec<Problem>,
     /// Fields that the kind does not have in the version the document says. They are still in `value`.
-    pub unknown: Vec<Problem>,
-    /// The document, for [`Object::locate`].
+    pub unknown_fields: Vec<Problem>,
+    /// The document, for [`LoadedObject::locate`].
     node: Node,
 }
 
-impl Object {
+impl LoadedObject {
     /// Where a field of the object stands in the text, or what is nearest to it; for errors a server
     /// has about the object.
     pub fn locate(&self, path: &str) -> Position {
-        alias::locate(&self.node, path)
+        field_aliases::locate(&self.node, path)
     }
 
     /// Where the object begins.
-    pub fn at(&self) -> Position {
+    pub fn position(&self) -> Position {
         self.node.at
     }
 
@@ -141,11 +141,11 @@ impl Object {
 ///
 /// # Errors
 /// Everything that is wrong with the text; then nothing of it should be used.
-pub fn objects(text: &str, gates: &FeatureGates) -> Result<Vec<Object>, Vec<Problem>> {
+pub fn objects(text: &str, gates: &FeatureGates) -> Result<Vec<LoadedObject>, Vec<Problem>> {
     let roots = documents(text, Limits::default()).map_err(|e| vec![e.into()])?;
     let (mut objects, mut problems) = (Vec::new(), Vec::new());
     for root in roots {
-        for node in items_of(root) {
+        for node in list_items(root) {
             match object(node, gates) {
                 Ok(object) => objects.push(object),
                 Err(of_object) => problems.extend(of_object),
@@ -160,7 +160,7 @@ pub fn objects(text: &str, gates: &FeatureGates) -> Result<Vec<Object>, Vec<Prob
 }
 
 /// The items of a list object, or the object itself.
-fn items_of(node: Node) -> Vec<Node> {
+fn list_items(node: Node) -> Vec<Node> {
     let list = node
         .get("kind")
         .and_then(Node::as_str)
@@ -175,21 +175,21 @@ fn items_of(node: Node) -> Vec<Node> {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Problem>> {
-    let crd = identify(&node).map_err(|p| vec![p])?;
+pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<Problem>> {
+    let crd = find_crd(&node).map_err(|p| vec![p])?;
     let Some(crd) = crd else {
         let value = node.to_json();
-        return Ok(Object {
+        return Ok(LoadedObject {
             value,
             crd,
             warnings: Vec::new(),
-            unknown: Vec::new(),
+            unknown_fields: Vec::new(),
             node,
         });
     };
-    let mut warnings = alias::apply(&mut node, crd.kind);
+    let mut warnings = field_aliases::apply(&mut node, crd.kind);
     let mut value = node.to_json();
-    let place = |path: &str| alias::locate(&node, path);
+    let place = |path: &str| field_aliases::locate(&node, path);
     let problem = |path: String, message: String| Problem {
         at: place(&path),
         path,
@@ -197,18 +197,18 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Proble
         remedy: None,
     };
     // Versions that have no schema are brought into the nearest that has.
-    if crd.version(version_in(&value)).is_none() {
+    if crd.version(version_of_object(&value)).is_none() {
         let of_version = convert::convert(&mut value, "v1beta1");
         let of_version = of_version.map_err(|e| vec![problem(String::new(), e.to_string())])?;
         warnings.extend(of_version.into_iter().map(|w| problem(w.path, w.text)));
     }
-    let Some(schema) = crd.schema(version_in(&value)) else {
+    let Some(schema) = crd.schema(version_of_object(&value)) else {
         return Err(vec![problem(
             String::new(),
             "no schema for this version".to_owned(),
         )]);
     };
-    let found = check::check(&value, schema);
+    let found = schema_validation::check(&value, schema);
     let unknown = found.unknown.into_iter().map(|u| Problem {
         at: place(&u.path),
         message: format!("unknown field \"{}\"", u.path),
@@ -218,7 +218,7 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Proble
     let unknown = unknown.collect();
     if !found.errors.is_empty() {
         let problem = |e: FieldError| Problem {
-            remedy: quotes(&e),
+            remedy: quoting_remedy(&e),
             ..problem(e.path.to_string(), e.message())
         };
         return Err(found.errors.into_iter().map(problem).collect());
@@ -230,11 +230,11 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Proble
     let mut defaulted = value.clone();
     structural_defaults(&mut defaulted);
     match validation::create(&defaulted, gates) {
-        Ok(errors) if errors.is_empty() => Ok(Object {
+        Ok(errors) if errors.is_empty() => Ok(LoadedObject {
             value,
             crd: Some(crd),
             warnings,
-            unknown,
+            unknown_fields: unknown,
             node,
         }),
         Ok(errors) => Err(errors
@@ -246,20 +246,23 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<Object, Vec<Proble
 }
 
 /// What to do about a number or a yes where text is wanted.
-fn quotes(error: &FieldError) -> Option<String> {
+fn quoting_remedy(error: &FieldError) -> Option<String> {
     let bare = ["\"boolean\"", "\"integer\"", "\"number\""];
     let quotable = error.detail.contains("string: \"")
-        && error.bad.as_deref().is_some_and(|bad| bare.contains(&bad));
+        && error
+            .bad_value
+            .as_deref()
+            .is_some_and(|bad| bare.contains(&bad));
     quotable.then(|| "put it in quotes to make it text".to_owned())
 }
 
 /// The version in the `apiVersion` of a value.
-fn version_in(value: &Value) -> &str {
+fn version_of_object(value: &Value) -> &str {
     version_of(value["apiVersion"].as_str().unwrap_or_default())
 }
 
 /// What a document is: one of our kinds, or of somebody else's.
-fn identify(node: &Node) -> Result<Option<&'static Crd>, Problem> {
+fn find_crd(node: &Node) -> Result<Option<&'static Crd>, Problem> {
     let missing = |field: &str| Problem {
         at: node.at,
         path: field.to_owned(),

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, ResourceFlavor};
 
-fn read(text: &str) -> Vec<Object> {
+fn read(text: &str) -> Vec<LoadedObject> {
     objects(text, &FeatureGates::default())
         .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()))
 }
@@ -45,7 +45,7 @@ fn a_queue_of_v1beta1_becomes_one_of_v1beta2() {
         ("ClusterQueue", "research-pool")
     );
     assert_eq!(object.api_version(), "kueue.x-k8s.io/v1beta2");
-    assert!(object.warnings.is_empty() && object.unknown.is_empty());
+    assert!(object.warnings.is_empty() && object.unknown_fields.is_empty());
     let queue: ClusterQueue = object.typed().unwrap();
     assert_eq!(queue.spec.cohort(), Some("team"));
     assert_eq!(queue.spec.admission_check_rules()[0].name, "prov");
@@ -82,7 +82,7 @@ metadata: {name: user-queue, namespace: 'default '}
 spec: {clusterQueue: cluster-queue}
 ";
     let all = read(text);
-    let kinds: Vec<&str> = all.iter().map(Object::kind).collect();
+    let kinds: Vec<&str> = all.iter().map(LoadedObject::kind).collect();
     assert_eq!(kinds, ["ResourceFlavor", "Namespace", "LocalQueue"]);
     assert_eq!(
         all[0].typed::<ResourceFlavor>().unwrap(),
@@ -91,7 +91,7 @@ spec: {clusterQueue: cluster-queue}
     assert!(all[1].crd.is_none());
     let queue: LocalQueue = all[2].typed().unwrap();
     assert_eq!(queue.spec.cluster_queue, "cluster-queue");
-    assert_eq!(all[2].at().line, 7);
+    assert_eq!(all[2].position().line, 7);
     assert!(all[2].typed::<ClusterQueue>().is_err());
 }
 
@@ -174,14 +174,14 @@ spec:
 }
 
 #[test]
-fn unknown_fields_are_told_with_what_was_meant() {
+fn unknown_fields_are_reported_with_a_suggestion() {
     let text = QUEUE
         .replace("namespaceSelector", "namespaceSelecter")
         .replace("nominalQuota: 5", "nominalQuotas: 5, nominalQuota: 5");
     let object = &read(&text)[0];
     assert_eq!(
         object
-            .unknown
+            .unknown_fields
             .iter()
             .map(ToString::to_string)
             .collect::<Vec<_>>(),
@@ -193,7 +193,7 @@ fn unknown_fields_are_told_with_what_was_meant() {
 }
 
 #[test]
-fn what_the_schema_does_not_allow_is_refused_at_its_line() {
+fn schema_violations_are_reported_at_their_line() {
     let with = |from: &str, to: &str| problems(&QUEUE.replace(from, to));
     for (from, to, want) in [
         (
@@ -237,7 +237,7 @@ fn what_the_schema_does_not_allow_is_refused_at_its_line() {
 }
 
 #[test]
-fn what_the_webhooks_refuse_is_refused_at_its_line() {
+fn webhook_validation_errors_are_reported_at_their_line() {
     let queue = QUEUE
         .replace("nominalQuota: 36Gi", "nominalQuota: -1")
         .replace("cohort: team", "stopPolicy: Hold");
@@ -256,7 +256,7 @@ fn what_the_webhooks_refuse_is_refused_at_its_line() {
 }
 
 #[test]
-fn every_problem_of_every_document_is_told() {
+fn every_problem_of_every_document_is_reported() {
     let text = format!(
         "{}---\n{}---\n{}",
         QUEUE.replace("cohort: team", "cohort: 5"),

@@ -49,14 +49,14 @@ kind! {
     /// A worker cluster.
     cluster MultiKueueCluster "kueue.x-k8s.io" "v1beta2" "multikueueclusters" {
         /// How to reach it.
-        spec: MultiKueueClusterSpec => "no_source",
+        spec: MultiKueueClusterSpec => "is_empty_spec",
         /// Whether it is reached.
         status: MultiKueueClusterStatus,
     }
 }
 
 /// Whether the spec has nothing set, in which case upstream leaves it out.
-fn no_source(spec: &&MultiKueueClusterSpec) -> bool {
+fn is_empty_spec(spec: &&MultiKueueClusterSpec) -> bool {
     **spec == MultiKueueClusterSpec::default()
 }
 

@@ -4,14 +4,14 @@ use serde_json::{Value, from_value, json, to_value};
 
 use super::*;
 
-fn written<T: serde::Serialize>(object: T) -> Value {
+fn to_json<T: serde::Serialize>(object: T) -> Value {
     to_value(object).unwrap()
 }
 
 #[test]
 fn empty_objects_are_written_as_go_writes_them() {
     assert_eq!(
-        written(ClusterQueue::default()),
+        to_json(ClusterQueue::default()),
         json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {},
             "spec": {},
@@ -19,35 +19,35 @@ fn empty_objects_are_written_as_go_writes_them() {
         })
     );
     assert_eq!(
-        written(Workload::named("w")),
+        to_json(Workload::named("w")),
         json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
             "metadata": {"name": "w"}, "spec": {"podSets": []}, "status": {},
         })
     );
     assert_eq!(
-        written(WorkloadPriorityClass::default()),
+        to_json(WorkloadPriorityClass::default()),
         json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
             "metadata": {}, "value": 0,
         })
     );
     assert_eq!(
-        written(MultiKueueCluster::default()),
+        to_json(MultiKueueCluster::default()),
         json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
             "metadata": {}, "status": {},
         })
     );
     assert_eq!(
-        written(ResourceUsage {
+        to_json(ResourceUsage {
             name: "cpu".into(),
             ..Default::default()
         }),
         json!({"name": "cpu", "total": "0", "borrowed": "0"})
     );
     assert_eq!(
-        written(ResourceQuota {
+        to_json(ResourceQuota {
             name: "cpu".into(),
             ..Default::default()
         }),
@@ -106,7 +106,7 @@ fn another_version_or_kind_is_not_read_with_fields_dropped() {
 fn enumerations_round_trip_through_their_spelling() {
     for policy in ReclaimWithinCohort::ALL {
         assert_eq!(policy.as_str().parse(), Ok(*policy));
-        assert_eq!(written(policy), json!(policy.as_str()));
+        assert_eq!(to_json(policy), json!(policy.as_str()));
     }
     assert_eq!(
         "always".parse::<StopPolicy>().unwrap_err().to_string(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::meta::{IMMUTABLE, label_selector};
-use super::quotas::{Owner, fair_sharing, resource_groups};
+use super::resource_groups::{QuotaOwner, fair_sharing, resource_groups};
 use crate::config::{Feature, FeatureGates};
 use crate::field::{FieldError, FieldErrors, Path};
 use crate::v1beta2::{
@@ -15,9 +15,9 @@ use crate::v1beta2::{
 /// The most flavors, and the most covered resources, of all groups together.
 const MAX_TOTAL: usize = 256;
 /// The most pairs of flavor and resource of one group.
-const MAX_PAIRS: usize = 512;
+const MAX_FLAVOR_RESOURCES_PER_GROUP: usize = 512;
 /// The most flavors a workload may wait for at once.
-const MAX_CONCURRENT: usize = 16;
+const MAX_CONCURRENT_FLAVORS: usize = 16;
 
 /// Validates a new ClusterQueue.
 pub fn cluster_queue(queue: &ClusterQueue, gates: &FeatureGates) -> FieldErrors {
@@ -41,7 +41,7 @@ pub fn cluster_queue_update(
     {
         let rules = old.spec.admission_check_rules().iter();
         tolerated = rules
-            .map(|r| (r.name.as_str(), set(&r.on_flavors)))
+            .map(|r| (r.name.as_str(), to_set(&r.on_flavors)))
             .collect();
     }
     errors.extend(on_flavors(&new.spec, &tolerated));
@@ -55,7 +55,7 @@ pub fn cluster_queue_update(
     errors
 }
 
-fn set(names: &[String]) -> BTreeSet<&str> {
+fn to_set(names: &[String]) -> BTreeSet<&str> {
     names.iter().map(String::as_str).collect()
 }
 
@@ -71,10 +71,10 @@ fn spec(spec: &ClusterQueueSpec, gates: &FeatureGates) -> FieldErrors {
     let path = Path::new("spec");
     let groups_path = path.child("resourceGroups");
     let groups = &spec.resource_groups;
-    let owner = Owner {
+    let owner = QuotaOwner {
         has_parent: spec.cohort().is_some(),
         parent: "cohort",
-        lends_own_only: true,
+        limits_lending_to_nominal: true,
     };
     let mut errors = resource_groups(groups, owner, &groups_path);
     if let Some(selector) = &spec.namespace_selector {
@@ -93,7 +93,7 @@ fn spec(spec: &ClusterQueueSpec, gates: &FeatureGates) -> FieldErrors {
         spec.fair_sharing.as_ref(),
         &path.child("fairSharing"),
     ));
-    errors.extend(totals(groups, &groups_path));
+    errors.extend(total_limits(groups, &groups_path));
     if gates.enabled(Feature::ConcurrentAdmission) {
         errors.extend(concurrent_admission(spec, &path));
     }
@@ -127,7 +127,7 @@ fn fungibility(fungibility: &FlavorFungibility, path: &Path) -> Option<FieldErro
     })
 }
 
-fn totals(groups: &[ResourceGroup], path: &Path) -> FieldErrors {
+fn total_limits(groups: &[ResourceGroup], path: &Path) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let flavors: usize = groups.iter().map(|g| g.flavors.len()).sum();
     let resources: usize = groups.iter().map(|g| g.covered_resources.len()).sum();
@@ -141,9 +141,9 @@ fn totals(groups: &[ResourceGroup], path: &Path) -> FieldErrors {
     }
     for (i, group) in groups.iter().enumerate() {
         let pairs: usize = group.flavors.iter().map(|f| f.resources.len()).sum();
-        if pairs > MAX_PAIRS {
+        if pairs > MAX_FLAVOR_RESOURCES_PER_GROUP {
             let detail = format!(
-                "number of flavor-resource combinations in a resourceGroup must be ≤ {MAX_PAIRS}, got {pairs}"
+                "number of flavor-resource combinations in a resourceGroup must be ≤ {MAX_FLAVOR_RESOURCES_PER_GROUP}, got {pairs}"
             );
             errors.push(FieldError::invalid(&path.index(i), &pairs, detail));
         }
@@ -160,7 +160,7 @@ fn on_flavors(spec: &ClusterQueueSpec, tolerated: &BTreeMap<&str, BTreeSet<&str>
         .child("admissionChecks");
     let mut errors = FieldErrors::new();
     for (i, rule) in spec.admission_check_rules().iter().enumerate() {
-        if tolerated.get(rule.name.as_str()) == Some(&set(&rule.on_flavors)) {
+        if tolerated.get(rule.name.as_str()) == Some(&to_set(&rule.on_flavors)) {
             continue;
         }
         for (j, flavor) in rule.on_flavors.iter().enumerate() {
@@ -180,7 +180,7 @@ fn concurrent_admission(spec: &ClusterQueueSpec, path: &Path) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let groups_path = path.child("resourceGroups");
     match spec.resource_groups.as_slice() {
-        [group] if group.flavors.len() > MAX_CONCURRENT => errors.push(FieldError::invalid(
+        [group] if group.flavors.len() > MAX_CONCURRENT_FLAVORS => errors.push(FieldError::invalid(
             &groups_path.index(0).child("flavors"),
             &group.flavors.len(),
             "cannot have more than 16 resource flavors in the ResourceGroup when ConcurrentAdmissionPolicy is defined",

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 };
 
 use crate::field::{FieldError, FieldErrors, Path};
-use crate::names;
+use crate::name_validation;
 use kueue_lab_quantity::Quantity;
 
 /// What Kubernetes says of a number that must not be negative.
@@ -23,7 +23,7 @@ const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 /// A label key.
 pub fn label_name(name: &str, path: &Path) -> FieldErrors {
-    names::label_key(name)
+    name_validation::label_key(name)
         .into_iter()
         .map(|e| FieldError::invalid(path, name, e))
         .collect()
@@ -37,7 +37,7 @@ pub fn labels<'a>(
     let mut errors = FieldErrors::new();
     for (key, value) in labels {
         errors.extend(label_name(key, path));
-        let of_value = names::label_value(value);
+        let of_value = name_validation::label_value(value);
         errors.extend(
             of_value
                 .into_iter()
@@ -52,7 +52,7 @@ pub fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -> Field
     let mut errors = FieldErrors::new();
     for key in annotations.keys() {
         // Case does not matter in annotation keys.
-        let of_key = names::label_key(&key.to_lowercase());
+        let of_key = name_validation::label_key(&key.to_lowercase());
         errors.extend(
             of_key
                 .into_iter()
@@ -105,7 +105,7 @@ fn selector_requirement(requirement: &LabelSelectorRequirement, path: &Path) -> 
     }
     errors.extend(label_name(&requirement.key, &path.child("key")));
     for (i, value) in values.iter().enumerate() {
-        let of_value = names::label_value(value);
+        let of_value = name_validation::label_value(value);
         errors.extend(
             of_value
                 .into_iter()
@@ -189,7 +189,7 @@ fn condition_of(condition: &Condition, path: &Path) -> FieldErrors {
     if condition.reason.is_empty() {
         errors.push(FieldError::required(&reason, ""));
     } else {
-        let form = names::condition_reason(&condition.reason);
+        let form = name_validation::condition_reason(&condition.reason);
         errors.extend(
             form.into_iter()
                 .map(|e| FieldError::invalid(&reason, &condition.reason, e)),

@@ -3,12 +3,12 @@
 //! These come on top of the CRD's own schema and CEL rules (limits, enumerations, immutable fields),
 //! which the API server checks. Must not know who asks.
 
+mod admission_gated_by;
 mod cluster_queue;
-mod gated_by;
 pub mod meta;
-mod quotas;
 mod resource_flavor;
-mod semantic;
+mod resource_groups;
+mod semantic_equality;
 mod workload;
 mod workload_update;
 
@@ -20,12 +20,12 @@ use super::config::FeatureGates;
 use super::field::FieldErrors;
 use super::v1beta2::{ClusterQueue, Cohort, ResourceFlavor, Workload};
 
+pub use admission_gated_by::{admission_gated_by, admission_gated_by_update};
 pub use cluster_queue::{cluster_queue, cluster_queue_update};
-pub use gated_by::{admission_gated_by, admission_gated_by_update};
 pub use meta::label_name;
-pub use quotas::cohort;
 pub use resource_flavor::resource_flavor;
-pub use semantic::equal as semantically_equal;
+pub use resource_groups::cohort;
+pub use semantic_equality::deep_equal as semantically_equal;
 pub use workload::workload;
 pub use workload_update::workload_update;
 

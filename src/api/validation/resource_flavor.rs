@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Taint;
 
 use super::meta::{label_name, labels, tolerations};
 use crate::field::{FieldError, FieldErrors, Path};
-use crate::names;
+use crate::name_validation;
 use crate::v1beta2::ResourceFlavor;
 
 /// Validates a ResourceFlavor, new or changed.
@@ -31,7 +31,7 @@ fn node_taints(taints: &[Taint], path: &Path) -> FieldErrors {
         let path = path.index(i);
         errors.extend(label_name(&taint.key, &path.child("key")));
         let value = taint.value.as_deref().unwrap_or_default();
-        let of_value = names::label_value(value);
+        let of_value = name_validation::label_value(value);
         if !of_value.is_empty() {
             errors.push(FieldError::invalid(
                 &path.child("value"),

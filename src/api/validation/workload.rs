@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, ResourceRequirements};
 
-use super::gated_by::admission_gated_by;
+use super::admission_gated_by::admission_gated_by;
 use super::meta::{annotations, conditions, labels, not_negative, quantity, tolerations};
 use crate::config::{Feature, FeatureGates};
 use crate::constants::{
@@ -13,12 +13,12 @@ use crate::v1beta2::{AdmissionCheckState, PodSet, PodSetTopologyRequest, Resourc
 use kueue_lab_quantity::Quantity;
 
 /// Whether the workload holds quota.
-pub(super) fn reserves(workload: &Workload) -> bool {
-    workload.is_true(QUOTA_RESERVED)
+pub(super) fn has_quota_reservation(workload: &Workload) -> bool {
+    workload.is_condition_true(QUOTA_RESERVED)
 }
 
 /// Whether the workload may grow and shrink.
-pub(super) fn elastic(workload: &Workload, gates: &FeatureGates) -> bool {
+pub(super) fn is_elastic(workload: &Workload, gates: &FeatureGates) -> bool {
     let annotations = workload.metadata.annotations.as_ref();
     gates.enabled(Feature::ElasticJobsViaWorkloadSlices)
         && annotations
@@ -26,7 +26,7 @@ pub(super) fn elastic(workload: &Workload, gates: &FeatureGates) -> bool {
             .is_some_and(|v| v == ELASTIC_JOB_VALUE)
 }
 
-/// Validates a Workload; `old` is what it was before a change, nothing for a new one.
+/// Validates a Workload; `served_v1beta1` is what it was before a change, nothing for a new one.
 pub fn workload(workload: &Workload, old: Option<&Workload>, gates: &FeatureGates) -> FieldErrors {
     let (spec, status) = (Path::new("spec"), Path::new("status"));
     let pod_sets = spec.child("podSets");
@@ -44,11 +44,11 @@ pub fn workload(workload: &Workload, old: Option<&Workload>, gates: &FeatureGate
         let detail = "at most one podSet can use minCount";
         errors.push(FieldError::invalid(&pod_sets, &variable, detail));
     }
-    if variable > 0 && elastic(workload, gates) {
+    if variable > 0 && is_elastic(workload, gates) {
         let detail = "partial admission and elastic job cannot be used together";
         errors.push(FieldError::invalid(&pod_sets, &variable, detail));
     }
-    if reserves(workload) {
+    if has_quota_reservation(workload) {
         errors.extend(admission(workload, old, &status.child("admission")));
     }
     errors.extend(conditions(
@@ -96,14 +96,14 @@ fn pod_set(set: &PodSet, path: &Path, gates: &FeatureGates) -> FieldErrors {
         let path = template.child("spec");
         let init = pod.init_containers.iter().flatten();
         for (i, container) in init.enumerate() {
-            errors.extend(of_container(
+            errors.extend(container_resources(
                 container,
                 &path.child("initContainers").index(i),
                 gates,
             ));
         }
         for (i, container) in pod.containers.iter().enumerate() {
-            errors.extend(of_container(
+            errors.extend(container_resources(
                 container,
                 &path.child("containers").index(i),
                 gates,
@@ -123,7 +123,7 @@ fn pod_set(set: &PodSet, path: &Path, gates: &FeatureGates) -> FieldErrors {
     errors
 }
 
-fn of_container(container: &Container, path: &Path, gates: &FeatureGates) -> FieldErrors {
+fn container_resources(container: &Container, path: &Path, gates: &FeatureGates) -> FieldErrors {
     requirements(
         container.resources.as_ref(),
         &path.child("resources"),
@@ -203,7 +203,7 @@ fn slice_sizes(request: &PodSetTopologyRequest, path: &Path) -> FieldErrors {
 fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldErrors {
     let Some(admission) = &workload.status.admission else {
         // What was so before may stay so, that it can be mended.
-        let was_so = old.is_some_and(|o| reserves(o) && o.status.admission.is_none());
+        let was_so = old.is_some_and(|o| has_quota_reservation(o) && o.status.admission.is_none());
         let detail = "must be set while the QuotaReserved condition is true";
         return if was_so {
             Vec::new()
@@ -228,7 +228,7 @@ fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldE
         for (name, text) in &assignment.resource_usage {
             let path = path.child("resourceUsage").key(name);
             match quantity(text, &path) {
-                Ok(usage) if amount(name, usage) % i64::from(count) != 0 => {
+                Ok(usage) if resource_value(name, usage) % i64::from(count) != 0 => {
                     let detail = format!("is not a multiple of {count}");
                     errors.push(FieldError::invalid(&path, &usage.to_string(), detail));
                 }
@@ -241,7 +241,7 @@ fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldE
 }
 
 /// The number Kueue counts with: thousandths of CPUs, whole units of everything else.
-fn amount(resource: &str, usage: Quantity) -> i64 {
+fn resource_value(resource: &str, usage: Quantity) -> i64 {
     if resource == "cpu" {
         usage.milli_value()
     } else {
@@ -263,7 +263,7 @@ fn reclaimable_pods(
         .collect();
     // A count that a scale-down left too high may stay until it is brought up to date.
     let before = old
-        .filter(|_| elastic(workload, gates))
+        .filter(|_| is_elastic(workload, gates))
         .map(|o| &o.status.reclaimable_pods);
     let mut errors = FieldErrors::new();
     for pods in &workload.status.reclaimable_pods {

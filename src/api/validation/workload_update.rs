@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::gated_by::admission_gated_by_update;
+use super::admission_gated_by::admission_gated_by_update;
 use super::meta::IMMUTABLE;
-use super::semantic::equal;
-use super::workload::{elastic, reserves, workload};
+use super::semantic_equality::deep_equal;
+use super::workload::{has_quota_reservation, is_elastic, workload};
 use crate::config::{Feature, FeatureGates};
 use crate::constants::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION;
 use crate::field::{FieldError, FieldErrors, Path};
@@ -15,7 +15,7 @@ use crate::v1beta2::{Admission, CheckState, PodSet, Workload};
 pub fn workload_update(new: &Workload, old: &Workload, gates: &FeatureGates) -> FieldErrors {
     let (spec, status) = (Path::new("spec"), Path::new("status"));
     let mut errors = workload(new, Some(old), gates);
-    if reserves(old) {
+    if has_quota_reservation(old) {
         let path = spec.child("podSets");
         errors.extend(pod_sets(
             &new.spec.pod_sets,
@@ -24,7 +24,7 @@ pub fn workload_update(new: &Workload, old: &Workload, gates: &FeatureGates) -> 
             gates,
         ));
     }
-    if reserves(new) && reserves(old) {
+    if has_quota_reservation(new) && has_quota_reservation(old) {
         errors.extend(reclaimable_pods(
             new,
             old,
@@ -56,7 +56,7 @@ fn pod_sets(new: &[PodSet], old: &[PodSet], path: &Path, gates: &FeatureGates) -
             if shrinks && new.count < old.count {
                 new.count = old.count;
             }
-            let same = equal(&new, old);
+            let same = deep_equal(&new, old);
             (!same).then(|| FieldError::invalid(&path.child(&i.to_string()), &new, IMMUTABLE))
         })
         .collect()
@@ -77,7 +77,7 @@ fn admission(
             old.delayed_topology_request = new.delayed_topology_request;
         }
     }
-    (!equal(new, &old)).then(|| FieldError::invalid(path, new, IMMUTABLE))
+    (!deep_equal(new, &old)).then(|| FieldError::invalid(path, new, IMMUTABLE))
 }
 
 /// Counts of pods that are done only grow, but for pod sets that were scaled down.
@@ -98,7 +98,7 @@ fn reclaimable_pods(
     if now == before || before.is_empty() {
         return FieldErrors::new();
     }
-    let shrunk = scaled_down(new, gates);
+    let shrunk = scaled_down_pod_sets(new, gates);
     let mut errors = FieldErrors::new();
     for pods in &new.status.reclaimable_pods {
         if let Some(was) = before.get(&pods.name)
@@ -118,12 +118,12 @@ fn reclaimable_pods(
 }
 
 /// Pod sets of an elastic workload that are smaller than they were admitted.
-fn scaled_down<'a>(workload: &'a Workload, gates: &FeatureGates) -> BTreeSet<&'a str> {
+fn scaled_down_pod_sets<'a>(workload: &'a Workload, gates: &FeatureGates) -> BTreeSet<&'a str> {
     let Some(admission) = workload
         .status
         .admission
         .as_ref()
-        .filter(|_| elastic(workload, gates))
+        .filter(|_| is_elastic(workload, gates))
     else {
         return BTreeSet::new();
     };
@@ -147,7 +147,7 @@ fn pod_set_updates(new: &Workload, old: &Workload, path: &Path) -> FieldErrors {
         .filter_map(|(i, old)| {
             let mut now = new.status.admission_checks.iter();
             let now = now.find(|c| c.name == old.name && ready(c.state))?;
-            let same = equal(&now.pod_set_updates, &old.pod_set_updates);
+            let same = deep_equal(&now.pod_set_updates, &old.pod_set_updates);
             let path = path.index(i).child("podSetUpdates");
             (!same).then(|| FieldError::invalid(&path, &now.pod_set_updates, IMMUTABLE))
         })

@@ -1,36 +1,36 @@
 //! The objects a cluster has before anybody creates any.
 
-mod cluster;
-mod rbac;
+mod rbac_bootstrap_policy;
+mod system_objects;
 
 use serde_json::{Map, Value, json};
 
-use super::handlers::meta;
-use super::server::Core;
-use super::store::Draft;
+use super::endpoints::object_meta;
+use super::server::ServerState;
+use super::storage::PendingObject;
 
 /// Creates them.
-pub(super) fn bootstrap(core: &Core) {
-    let objects = cluster::namespaces()
-        .chain(cluster::priority_classes())
-        .chain(rbac::roles())
-        .chain(rbac::bindings())
-        .chain(cluster::api_services(core))
-        .chain(cluster::service());
+pub(super) fn create_bootstrap_objects(core: &ServerState) {
+    let objects = system_objects::namespaces()
+        .chain(system_objects::priority_classes())
+        .chain(rbac_bootstrap_policy::cluster_roles())
+        .chain(rbac_bootstrap_policy::cluster_role_bindings())
+        .chain(system_objects::api_services(core))
+        .chain(system_objects::kubernetes_service());
     for object in objects {
-        put(core, object);
+        create_object(core, object);
     }
 }
 
 /// One object to create: where, and what.
-struct Seed {
+struct BootstrapObject {
     /// Group, version and plural name of its resource.
     resource: (&'static str, &'static str, &'static str),
     /// The object, without identity.
     object: Value,
 }
 
-impl Seed {
+impl BootstrapObject {
     /// An object of a kind with the given name, labels and further fields.
     fn new(
         resource: (&'static str, &'static str, &'static str),
@@ -59,24 +59,24 @@ impl Seed {
     }
 }
 
-fn put(core: &Core, mut seed: Seed) {
+fn create_object(core: &ServerState, mut seed: BootstrapObject) {
     let (group, version, plural) = seed.resource;
     let Some(served) = core.registry.find(group, version, plural) else {
         return;
     };
-    let Some(space) = &served.space else { return };
-    let behaviour = &served.kind.behaviour;
-    behaviour.default(&mut seed.object);
-    meta::fill(&mut seed.object, &core.entropy, core.clock.now());
+    let Some(space) = &served.storage else { return };
+    let behaviour = &served.kind.strategy;
+    behaviour.set_defaults(&mut seed.object);
+    object_meta::fill_system_fields(&mut seed.object, &core.entropy, core.clock.now());
     if behaviour.has_generation() {
-        meta::set_generation(&mut seed.object, 1);
+        object_meta::set_generation(&mut seed.object, 1);
     }
-    let name = meta::text(&seed.object, "name").to_string();
-    let key = match meta::text(&seed.object, "namespace") {
+    let name = object_meta::meta_str(&seed.object, "name").to_string();
+    let key = match object_meta::meta_str(&seed.object, "namespace") {
         "" => name,
         namespace => format!("{namespace}/{name}"),
     };
-    if let Ok(draft) = Draft::new(seed.object) {
+    if let Ok(draft) = PendingObject::new(seed.object) {
         // The space is empty, so the only refusal, a namesake, cannot be.
         let _ = core.store.create(space, &key, draft);
     }

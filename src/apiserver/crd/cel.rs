@@ -1,25 +1,25 @@
 //! `x-kubernetes-validations`: rules in CEL over a value and the value it replaces.
 
-mod free;
+mod activation;
 mod program;
 mod value;
 
 use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
-use super::lists::Correlated;
-use crate::field::{FieldError, FieldErrorKind};
-use crate::schema::{Rule, Schema, Shape};
-pub use free::{Answer, Names};
-use program::Scope;
+use super::list_type::CorrelatedItems;
+use crate::field_error::{FieldError, FieldErrorKind};
+use crate::schema::{Schema, ValidationRule, ValueType};
+pub use activation::{Activation, EvaluationResult};
+use program::RuleActivation;
 pub(super) use program::{Compiled, compile};
-pub(super) use value::escaped;
+pub(super) use value::escape_field_name;
 
 /// The longest text a message expression may make.
 const MESSAGE_MAX: usize = 5 * 1024;
 
-/// Runs every rule of the schema on the value at `path`. `old` is the value an update replaces.
-pub(super) fn faults(
+/// Runs every rule of the schema on the value at `path`. `old_object` is the value an update replaces.
+pub(super) fn validate(
     schema: &Schema,
     value: &Value,
     old: Option<&Value>,
@@ -40,18 +40,22 @@ fn walk(
     if value.is_null() || !schema.name.is_empty() || !schema.has_validations {
         return;
     }
-    if let Some(rules) = &schema.rules {
+    if let Some(rules) = &schema.value_validation {
         if !rules.validations.is_empty() {
-            node(schema, &rules.validations, value, old, path, out);
+            validate_rules(schema, &rules.validations, value, old, path, out);
         }
         for all in &rules.all_of {
-            if let Some(rules) = all.rules.as_ref().filter(|r| !r.validations.is_empty()) {
-                node(schema, &rules.validations, value, old, path, out);
+            if let Some(rules) = all
+                .value_validation
+                .as_ref()
+                .filter(|r| !r.validations.is_empty())
+            {
+                validate_rules(schema, &rules.validations, value, old, path, out);
             }
         }
     }
-    match (&schema.shape, value) {
-        (Shape::Struct(shape), Value::Object(map)) => {
+    match (&schema.value_type, value) {
+        (ValueType::Struct(shape), Value::Object(map)) => {
             let dot = if path.is_empty() { "" } else { "." };
             for (name, value) in map {
                 if let Some(field) = shape.field(name) {
@@ -66,14 +70,14 @@ fn walk(
                 }
             }
         }
-        (Shape::Map(shape), Value::Object(map)) => {
+        (ValueType::Map(shape), Value::Object(map)) => {
             for (key, value) in map {
                 let before = old.and_then(|o| o.get(key));
                 walk(&shape.value, value, before, &format!("{path}[{key}]"), out);
             }
         }
-        (Shape::List(shape), Value::Array(items)) => {
-            let before = Correlated::of(shape, old);
+        (ValueType::List(shape), Value::Array(items)) => {
+            let before = CorrelatedItems::of(shape, old);
             for (i, item) in items.iter().enumerate() {
                 walk(
                     &shape.item,
@@ -89,9 +93,9 @@ fn walk(
 }
 
 /// Runs the rules of one node.
-fn node(
+fn validate_rules(
     schema: &Schema,
-    rules: &[Rule],
+    rules: &[ValidationRule],
     value: &Value,
     old: Option<&Value>,
     path: &str,
@@ -107,29 +111,37 @@ fn node(
             // what has not changed is not held against an update
             Ok(p) if same && !p.uses_old_self => {}
             Ok(program) => due.push((rule, program)),
-            Err(why) => out.push(at(schema, path, format!("rule compile error: {why}"))),
+            Err(why) => out.push(rule_error(
+                schema,
+                path,
+                format!("rule compile error: {why}"),
+            )),
         }
     }
     if due.is_empty() {
         return;
     }
     let (this, before) = (
-        value::of(schema, value),
-        old.map(|old| value::of(schema, old)),
+        value::to_cel(schema, value),
+        old.map(|old| value::to_cel(schema, old)),
     );
     let optional = due.iter().any(|(rule, _)| rule.optional_old_self);
-    Scope::with(this, before, optional, |scope| {
+    RuleActivation::with(this, before, optional, |scope| {
         for (rule, program) in &due {
             match program.run(scope, rule.optional_old_self) {
                 Ok(Cel::Bool(true)) => {}
-                Ok(_) => out.push(failed(rule, scope, schema, value, path)),
-                Err(why) => out.push(at(schema, path, error_text(&why, shown(rule)))),
+                Ok(_) => out.push(rule_violation(rule, scope, schema, value, path)),
+                Err(why) => out.push(rule_error(
+                    schema,
+                    path,
+                    error_text(&why, rule_message(rule)),
+                )),
             }
         }
     });
 }
 
-fn shown(rule: &Rule) -> &str {
+fn rule_message(rule: &ValidationRule) -> &str {
     if rule.message.is_empty() {
         rule.rule.trim()
     } else {
@@ -138,14 +150,14 @@ fn shown(rule: &Rule) -> &str {
 }
 
 /// An error of a rule itself; the value shown is the type, as upstream has it.
-fn at(schema: &Schema, path: &str, detail: String) -> FieldError {
-    let kind = match &schema.shape {
-        Shape::Bool => "boolean",
-        Shape::Int(_) => "integer",
-        Shape::Float => "number",
-        Shape::String { .. } => "string",
-        Shape::List(_) => "array",
-        Shape::Map(_) | Shape::Struct(_) => "object",
+fn rule_error(schema: &Schema, path: &str, detail: String) -> FieldError {
+    let kind = match &schema.value_type {
+        ValueType::Bool => "boolean",
+        ValueType::Int(_) => "integer",
+        ValueType::Float => "number",
+        ValueType::String { .. } => "string",
+        ValueType::List(_) => "array",
+        ValueType::Map(_) | ValueType::Struct(_) => "object",
         _ => "",
     };
     FieldError::invalid(path, kind, detail)
@@ -184,9 +196,9 @@ fn error_reason(error: &ExecutionError) -> String {
     }
 }
 
-fn failed(
-    rule: &Rule,
-    scope: &Scope<'_>,
+fn rule_violation(
+    rule: &ValidationRule,
+    scope: &RuleActivation<'_>,
     schema: &Schema,
     value: &Value,
     path: &str,
@@ -205,8 +217,8 @@ fn failed(
         (path, field) => format!("{path}.{field}"),
     };
     let container = matches!(
-        schema.shape,
-        Shape::Struct(_) | Shape::Map(_) | Shape::List(_)
+        schema.value_type,
+        ValueType::Struct(_) | ValueType::Map(_) | ValueType::List(_)
     );
     let bad = (!container).then(|| value.clone());
     match rule.reason.as_str() {
@@ -218,7 +230,7 @@ fn failed(
 }
 
 /// What the message expression makes; `None` when it fails or makes nothing usable.
-fn message(rule: &Rule, scope: &Scope<'_>) -> Option<String> {
+fn message(rule: &ValidationRule, scope: &RuleActivation<'_>) -> Option<String> {
     if rule.message_expression.is_empty() {
         return None;
     }

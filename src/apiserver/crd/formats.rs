@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use crate::kinds::meta::names;
+use crate::kinds::metadata_validation::name_validation;
 
 /// The format as it is checked: without dashes, and empty where it means nothing for the type.
 pub(super) fn supported(json_type: &str, format: &str) -> &'static str {
@@ -153,8 +153,8 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
         "date" => is_date(text),
         "date-time" => is_date_time(text),
         "duration" => is_duration(text),
-        "k8s-short-name" => names::label(text).is_empty(),
-        "k8s-long-name" => names::subdomain(text).is_empty(),
+        "k8s-short-name" => name_validation::dns1123_label(text).is_empty(),
+        "k8s-long-name" => name_validation::dns1123_subdomain(text).is_empty(),
         "password" => true,
         other => pattern(other, text),
     }

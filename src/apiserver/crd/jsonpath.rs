@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Path(Vec<Step>);
+pub struct JsonPath(Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
@@ -33,7 +33,7 @@ enum Op {
     Ge,
 }
 
-impl Path {
+impl JsonPath {
     /// Reads a path such as `.status.conditions[?(@.type=="Ready")].status`.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ mod tests {
     use serde_json::json;
 
     fn find(path: &str, value: &Value) -> Vec<Value> {
-        Path::parse(path)
+        JsonPath::parse(path)
             .unwrap()
             .find(value)
             .into_iter()
@@ -284,14 +284,17 @@ mod tests {
             Vec::<Value>::new()
         );
         assert_eq!(find("{.a.b[9]}", &v), Vec::<Value>::new());
-        assert_eq!(Path::parse(".a.b").unwrap().fields(), Some(vec!["a", "b"]));
-        assert_eq!(Path::parse(".a[0]").unwrap().fields(), None);
+        assert_eq!(
+            JsonPath::parse(".a.b").unwrap().fields(),
+            Some(vec!["a", "b"])
+        );
+        assert_eq!(JsonPath::parse(".a[0]").unwrap().fields(), None);
     }
 
     #[test]
     fn what_is_no_path_is_refused() {
         for text in ["a", ".a[", ".a[x]", ".a..", ".a[?(b==1)]", ". a"] {
-            assert!(Path::parse(text).is_err(), "{text}");
+            assert!(JsonPath::parse(text).is_err(), "{text}");
         }
     }
 }

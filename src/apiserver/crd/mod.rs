@@ -3,20 +3,20 @@
 //! Works on objects and schemas; must not know storage, HTTP or watch.
 
 mod cel;
-pub mod check;
-pub mod columns;
-mod embedded;
+pub mod compile_schema;
+mod custom_resource_strategy;
+mod custom_resource_validation;
+pub mod definition_validation;
+mod embedded_resource;
 mod formats;
 pub mod jsonpath;
-mod lists;
-mod resource;
+mod list_type;
+pub mod printer_columns;
 mod scale;
-pub mod structural;
-mod validate;
 
-pub use cel::{Answer, Names};
-pub use resource::{Resource, Version};
-pub use scale::Paths;
+pub use cel::{Activation, EvaluationResult};
+pub use custom_resource_strategy::{CrdVersion, CustomResourceStrategy};
+pub use scale::ScalePaths;
 
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::field::FieldError;
-use crate::schema::encode::go_text;
+use crate::field_error::FieldError;
+use crate::schema::go_format::go_text;
 
 /// Where a custom resource keeps what `autoscaling/v1` Scale speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Paths {
+pub struct ScalePaths {
     /// Of the wanted number, such as `.spec.replicas`.
     pub spec_replicas: String,
     /// Of the present number.
@@ -16,7 +16,7 @@ pub struct Paths {
     pub label_selector: String,
 }
 
-impl Paths {
+impl ScalePaths {
     /// The value at a path.
     pub fn get<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
         fields(path).try_fold(object, |value, name| value.get(name))
@@ -34,15 +34,15 @@ impl Paths {
         *at = value;
     }
 
-    /// What is wrong with the numbers of an object; `status` alone when only that is written.
-    pub(super) fn faults(&self, object: &Value, status_only: bool) -> Vec<FieldError> {
+    /// What is wrong with the numbers of an object; `status_subresource` alone when only that is written.
+    pub(super) fn validate(&self, object: &Value, status_only: bool) -> Vec<FieldError> {
         let mut out = Vec::new();
         if !status_only {
             number(object, &self.spec_replicas, &mut out);
         }
         number(object, &self.status_replicas, &mut out);
         if !self.label_selector.is_empty() {
-            let text = reach(object, &self.label_selector, "string", Value::is_string);
+            let text = nested_field(object, &self.label_selector, "string", Value::is_string);
             if let Err(why) = text {
                 out.push(FieldError::invalid(&*self.label_selector, "", why));
             }
@@ -57,7 +57,7 @@ fn fields(path: &str) -> impl Iterator<Item = &str> {
 
 fn number(object: &Value, path: &str, out: &mut Vec<FieldError>) {
     let whole = |v: &Value| v.is_i64() || v.is_u64();
-    let detail = match reach(object, path, "int64", whole) {
+    let detail = match nested_field(object, path, "int64", whole) {
         Err(why) => return out.push(FieldError::invalid(path, 0, why)),
         Ok(None) => return,
         Ok(Some(value)) => match value.as_i64() {
@@ -72,7 +72,7 @@ fn number(object: &Value, path: &str, out: &mut Vec<FieldError>) {
 }
 
 /// The value at a path, checked to be of a type.
-fn reach<'v>(
+fn nested_field<'v>(
     object: &'v Value,
     path: &str,
     wanted: &str,

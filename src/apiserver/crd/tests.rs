@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kind::Behaviour;
-use crate::schema::decode::{Source, decode};
+use crate::api_resource::Strategy;
+use crate::schema::decode::{DecodeSource, decode};
 
 fn schema() -> Value {
     json!({
@@ -47,14 +47,16 @@ fn schema() -> Value {
     })
 }
 
-fn resource(version: &str) -> Resource {
+fn resource(version: &str) -> CustomResourceStrategy {
     let preferred = version == "v1";
     let column = |name: &str, kind: &str, path: &str| {
-        columns::declared(&json!({"name": name, "type": kind, "jsonPath": path}))
+        printer_columns::parse_printer_column(
+            &json!({"name": name, "type": kind, "jsonPath": path}),
+        )
     };
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let openapi = if preferred { schema() } else { open };
-    Resource::new(Version {
+    CustomResourceStrategy::new(CrdVersion {
         group: "x.dev".into(),
         version: version.into(),
         kind: "Widget".into(),
@@ -68,7 +70,7 @@ fn resource(version: &str) -> Resource {
             Vec::new()
         },
         selectable: vec![".spec.color".into()],
-        scale: Some(Paths {
+        scale: Some(ScalePaths {
             spec_replicas: ".spec.replicas".into(),
             status_replicas: ".status.replicas".into(),
             label_selector: String::new(),
@@ -86,7 +88,7 @@ fn widget(spec: Value) -> Value {
     })
 }
 
-fn behaviour() -> Resource {
+fn behaviour() -> CustomResourceStrategy {
     resource("v1")
 }
 
@@ -94,8 +96,13 @@ fn behaviour() -> Resource {
 fn created(spec: Value) -> Vec<String> {
     let behaviour = behaviour();
     let mut object = widget(spec);
-    decode(&behaviour.schema().unwrap(), &mut object, Source::Json).unwrap();
-    behaviour.default(&mut object);
+    decode(
+        &behaviour.schema().unwrap(),
+        &mut object,
+        DecodeSource::Json,
+    )
+    .unwrap();
+    behaviour.set_defaults(&mut object);
     let mut all: Vec<String> = behaviour
         .validate_create(&object)
         .iter()
@@ -116,7 +123,12 @@ fn objects_are_pruned_and_defaulted() {
         "tmpl": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "bogus": 1}, "spec": {"z": 1}},
     }));
     object["metadata"]["strange"] = 1.into();
-    let unknown = decode(&behaviour.schema().unwrap(), &mut object, Source::Json).unwrap();
+    let unknown = decode(
+        &behaviour.schema().unwrap(),
+        &mut object,
+        DecodeSource::Json,
+    )
+    .unwrap();
     assert_eq!(
         unknown,
         [
@@ -126,7 +138,7 @@ fn objects_are_pruned_and_defaulted() {
             "spec.unknown"
         ]
     );
-    behaviour.default(&mut object);
+    behaviour.set_defaults(&mut object);
     assert_eq!(
         object["spec"],
         json!({
@@ -139,7 +151,12 @@ fn objects_are_pruned_and_defaulted() {
     let mut object = widget(json!({"color": "green"}));
     object["metadata"]["labels"] = json!({"a": 1});
     assert_eq!(
-        decode(&behaviour.schema().unwrap(), &mut object, Source::Json).unwrap_err(),
+        decode(
+            &behaviour.schema().unwrap(),
+            &mut object,
+            DecodeSource::Json
+        )
+        .unwrap_err(),
         "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
     );
 }
@@ -235,14 +252,14 @@ fn status_writes_change_status_only() {
     new["metadata"]["labels"] = json!({"c": "d"});
     new["metadata"]["managedFields"] = json!([{"manager": "m", "operation": "Update"}]);
     new["status"] = json!({"ready": "x"});
-    behaviour.prepare_subresource("status", &mut new, &old);
+    behaviour.prepare_for_subresource_update("status", &mut new, &old);
     assert_eq!(new["metadata"]["labels"], json!({"a": "b"}));
     assert_eq!(
         new["metadata"]["managedFields"],
         json!([{"manager": "m", "operation": "Update"}])
     );
     let errors: Vec<String> = behaviour
-        .validate_subresource("status", &new, &old)
+        .validate_subresource_update("status", &new, &old)
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -260,16 +277,23 @@ fn columns_and_selectors_follow_the_definition() {
     let behaviour = behaviour();
     let mut object = widget(json!({"color": "red"}));
     object["status"] = json!({"ready": true});
-    let names: Vec<String> = behaviour.columns().into_iter().map(|c| c.name).collect();
+    let names: Vec<String> = behaviour
+        .table_columns()
+        .into_iter()
+        .map(|c| c.name)
+        .collect();
     assert_eq!(names, ["Name", "Color", "Ready"]);
-    let cells = behaviour.cells(&object, jiff::Timestamp::UNIX_EPOCH);
+    let cells = behaviour.table_cells(&object, jiff::Timestamp::UNIX_EPOCH);
     assert_eq!(cells, [json!("w"), json!("red"), json!(true)]);
-    assert_eq!(behaviour.field(&object, "spec.color"), "red");
     assert_eq!(
-        behaviour.selectable("spec.replicas"),
+        behaviour.selectable_field_value(&object, "spec.color"),
+        "red"
+    );
+    assert_eq!(
+        behaviour.check_selectable_field("spec.replicas"),
         Err("field label not supported: spec.replicas".into())
     );
     let alpha = resource("v1alpha1");
-    let names: Vec<String> = alpha.columns().into_iter().map(|c| c.name).collect();
+    let names: Vec<String> = alpha.table_columns().into_iter().map(|c| c.name).collect();
     assert_eq!(names, ["Name", "Age"]);
 }

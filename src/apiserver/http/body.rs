@@ -11,9 +11,9 @@ use futures::stream::BoxStream;
 use http_body::{Frame, SizeHint};
 
 /// A response body. Never fails: a broken stream just ends.
-pub struct Body(Kind);
+pub struct Body(BodyContent);
 
-enum Kind {
+enum BodyContent {
     Pieces { left: u64, pieces: VecDeque<Bytes> },
     Stream(BoxStream<'static, Bytes>),
 }
@@ -23,12 +23,12 @@ impl Body {
     pub fn pieces(pieces: impl Into<VecDeque<Bytes>>) -> Self {
         let pieces = pieces.into();
         let left = pieces.iter().map(|p| p.len() as u64).sum();
-        Self(Kind::Pieces { left, pieces })
+        Self(BodyContent::Pieces { left, pieces })
     }
 
     /// A body that sends what the stream gives, when it gives it.
     pub fn stream(stream: BoxStream<'static, Bytes>) -> Self {
-        Self(Kind::Stream(stream))
+        Self(BodyContent::Stream(stream))
     }
 
     /// The same body; a stream is wrapped by `wrap`.
@@ -37,7 +37,7 @@ impl Body {
         wrap: impl FnOnce(BoxStream<'static, Bytes>) -> BoxStream<'static, Bytes>,
     ) -> Self {
         match self.0 {
-            Kind::Stream(stream) => Self(Kind::Stream(wrap(stream))),
+            BodyContent::Stream(stream) => Self(BodyContent::Stream(wrap(stream))),
             pieces => Self(pieces),
         }
     }
@@ -63,24 +63,24 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
-            Kind::Pieces { left, pieces } => Poll::Ready(pieces.pop_front().map(|piece| {
+            BodyContent::Pieces { left, pieces } => Poll::Ready(pieces.pop_front().map(|piece| {
                 *left -= piece.len() as u64;
                 Ok(Frame::data(piece))
             })),
-            Kind::Stream(stream) => Pin::new(stream)
+            BodyContent::Stream(stream) => Pin::new(stream)
                 .poll_next(cx)
                 .map(|next| next.map(|b| Ok(Frame::data(b)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Pieces { pieces, .. } if pieces.is_empty())
+        matches!(&self.0, BodyContent::Pieces { pieces, .. } if pieces.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Pieces { left, .. } => SizeHint::with_exact(*left),
-            Kind::Stream(_) => SizeHint::default(),
+            BodyContent::Pieces { left, .. } => SizeHint::with_exact(*left),
+            BodyContent::Stream(_) => SizeHint::default(),
         }
     }
 }

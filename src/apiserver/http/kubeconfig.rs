@@ -32,7 +32,7 @@ pub(super) fn kubeconfig(name: &str, url: &str, authority_pem: &str, token: &str
 }
 
 /// Writes a file only its owner can read, whole or not at all.
-pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_private_file(path: &Path, text: &str) -> io::Result<()> {
     let folder = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())

@@ -3,13 +3,13 @@
 //! Turns HTTP requests into calls of [`crate::handlers`] and their replies into HTTP.
 //! Must not know storage or kinds.
 
+pub mod authentication;
 pub mod body;
-mod guard;
-pub mod identity;
-pub mod jwt;
 pub mod kubeconfig;
-pub mod serve;
-pub mod service;
+mod request_filters;
+pub mod secure_serving;
+pub mod service_account_token;
 pub mod tls;
+pub mod tower_service;
 
 pub use body::Body;

@@ -11,7 +11,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// The names every API server answers to, besides its addresses.
-pub(super) const NAMES: [&str; 5] = [
+pub(super) const SERVER_NAMES: [&str; 5] = [
     "localhost",
     "kubernetes",
     "kubernetes.default",
@@ -20,7 +20,7 @@ pub(super) const NAMES: [&str; 5] = [
 ];
 
 /// The service address of the API server inside clusters.
-pub const SERVICE_ADDRESS: &str = "10.96.0.1";
+pub const KUBERNETES_SERVICE_IP: &str = "10.96.0.1";
 
 /// The TLS side could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -34,12 +34,12 @@ pub enum TlsError {
 }
 
 /// A certificate authority that lives as long as the process.
-pub struct Authority {
+pub struct CertificateAuthority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-impl Authority {
+impl CertificateAuthority {
     /// A new authority with a key nobody else has.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Authority {
     }
 
     /// The authority's certificate, which clients trust.
-    pub fn pem(&self) -> &str {
+    pub fn certificate_pem(&self) -> &str {
         &self.pem
     }
 
@@ -73,7 +73,7 @@ impl Authority {
     ///
     /// # Errors
     /// [`TlsError`] when the certificate or configuration cannot be made.
-    pub fn server(
+    pub fn server_config(
         &self,
         addresses: &[IpAddr],
         names: &[String],

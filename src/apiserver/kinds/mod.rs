@@ -5,36 +5,41 @@
 
 mod apps;
 pub mod batch;
-mod catalog;
-pub mod check;
-mod cluster;
-mod config;
-mod godiff;
-mod godump;
-mod limits;
-pub mod meta;
+pub mod builtin_resources;
+mod builtin_strategy;
+mod config_map_and_secret;
+pub mod error_list;
+mod go_struct_format;
+mod limit_range_and_resource_quota;
+pub mod metadata_validation;
 mod namespace;
 mod node;
+mod other_api_groups;
 pub mod pod;
-pub mod registry;
-mod rules;
+pub mod printers;
 pub mod service;
-pub mod tables;
-pub mod value;
+mod strategies;
+mod unified_diff;
+pub mod value_ext;
 
 use std::sync::Arc;
 
-pub use registry::builtin;
-pub use rules::{Field, Fields, Rules};
+pub use builtin_resources::builtin_api_resources;
+pub use builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
 
-use super::kind::Behaviour;
+use super::api_resource::Strategy;
 
 /// The behaviour of a built-in kind.
-fn behaviour_of(group: &str, _version: &str, kind: &str, namespaced: bool) -> Arc<dyn Behaviour> {
-    let rules = catalog::rules(group, kind);
-    Arc::new(Rules {
+fn strategy_for_kind(
+    group: &str,
+    _version: &str,
+    kind: &str,
+    namespaced: bool,
+) -> Arc<dyn Strategy> {
+    let rules = strategies::strategy_of(group, kind);
+    Arc::new(BuiltinStrategy {
         namespaced,
-        table: tables::of(group, kind),
+        printer: printers::printer_of(group, kind),
         ..rules
     })
 }

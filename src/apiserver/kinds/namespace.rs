@@ -2,47 +2,49 @@
 
 use serde_json::{Value, json};
 
-use super::check::{Errors, Path};
-use super::meta::names;
-use super::rules::{Fields, Rules};
-use super::value::{Fill, Look};
-use crate::field::FieldError;
+use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
+use super::error_list::{ErrorList, FieldPath};
+use super::metadata_validation::name_validation;
+use super::value_ext::{ValueExt, ValueMutExt};
+use crate::field_error::FieldError;
 
 /// The rules of namespaces.
-pub const RULES: Rules = Rules {
-    name: names::label_name,
-    fields: Fields::Some(&[
+pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    validate_name: name_validation::name_is_dns_label,
+    selectable_fields: SelectableFields::Some(&[
         ("status.phase", "/status/phase", ""),
         ("name", "/metadata/name", ""),
     ]),
-    default: |namespace| {
-        label_with_name(namespace);
-        namespace.child("status").or_set("phase", "Active");
+    set_defaults: |namespace| {
+        set_metadata_name_label(namespace);
+        namespace
+            .object_mut("status")
+            .set_default("phase", "Active");
     },
-    prepare_create: |namespace| {
-        label_with_name(namespace);
+    prepare_for_create: |namespace| {
+        set_metadata_name_label(namespace);
         namespace["status"] = json!({"phase": "Active"});
-        let spec = namespace.child("spec");
+        let spec = namespace.object_mut("spec");
         let mut finalizers = spec.list("/finalizers").to_vec();
         if !finalizers.iter().any(|f| f == "kubernetes") {
             finalizers.push("kubernetes".into());
         }
-        spec.put("finalizers", Some(finalizers.into()));
+        spec.set_or_remove("finalizers", Some(finalizers.into()));
     },
-    prepare_update: |new, old| {
-        label_with_name(new);
+    prepare_for_update: |new, old| {
+        set_metadata_name_label(new);
         let finalizers = old.at("/spec/finalizers").clone();
-        new.child("spec")
-            .put("finalizers", (!finalizers.is_null()).then_some(finalizers));
+        new.object_mut("spec")
+            .set_or_remove("finalizers", (!finalizers.is_null()).then_some(finalizers));
     },
-    prepare_subresource: |name, new, old| {
+    prepare_for_subresource_update: |name, new, old| {
         if name == "finalize" {
-            new.put("status", old.get("status").cloned());
+            new.set_or_remove("status", old.get("status").cloned());
         }
     },
-    create: |namespace| {
-        let mut errors = Errors::default();
-        let path = Path::root("spec");
+    validate_create: |namespace| {
+        let mut errors = ErrorList::default();
+        let path = FieldPath::root("spec");
         for finalizer in namespace
             .list("/spec/finalizers")
             .iter()
@@ -52,21 +54,21 @@ pub const RULES: Rules = Rules {
         }
         errors.0
     },
-    subresource: validate_subresource,
-    ..Rules::PLAIN
+    validate_subresource_update: validate_subresource,
+    ..BuiltinStrategy::DEFAULT
 };
 
 /// Every namespace can be selected by its name.
-fn label_with_name(namespace: &mut Value) {
+fn set_metadata_name_label(namespace: &mut Value) {
     let name = namespace.name().to_string();
     if !name.is_empty() {
-        let labels = namespace.child("metadata").child("labels");
-        labels.put("kubernetes.io/metadata.name", Some(name.into()));
+        let labels = namespace.object_mut("metadata").object_mut("labels");
+        labels.set_or_remove("kubernetes.io/metadata.name", Some(name.into()));
     }
 }
 
-fn finalizer(errors: &mut Errors, path: &Path<'_>, name: &str) {
-    errors.complaints(path, name, names::qualified_name(name));
+fn finalizer(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) {
+    errors.invalid_for_each(path, name, name_validation::qualified_name(name));
     if !name.contains('/') && !matches!(name, "kubernetes" | "orphan" | "foregroundDeletion") {
         let detail = "name is neither a standard finalizer name nor is it fully qualified";
         errors.invalid(path, name, detail);
@@ -74,9 +76,9 @@ fn finalizer(errors: &mut Errors, path: &Path<'_>, name: &str) {
 }
 
 fn validate_subresource(subresource: &str, new: &Value, _old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     if subresource == "finalize" {
-        let spec = Path::root("spec");
+        let spec = FieldPath::root("spec");
         let path = spec.child("finalizers");
         for (i, name) in new
             .list("/spec/finalizers")
@@ -89,7 +91,7 @@ fn validate_subresource(subresource: &str, new: &Value, _old: &Value) -> Vec<Fie
         return errors.0;
     }
     let phase = new.text("/status/phase");
-    let status = Path::root("status");
+    let status = FieldPath::root("status");
     let path = status.child("Phase");
     match new.is_terminating() {
         false if phase != "Active" => {
@@ -112,8 +114,8 @@ mod tests {
     #[test]
     fn a_new_namespace() {
         let mut n = json!({"metadata": {"name": "a"}});
-        (RULES.default)(&mut n);
-        (RULES.prepare_create)(&mut n);
+        (STRATEGY.set_defaults)(&mut n);
+        (STRATEGY.prepare_for_create)(&mut n);
         assert_eq!(n.label("kubernetes.io/metadata.name"), Some("a"));
         assert_eq!(*n.at("/spec/finalizers"), json!(["kubernetes"]));
         assert_eq!(n.text("/status/phase"), "Active");

@@ -4,41 +4,45 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::check::{self, Errors, Path};
-use super::godump;
-use super::meta::names;
-use super::pod::{resources, scheduling};
-use super::rules::{Fields, Rules};
-use super::value::{Fill, Look};
-use crate::field::FieldError;
+use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
+use super::error_list::{self, ErrorList, FieldPath};
+use super::go_struct_format;
+use super::metadata_validation::name_validation;
+use super::pod::{resource_validation, scheduling};
+use super::value_ext::{ValueExt, ValueMutExt};
+use crate::field_error::FieldError;
 
 /// The rules of nodes. A node may be created with its status: that is how kubelets register.
-pub const RULES: Rules = Rules {
-    fields: Fields::Some(&[("spec.unschedulable", "/spec/unschedulable", "false")]),
-    default,
-    keeps_status: true,
-    create: |node| {
-        let mut errors = Errors::default();
+pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    selectable_fields: SelectableFields::Some(&[(
+        "spec.unschedulable",
+        "/spec/unschedulable",
+        "false",
+    )]),
+    set_defaults: default,
+    keeps_status_on_create: true,
+    validate_create: |node| {
+        let mut errors = ErrorList::default();
         common(&mut errors, node);
         pod_cidrs(&mut errors, node);
         errors.0
     },
-    update: validate_update,
-    subresource: |_, new, old| validate_update(new, old),
-    ..Rules::PLAIN
+    validate_update,
+    validate_subresource_update: |_, new, old| validate_update(new, old),
+    ..BuiltinStrategy::DEFAULT
 };
 
-const SPEC: Path<'_> = Path::root("spec");
-const STATUS: Path<'_> = Path::root("status");
+const SPEC: FieldPath<'_> = FieldPath::root("spec");
+const STATUS: FieldPath<'_> = FieldPath::root("status");
 
 fn default(node: &mut Value) {
-    if let Some(status) = node.child_if("status")
+    if let Some(status) = node.get_object_mut("status")
         && let Some(capacity) = status.get("capacity").cloned()
     {
-        status.or_set("allocatable", capacity);
+        status.set_default("allocatable", capacity);
     }
     // The one range of a node is the first of its ranges.
-    let Some(spec) = node.child_if("spec") else {
+    let Some(spec) = node.get_object_mut("spec") else {
         return;
     };
     let (one, first) = (
@@ -46,33 +50,37 @@ fn default(node: &mut Value) {
         spec.text("/podCIDRs/0").to_string(),
     );
     if first.is_empty() && !one.is_empty() {
-        spec.put("podCIDRs", Some(vec![one].into()));
+        spec.set_or_remove("podCIDRs", Some(vec![one].into()));
     } else if !first.is_empty() {
-        spec.put("podCIDR", Some(first.into()));
+        spec.set_or_remove("podCIDR", Some(first.into()));
     }
 }
 
-fn common(errors: &mut Errors, node: &Value) {
+fn common(errors: &mut ErrorList, node: &Value) {
     taints(
         errors,
-        &Path::root("metadata").child("taints"),
+        &FieldPath::root("metadata").child("taints"),
         node.list("/spec/taints"),
     );
     for list in ["capacity", "allocatable"] {
         let path = STATUS.child(list);
         for (name, amount) in node.at("/status").entries(&format!("/{list}")) {
-            resources::amount(errors, &path.child(name), name, amount);
+            resource_validation::resource_quantity(errors, &path.child(name), name, amount);
         }
     }
 }
 
-fn taints(errors: &mut Errors, path: &Path<'_>, taints: &[Value]) {
+fn taints(errors: &mut ErrorList, path: &FieldPath<'_>, taints: &[Value]) {
     let mut seen = BTreeSet::new();
     for (i, taint) in taints.iter().enumerate() {
         let path = path.index(i);
         let (key, value) = (taint.text("/key"), taint.text("/value"));
-        errors.complaints(&path.child("key"), key, names::qualified_name(key));
-        let complaints = names::label_value(value);
+        errors.invalid_for_each(
+            &path.child("key"),
+            key,
+            name_validation::qualified_name(key),
+        );
+        let complaints = name_validation::label_value(value);
         if !complaints.is_empty() {
             errors.invalid(&path.child("value"), value, complaints.join(";"));
         }
@@ -81,16 +89,18 @@ fn taints(errors: &mut Errors, path: &Path<'_>, taints: &[Value]) {
         if !seen.insert((key, effect)) {
             let mut error = FieldError::duplicate(path.to_string(), Value::Null);
             error.detail = "taints must be unique by key and effect pair".into();
-            errors.0.push(error.showing(godump::taint(taint)));
+            errors
+                .0
+                .push(error.with_bad_value_text(go_struct_format::taint(taint)));
         }
     }
 }
 
-fn pod_cidrs(errors: &mut Errors, node: &Value) {
+fn pod_cidrs(errors: &mut ErrorList, node: &Value) {
     let path = SPEC.child("podCIDRs");
     let ranges = node.list("/spec/podCIDRs");
     for (i, range) in ranges.iter().enumerate() {
-        check::cidr(errors, &path.index(i), range.as_str().unwrap_or_default());
+        error_list::cidr(errors, &path.index(i), range.as_str().unwrap_or_default());
     }
     let v6 = ranges
         .iter()
@@ -103,7 +113,7 @@ fn pod_cidrs(errors: &mut Errors, node: &Value) {
 }
 
 fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     common(&mut errors, new);
     pod_cidrs(&mut errors, new);
     let addresses = STATUS.child("addresses");
@@ -142,7 +152,7 @@ mod tests {
             {"key": "a", "effect": "NoSchedule", "value": "x"}]}, "status": {"capacity": {"cpu": "-1"}}});
         default(&mut node);
         assert_eq!(*node.at("/status/allocatable"), json!({"cpu": "-1"}));
-        let texts: Vec<String> = (RULES.create)(&node)
+        let texts: Vec<String> = (STRATEGY.validate_create)(&node)
             .iter()
             .map(ToString::to_string)
             .collect();

@@ -6,8 +6,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::field::property;
-use crate::schema::{self, Shape};
+use super::property::property;
+use crate::schema::{self, ValueType};
 
 /// Asks a generator for one type.
 pub(super) type Root = fn(&mut SchemaGenerator);
@@ -147,7 +147,7 @@ const META: &[Root] = roots!(apimachinery::pkg::apis::meta::v1 {
 });
 
 /// Kinds of another group that a group's version takes or answers with.
-fn borrowed(group: &str, version: &str) -> Vec<&'static [Root]> {
+fn foreign_types(group: &str, version: &str) -> Vec<&'static [Root]> {
     match (group, version) {
         ("", "v1") => vec![
             roots!(api::autoscaling::v1 { Scale }),
@@ -172,7 +172,7 @@ pub(super) fn definitions(group: &str, version: &str) -> Map<String, Value> {
     });
     let mut generator = settings.into_generator();
     own.iter()
-        .chain(borrowed(group, version).into_iter().flatten())
+        .chain(foreign_types(group, version).into_iter().flatten())
         .chain(META)
         .chain(roots!(apimachinery::pkg::runtime { RawExtension }))
         .for_each(|root| root(&mut generator));
@@ -237,9 +237,9 @@ fn definition(name: &str, raw: &Value) -> Value {
     if out.contains_key("oneOf") {
         return Value::Object(out);
     }
-    let table = schema::named(&table_name(name));
-    let shape = table.as_deref().and_then(|s| match &s.shape {
-        Shape::Struct(shape) => Some(shape),
+    let table = schema::find_named_type(&table_name(name));
+    let shape = table.as_deref().and_then(|s| match &s.value_type {
+        ValueType::Struct(shape) => Some(shape),
         _ => None,
     });
     let (Some(shape), Some(Value::Object(properties))) = (shape, raw.get("properties")) else {
@@ -270,7 +270,7 @@ fn definition(name: &str, raw: &Value) -> Value {
 
 /// Marks the kinds among the definitions, and adds their lists.
 fn kinds(definitions: &mut Map<String, Value>, group: &str, version: &str) {
-    for kind in crate::kinds::builtin() {
+    for kind in crate::kinds::builtin_api_resources() {
         if &*kind.group != group || &*kind.version != version {
             continue;
         }

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::REF;
-use crate::kind::Kind;
-use crate::kinds::value::{Fill, Look};
+use crate::api_resource::ApiResource;
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// What a version of a custom resource definition says of its objects.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,7 +40,7 @@ fn metadata() -> Value {
 }
 
 /// Adds the definitions of a kind and its list.
-pub(super) fn add(schemas: &mut Map<String, Value>, served: &Kind, custom: &CustomSchema) {
+pub(super) fn add(schemas: &mut Map<String, Value>, served: &ApiResource, custom: &CustomSchema) {
     let (group, version) = (&*served.group, &*served.version);
     let name = super::definition_name(served, &served.kind);
     let gvk = |kind: &str| json!([{"group": group, "kind": kind, "version": version}]);
@@ -72,10 +72,10 @@ pub(super) fn add(schemas: &mut Map<String, Value>, served: &Kind, custom: &Cust
 
 /// Every object has these fields, whatever its schema says of them.
 fn object_fields(schema: &mut Value) {
-    let properties = schema.child("properties");
-    properties.put("apiVersion", Some(api_version()));
-    properties.put("kind", Some(kind()));
-    properties.put("metadata", Some(metadata()));
+    let properties = schema.object_mut("properties");
+    properties.set_or_remove("apiVersion", Some(api_version()));
+    properties.set_or_remove("kind", Some(kind()));
+    properties.set_or_remove("metadata", Some(metadata()));
 }
 
 /// Whole objects inside an object have them too.
@@ -109,7 +109,7 @@ fn embedded_part(schema: &mut Value) {
             required.push(field.into());
         }
     }
-    schema.put("required", Some(required.into()));
+    schema.set_or_remove("required", Some(required.into()));
 }
 
 #[cfg(test)]
@@ -119,7 +119,10 @@ mod tests {
 
     #[test]
     fn a_custom_resource() {
-        let mut widget = kinds::builtin().into_iter().next().expect("a kind");
+        let mut widget = kinds::builtin_api_resources()
+            .into_iter()
+            .next()
+            .expect("a kind");
         widget.group = "g.example.dev".into();
         widget.version = "v1".into();
         widget.kind = "Widget".into();

@@ -8,7 +8,7 @@ pub const MEDIA_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+
 
 /// Encodes a document.
 pub(super) fn encode(document: &Value) -> Vec<u8> {
-    let mut out = Out::default();
+    let mut out = MessageWriter::default();
     out.text(1, document.get("swagger"));
     out.message(2, document.get("info"), |out, info| {
         out.text(1, info.get("title"));
@@ -41,7 +41,7 @@ pub(super) fn encode(document: &Value) -> Vec<u8> {
     out.0
 }
 
-fn path_item(out: &mut Out, item: &Value) {
+fn path_item(out: &mut MessageWriter, item: &Value) {
     let operations = [
         (2, "get"),
         (3, "put"),
@@ -58,7 +58,7 @@ fn path_item(out: &mut Out, item: &Value) {
     out.extensions(10, item);
 }
 
-fn operation(out: &mut Out, operation: &Value) {
+fn operation(out: &mut MessageWriter, operation: &Value) {
     out.texts(1, operation.get("tags"));
     out.text(3, operation.get("description"));
     out.text(5, operation.get("operationId"));
@@ -80,7 +80,7 @@ fn operation(out: &mut Out, operation: &Value) {
 }
 
 /// The parameters of a path or an operation: those of the body, of the query, of the path.
-fn parameters(out: &mut Out, number: u32, holder: &Value) {
+fn parameters(out: &mut MessageWriter, number: u32, holder: &Value) {
     let all = holder.get("parameters").and_then(Value::as_array);
     for parameter in all.into_iter().flatten() {
         out.message(number, Some(parameter), |out, item| {
@@ -109,7 +109,7 @@ fn parameters(out: &mut Out, number: u32, holder: &Value) {
     }
 }
 
-fn body_parameter(out: &mut Out, parameter: &Value) {
+fn body_parameter(out: &mut MessageWriter, parameter: &Value) {
     out.text(1, parameter.get("description"));
     out.text(2, parameter.get("name"));
     out.text(3, parameter.get("in"));
@@ -117,7 +117,7 @@ fn body_parameter(out: &mut Out, parameter: &Value) {
     out.message(5, parameter.get("schema"), schema);
 }
 
-fn schema(out: &mut Out, value: &Value) {
+fn schema(out: &mut MessageWriter, value: &Value) {
     out.text(1, value.get("$ref"));
     out.text(2, value.get("format"));
     out.text(3, value.get("title"));
@@ -173,14 +173,14 @@ fn schema(out: &mut Out, value: &Value) {
 
 /// A message being written.
 #[derive(Default)]
-struct Out(Vec<u8>);
+struct MessageWriter(Vec<u8>);
 
 /// How the content of a field is laid out.
 const VARINT: u32 = 0;
 const FIXED_64: u32 = 1;
 const BYTES: u32 = 2;
 
-impl Out {
+impl MessageWriter {
     fn varint(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.0.push((number as u8 & 0x7f) | 0x80);

@@ -7,11 +7,11 @@
 
 mod builtin;
 mod custom;
-mod field;
 mod gnostic;
+mod openapi_v2;
 mod operation;
 mod paths;
-mod swagger;
+mod property;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::kind::Kind;
+use super::api_resource::ApiResource;
 
 pub use custom::CustomSchema;
 pub use gnostic::MEDIA_TYPE as PROTOBUF_V2;
@@ -27,18 +27,18 @@ pub use gnostic::MEDIA_TYPE as PROTOBUF_V2;
 const REF: &str = "#/components/schemas/";
 
 /// What the documents are about.
-pub trait Source {
+pub trait OpenApiSource {
     /// The kinds served under a group and version, in the order of discovery.
-    fn kinds(&self, group: &str, version: &str) -> Vec<Kind>;
+    fn kinds(&self, group: &str, version: &str) -> Vec<ApiResource>;
 
     /// Every served group and version.
     fn group_versions(&self) -> Vec<(String, String)>;
 
     /// The schema of a custom resource's version; `None` for built-in kinds.
-    fn custom(&self, kind: &Kind) -> Option<CustomSchema>;
+    fn custom(&self, kind: &ApiResource) -> Option<CustomSchema>;
 
     /// A text that changes whenever the kinds of a group and version do.
-    fn state(&self, group: &str, version: &str) -> String;
+    fn fingerprint(&self, group: &str, version: &str) -> String;
 }
 
 /// The documents, each kept until what it describes changes.
@@ -58,7 +58,7 @@ fn path_of(group: &str, version: &str) -> String {
 
 impl Documents {
     /// The list of documents with a hash of each, as `/openapi/v3` answers.
-    pub fn index(&self, source: &dyn Source) -> Value {
+    pub fn index(&self, source: &dyn OpenApiSource) -> Value {
         let mut paths = Map::new();
         let mut add = |path: &str, state: &str| {
             let url = format!("/openapi/v3/{path}?hash={}", hash(path, state));
@@ -74,7 +74,10 @@ impl Documents {
             add(path, "");
         }
         for (group, version) in source.group_versions() {
-            add(&path_of(&group, &version), &source.state(&group, &version));
+            add(
+                &path_of(&group, &version),
+                &source.fingerprint(&group, &version),
+            );
             if !group.is_empty() {
                 add(&format!("apis/{group}"), "");
             }
@@ -84,7 +87,7 @@ impl Documents {
 
     /// The document at a path below `/openapi/v3`, and the hash that names its state; `None` where
     /// there is none.
-    pub fn document(&self, source: &dyn Source, path: &str) -> Option<(Bytes, String)> {
+    pub fn document(&self, source: &dyn OpenApiSource, path: &str) -> Option<(Bytes, String)> {
         let parts: Vec<&str> = path.split('/').collect();
         let (group, version) = match parts.as_slice() {
             ["api", version] => ("", *version),
@@ -102,7 +105,7 @@ impl Documents {
         if kinds.is_empty() {
             return None;
         }
-        let state = hash(path, &source.state(group, version));
+        let state = hash(path, &source.fingerprint(group, version));
         if let Some((known, bytes)) = self.cache.lock().get(path)
             && *known == state
         {
@@ -117,9 +120,9 @@ impl Documents {
 
     /// The one document of version 2, as JSON or in the protobuf form of Go clients, and the hash
     /// that names its state.
-    pub fn swagger(&self, source: &dyn Source, protobuf: bool) -> (Bytes, String) {
+    pub fn openapi_v2(&self, source: &dyn OpenApiSource, protobuf: bool) -> (Bytes, String) {
         let versions = source.group_versions();
-        let states = versions.iter().map(|(g, v)| source.state(g, v));
+        let states = versions.iter().map(|(g, v)| source.fingerprint(g, v));
         let path = if protobuf { "v2+protobuf" } else { "v2" };
         let state = hash(path, &states.collect::<Vec<_>>().join(","));
         if let Some((known, bytes)) = self.cache.lock().get(path)
@@ -127,10 +130,10 @@ impl Documents {
         {
             return (bytes.clone(), state);
         }
-        let mut whole = swagger::empty();
+        let mut whole = openapi_v2::empty();
         for (group, version) in &versions {
             let kinds = source.kinds(group, version);
-            swagger::add(&mut whole, group_version(source, group, version, &kinds));
+            openapi_v2::add(&mut whole, group_version(source, group, version, &kinds));
         }
         let bytes = if protobuf {
             Bytes::from(gnostic::encode(&whole))
@@ -150,9 +153,14 @@ fn hash(path: &str, state: &str) -> String {
     sum.iter().map(|b| format!("{b:02X}")).collect()
 }
 
-fn group_version(source: &dyn Source, group: &str, version: &str, kinds: &[Kind]) -> Value {
+fn group_version(
+    source: &dyn OpenApiSource,
+    group: &str,
+    version: &str,
+    kinds: &[ApiResource],
+) -> Value {
     let mut schemas = builtin::definitions(group, version);
-    let custom: Vec<(&Kind, CustomSchema)> = kinds
+    let custom: Vec<(&ApiResource, CustomSchema)> = kinds
         .iter()
         .filter_map(|kind| Some((kind, source.custom(kind)?)))
         .collect();
@@ -162,7 +170,7 @@ fn group_version(source: &dyn Source, group: &str, version: &str, kinds: &[Kind]
     for (kind, schema) in custom {
         custom::add(&mut schemas, kind, &schema);
     }
-    let paths = paths::of(group, version, kinds);
+    let paths = paths::build_paths(group, version, kinds);
     whole(paths, schemas)
 }
 
@@ -178,7 +186,7 @@ fn whole(paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
 }
 
 /// The definition name of a kind.
-fn definition_name(kind: &Kind, name: &str) -> String {
+fn definition_name(kind: &ApiResource, name: &str) -> String {
     let (group, version) = (&*kind.group, &*kind.version);
     match group {
         "" => format!("io.k8s.api.core.{version}.{name}"),
@@ -211,16 +219,16 @@ mod tests {
 
     struct Builtins;
 
-    impl Source for Builtins {
-        fn kinds(&self, group: &str, version: &str) -> Vec<Kind> {
-            let mut all = kinds::builtin();
+    impl OpenApiSource for Builtins {
+        fn kinds(&self, group: &str, version: &str) -> Vec<ApiResource> {
+            let mut all = kinds::builtin_api_resources();
             all.retain(|k| &*k.group == group && &*k.version == version);
             all
         }
 
         fn group_versions(&self) -> Vec<(String, String)> {
             let mut seen = Vec::new();
-            for kind in kinds::builtin() {
+            for kind in kinds::builtin_api_resources() {
                 let pair = (kind.group.to_string(), kind.version.to_string());
                 if !seen.contains(&pair) {
                     seen.push(pair);
@@ -229,11 +237,11 @@ mod tests {
             seen
         }
 
-        fn custom(&self, _: &Kind) -> Option<CustomSchema> {
+        fn custom(&self, _: &ApiResource) -> Option<CustomSchema> {
             None
         }
 
-        fn state(&self, _: &str, _: &str) -> String {
+        fn fingerprint(&self, _: &str, _: &str) -> String {
             String::new()
         }
     }
@@ -322,7 +330,7 @@ mod tests {
 
     #[test]
     fn version_two_of_all() {
-        let (bytes, _) = Documents::default().swagger(&Builtins, false);
+        let (bytes, _) = Documents::default().openapi_v2(&Builtins, false);
         let doc: Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!(doc["swagger"], "2.0");
         let map = &doc["definitions"]["io.k8s.api.core.v1.ConfigMap"];

@@ -177,7 +177,7 @@ impl Action {
 }
 
 /// Whom an operation speaks of.
-pub(super) struct Subject<'a> {
+pub(super) struct OperationTarget<'a> {
     /// Group and version as one word, such as `AppsV1`.
     pub(super) api: &'a str,
     /// `core_v1`, `apps_v1`.
@@ -201,7 +201,7 @@ pub(super) struct Subject<'a> {
 }
 
 /// The operation as the document shows it.
-pub(super) fn operation(action: Action, subject: &Subject<'_>) -> Value {
+pub(super) fn operation(action: Action, subject: &OperationTarget<'_>) -> Value {
     let (group, version, kind) = subject.gvk;
     let mut parameters: Vec<Value> = action.parameters().iter().map(query).collect();
     parameters.sort_by_key(|p| p["name"].to_string());
@@ -242,12 +242,12 @@ pub(super) fn path_parameter(name: &str, description: &str) -> Value {
     })
 }
 
-/// The `pretty` parameter every path has.
+/// The `wants_pretty` parameter every path has.
 pub(super) fn pretty() -> Value {
     query(&PRETTY)
 }
 
-fn description(action: Action, subject: &Subject<'_>) -> String {
+fn description(action: Action, subject: &OperationTarget<'_>) -> String {
     let kind = subject.resource_kind;
     match action {
         Action::List => format!("list or watch objects of kind {kind}"),
@@ -282,7 +282,7 @@ fn article(kind: &str) -> String {
     format!("{} {kind}", if vowel { "an" } else { "a" })
 }
 
-fn id(action: Action, subject: &Subject<'_>) -> String {
+fn id(action: Action, subject: &OperationTarget<'_>) -> String {
     let scope = if subject.namespaced { "Namespaced" } else { "" };
     let verb = match action {
         Action::Get => "read",
@@ -336,7 +336,7 @@ fn content(media: &[&str], definition: &str) -> Map<String, Value> {
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-fn responses(action: Action, subject: &Subject<'_>) -> Value {
+fn responses(action: Action, subject: &OperationTarget<'_>) -> Value {
     let own = subject.definition;
     let (definition, streamed) = match action {
         Action::List => (subject.list.to_string(), true),
@@ -370,7 +370,7 @@ fn responses(action: Action, subject: &Subject<'_>) -> Value {
     out.into()
 }
 
-fn body(action: Action, subject: &Subject<'_>) -> Option<Value> {
+fn body(action: Action, subject: &OperationTarget<'_>) -> Option<Value> {
     const BUILTIN_PATCHES: &[&str] = &[
         "application/apply-patch+cbor",
         "application/apply-patch+yaml",

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::operation::{Action, Subject, operation, path_parameter, pretty};
+use super::operation::{Action, OperationTarget, operation, path_parameter, pretty};
 use super::{definition_name, is_builtin};
-use crate::kind::{Kind, Subresource};
+use crate::api_resource::{ApiResource, Subresource};
 
 /// The paths of the kinds of one group and version.
-pub(super) fn of(group: &str, version: &str, kinds: &[Kind]) -> Map<String, Value> {
+pub(super) fn build_paths(group: &str, version: &str, kinds: &[ApiResource]) -> Map<String, Value> {
     let root = match group {
         "" => format!("/api/{version}"),
         group => format!("/apis/{group}/{version}"),
@@ -24,7 +24,7 @@ pub(super) fn of(group: &str, version: &str, kinds: &[Kind]) -> Map<String, Valu
 }
 
 /// Group and version as one word: `AppsV1`, `CoreV1`.
-fn api_word(group: &str, version: &str) -> String {
+fn group_version_title(group: &str, version: &str) -> String {
     let group = if group.is_empty() { "core" } else { group };
     let short = group.strip_suffix(".k8s.io").unwrap_or(group);
     let mut word: String = short.split(['.', '-']).map(capitalised).collect();
@@ -51,7 +51,7 @@ fn resource_list(group: &str, version: &str) -> Value {
     let schema = json!({"schema": {"$ref": format!("{}{list}", super::REF)}});
     json!({"get": {
         "description": "get available resources",
-        "operationId": format!("get{}APIResources", api_word(group, version)),
+        "operationId": format!("get{}APIResources", group_version_title(group, version)),
         "tags": [tag(group, version)],
         "responses": {
             "200": {"description": "OK", "content": {"application/json": schema}},
@@ -61,15 +61,15 @@ fn resource_list(group: &str, version: &str) -> Value {
 }
 
 /// Where a kind's paths are and what is on them.
-struct Place<'a> {
-    kind: &'a Kind,
+struct KindPaths<'a> {
+    kind: &'a ApiResource,
     api: String,
     tag: String,
     definition: String,
     list: String,
 }
 
-impl Place<'_> {
+impl KindPaths<'_> {
     fn operations(
         &self,
         actions: &[Action],
@@ -99,7 +99,7 @@ impl Place<'_> {
                     &sub.version
                 };
                 gvk = (group, version, &sub.kind);
-                let other = Kind {
+                let other = ApiResource {
                     group: group.clone(),
                     version: version.clone(),
                     ..kind.clone()
@@ -107,7 +107,7 @@ impl Place<'_> {
                 definition = definition_name(&other, &sub.kind);
             }
         }
-        let subject = Subject {
+        let subject = OperationTarget {
             api: &self.api,
             tag: &self.tag,
             gvk,
@@ -124,10 +124,10 @@ impl Place<'_> {
     }
 }
 
-fn add_kind(paths: &mut Map<String, Value>, root: &str, kind: &Kind, builtin: bool) {
-    let place = Place {
+fn add_kind(paths: &mut Map<String, Value>, root: &str, kind: &ApiResource, builtin: bool) {
+    let place = KindPaths {
         kind,
-        api: api_word(&kind.group, &kind.version),
+        api: group_version_title(&kind.group, &kind.version),
         tag: tag(&kind.group, &kind.version),
         definition: definition_name(kind, &kind.kind),
         list: definition_name(kind, &kind.list_kind),

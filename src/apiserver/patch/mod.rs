@@ -2,16 +2,16 @@
 //!
 //! Knows objects and schemas only; server-side apply is in `managed`.
 
-mod json;
-mod merge;
-mod strategic;
+mod json_merge_patch;
+mod json_patch;
+mod strategic_merge_patch;
 
 use serde_json::{Value, json};
 
-use super::field::FieldError;
-use super::schema::decode::Source;
-use super::schema::{Schema, encode};
-use super::status::ApiError;
+use super::api_error::ApiError;
+use super::field_error::FieldError;
+use super::schema::decode::DecodeSource;
+use super::schema::{Schema, go_format};
 
 /// What a request wants done about unknown and duplicate fields (`fieldValidation`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct Patched {
 
 /// How objects of the kind are decoded once patched: as `schema::decode::decode`, it settles the
 /// object in place and returns the paths of unknown fields, or the text of what does not fit.
-pub type Decode<'a> = &'a dyn Fn(&mut Value, Source) -> Result<Vec<String>, String>;
+pub type Decode<'a> = &'a dyn Fn(&mut Value, DecodeSource) -> Result<Vec<String>, String>;
 
 /// Applies a patch to an object. `schema` is the kind's, for strategic merge and error texts.
 ///
@@ -77,28 +77,28 @@ pub fn patch(
     let mut shown = None;
     let (mut object, mut faults, source) = match patch_type {
         PatchType::Json => {
-            let (object, faults) = json::apply(current, body, strict)?;
-            (object, faults, Source::Json)
+            let (object, faults) = json_patch::apply(current, body, strict)?;
+            (object, faults, DecodeSource::Json)
         }
         PatchType::Merge => {
-            let (patch, faults) = merge::read(body, strict)?;
+            let (patch, faults) = json_merge_patch::read(body, strict)?;
             let mut object = current.clone();
-            merge::apply(&mut object, &patch);
+            json_merge_patch::apply(&mut object, &patch);
             shown = Some(patch);
-            (object, faults, Source::Json)
+            (object, faults, DecodeSource::Json)
         }
         PatchType::Strategic => {
-            let (patch, faults) = strategic::read(body)?;
-            let object = strategic::apply(schema, current.clone(), patch.clone())?;
+            let (patch, faults) = strategic_merge_patch::read(body)?;
+            let object = strategic_merge_patch::apply(schema, current.clone(), patch.clone())?;
             shown = Some(patch);
-            (object, faults, Source::Unstructured)
+            (object, faults, DecodeSource::Unstructured)
         }
     };
     let before = object.clone();
     let refuse = |text: String| {
         let bad = match (patch_type, &shown) {
-            (PatchType::Strategic, Some(patch)) => encode::go_text(patch),
-            (_, touched) => encode::patched_text(schema, &before, touched.as_ref()),
+            (PatchType::Strategic, Some(patch)) => go_format::go_text(patch),
+            (_, touched) => go_format::patched_text(schema, &before, touched.as_ref()),
         };
         ApiError::invalid("", "", "", &[FieldError::invalid("patch", bad, text)])
     };

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use super::ProtobufError;
-use super::table::{Field, Many, Message};
-use super::wire::{self, Field as Wire};
+use super::table::{Cardinality, Field, Message};
+use super::wire::{self, WireValue as Wire};
 
 /// How deep messages may lie in messages.
 const DEPTH: usize = 64;
@@ -47,18 +47,18 @@ fn fill(
             continue;
         }
         let slot = out.entry(field.name);
-        match field.many {
-            Many::One => {
+        match field.cardinality {
+            Cardinality::One => {
                 let value = value(message, field, wire, depth)?;
                 *slot.or_insert(Value::Null) = value;
             }
-            Many::List => {
+            Cardinality::List => {
                 let list = slot.or_insert_with(|| Value::Array(Vec::new()));
                 if let Value::Array(list) = list {
                     list.push(value(message, field, wire, depth)?);
                 }
             }
-            Many::Map => {
+            Cardinality::Map => {
                 let map = slot.or_insert_with(|| Value::Object(Map::new()));
                 if let (Value::Object(map), Wire::Bytes(bytes)) = (map, wire) {
                     let (key, value) = entry(message, field, bytes, depth)?;

@@ -53,8 +53,8 @@ pub fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
     let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
     for field in wire::fields(envelope) {
         match field? {
-            (1, wire::Field::Bytes(meta)) => (api_version, kind) = type_meta(meta)?,
-            (2, wire::Field::Bytes(bytes)) => raw = bytes,
+            (1, wire::WireValue::Bytes(meta)) => (api_version, kind) = type_meta(meta)?,
+            (2, wire::WireValue::Bytes(bytes)) => raw = bytes,
             _ => {}
         }
     }
@@ -74,8 +74,8 @@ fn type_meta(bytes: &[u8]) -> Result<(String, String), ProtobufError> {
     let (mut api_version, mut kind) = (String::new(), String::new());
     for field in wire::fields(bytes) {
         match field? {
-            (1, wire::Field::Bytes(b)) => api_version = wire::text(b, "apiVersion")?,
-            (2, wire::Field::Bytes(b)) => kind = wire::text(b, "kind")?,
+            (1, wire::WireValue::Bytes(b)) => api_version = wire::text(b, "apiVersion")?,
+            (2, wire::WireValue::Bytes(b)) => kind = wire::text(b, "kind")?,
             _ => {}
         }
     }

@@ -24,13 +24,13 @@ pub(super) struct Message {
 pub(super) struct Field {
     pub(super) number: u32,
     pub(super) name: &'static str,
-    pub(super) many: Many,
+    pub(super) cardinality: Cardinality,
     pub(super) kind: &'static str,
 }
 
 /// How often a field may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Many {
+pub(super) enum Cardinality {
     One,
     List,
     Map,
@@ -66,14 +66,14 @@ fn parse(line: &'static str) -> Option<Field> {
     let mut parts = line.split(' ');
     let (number, name, kind) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
     let (many, kind) = match (kind.strip_prefix("[]"), kind.strip_prefix("{}")) {
-        (Some(item), _) => (Many::List, item),
-        (_, Some(value)) => (Many::Map, value),
-        _ => (Many::One, kind),
+        (Some(item), _) => (Cardinality::List, item),
+        (_, Some(value)) => (Cardinality::Map, value),
+        _ => (Cardinality::One, kind),
     };
     Some(Field {
         number,
         name,
-        many,
+        cardinality: many,
         kind,
     })
 }

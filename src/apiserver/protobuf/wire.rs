@@ -4,7 +4,7 @@ use super::ProtobufError;
 
 /// One field's payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Field<'a> {
+pub(super) enum WireValue<'a> {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
@@ -14,7 +14,7 @@ pub(super) enum Field<'a> {
 /// The fields of a message in the order they were written, each with its number.
 pub(super) fn fields(
     mut rest: &[u8],
-) -> impl Iterator<Item = Result<(u32, Field<'_>), ProtobufError>> {
+) -> impl Iterator<Item = Result<(u32, WireValue<'_>), ProtobufError>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
@@ -27,17 +27,17 @@ pub(super) fn fields(
     })
 }
 
-fn next<'a>(rest: &mut &'a [u8]) -> Option<(u32, Field<'a>)> {
+fn next<'a>(rest: &mut &'a [u8]) -> Option<(u32, WireValue<'a>)> {
     let tag = varint(rest)?;
     let number = u32::try_from(tag >> 3).ok()?;
     let field = match tag & 7 {
-        0 => Field::Varint(varint(rest)?),
-        1 => Field::Fixed64(u64::from_le_bytes(take(rest, 8)?.try_into().ok()?)),
+        0 => WireValue::Varint(varint(rest)?),
+        1 => WireValue::Fixed64(u64::from_le_bytes(take(rest, 8)?.try_into().ok()?)),
         2 => {
             let length = usize::try_from(varint(rest)?).ok()?;
-            Field::Bytes(take(rest, length)?)
+            WireValue::Bytes(take(rest, length)?)
         }
-        5 => Field::Fixed32(u32::from_le_bytes(take(rest, 4)?.try_into().ok()?)),
+        5 => WireValue::Fixed32(u32::from_le_bytes(take(rest, 4)?.try_into().ok()?)),
         _ => return None,
     };
     Some((number, field))

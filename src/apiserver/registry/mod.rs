@@ -3,9 +3,9 @@
 //! Readers get the whole table at once and keep it as long as they like; a change swaps the table.
 //! Must not know HTTP.
 
-mod definition;
-mod served;
-mod table;
+mod crd_spec;
+mod resource_table;
+mod served_resource;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::kind::Kind;
-use super::store::{Space, Store};
-pub use crate::crd::Paths as ScalePaths;
-pub use definition::{DefinedVersion, Definition, Names, SchemaSource};
-pub use served::{Custom, Served};
-pub use table::{Group, Table, Version};
+use super::api_resource::ApiResource;
+use super::storage::{ResourceStorage, Store};
+pub use crate::crd::ScalePaths;
+pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
+pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};
+pub use served_resource::{CustomResourceInfo, ServedResource};
 
 /// `group/version`, or just `version` for the core group.
 pub fn api_version(group: &str, version: &str) -> String {
@@ -32,47 +32,55 @@ pub fn api_version(group: &str, version: &str) -> String {
 /// The kinds served, changing while the server runs.
 pub struct Registry {
     store: Store,
-    table: ArcSwap<Table>,
-    state: Mutex<State>,
+    table: ArcSwap<ResourceTable>,
+    state: Mutex<RegistryState>,
 }
 
 #[derive(Default)]
-struct State {
-    builtin: Vec<Arc<Served>>,
+struct RegistryState {
+    builtin: Vec<Arc<ServedResource>>,
     /// Kinds of custom resource definitions by group and definition name.
-    custom: BTreeMap<(String, String), Defined>,
+    custom: BTreeMap<(String, String), ServedCrd>,
     /// How many texts of definitions there have been.
-    shapes: u64,
+    last_schema_generation: u64,
     /// By `group/plural` of the storage version.
-    spaces: BTreeMap<String, Arc<Space>>,
+    storages: BTreeMap<String, Arc<ResourceStorage>>,
 }
 
 /// What one definition defines.
-struct Defined {
+struct ServedCrd {
     identity: String,
-    shape: u64,
+    schema_generation: u64,
     terminating: bool,
-    served: Vec<Arc<Served>>,
+    served: Vec<Arc<ServedResource>>,
 }
 
-impl State {
-    fn space(&mut self, store: &Store, group: &str, plural: &str) -> Arc<Space> {
+impl RegistryState {
+    fn resource_storage(
+        &mut self,
+        store: &Store,
+        group: &str,
+        plural: &str,
+    ) -> Arc<ResourceStorage> {
         let place = format!("{group}/{plural}");
-        self.spaces
+        self.storages
             .entry(place)
-            .or_insert_with(|| store.space())
+            .or_insert_with(|| store.new_resource_storage())
             .clone()
     }
 }
 
 impl Registry {
     /// Serves the given built-in kinds.
-    pub fn new(store: Store, builtin: Vec<Kind>) -> Self {
-        let mut state = State::default();
+    pub fn new(store: Store, builtin: Vec<ApiResource>) -> Self {
+        let mut state = RegistryState::default();
         for kind in builtin {
             let stored = !kind.storage_version_hash.is_empty();
-            let space = stored.then(|| state.space(&store, &kind.storage_group, &kind.plural));
-            state.builtin.push(Arc::new(Served::builtin(kind, space)));
+            let space =
+                stored.then(|| state.resource_storage(&store, &kind.storage_group, &kind.plural));
+            state
+                .builtin
+                .push(Arc::new(ServedResource::builtin(kind, space)));
         }
         let registry = Self {
             store,
@@ -85,42 +93,47 @@ impl Registry {
     }
 
     /// The kinds served now.
-    pub fn table(&self) -> Arc<Table> {
+    pub fn table(&self) -> Arc<ResourceTable> {
         self.table.load_full()
     }
 
     /// Finds a resource by its place in a path.
-    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Served>> {
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<ServedResource>> {
         self.table.load().find(group, version, plural).cloned()
     }
 
-    /// Serves a custom kind as defined, in place of what its definition said before. `identity`
+    /// Serves a custom kind as defined, in place of what its definition said before. `authenticator`
     /// tells this text of the definition from every other; `terminating` that it is on its way out.
-    pub fn define(&self, definition: Definition, identity: &str, terminating: bool) {
+    pub fn serve_crd(&self, definition: CrdSpec, identity: &str, terminating: bool) {
         let mut state = self.state.lock();
         let place = (definition.group.clone(), definition.name.clone());
         let known = state.custom.get(&place).filter(|d| d.identity == identity);
         let shape = match known {
             // Compiled schemas stay as they are.
             Some(known) if known.terminating == terminating => return,
-            Some(known) => known.shape,
-            None => state.shapes + 1,
+            Some(known) => known.schema_generation,
+            None => state.last_schema_generation + 1,
         };
-        state.shapes = state.shapes.max(shape);
+        state.last_schema_generation = state.last_schema_generation.max(shape);
         let definition = Arc::new(definition);
-        let space = state.space(&self.store, &definition.group, &definition.names.plural);
+        let space =
+            state.resource_storage(&self.store, &definition.group, &definition.names.plural);
         let served = (0..definition.versions.len()).filter_map(|version| {
-            let custom = Custom {
+            let custom = CustomResourceInfo {
                 definition: definition.clone(),
                 version,
                 terminating,
             };
-            Some(Arc::new(Served::custom(custom, shape, space.clone())?))
+            Some(Arc::new(ServedResource::custom(
+                custom,
+                shape,
+                space.clone(),
+            )?))
         });
         let served = served.collect();
-        let defined = Defined {
+        let defined = ServedCrd {
             identity: identity.into(),
-            shape,
+            schema_generation: shape,
             terminating,
             served,
         };
@@ -129,22 +142,22 @@ impl Registry {
     }
 
     /// Stops serving a custom kind. Its watches end and its objects, if there still are any, go.
-    pub fn undefine(&self, group: &str, name: &str) {
+    pub fn stop_serving_crd(&self, group: &str, name: &str) {
         let mut state = self.state.lock();
         let Some(defined) = state.custom.remove(&(group.to_string(), name.to_string())) else {
             return;
         };
         self.publish(&state);
         if let Some(plural) = defined.served.first().map(|s| s.kind.plural.clone())
-            && let Some(space) = state.spaces.remove(&format!("{group}/{plural}"))
+            && let Some(space) = state.storages.remove(&format!("{group}/{plural}"))
         {
             space.close();
         }
     }
 
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &RegistryState) {
         let custom = state.custom.values().flat_map(|d| &d.served);
         let all = state.builtin.iter().chain(custom).cloned().collect();
-        self.table.store(Arc::new(Table::new(all)));
+        self.table.store(Arc::new(ResourceTable::new(all)));
     }
 }

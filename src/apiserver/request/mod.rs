@@ -2,14 +2,14 @@
 //!
 //! Pure parsing; must not know storage or kinds.
 
-pub mod accept;
-pub mod fields;
-pub mod labels;
-pub mod path;
+pub mod content_negotiation;
+pub mod field_selector;
+pub mod label_selector;
 pub mod query;
+pub mod request_info;
 
-pub use accept::{Accept, Form};
-pub use fields::FieldSelector;
-pub use labels::LabelSelector;
-pub use path::{RequestInfo, ResourcePath};
+pub use content_negotiation::{MediaTypeOptions, ResponseForm};
+pub use field_selector::FieldSelector;
+pub use label_selector::LabelSelector;
 pub use query::Query;
+pub use request_info::{RequestInfo, ResourcePath};

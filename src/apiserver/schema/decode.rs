@@ -7,51 +7,55 @@
 mod path;
 #[cfg(test)]
 mod tests;
-mod unset;
+mod zero_values;
 
 use serde_json::{Map, Value};
 
-use super::json::MAX_STRICT_ERRORS;
-use super::scalar::{self, Misfit, json_kind};
-use super::{AnyShape, ListShape, MapShape, Presence, Schema, Shape, StructShape};
+use super::scalar::{self, ScalarError, json_kind};
+use super::strict_json::MAX_STRICT_ERRORS;
+use super::{AnyType, ListSchema, MapSchema, Presence, Schema, StructSchema, ValueType};
 use path::Path;
-pub use unset::zero;
-use unset::{empty_collection, fill, omitted};
+pub use zero_values::zero;
+use zero_values::{empty_collection, fill, omitted};
 
 /// Where an object comes from; decides the rules and words for values of the wrong type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum DecodeSource {
     /// A JSON body.
     Json,
     /// An object that was merged in memory, as strategic merge patch and server-side apply do.
     Unstructured,
 }
 
-/// Decodes `value` in place into the form in which objects of this type are stored and answered.
+/// Decodes `compile_value` in place into the form in which objects of this type are stored and answered.
 /// Returns the paths of unknown fields, sorted. Custom resources are pruned; their defaults are the
 /// caller's.
 ///
 /// # Errors
 /// The decoder's text for the first value of the wrong type.
-pub fn decode(schema: &Schema, value: &mut Value, source: Source) -> Result<Vec<String>, String> {
+pub fn decode(
+    schema: &Schema,
+    value: &mut Value,
+    source: DecodeSource,
+) -> Result<Vec<String>, String> {
     if schema.is_custom() {
-        return super::custom::decode(schema, value);
+        return super::prune::decode_custom_resource(schema, value);
     }
     decode_at(schema, value, source, "")
 }
 
-/// As [`decode`] for a value that stands at `path`, which only the unknown fields speak of.
+/// As [`decode_custom_resource`] for a value that stands at `path`, which only the unknown fields speak of.
 pub(super) fn decode_at(
     schema: &Schema,
     value: &mut Value,
-    source: Source,
+    source: DecodeSource,
     path: &str,
 ) -> Result<Vec<String>, String> {
-    let mut work = Work {
+    let mut work = Decoder {
         source,
         unknown: Vec::new(),
         error: None,
-        quiet: false,
+        in_hidden_schema: false,
     };
     work.value(schema, value, &Path::Root, "");
     if let Some(error) = work.error {
@@ -66,31 +70,31 @@ pub(super) fn decode_at(
     Ok(work.unknown)
 }
 
-struct Work {
-    source: Source,
+struct Decoder {
+    source: DecodeSource,
     unknown: Vec<String>,
     error: Option<String>,
     /// Inside a type that hides its fields from the strict decoder.
-    quiet: bool,
+    in_hidden_schema: bool,
 }
 
-impl Work {
+impl Decoder {
     /// Settles one value; `holder` is the struct whose field is being decoded.
     fn value(&mut self, schema: &Schema, value: &mut Value, path: &Path<'_>, holder: &str) {
-        match (&schema.shape, &mut *value) {
+        match (&schema.value_type, &mut *value) {
             (_, Value::Null) => *value = null(schema),
-            (Shape::Struct(s), Value::Object(map)) => self.fields(schema, s, map, path),
-            (Shape::List(l), Value::Array(items)) => self.items(l, items, path, holder),
-            (Shape::Map(m), Value::Object(map)) => self.entries(m, map, path, holder),
-            (Shape::Any(AnyShape::HiddenSchema), v) => self.hidden(v, path, holder),
-            (Shape::Any(_), _) => {}
-            (Shape::Struct(_) | Shape::List(_) | Shape::Map(_), v) => {
+            (ValueType::Struct(s), Value::Object(map)) => self.fields(schema, s, map, path),
+            (ValueType::List(l), Value::Array(items)) => self.items(l, items, path, holder),
+            (ValueType::Map(m), Value::Object(map)) => self.entries(m, map, path, holder),
+            (ValueType::Any(AnyType::HiddenSchema), v) => self.hidden(v, path, holder),
+            (ValueType::Any(_), _) => {}
+            (ValueType::Struct(_) | ValueType::List(_) | ValueType::Map(_), v) => {
                 let kind = json_kind(v);
-                self.refuse(schema, Misfit::Type(kind.into(), None), path, holder);
+                self.refuse(schema, ScalarError::Type(kind.into(), None), path, holder);
             }
             (shape, v) => {
-                let lenient = self.source == Source::Unstructured;
-                if let Err(misfit) = scalar::settle(shape, v, lenient) {
+                let lenient = self.source == DecodeSource::Unstructured;
+                if let Err(misfit) = scalar::normalize_scalar(shape, v, lenient) {
                     self.refuse(schema, misfit, path, holder);
                 }
             }
@@ -100,7 +104,7 @@ impl Work {
     fn fields(
         &mut self,
         schema: &Schema,
-        shape: &StructShape,
+        shape: &StructSchema,
         map: &mut Map<String, Value>,
         path: &Path<'_>,
     ) {
@@ -119,7 +123,7 @@ impl Work {
                     !omitted(field, value)
                 }
                 None => {
-                    if !self.quiet && self.unknown.len() < MAX_STRICT_ERRORS {
+                    if !self.in_hidden_schema && self.unknown.len() < MAX_STRICT_ERRORS {
                         self.unknown.push(here.to_string());
                     }
                     false
@@ -129,7 +133,7 @@ impl Work {
         fill(shape, map);
     }
 
-    fn items(&mut self, list: &ListShape, items: &mut [Value], path: &Path<'_>, holder: &str) {
+    fn items(&mut self, list: &ListSchema, items: &mut [Value], path: &Path<'_>, holder: &str) {
         for (i, item) in items.iter_mut().enumerate() {
             self.value(&list.item, item, &Path::Index(path, i), holder);
         }
@@ -137,7 +141,7 @@ impl Work {
 
     fn entries(
         &mut self,
-        map: &MapShape,
+        map: &MapSchema,
         entries: &mut Map<String, Value>,
         path: &Path<'_>,
         holder: &str,
@@ -149,10 +153,10 @@ impl Work {
 
     /// `JSONSchemaPropsOr...`: a schema, or a list of them, in a type of its own.
     fn hidden(&mut self, value: &mut Value, path: &Path<'_>, holder: &str) {
-        let Some(schema) = super::named("apiextensions.v1.JSONSchemaProps") else {
+        let Some(schema) = super::find_named_type("apiextensions.v1.JSONSchemaProps") else {
             return;
         };
-        let before = std::mem::replace(&mut self.quiet, true);
+        let before = std::mem::replace(&mut self.in_hidden_schema, true);
         match value {
             Value::Object(_) => self.value(&schema, value, path, holder),
             Value::Array(items) => {
@@ -162,16 +166,16 @@ impl Work {
             }
             _ => {}
         }
-        self.quiet = before;
+        self.in_hidden_schema = before;
     }
 
-    fn refuse(&mut self, schema: &Schema, misfit: Misfit, path: &Path<'_>, holder: &str) {
+    fn refuse(&mut self, schema: &Schema, misfit: ScalarError, path: &Path<'_>, holder: &str) {
         if self.error.is_some() {
             return;
         }
         let text = match misfit {
-            Misfit::Parse(text) => text,
-            Misfit::Type(found, instead) if self.source == Source::Json => {
+            ScalarError::Parse(text) => text,
+            ScalarError::Type(found, instead) if self.source == DecodeSource::Json => {
                 let wanted = instead.map_or_else(|| schema.go_name(), Into::into);
                 let fields = path.fields();
                 if fields.is_empty() {
@@ -183,7 +187,7 @@ impl Work {
                     )
                 }
             }
-            Misfit::Type(found, instead) => unstructured_text(schema, &found, instead),
+            ScalarError::Type(found, instead) => unstructured_text(schema, &found, instead),
         };
         self.error = Some(text);
     }
@@ -198,17 +202,17 @@ fn unstructured_text(schema: &Schema, found: &str, instead: Option<&str>) -> Str
         f if f.starts_with("number") => "int64",
         f => f,
     };
-    match (&schema.shape, instead) {
+    match (&schema.value_type, instead) {
         (_, Some(wanted)) => {
             format!("json: cannot unmarshal {found} into Go value of type {wanted}")
         }
-        (Shape::Struct(_), _) => format!("cannot restore struct from: {kind}"),
-        (Shape::List(_) | Shape::Bytes, _) => format!("cannot restore slice from {kind}"),
-        (Shape::Map(_), _) => format!("cannot restore map from {kind}"),
-        (Shape::String { .. }, _) if kind == "int64" => {
+        (ValueType::Struct(_), _) => format!("cannot restore struct from: {kind}"),
+        (ValueType::List(_) | ValueType::Bytes, _) => format!("cannot restore slice from {kind}"),
+        (ValueType::Map(_), _) => format!("cannot restore map from {kind}"),
+        (ValueType::String { .. }, _) if kind == "int64" => {
             format!("cannot convert int64 to {}", schema.go_name())
         }
-        (Shape::Int(_) | Shape::Float, _) if kind == "float64" => {
+        (ValueType::Int(_) | ValueType::Float, _) if kind == "float64" => {
             format!("cannot convert float64 to {}", schema.go_name())
         }
         _ => format!("unrecognized type: {}", schema.go_kind()),
@@ -217,8 +221,8 @@ fn unstructured_text(schema: &Schema, found: &str, instead: Option<&str>) -> Str
 
 /// What becomes of an explicit null.
 fn null(schema: &Schema) -> Value {
-    match &schema.shape {
-        Shape::List(_) | Shape::Map(_) => Value::Null,
+    match &schema.value_type {
+        ValueType::List(_) | ValueType::Map(_) => Value::Null,
         _ => zero(schema),
     }
 }

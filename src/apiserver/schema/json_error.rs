@@ -1,6 +1,6 @@
 //! Go's words for JSON syntax errors. Runs only on bodies that the real parser has refused.
 
-enum Want {
+enum Expected {
     /// A value; the flag says that `]` may come instead.
     Value(bool),
     /// An object key; the flag says that `}` may come instead.
@@ -13,7 +13,7 @@ enum Want {
 /// The text for the first syntax error, or `None` when there is none.
 pub(super) fn text(body: &[u8]) -> Option<String> {
     let mut open: Vec<u8> = Vec::new();
-    let mut want = Want::Value(false);
+    let mut want = Expected::Value(false);
     let mut at = 0;
     loop {
         at += body[at..]
@@ -21,43 +21,45 @@ pub(super) fn text(body: &[u8]) -> Option<String> {
             .take_while(|b| b" \t\r\n".contains(b))
             .count();
         let Some(&c) = body.get(at) else {
-            let whole = open.is_empty() && matches!(want, Want::Next);
+            let whole = open.is_empty() && matches!(want, Expected::Next);
             return (!whole).then(|| "unexpected end of JSON input".into());
         };
         let (next, length) = match (want, c) {
-            (Want::Value(_), b'{') => {
+            (Expected::Value(_), b'{') => {
                 open.push(b'{');
-                (Want::Key(true), 1)
+                (Expected::Key(true), 1)
             }
-            (Want::Value(_), b'[') => {
+            (Expected::Value(_), b'[') => {
                 open.push(b'[');
-                (Want::Value(true), 1)
+                (Expected::Value(true), 1)
             }
-            (Want::Value(true), b']') => {
+            (Expected::Value(true), b']') => {
                 open.pop();
-                (Want::Next, 1)
+                (Expected::Next, 1)
             }
-            (Want::Value(_), _) => match scalar(&body[at..]) {
-                Ok(length) => (Want::Next, length),
+            (Expected::Value(_), _) => match scalar(&body[at..]) {
+                Ok(length) => (Expected::Next, length),
                 Err(text) => return Some(text),
             },
-            (Want::Key(true), b'}') => {
+            (Expected::Key(true), b'}') => {
                 open.pop();
-                (Want::Next, 1)
+                (Expected::Next, 1)
             }
-            (Want::Key(_), b'"') => match string(&body[at..]) {
-                Ok(length) => (Want::Colon, length),
+            (Expected::Key(_), b'"') => match string(&body[at..]) {
+                Ok(length) => (Expected::Colon, length),
                 Err(text) => return Some(text),
             },
-            (Want::Key(_), _) => return Some(bad(c, "looking for beginning of object key string")),
-            (Want::Colon, b':') => (Want::Value(false), 1),
-            (Want::Colon, _) => return Some(bad(c, "after object key")),
-            (Want::Next, _) => match (open.last(), c) {
-                (Some(b'{'), b',') => (Want::Key(false), 1),
-                (Some(b'['), b',') => (Want::Value(false), 1),
+            (Expected::Key(_), _) => {
+                return Some(bad(c, "looking for beginning of object key string"));
+            }
+            (Expected::Colon, b':') => (Expected::Value(false), 1),
+            (Expected::Colon, _) => return Some(bad(c, "after object key")),
+            (Expected::Next, _) => match (open.last(), c) {
+                (Some(b'{'), b',') => (Expected::Key(false), 1),
+                (Some(b'['), b',') => (Expected::Value(false), 1),
                 (Some(b'{'), b'}') | (Some(b'['), b']') => {
                     open.pop();
-                    (Want::Next, 1)
+                    (Expected::Next, 1)
                 }
                 (Some(b'{'), _) => return Some(bad(c, "after object key:value pair")),
                 (Some(_), _) => return Some(bad(c, "after array element")),

@@ -1,18 +1,18 @@
 //! Structural schemas: one compact form for built-in kinds and for custom resources, on which
 //! decoding, pruning, defaulting, patching, ownership of fields and OpenAPI all work.
 //!
-//! Built-in types come from the tables in `types/` (see [`table`]); custom resources are converted
+//! Built-in types come from the tables in `types/` (see [`printer`]); custom resources are converted
 //! by `crd`. Knows nothing of storage, HTTP or particular kinds.
 
-pub mod custom;
+pub mod builtin_types;
 pub mod decode;
-pub mod encode;
-pub mod json;
+pub mod go_format;
 mod json_error;
-mod rules;
+pub mod prune;
 mod scalar;
-pub mod table;
+pub mod strict_json;
 pub mod time;
+mod value_validation;
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use rules::{Rule, Rules};
-pub use table::{builtin, named};
+pub use builtin_types::{builtin_schema, find_named_type};
+pub use value_validation::{ValidationRule, ValueValidation};
 
 /// A field or type name: borrowed from the built-in tables, owned for custom resources.
 pub type Name = Cow<'static, str>;
@@ -33,20 +33,20 @@ pub struct Schema {
     /// custom resources.
     pub name: Name,
     /// What the value looks like.
-    pub shape: Shape,
+    pub value_type: ValueType,
     /// Whether an explicit null is a value of its own (custom resources only).
     pub nullable: bool,
     /// Value validations of a custom resource; `None` for built-in types.
-    pub rules: Option<Box<Rules>>,
+    pub value_validation: Option<Box<ValueValidation>>,
     /// Whether this schema or one below it has rules in CEL.
     pub has_validations: bool,
 }
 
 /// The shape of a value.
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub enum ValueType {
     /// Anything.
-    Any(AnyShape),
+    Any(AnyType),
     /// A JSON boolean.
     Bool,
     /// A whole number of the given Go type: `int32`, `int64`, `uint16` ...
@@ -69,16 +69,16 @@ pub enum Shape {
     /// RFC 3339 time with microseconds.
     MicroTime,
     /// A list.
-    List(ListShape),
+    List(ListSchema),
     /// An object with free keys and values of one type.
-    Map(MapShape),
+    Map(MapSchema),
     /// An object with named fields.
-    Struct(StructShape),
+    Struct(StructSchema),
 }
 
 /// A value without a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnyShape {
+pub enum AnyType {
     /// Owned and applied as one (`runtime.RawExtension`).
     Atomic,
     /// Maps in it are owned key by key, the rest as one.
@@ -90,7 +90,7 @@ pub enum AnyShape {
 
 /// How the items of a list are told apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListKind {
+pub enum ListType {
     /// The list is one value.
     Atomic,
     /// Scalars, each at most once.
@@ -102,7 +102,7 @@ pub enum ListKind {
 /// What a strategic merge patch does with a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchStrategy {
-    /// `merge`: items are merged instead of the list being replaced.
+    /// `merge_patch`: items are merged instead of the list being replaced.
     pub merge: bool,
     /// `replace`: the value is replaced although it is a map.
     pub replace: bool,
@@ -114,18 +114,18 @@ pub struct PatchStrategy {
 
 /// A list.
 #[derive(Clone, Debug)]
-pub struct ListShape {
+pub struct ListSchema {
     /// Schema of each item.
     pub item: TypeRef,
     /// How items are told apart.
-    pub kind: ListKind,
+    pub list_type: ListType,
     /// Whether the type says so itself (OpenAPI shows `x-kubernetes-list-type` only then).
-    pub kind_declared: bool,
+    pub list_type_declared: bool,
 }
 
 /// An object with free keys.
 #[derive(Clone, Debug)]
-pub struct MapShape {
+pub struct MapSchema {
     /// Schema of each value.
     pub value: TypeRef,
     /// Whether the map is owned and applied as one; `None` where the type does not say.
@@ -134,7 +134,7 @@ pub struct MapShape {
 
 /// An object with named fields.
 #[derive(Clone, Debug)]
-pub struct StructShape {
+pub struct StructSchema {
     /// Fields, sorted by name.
     pub fields: Arc<[Field]>,
     /// Whether the object is owned and applied as one; `None` where the type does not say.
@@ -143,7 +143,7 @@ pub struct StructShape {
     pub preserve_unknown: bool,
     /// Fields that are not named may be applied: they, or an object around them, are preserved, or
     /// no field is named at all.
-    pub open: bool,
+    pub allows_unknown: bool,
     /// A whole object with `apiVersion`, `kind` and `metadata` of its own (custom resources).
     pub embedded: bool,
 }
@@ -184,16 +184,16 @@ pub struct Field {
 #[derive(Clone)]
 pub enum TypeRef {
     /// A schema at hand.
-    Ready(Arc<Schema>),
+    Inlined(Arc<Schema>),
     /// A built-in type.
-    Builtin(&'static table::Entry),
+    Builtin(&'static builtin_types::BuiltinType),
 }
 
 impl TypeRef {
     /// The schema as a shared pointer.
     pub fn share(&self) -> Arc<Schema> {
         match self {
-            Self::Ready(schema) => schema.clone(),
+            Self::Inlined(schema) => schema.clone(),
             Self::Builtin(entry) => entry.schema().clone(),
         }
     }
@@ -204,7 +204,7 @@ impl Deref for TypeRef {
 
     fn deref(&self) -> &Schema {
         match self {
-            Self::Ready(schema) => schema,
+            Self::Inlined(schema) => schema,
             Self::Builtin(entry) => entry.schema(),
         }
     }
@@ -213,13 +213,13 @@ impl Deref for TypeRef {
 impl std::fmt::Debug for TypeRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Ready(schema) => schema.fmt(f),
-            Self::Builtin(entry) => write!(f, "{}", entry.id()), // types may contain themselves
+            Self::Inlined(schema) => schema.fmt(f),
+            Self::Builtin(entry) => write!(f, "{}", entry.table_name()), // types may contain themselves
         }
     }
 }
 
-impl StructShape {
+impl StructSchema {
     /// The field of that JSON name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         let at = self.fields.binary_search_by(|f| (*f.name).cmp(name)).ok()?;
@@ -229,12 +229,12 @@ impl StructShape {
 
 impl Schema {
     /// A schema of a shape, without name or rules.
-    pub fn of(shape: Shape) -> Self {
+    pub fn of(value_type: ValueType) -> Self {
         Self {
             name: Name::Borrowed(""),
-            shape,
+            value_type,
             nullable: false,
-            rules: None,
+            value_validation: None,
             has_validations: false,
         }
     }
@@ -246,17 +246,17 @@ impl Schema {
 
     /// The schema of a direct child: a field of an object, or a value of a map.
     pub fn child(&self, name: &str) -> Option<&Schema> {
-        match &self.shape {
-            Shape::Struct(s) => s.field(name).map(|f| &*f.schema),
-            Shape::Map(m) => Some(&m.value),
+        match &self.value_type {
+            ValueType::Struct(s) => s.field(name).map(|f| &*f.schema),
+            ValueType::Map(m) => Some(&m.value),
             _ => None,
         }
     }
 
     /// The schema of a list's items.
     pub fn item(&self) -> Option<&Schema> {
-        match &self.shape {
-            Shape::List(l) => Some(&l.item),
+        match &self.value_type {
+            ValueType::List(l) => Some(&l.item),
             _ => None,
         }
     }
@@ -266,33 +266,33 @@ impl Schema {
         if !self.name.is_empty() {
             return self.name.to_string();
         }
-        match &self.shape {
-            Shape::Any(_) => "interface {}".into(),
-            Shape::Bool => "bool".into(),
-            Shape::Int(name) => (*name).into(),
-            Shape::Float => "float64".into(),
-            Shape::String { .. } => "string".into(),
-            Shape::Bytes => "[]uint8".into(),
-            Shape::IntOrString => "intstr.IntOrString".into(),
-            Shape::Quantity => "resource.Quantity".into(),
-            Shape::Time => "v1.Time".into(),
-            Shape::MicroTime => "v1.MicroTime".into(),
-            Shape::List(l) => format!("[]{}", l.item.go_name()),
-            Shape::Map(m) => format!("map[string]{}", m.value.go_name()),
-            Shape::Struct(_) => "struct {}".into(),
+        match &self.value_type {
+            ValueType::Any(_) => "interface {}".into(),
+            ValueType::Bool => "bool".into(),
+            ValueType::Int(name) => (*name).into(),
+            ValueType::Float => "float64".into(),
+            ValueType::String { .. } => "string".into(),
+            ValueType::Bytes => "[]uint8".into(),
+            ValueType::IntOrString => "intstr.IntOrString".into(),
+            ValueType::Quantity => "resource.Quantity".into(),
+            ValueType::Time => "v1.Time".into(),
+            ValueType::MicroTime => "v1.MicroTime".into(),
+            ValueType::List(l) => format!("[]{}", l.item.go_name()),
+            ValueType::Map(m) => format!("map[string]{}", m.value.go_name()),
+            ValueType::Struct(_) => "struct {}".into(),
         }
     }
 
     /// Go's reflect kind of the type, as conversion from unstructured objects names it.
     pub fn go_kind(&self) -> &'static str {
-        match &self.shape {
-            Shape::Any(_) => "interface",
-            Shape::Bool => "bool",
-            Shape::Int(name) => name,
-            Shape::Float => "float64",
-            Shape::String { .. } => "string",
-            Shape::Bytes | Shape::List(_) => "slice",
-            Shape::Map(_) => "map",
+        match &self.value_type {
+            ValueType::Any(_) => "interface",
+            ValueType::Bool => "bool",
+            ValueType::Int(name) => name,
+            ValueType::Float => "float64",
+            ValueType::String { .. } => "string",
+            ValueType::Bytes | ValueType::List(_) => "slice",
+            ValueType::Map(_) => "map",
             _ => "struct",
         }
     }

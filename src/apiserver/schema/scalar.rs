@@ -4,23 +4,25 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
 
-use super::{Shape, time};
+use super::{ValueType, time};
 use kueue_lab_quantity::Quantity;
 
 /// What Go writes for an unset scalar that is not a pointer; `None` for lists, maps and structs.
-pub(super) fn zero(shape: &Shape) -> Option<Value> {
+pub(super) fn zero(shape: &ValueType) -> Option<Value> {
     Some(match shape {
-        Shape::Bool => Value::Bool(false),
-        Shape::Int(_) | Shape::Float | Shape::IntOrString => Value::Number(0.into()),
-        Shape::String { .. } => Value::String(String::new()),
-        Shape::Quantity => Value::String("0".into()),
-        Shape::Bytes | Shape::Time | Shape::MicroTime | Shape::Any(_) => Value::Null,
-        Shape::List(_) | Shape::Map(_) | Shape::Struct(_) => return None,
+        ValueType::Bool => Value::Bool(false),
+        ValueType::Int(_) | ValueType::Float | ValueType::IntOrString => Value::Number(0.into()),
+        ValueType::String { .. } => Value::String(String::new()),
+        ValueType::Quantity => Value::String("0".into()),
+        ValueType::Bytes | ValueType::Time | ValueType::MicroTime | ValueType::Any(_) => {
+            Value::Null
+        }
+        ValueType::List(_) | ValueType::Map(_) | ValueType::Struct(_) => return None,
     })
 }
 
 /// Why a value does not fit its type.
-pub(super) enum Misfit {
+pub(super) enum ScalarError {
     /// The wrong JSON type, named as Go's decoder names it: `string`, `number 1.5` ...; the type it
     /// should have where that is not the field's own.
     Type(String, Option<&'static str>),
@@ -42,49 +44,53 @@ pub(super) fn json_kind(value: &Value) -> &'static str {
 
 /// Checks a scalar and brings it into the form the server answers. `lenient` accepts whole floats
 /// for integers, as conversion from unstructured objects does.
-pub(super) fn settle(shape: &Shape, value: &mut Value, lenient: bool) -> Result<(), Misfit> {
-    let wrong = |v: &Value| Err(Misfit::Type(json_kind(v).into(), None));
+pub(super) fn normalize_scalar(
+    shape: &ValueType,
+    value: &mut Value,
+    lenient: bool,
+) -> Result<(), ScalarError> {
+    let wrong = |v: &Value| Err(ScalarError::Type(json_kind(v).into(), None));
     match (shape, &mut *value) {
-        (Shape::Bool, Value::Bool(_)) | (Shape::String { .. }, Value::String(_)) => Ok(()),
-        (Shape::Int(name), Value::Number(n)) => match whole(n, lenient) {
+        (ValueType::Bool, Value::Bool(_)) | (ValueType::String { .. }, Value::String(_)) => Ok(()),
+        (ValueType::Int(name), Value::Number(n)) => match whole(n, lenient) {
             Some(i) if fits(name, i) => {
                 *n = i.into();
                 Ok(())
             }
-            _ => Err(Misfit::Type(format!("number {n}"), None)),
+            _ => Err(ScalarError::Type(format!("number {n}"), None)),
         },
-        (Shape::Float, Value::Number(n)) => {
+        (ValueType::Float, Value::Number(n)) => {
             if let Some(i) = n.as_f64().and_then(integral) {
                 *n = i.into();
             }
             Ok(())
         }
-        (Shape::IntOrString, Value::String(_)) => Ok(()),
-        (Shape::IntOrString, Value::Number(n)) => match whole(n, false) {
+        (ValueType::IntOrString, Value::String(_)) => Ok(()),
+        (ValueType::IntOrString, Value::Number(n)) => match whole(n, false) {
             Some(i) if fits("int32", i) => Ok(()),
-            _ => Err(Misfit::Type(format!("number {n}"), Some("int32"))),
+            _ => Err(ScalarError::Type(format!("number {n}"), Some("int32"))),
         },
-        (Shape::IntOrString, v) => Err(Misfit::Type(json_kind(v).into(), Some("int32"))),
-        (Shape::Quantity, v) => {
+        (ValueType::IntOrString, v) => Err(ScalarError::Type(json_kind(v).into(), Some("int32"))),
+        (ValueType::Quantity, v) => {
             let text = match v {
                 Value::String(s) => Quantity::parse(s.trim()),
                 other => Quantity::parse(&other.to_string()),
             };
             *value = text
-                .map_err(|e| Misfit::Parse(e.to_string()))?
+                .map_err(|e| ScalarError::Parse(e.to_string()))?
                 .to_string()
                 .into();
             Ok(())
         }
-        (Shape::Time, Value::String(s)) => settle_time(time::canonical(s), value),
-        (Shape::MicroTime, Value::String(s)) => settle_time(time::canonical_micro(s), value),
-        (Shape::Time | Shape::MicroTime, v) => {
-            Err(Misfit::Type(json_kind(v).into(), Some("string")))
+        (ValueType::Time, Value::String(s)) => normalize_time(time::canonical(s), value),
+        (ValueType::MicroTime, Value::String(s)) => normalize_time(time::canonical_micro(s), value),
+        (ValueType::Time | ValueType::MicroTime, v) => {
+            Err(ScalarError::Type(json_kind(v).into(), Some("string")))
         }
-        (Shape::Bytes, Value::String(s)) => {
+        (ValueType::Bytes, Value::String(s)) => {
             let plain: String = s.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
             let bytes = STANDARD.decode(&plain).map_err(|e| {
-                Misfit::Parse(format!(
+                ScalarError::Parse(format!(
                     "illegal base64 data at input byte {}",
                     at(&e, &plain)
                 ))
@@ -92,14 +98,17 @@ pub(super) fn settle(shape: &Shape, value: &mut Value, lenient: bool) -> Result<
             *value = STANDARD.encode(bytes).into();
             Ok(())
         }
-        (Shape::Any(_), _) => Ok(()),
+        (ValueType::Any(_), _) => Ok(()),
         (_, v) => wrong(v),
     }
 }
 
-fn settle_time(read: Result<Option<String>, String>, value: &mut Value) -> Result<(), Misfit> {
+fn normalize_time(
+    read: Result<Option<String>, String>,
+    value: &mut Value,
+) -> Result<(), ScalarError> {
     *value = read
-        .map_err(Misfit::Parse)?
+        .map_err(ScalarError::Parse)?
         .map_or(Value::Null, Value::String);
     Ok(())
 }

@@ -24,11 +24,11 @@ pub fn canonical_micro(text: &str) -> Result<Option<String>, String> {
 fn read(text: &str, layout: &str) -> Result<Option<Timestamp>, String> {
     if let Err((rest, want)) = follow(text, layout == MICROS) {
         return Err(match want {
-            Fault::Shape(part) => {
+            ParseError::Layout(part) => {
                 format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}")
             }
-            Fault::Range(part) => format!("parsing time {text:?}: {part} out of range"),
-            Fault::Extra => format!("parsing time {text:?}: extra text: {rest:?}"),
+            ParseError::Range(part) => format!("parsing time {text:?}: {part} out of range"),
+            ParseError::Extra => format!("parsing time {text:?}: extra text: {rest:?}"),
         });
     }
     let time: Timestamp = text
@@ -37,14 +37,14 @@ fn read(text: &str, layout: &str) -> Result<Option<Timestamp>, String> {
     Ok((time.as_second() != -62_135_596_800).then_some(time))
 }
 
-enum Fault {
-    Shape(&'static str),
+enum ParseError {
+    Layout(&'static str),
     Range(&'static str),
     Extra,
 }
 
 /// Follows Go's layout through the text; an error holds the rest of the text.
-fn follow(text: &str, micros: bool) -> Result<(), (&str, Fault)> {
+fn follow(text: &str, micros: bool) -> Result<(), (&str, ParseError)> {
     let mut rest = text;
     let parts: [(&'static str, usize, &'static str, u32, u32); 6] = [
         ("2006", 4, "year", 0, 9999),
@@ -58,35 +58,35 @@ fn follow(text: &str, micros: bool) -> Result<(), (&str, Fault)> {
     for ((layout, width, name, low, high), separator) in parts.into_iter().zip(separators) {
         let (digits, after) = rest
             .split_at_checked(width)
-            .ok_or((rest, Fault::Shape(layout)))?;
+            .ok_or((rest, ParseError::Layout(layout)))?;
         let number = digits.bytes().all(|b| b.is_ascii_digit());
         let value: u32 = digits.parse().ok().filter(|_| number).unwrap_or(u32::MAX);
         if !number {
-            return Err((rest, Fault::Shape(layout)));
+            return Err((rest, ParseError::Layout(layout)));
         }
         if value < low || value > high {
-            return Err((rest, Fault::Range(name)));
+            return Err((rest, ParseError::Range(name)));
         }
         rest = after
             .strip_prefix(separator)
-            .ok_or((after, Fault::Shape(separator)))?;
+            .ok_or((after, ParseError::Layout(separator)))?;
     }
     let digits = |s: &str| s.bytes().take_while(u8::is_ascii_digit).count();
     if let Some(after) = rest.strip_prefix('.').filter(|a| digits(a) > 0) {
         if micros && digits(after) < 6 {
-            return Err((rest, Fault::Shape(".000000")));
+            return Err((rest, ParseError::Layout(".000000")));
         }
         rest = &after[digits(after)..];
     } else if micros {
-        return Err((rest, Fault::Shape(".000000")));
+        return Err((rest, ParseError::Layout(".000000")));
     }
     let zone = match rest.as_bytes() {
         [b'Z', ..] => 1,
         [b'+' | b'-', a, b, b':', c, d, ..] if [a, b, c, d].iter().all(|x| x.is_ascii_digit()) => 6,
-        _ => return Err((rest, Fault::Shape("Z07:00"))),
+        _ => return Err((rest, ParseError::Layout("Z07:00"))),
     };
     if rest.len() > zone {
-        Err((&rest[zone..], Fault::Extra))
+        Err((&rest[zone..], ParseError::Extra))
     } else {
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! The engine is run again over what the cluster says now, so this works wherever the objects can be
 //! read, whoever runs Kueue there.
 
-mod gather;
+mod load_engine;
 mod text;
 
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use kube::Client;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
-use super::crds::print;
-use super::target::{Target, said};
-use super::{Failure, config, runtime};
+use super::crds::print_stdout;
+use super::kubeconfig_args::{KubeconfigArgs, error_message};
+use super::{CliError, config, runtime};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::engine::Explanation;
 use kueue_lab_admission::workload::WorkloadKey;
@@ -35,11 +35,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ExplainCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ExplainCommand {
     /// A Workload, by its own name or by that of the job it stands for.
     #[command(visible_aliases = ["workloads", "wl"], after_help = EXAMPLES)]
     Workload(WorkloadArgs),
@@ -59,7 +59,7 @@ struct WorkloadArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    target: KubeconfigArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -70,26 +70,26 @@ enum Output {
     Json,
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
-    let What::Workload(args) = args.what;
+pub(super) fn run(args: Args) -> Result<(), CliError> {
+    let ExplainCommand::Workload(args) = args.what;
     runtime()?.block_on(async {
         let settings = match &args.config {
             None => EngineConfig::default(),
-            Some(path) => engine_config(&config::read(path)?),
+            Some(path) => engine_config(&config::read_config(path)?),
         };
         let (client, _) = args.target.connect().await?;
-        let workload = find(&client, &args.namespace, &args.name).await?;
+        let workload = find_workload(&client, &args.namespace, &args.name).await?;
         let (explanation, workload) = explain(&client, settings, &Clock::real(), &workload)
             .await
-            .map_err(Failure::Failed)?;
+            .map_err(CliError::Failed)?;
         let printed = match args.output {
             Output::Text => text::render(&explanation, &workload),
             Output::Json => {
                 let json = serde_json::to_string_pretty(&explanation);
-                json.map_err(Failure::failed)? + "\n"
+                json.map_err(CliError::failed)? + "\n"
             }
         };
-        print(printed.as_bytes())
+        print_stdout(printed.as_bytes())
     })
 }
 
@@ -99,9 +99,13 @@ fn engine_config(kueue: &KueueConfig) -> EngineConfig {
 }
 
 /// The Workload of that name, or that of a job of that name.
-async fn find(client: &Client, namespace: &str, name: &str) -> Result<WorkloadKey, Failure> {
+async fn find_workload(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<WorkloadKey, CliError> {
     let api: Api<Workload> = Api::namespaced(client.clone(), namespace);
-    let failed = |e: kube::Error| Failure::Failed(said(&e));
+    let failed = |e: kube::Error| CliError::Failed(error_message(&e));
     let key = |name: &str| WorkloadKey::new(namespace, name);
     if api.get_opt(name).await.map_err(failed)?.is_some() {
         return Ok(key(name));
@@ -113,7 +117,7 @@ async fn find(client: &Client, namespace: &str, name: &str) -> Result<WorkloadKe
     found.sort_by_key(|wl| wl.creation_timestamp());
     match found.last() {
         Some(wl) => Ok(key(&wl.name_any())),
-        None => Err(Failure::Failed(format!(
+        None => Err(CliError::Failed(format!(
             "there is no Workload {name:?} in namespace {namespace:?}, and none of a job of that name; list them with `kubectl get workloads -A`"
         ))),
     }
@@ -130,9 +134,9 @@ pub(super) async fn explain(
     key: &WorkloadKey,
 ) -> Result<(Explanation, Workload), String> {
     let now = clock.now();
-    let mut engine = gather::engine(client, config, now)
+    let mut engine = load_engine::load_engine(client, config, now)
         .await
-        .map_err(|e| said(&e))?;
+        .map_err(|e| error_message(&e))?;
     let gone = || format!("the Workload {key} is gone");
     let workload = engine.workload(key).ok_or_else(gone)?.as_ref().clone();
     let explanation = engine.explain(key, now).ok_or_else(gone)?;
@@ -143,7 +147,7 @@ pub(super) async fn explain(
 ///
 /// # Errors
 /// A sentence on why that cannot be had.
-pub(super) async fn in_words(
+pub(super) async fn explain_text(
     client: &Client,
     config: EngineConfig,
     clock: &Clock,

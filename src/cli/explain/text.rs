@@ -3,16 +3,16 @@
 
 use std::fmt::Write;
 
-use kueue_lab_admission::assign::ResourceAttempt;
 use kueue_lab_admission::cycle::{Decision, PodSetDecision, VictimDecision};
-use kueue_lab_admission::engine::{Explanation, Place};
-use kueue_lab_admission::preempt::{Fate, Ground, SharesCompared};
-use kueue_lab_admission::resources::{Formatter, Requests};
+use kueue_lab_admission::engine::{Explanation, PendingState};
+use kueue_lab_admission::flavor_assigner::ResourceAttempt;
+use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
+use kueue_lab_admission::resources::{Requests, ResourceFormatter};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::Workload;
 
 /// So many candidates for preemption are listed; JSON has them all.
-const MOST_CANDIDATES: usize = 50;
+const MAX_CANDIDATES: usize = 50;
 
 /// The explanation for people, several lines.
 pub(super) fn render(explanation: &Explanation, workload: &Workload) -> String {
@@ -23,7 +23,7 @@ pub(super) fn render(explanation: &Explanation, workload: &Workload) -> String {
         line(&mut out, 0, &format!("Not looked at: {}", blocker.message));
     }
     if let Some(decision) = &explanation.now {
-        verdict(&mut out, decision);
+        nomination(&mut out, decision);
     }
     out
 }
@@ -74,9 +74,9 @@ fn state(explanation: &Explanation, workload: &Workload) -> String {
         return "has quota, waits for its admission checks".into();
     }
     let place = match explanation.place {
-        Some(Place::Active) => "waits for its turn",
-        Some(Place::Inadmissible) => "set aside until something changes",
-        Some(Place::Inflight) => "in the scheduler's hands",
+        Some(PendingState::Active) => "waits for its turn",
+        Some(PendingState::Inadmissible) => "set aside until something changes",
+        Some(PendingState::Inflight) => "in the scheduler's hands",
         None => "in no queue",
     };
     match explanation.position {
@@ -104,7 +104,7 @@ fn conditions(out: &mut String, workload: &Workload) {
     }
 }
 
-fn verdict(out: &mut String, decision: &Decision) {
+fn nomination(out: &mut String, decision: &Decision) {
     let mode = decision.mode.map_or("not looked at", |m| m.as_str());
     line(
         out,
@@ -131,13 +131,13 @@ fn verdict(out: &mut String, decision: &Decision) {
 }
 
 fn victim(out: &mut String, victim: &VictimDecision, candidates: usize) {
-    let why = victim.reason.map_or("replaced", |r| r.in_words());
+    let why = victim.reason.map_or("replaced", |r| r.human_readable());
     let mut text = format!(
         "would evict {} of {}, priority {}: {why}",
         victim.workload, victim.cluster_queue, victim.priority
     );
     if let Some(ground) = victim.ground {
-        let _ = write!(text, "; {}", self::ground(ground));
+        let _ = write!(text, "; {}", self::preemption_variant(ground));
     }
     if let Some(place) = victim.place {
         let _ = write!(text, "; number {} of {candidates} candidates", place + 1);
@@ -156,7 +156,7 @@ fn candidates(out: &mut String, decision: &Decision) {
         1,
         &format!("{all} looked at as victims, in the order they are taken in:"),
     );
-    for c in told.iter().take(MOST_CANDIDATES) {
+    for c in told.iter().take(MAX_CANDIDATES) {
         let going = if c.evicted { ", going already" } else { "" };
         line(
             out,
@@ -166,14 +166,14 @@ fn candidates(out: &mut String, decision: &Decision) {
                 c.workload,
                 c.cluster_queue,
                 c.priority,
-                ground(c.ground),
-                fate(c.fate)
+                preemption_variant(c.ground),
+                candidate_outcome(c.fate)
             ),
         );
         shares(out, 3, c.shares.as_ref());
     }
-    if all > MOST_CANDIDATES {
-        let more = all - MOST_CANDIDATES;
+    if all > MAX_CANDIDATES {
+        let more = all - MAX_CANDIDATES;
         line(
             out,
             2,
@@ -253,7 +253,7 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
 
 /// What there is of a resource in a flavor, and what lacks.
 fn quota(told: &ResourceAttempt) -> String {
-    let formatter = Formatter::default();
+    let formatter = ResourceFormatter::default();
     let amount = |amount| formatter.amount_text(told.resource, amount);
     let mut text = format!("{}: asks for {}", told.resource, amount(told.requested));
     if told.taken_before.is_positive() {
@@ -274,7 +274,7 @@ fn quota(told: &ResourceAttempt) -> String {
 }
 
 fn amounts(requests: &Requests) -> String {
-    let formatter = Formatter::default();
+    let formatter = ResourceFormatter::default();
     let each: Vec<_> = requests
         .iter()
         .map(|(name, value)| format!("{name} {}", formatter.text(name, value)))
@@ -285,22 +285,24 @@ fn amounts(requests: &Requests) -> String {
     }
 }
 
-fn ground(ground: Ground) -> &'static str {
+fn preemption_variant(ground: PreemptionVariant) -> &'static str {
     match ground {
-        Ground::WithinClusterQueue => "in the same ClusterQueue",
-        Ground::HierarchicalReclaim => "further from the quota it uses",
-        Ground::ReclaimWithoutBorrowing => "its ClusterQueue borrows",
-        Ground::ReclaimWhileBorrowing => "its ClusterQueue borrows, and its priority is low enough",
-        Ground::FairSharing => "its ClusterQueue borrows, shares are compared",
+        PreemptionVariant::WithinClusterQueue => "in the same ClusterQueue",
+        PreemptionVariant::HierarchicalReclaim => "further from the quota it uses",
+        PreemptionVariant::ReclaimWithoutBorrowing => "its ClusterQueue borrows",
+        PreemptionVariant::ReclaimWhileBorrowing => {
+            "its ClusterQueue borrows, and its priority is low enough"
+        }
+        PreemptionVariant::FairSharing => "its ClusterQueue borrows, shares are compared",
     }
 }
 
-fn fate(fate: Fate) -> &'static str {
+fn candidate_outcome(fate: CandidateOutcome) -> &'static str {
     match fate {
-        Fate::Victim => "would have to go",
-        Fate::Spared => "spared, the others suffice",
-        Fate::NotAllowed => "not allowed when its turn came",
-        Fate::ShareTooLow => "its share does not allow it",
-        Fate::NotReached => "its turn did not come",
+        CandidateOutcome::Victim => "would have to go",
+        CandidateOutcome::Spared => "spared, the others suffice",
+        CandidateOutcome::NotAllowed => "not allowed when its turn came",
+        CandidateOutcome::ShareTooLow => "its share does not allow it",
+        CandidateOutcome::NotReached => "its turn did not come",
     }
 }

@@ -1,6 +1,6 @@
 //! `kueue-lab up`
 
-mod kubeconfig;
+mod lab_kubeconfig;
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -8,13 +8,15 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::place::{Asked, ClusterChoice};
-use super::window::{self, Window};
-use super::{Failure, config, logging, runtime, signals, speed};
-use kubeconfig::Kubeconfig;
+use super::cluster_args::{ClusterArgs, ClusterChoice};
+use super::tui_session::{self, TuiArgs};
+use super::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{DEFAULT_PRESET, Files, Lab, LabConfig, LabError, NodePools, Place, Places};
+use kueue_lab_lab::{
+    DEFAULT_PRESET, FileSource, Lab, LabConfig, LabError, LabPaths, NodePools, PresetsFolder,
+};
+use lab_kubeconfig::LabKubeconfig;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,7 +41,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "WHERE", default_value = "embedded", value_parser = ClusterChoice::parse)]
     cluster: ClusterChoice,
     #[command(flatten)]
-    asked: Asked,
+    cluster_args: ClusterArgs,
     /// Run without the terminal UI: print `ready KUBECONFIG` and serve until interrupted. Without a
     /// terminal that is how it runs anyway.
     #[arg(long)]
@@ -67,55 +69,55 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
     speed: f64,
     #[command(flatten)]
-    window: Window,
+    tui_args: TuiArgs,
 }
 
-pub(super) fn run(args: Args) -> Result<(), Failure> {
-    let with_window = !args.headless && window::is_possible();
+pub(super) fn run(args: Args) -> Result<(), CliError> {
+    let with_window = !args.headless && tui_session::has_terminal();
     match with_window {
         true => logging::to_file(),
         false => logging::to_stderr(),
     }
-    args.asked.check(&args.cluster, args.speed)?;
-    if args.asked.observe {
+    args.cluster_args.check(&args.cluster, args.speed)?;
+    if args.cluster_args.observe {
         return runtime()?.block_on(observe(args));
     }
     runtime()?.block_on(serve(args, with_window))
 }
 
 /// A window on a cluster where somebody else's Kueue decides. Nothing is started, nothing written.
-async fn observe(args: Args) -> Result<(), Failure> {
-    if !window::is_possible() {
+async fn observe(args: Args) -> Result<(), CliError> {
+    if !tui_session::has_terminal() {
         let message = "--observe needs a terminal on stdin and stdout; without one, `kueue-lab explain` says why a workload waits";
-        return Err(Failure::Usage(message.into()));
+        return Err(CliError::Usage(message.into()));
     }
-    let here = std::env::current_dir().map_err(Failure::failed)?;
-    let files = Places::find(args.presets_dir, &here)
-        .map_err(Failure::Usage)?
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let files = LabPaths::find(args.presets_dir, &here)
+        .map_err(CliError::Usage)?
         .lab;
-    match args.asked.reach(&args.cluster, &files).await? {
-        Some(remote) => args.window.observe(&remote).await,
+    match args.cluster_args.reach(&args.cluster, &files).await? {
+        Some(remote) => args.tui_args.observe(&remote).await,
         None => Ok(()),
     }
 }
 
-async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
+async fn serve(args: Args, with_window: bool) -> Result<(), CliError> {
     let begun = Instant::now();
-    let here = std::env::current_dir().map_err(Failure::failed)?;
-    let places = Places::find(args.presets_dir, &here).map_err(Failure::Usage)?;
-    tell_places(&places);
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let places = LabPaths::find(args.presets_dir, &here).map_err(CliError::Usage)?;
+    log_preset_source(&places);
     let kueue = match &args.config {
-        Some(path) => Some(config::read(path)?),
+        Some(path) => Some(config::read_config(path)?),
         None => None,
     };
-    let (nodes, nodes_file) = nodes(args.nodes.as_deref(), &places)?;
+    let (nodes, nodes_file) = node_pools(args.nodes.as_deref(), &places)?;
     // Asked for before anything runs, so that no signal is lost.
-    let mut stop = tokio::spawn(signals::stop());
+    let mut stop = tokio::spawn(signals::shutdown_signal());
     let remote = tokio::select! {
-        remote = args.asked.reach(&args.cluster, &places.lab) => remote?,
+        remote = args.cluster_args.reach(&args.cluster, &places.lab) => remote?,
         _ = &mut stop => {
             let message = "interrupted before anything ran; `up` can be run again";
-            return Err(Failure::Failed(message.into()));
+            return Err(CliError::Failed(message.into()));
         }
     };
     let config = LabConfig {
@@ -131,7 +133,7 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
         kueue,
     };
     let given_up = CancellationToken::new();
-    let mut starting = pin!(Lab::start_unless(config, &given_up));
+    let mut starting = pin!(Lab::start_cancellable(config, &given_up));
     let lab = tokio::select! {
         lab = &mut starting => lab,
         _ = &mut stop => {
@@ -141,24 +143,24 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
             starting.await
         }
     };
-    let lab = lab.map_err(failure)?;
-    let mut kubeconfig = Kubeconfig::choose(args.kubeconfig_out);
+    let lab = lab.map_err(lab_error)?;
+    let mut kubeconfig = LabKubeconfig::choose(args.kubeconfig_out);
     if let Err(error) = kubeconfig.write(&lab) {
         lab.stop().await;
-        return Err(Failure::Usage(error));
+        return Err(CliError::Usage(error));
     }
     tracing::info!("ready in {} ms", begun.elapsed().as_millis());
     let outcome = match with_window {
         true => {
             // From here on the UI hears signals.
             stop.abort();
-            args.window
+            args.tui_args
                 .show(&lab, &places.lab, None, Some(kubeconfig.path()))
                 .await
         }
         false => {
             let ready = format!("ready {}\n", kubeconfig.path().display());
-            let printed = super::crds::print(ready.as_bytes());
+            let printed = super::crds::print_stdout(ready.as_bytes());
             match stop.await {
                 Ok(Ok(())) => tracing::info!("stopping"),
                 Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
@@ -173,17 +175,17 @@ async fn serve(args: Args, with_window: bool) -> Result<(), Failure> {
 }
 
 /// The pools of nodes and their file, if they have one: that asked for, or that of the checkout.
-pub(super) fn nodes(
+pub(super) fn node_pools(
     asked: Option<&Path>,
-    places: &Places,
-) -> Result<(NodePools, Option<PathBuf>), Failure> {
+    places: &LabPaths,
+) -> Result<(NodePools, Option<PathBuf>), CliError> {
     let of_checkout = match &places.lab {
-        Files::Folder(folder) => Some(folder.join("nodes.yaml")).filter(|f| f.is_file()),
-        Files::Shipped(_) => None,
+        FileSource::Folder(folder) => Some(folder.join("nodes.yaml")).filter(|f| f.is_file()),
+        FileSource::Shipped(_) => None,
     };
     match asked.map(Path::to_owned).or(of_checkout) {
         Some(file) => {
-            let pools = NodePools::load(&file).map_err(Failure::usage)?;
+            let pools = NodePools::load(&file).map_err(CliError::usage)?;
             Ok((pools, Some(file)))
         }
         None => Ok((NodePools::built_in(), None)),
@@ -191,11 +193,11 @@ pub(super) fn nodes(
 }
 
 /// Says where presets come from when that is not plain.
-fn tell_places(places: &Places) {
+fn log_preset_source(places: &LabPaths) {
     match &places.presets {
-        Place::Given(_) => {}
-        Place::Checkout(path) => tracing::info!("presets: {}", path.display()),
-        Place::WrittenOut(path) => {
+        PresetsFolder::Flag(_) => {}
+        PresetsFolder::Checkout(path) => tracing::info!("presets: {}", path.display()),
+        PresetsFolder::Extracted(path) => {
             tracing::info!("presets: {} (edit them there)", path.display());
         }
     }
@@ -204,9 +206,9 @@ fn tell_places(places: &Places) {
     }
 }
 
-pub(super) fn failure(error: LabError) -> Failure {
+pub(super) fn lab_error(error: LabError) -> CliError {
     match error.is_usage() {
-        true => Failure::usage(error),
-        false => Failure::failed(error),
+        true => CliError::usage(error),
+        false => CliError::failed(error),
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! Only the user is read again. A context that means another cluster by now is not followed there.
 
-mod plugin;
-mod renewing;
+mod exec_plugin;
+mod refresh;
 
-pub use plugin::PluginError;
-pub(super) use plugin::{Granted, Manner, ask};
-pub(super) use renewing::{Access, client};
+pub use exec_plugin::ExecPluginError;
+pub(super) use exec_plugin::{Interactivity, PluginCredentials, run_exec_plugin};
+pub(super) use refresh::{AuthenticatedClient, refreshing_client};

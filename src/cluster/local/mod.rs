@@ -3,62 +3,62 @@
 //! A cluster is taken down only if the lab made it: the ids of its containers are remembered
 //! ([`marker`]). An interrupted start is recognised by the same marker and begun anew.
 
-mod engine;
-mod marker;
-mod merge;
+mod cluster_record;
+mod cluster_tool;
+mod container_engine;
+mod kubeconfig;
 mod program;
-mod tool;
 
 use std::net::IpAddr;
 use std::path::Path;
 
-use engine::Engine;
-use marker::Marker;
-use tool::Driver;
+use cluster_record::ClusterRecord;
+use cluster_tool::ToolDriver;
+use container_engine::ContainerEngine;
 
-pub use tool::{NAME, Tool};
+pub use cluster_tool::{ClusterTool, NAME};
 
 /// Told of each step.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// How a cluster's API server gets to this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WayBack {
+pub enum HostAccess {
     /// By the gateway of its container network.
-    Gateway(IpAddr),
+    NetworkGateway(IpAddr),
     /// By the name `host.docker.internal`.
     DockerDesktop,
     /// By the name `host.k3d.internal`.
     K3d,
     /// It is not to get here at all.
-    Closed,
+    Unreachable,
 }
 
 /// A local cluster that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Local {
+pub struct LocalCluster {
     /// What made it.
-    pub tool: Tool,
+    pub tool: ClusterTool,
     /// Whether the lab had it made, now or earlier.
-    pub ours: bool,
+    pub created_by_lab: bool,
     /// How it gets to this machine.
-    pub way_back: WayBack,
+    pub host_access: HostAccess,
 }
 
 /// What became of a cluster that was to be taken down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Down {
+pub enum DeleteOutcome {
     /// It is gone.
     Deleted,
     /// There was none.
     Absent,
     /// It is there, and the lab did not make it.
-    NotOurs,
+    NotCreatedByLab,
 }
 
 /// Why there is no local cluster.
 #[derive(Debug, thiserror::Error)]
-pub enum LocalError {
+pub enum LocalClusterError {
     /// No container engine.
     #[error(
         "there is no {names} on PATH, which the cluster's nodes run in; get one from https://docs.docker.com/get-docker/, or use --cluster embedded, which needs nothing"
@@ -151,7 +151,7 @@ pub enum LocalError {
     },
 }
 
-impl LocalError {
+impl LocalClusterError {
     /// Whether something is to be done before the same request can succeed, rather than that
     /// something went wrong.
     pub fn is_usage(&self) -> bool {
@@ -163,18 +163,18 @@ impl LocalError {
 /// `description` is the text of its configuration, `state` a folder for what is to be remembered.
 ///
 /// # Errors
-/// [`LocalError`]; a cluster that was begun is taken away again.
+/// [`LocalClusterError`]; a cluster that was begun is taken away again.
 pub async fn up(
-    tool: Tool,
+    tool: ClusterTool,
     description: &str,
     state: &Path,
     progress: Progress<'_>,
-) -> Result<Local, LocalError> {
-    let engine = Engine::find(tool == Tool::Kind).await?;
-    let driver = Driver::find(tool, engine.is_podman()).await?;
-    let mut marker = Marker::read(state, tool);
+) -> Result<LocalCluster, LocalClusterError> {
+    let engine = ContainerEngine::find(tool == ClusterTool::Kind).await?;
+    let driver = ToolDriver::find(tool, engine.is_podman()).await?;
+    let mut marker = ClusterRecord::read(state, tool);
     let mut exists = driver.exists().await?;
-    if exists && marker.as_ref().is_some_and(Marker::is_unfinished) {
+    if exists && marker.as_ref().is_some_and(ClusterRecord::is_incomplete) {
         progress("an earlier start was interrupted; the cluster is made anew");
         driver.delete().await?;
         exists = false;
@@ -182,37 +182,37 @@ pub async fn up(
     if !exists {
         progress(&format!("making the cluster {NAME} with {}", tool.name()));
         create(&driver, &engine, tool, description, state, progress).await?;
-        marker = Marker::read(state, tool);
+        marker = ClusterRecord::read(state, tool);
     } else {
-        wake(&driver, &engine, tool, progress).await?;
+        start_stopped(&driver, &engine, tool, progress).await?;
     }
     let containers = engine.containers(&tool.label()).await?;
     let kubeconfig = driver.kubeconfig().await?;
-    if let Some(file) = merge::users_file() {
-        merge::add(&file, &kubeconfig).await?;
+    if let Some(file) = kubeconfig::default_kubeconfig_path() {
+        kubeconfig::merge_into_file(&file, &kubeconfig).await?;
     }
-    Ok(Local {
+    Ok(LocalCluster {
         tool,
-        ours: marker.is_some_and(|m| m.is_of(&containers)),
-        way_back: match tool {
-            Tool::Kind => engine.way_back("kind").await?,
-            Tool::K3d => WayBack::K3d,
+        created_by_lab: marker.is_some_and(|m| m.matches(&containers)),
+        host_access: match tool {
+            ClusterTool::Kind => engine.host_access("kind").await?,
+            ClusterTool::K3d => HostAccess::K3d,
         },
     })
 }
 
 async fn create(
-    driver: &Driver,
-    engine: &Engine,
-    tool: Tool,
+    driver: &ToolDriver,
+    engine: &ContainerEngine,
+    tool: ClusterTool,
     description: &str,
     state: &Path,
     progress: Progress<'_>,
-) -> Result<(), LocalError> {
-    Marker::making().write(state, tool)?;
+) -> Result<(), LocalClusterError> {
+    ClusterRecord::creating().write(state, tool)?;
     let config = state.join(format!("{}.yaml", tool.name()));
     let scratch = tempfile::NamedTempFile::new_in(state);
-    let failed = |e: std::io::Error| LocalError::State {
+    let failed = |e: std::io::Error| LocalClusterError::State {
         path: config.display().to_string(),
         reason: e.to_string(),
     };
@@ -225,24 +225,24 @@ async fn create(
     let made = driver.create(&config, &scratch, progress).await;
     if let Err(error) = made {
         // Somebody else's cluster of the same name is not ours to take away.
-        let busy = matches!(error, LocalError::Busy { .. });
+        let busy = matches!(error, LocalClusterError::Busy { .. });
         if busy || driver.delete().await.is_ok() {
-            Marker::remove(state, tool);
+            ClusterRecord::remove(state, tool);
         }
         return Err(error);
     }
     let containers = engine.containers(&tool.label()).await?;
     let containers = containers.into_iter().map(|(id, _)| id).collect();
-    Marker { containers }.write(state, tool)
+    ClusterRecord { containers }.write(state, tool)
 }
 
 /// Starts what is stopped of a cluster that is there, as after a restart of the machine.
-async fn wake(
-    driver: &Driver,
-    engine: &Engine,
-    tool: Tool,
+async fn start_stopped(
+    driver: &ToolDriver,
+    engine: &ContainerEngine,
+    tool: ClusterTool,
     progress: Progress<'_>,
-) -> Result<(), LocalError> {
+) -> Result<(), LocalClusterError> {
     let containers = engine.containers(&tool.label()).await?;
     let stopped: Vec<&str> = containers
         .iter()
@@ -254,33 +254,33 @@ async fn wake(
     }
     progress(&format!("starting the cluster {NAME}, which is stopped"));
     match tool {
-        Tool::Kind => engine.start(&stopped).await,
-        Tool::K3d => driver.start().await,
+        ClusterTool::Kind => engine.start(&stopped).await,
+        ClusterTool::K3d => driver.start().await,
     }
 }
 
 /// Whether the lab remembers having made a cluster with the tool.
-pub fn is_remembered(tool: Tool, state: &Path) -> bool {
-    Marker::read(state, tool).is_some()
+pub fn has_record(tool: ClusterTool, state: &Path) -> bool {
+    ClusterRecord::read(state, tool).is_some()
 }
 
 /// Takes the lab's cluster of a tool down, if the lab made it.
 ///
 /// # Errors
-/// [`LocalError`].
-pub async fn down(tool: Tool, state: &Path) -> Result<Down, LocalError> {
-    let engine = Engine::find(tool == Tool::Kind).await?;
-    let driver = Driver::find(tool, engine.is_podman()).await?;
+/// [`LocalClusterError`].
+pub async fn down(tool: ClusterTool, state: &Path) -> Result<DeleteOutcome, LocalClusterError> {
+    let engine = ContainerEngine::find(tool == ClusterTool::Kind).await?;
+    let driver = ToolDriver::find(tool, engine.is_podman()).await?;
     if !driver.exists().await? {
-        Marker::remove(state, tool);
-        return Ok(Down::Absent);
+        ClusterRecord::remove(state, tool);
+        return Ok(DeleteOutcome::Absent);
     }
     let containers = engine.containers(&tool.label()).await?;
-    let marker = Marker::read(state, tool);
-    if !marker.is_some_and(|m| m.is_unfinished() || m.is_of(&containers)) {
-        return Ok(Down::NotOurs);
+    let marker = ClusterRecord::read(state, tool);
+    if !marker.is_some_and(|m| m.is_incomplete() || m.matches(&containers)) {
+        return Ok(DeleteOutcome::NotCreatedByLab);
     }
     driver.delete().await?;
-    Marker::remove(state, tool);
-    Ok(Down::Deleted)
+    ClusterRecord::remove(state, tool);
+    Ok(DeleteOutcome::Deleted)
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
-use super::LocalError;
+use super::LocalClusterError;
 
 /// The most that is kept of what a program says.
-const MOST: usize = 1 << 20;
+const MAX_OUTPUT: usize = 1 << 20;
 
 /// A program that was found.
 #[derive(Clone, Debug)]
@@ -23,19 +23,24 @@ pub(super) struct Program {
 
 /// What a program said in the end.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ProgramOutput {
     /// Whether it ended well.
-    pub(super) good: bool,
+    pub(super) success: bool,
     /// What it wrote to stdout.
-    pub(super) out: String,
+    pub(super) stdout: String,
     /// What it wrote to stderr.
-    pub(super) err: String,
+    pub(super) stderr: String,
 }
 
-impl Said {
+impl ProgramOutput {
     /// The line that says what went wrong: the last one that is an error, or the last of all.
-    pub(super) fn complaint(&self) -> String {
-        let all = || self.err.lines().chain(self.out.lines()).map(str::trim);
+    pub(super) fn error_line(&self) -> String {
+        let all = || {
+            self.stderr
+                .lines()
+                .chain(self.stdout.lines())
+                .map(str::trim)
+        };
         let said = |line: &&str| {
             let words = ["error", "failed", "fata", "cannot", "denied"];
             let lower = line.to_ascii_lowercase();
@@ -72,7 +77,7 @@ impl Program {
         self
     }
 
-    /// Runs it and waits for its end; `heard` gets each line of stderr as it comes. A program that
+    /// Runs it and waits for its end; `observe` gets each line of stderr as it comes. A program that
     /// takes longer than `limit` is killed.
     ///
     /// # Errors
@@ -82,9 +87,9 @@ impl Program {
         args: &[&str],
         limit: Duration,
         heard: &(dyn Fn(&str) + Sync),
-    ) -> Result<Said, LocalError> {
+    ) -> Result<ProgramOutput, LocalClusterError> {
         let call = || format!("{} {}", self.name, args.join(" "));
-        let broken = |e: std::io::Error| LocalError::Failed {
+        let broken = |e: std::io::Error| LocalClusterError::Failed {
             call: call(),
             reason: e.to_string(),
         };
@@ -101,12 +106,12 @@ impl Program {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let quiet = |_: &str| {};
         let all = async {
-            let (out, err) = tokio::join!(listen(stdout, &quiet), listen(stderr, heard));
+            let (out, err) = tokio::join!(read_lines(stdout, &quiet), read_lines(stderr, heard));
             let status = child.wait().await.map_err(broken)?;
-            Ok(Said {
-                good: status.success(),
-                out,
-                err,
+            Ok(ProgramOutput {
+                success: status.success(),
+                stdout: out,
+                stderr: err,
             })
         };
         match tokio::time::timeout(limit, all).await {
@@ -114,7 +119,7 @@ impl Program {
             Err(_) => {
                 // Its end is waited for, so that nothing of it goes on while others clean up.
                 let _ = child.kill().await;
-                Err(LocalError::TimedOut {
+                Err(LocalClusterError::TimedOut {
                     call: call(),
                     seconds: limit.as_secs(),
                 })
@@ -126,13 +131,17 @@ impl Program {
     ///
     /// # Errors
     /// It did not end well.
-    pub(super) async fn ask(&self, args: &[&str], limit: Duration) -> Result<String, LocalError> {
+    pub(super) async fn stdout_of(
+        &self,
+        args: &[&str],
+        limit: Duration,
+    ) -> Result<String, LocalClusterError> {
         let said = self.run(args, limit, &|_| {}).await?;
-        match said.good {
-            true => Ok(said.out),
-            false => Err(LocalError::Failed {
+        match said.success {
+            true => Ok(said.stdout),
+            false => Err(LocalClusterError::Failed {
                 call: format!("{} {}", self.name, args.join(" ")),
-                reason: said.complaint(),
+                reason: said.error_line(),
             }),
         }
     }
@@ -144,7 +153,7 @@ fn is_executable(file: &std::path::Path) -> bool {
     metadata.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-async fn listen(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) + Sync)) -> String {
+async fn read_lines(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) + Sync)) -> String {
     let mut all = String::new();
     let Some(pipe) = pipe else {
         return all;
@@ -155,7 +164,7 @@ async fn listen(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) + Sy
     while let Ok(1..) = reader.read_until(b'\n', &mut line).await {
         let text = String::from_utf8_lossy(&line);
         heard(text.trim_end());
-        if all.len() + text.len() <= MOST {
+        if all.len() + text.len() <= MAX_OUTPUT {
             all.push_str(&text);
         }
         line.clear();
@@ -168,12 +177,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_takes_too_long_is_stopped() {
+    async fn a_program_over_its_timeout_is_killed() {
         let sleep = Program::find("sleep").unwrap();
         let limit = Duration::from_millis(50);
         let ended = sleep.run(&["600"], limit, &|_| {}).await;
         assert!(
-            matches!(ended, Err(LocalError::TimedOut { .. })),
+            matches!(ended, Err(LocalClusterError::TimedOut { .. })),
             "{ended:?}"
         );
     }
@@ -186,8 +195,8 @@ mod tests {
         let tell = |line: &str| heard.lock().push(line.to_owned());
         let limit = Duration::from_secs(60);
         let said = shell.run(&["-c", script], limit, &tell).await.unwrap();
-        assert!(!said.good);
-        assert_eq!(said.complaint(), "ERROR: two");
+        assert!(!said.success);
+        assert_eq!(said.error_line(), "ERROR: two");
         assert_eq!(*heard.lock(), ["one", "ERROR: two", "three"]);
         assert!(Program::find("no such program").is_none());
     }

@@ -1,30 +1,29 @@
 //! The controllers of Kueue's own objects: they keep statuses, conditions and finalizers in step
 //! with the engine. One file per kind.
 
-mod cluster_queue;
-mod cohort;
-mod in_use;
-mod local_queue;
-mod priority_class;
-mod topology;
+mod cluster_queue_controller;
+mod cohort_controller;
+mod local_queue_controller;
+mod resource_in_use_finalizer;
+pub(super) mod update;
 pub mod workload;
-pub(super) mod write;
+mod workload_priority_class_controller;
 
-use super::Shared;
+use super::ControllerContext;
 use kueue_lab_api::config::Feature;
 
 /// Changes of many objects that concern one queue are gathered this long.
-const BATCH: std::time::Duration = std::time::Duration::from_secs(1);
+pub(crate) const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Starts the controllers. The informers have to be in sync.
-pub fn start(shared: &Shared) {
-    in_use::start(shared);
-    priority_class::start(shared);
-    local_queue::start(shared);
-    cohort::start(shared);
-    cluster_queue::start(shared);
+pub fn start(shared: &ControllerContext) {
+    resource_in_use_finalizer::start(shared);
+    workload_priority_class_controller::start(shared);
+    local_queue_controller::start(shared);
+    cohort_controller::start(shared);
+    cluster_queue_controller::start(shared);
     workload::start(shared);
     if shared.settings.enabled(Feature::TopologyAwareScheduling) {
-        topology::start(shared);
+        crate::tas::start(shared);
     }
 }

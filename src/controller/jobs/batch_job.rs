@@ -4,14 +4,14 @@ use async_trait::async_trait;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use kube::Api;
 
-use super::env::Env;
 use super::error::JobError;
-use super::frameworks::Gvk;
-use super::job::{Finish, JobKind};
-use super::marks::{annotation, parse_bool};
-use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore};
-use super::pod_sets::{Indexes, topology_request};
-use super::write::{Part, patch_object};
+use super::generic_job::{JobKind, JobResult};
+use super::integration_context::IntegrationContext;
+use super::integration_manager::Gvk;
+use super::job_annotations::{annotation, parse_bool};
+use super::patching::{PatchTarget, patch_object};
+use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
+use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
@@ -28,13 +28,13 @@ const MANAGED_LABELS: [&str; 4] = [
 const JOB_NAME_LABEL: &str = "batch.kubernetes.io/job-name";
 
 /// `batch/v1` Jobs.
-pub struct BatchJob;
+pub struct BatchJobKind;
 
 fn spec(job: &Job) -> JobSpec {
     job.spec.clone().unwrap_or_default()
 }
 
-fn suspend_flag(job: &Job) -> bool {
+fn spec_suspend(job: &Job) -> bool {
     job.spec.as_ref().is_some_and(|s| s.suspend == Some(true))
 }
 
@@ -54,7 +54,7 @@ pub fn min_pods_count(job: &Job) -> Option<i32> {
 }
 
 /// Whether completions follow parallelism.
-pub fn syncs_completions(job: &Job) -> bool {
+pub fn sync_completions_with_parallelism(job: &Job) -> bool {
     let text = annotation(
         &job.metadata,
         c::JOB_COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
@@ -63,7 +63,7 @@ pub fn syncs_completions(job: &Job) -> bool {
 }
 
 fn set_parallelism(job: &mut Job, count: i32) {
-    let sync = syncs_completions(job);
+    let sync = sync_completions_with_parallelism(job);
     let spec = job.spec.get_or_insert_default();
     spec.parallelism = Some(count);
     if sync {
@@ -72,20 +72,20 @@ fn set_parallelism(job: &mut Job, count: i32) {
 }
 
 #[async_trait]
-impl JobKind for BatchJob {
+impl JobKind for BatchJobKind {
     type Object = Job;
     const FRAMEWORK: &'static str = "batch/job";
     const GVK: Gvk = Gvk::new("batch", "v1", "Job");
 
     fn is_suspended(job: &Job) -> bool {
-        suspend_flag(job) && annotation(&job.metadata, c::STOPPING_ANNOTATION) != Some("true")
+        spec_suspend(job) && annotation(&job.metadata, c::STOPPING_ANNOTATION) != Some("true")
     }
 
     fn suspend(job: &mut Job) {
         job.spec.get_or_insert_default().suspend = Some(true);
     }
 
-    fn run(
+    fn run_with_pod_sets_info(
         job: &mut Job,
         infos: &[PodSetInfo],
         gates: &FeatureGates,
@@ -110,7 +110,7 @@ impl JobKind for BatchJob {
         )
     }
 
-    fn restore(job: &mut Job, infos: &[PodSetInfo]) {
+    fn restore_pod_sets_info(job: &mut Job, infos: &[PodSetInfo]) {
         let Some(info) = infos.first() else { return };
         let parallelism = job.spec.as_ref().and_then(|s| s.parallelism).unwrap_or(0);
         if min_pods_count(job).is_some() && parallelism != info.count {
@@ -124,14 +124,14 @@ impl JobKind for BatchJob {
                 info.labels.insert(key.clone(), value.clone());
             }
         }
-        restore(meta, template.spec.get_or_insert_default(), &info);
+        restore_pod_spec(meta, template.spec.get_or_insert_default(), &info);
     }
 
-    fn finished(job: &Job) -> Option<Finish> {
+    fn finished(job: &Job) -> Option<JobResult> {
         let conditions = job.status.as_ref()?.conditions.iter().flatten();
         let mut ends = conditions
             .filter(|c| matches!(c.type_.as_str(), "Complete" | "Failed") && c.status == "True");
-        ends.next().map(|end| Finish {
+        ends.next().map(|end| JobResult {
             success: end.type_ != "Failed",
             message: end.message.clone().unwrap_or_default(),
         })
@@ -139,11 +139,12 @@ impl JobKind for BatchJob {
 
     fn pod_sets(job: &Job, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
         let mut template = spec(job).template;
-        let indexes = Indexes {
-            pod: Some(COMPLETION_INDEX),
+        let indexes = TopologyIndexLabels {
+            pod_index_label: Some(COMPLETION_INDEX),
             ..Default::default()
         };
-        let topology_request = topology_request(template.metadata.as_ref(), indexes, gates)?;
+        let topology_request =
+            pod_set_topology_request(template.metadata.as_ref(), indexes, gates)?;
         if let Some(labels) = template.metadata.as_mut().and_then(|m| m.labels.as_mut()) {
             // The name of the Job stays: selectors of the pods may refer to it.
             labels
@@ -175,7 +176,7 @@ impl JobKind for BatchJob {
     }
 
     fn reclaimable_pods(job: &Job) -> Option<Vec<ReclaimablePod>> {
-        let count = reclaimable(job);
+        let count = reclaimable_pod_count(job);
         let name = c::DEFAULT_POD_SET_NAME.to_owned();
         Some(if count > 0 {
             vec![ReclaimablePod { name, count }]
@@ -187,44 +188,48 @@ impl JobKind for BatchJob {
     /// In steps, since the templates of a Job cannot be changed as long as it has a start time: an
     /// annotation says that the last step is still to come.
     async fn stop(
-        env: &Env,
+        env: &IntegrationContext,
         api: &Api<Job>,
         job: &mut Job,
         infos: &[PodSetInfo],
     ) -> Option<Result<bool, JobError>> {
         let _ = env;
-        Some(stop(api, job, infos).await)
+        Some(stop_in_steps(api, job, infos).await)
     }
 }
 
 /// `job` is at any time what the server has, also where a step fails: what was only meant to be
 /// written must not be taken for the job afterwards.
-async fn stop(api: &Api<Job>, job: &mut Job, infos: &[PodSetInfo]) -> Result<bool, JobError> {
+async fn stop_in_steps(
+    api: &Api<Job>,
+    job: &mut Job,
+    infos: &[PodSetInfo],
+) -> Result<bool, JobError> {
     let mut stopped = false;
-    if !BatchJob::is_suspended(job) {
+    if !BatchJobKind::is_suspended(job) {
         let mut wanted = job.clone();
-        BatchJob::suspend(&mut wanted);
+        BatchJobKind::suspend(&mut wanted);
         let annotations = wanted.metadata.annotations.get_or_insert_default();
         annotations.insert(c::STOPPING_ANNOTATION.to_owned(), "true".to_owned());
-        *job = patch_object(api, job, &wanted, Part::Main).await?;
+        *job = patch_object(api, job, &wanted, PatchTarget::Object).await?;
         stopped = true;
     }
     if job.status.as_ref().is_some_and(|s| s.start_time.is_some()) {
         let mut wanted = job.clone();
         wanted.status.get_or_insert_default().start_time = None;
-        *job = patch_object(api, job, &wanted, Part::Status).await?;
+        *job = patch_object(api, job, &wanted, PatchTarget::Status).await?;
     }
     let mut wanted = job.clone();
-    BatchJob::restore(&mut wanted, infos);
+    BatchJobKind::restore_pod_sets_info(&mut wanted, infos);
     if let Some(annotations) = &mut wanted.metadata.annotations {
         annotations.remove(c::STOPPING_ANNOTATION);
     }
-    *job = patch_object(api, job, &wanted, Part::Main).await?;
+    *job = patch_object(api, job, &wanted, PatchTarget::Object).await?;
     Ok(stopped)
 }
 
 /// How many of the job's parallel places nothing is left to do for.
-fn reclaimable(job: &Job) -> i32 {
+fn reclaimable_pod_count(job: &Job) -> i32 {
     let spec = spec(job);
     let parallelism = spec.parallelism.unwrap_or(1);
     let completions = spec.completions.unwrap_or(parallelism);
@@ -245,7 +250,7 @@ fn reclaimable(job: &Job) -> i32 {
     }
 }
 
-/// How many indexes below `completions` are in lists such as `1,3-5`, counting none twice.
+/// How many indexes below `validate_sync_completion_create` are in lists such as `1,3-5`, counting none twice.
 fn ended_indexes<'a>(lists: impl Iterator<Item = &'a str>, completions: i32) -> i32 {
     let mut ranges: Vec<(i64, i64)> = lists
         .flat_map(|list| list.split(','))
@@ -299,7 +304,7 @@ mod tests {
             json!({"parallelism": 5, "completions": 3, "template": template()}),
             json!({}),
         );
-        let sets = BatchJob::pod_sets(&job, &FeatureGates::default()).unwrap();
+        let sets = BatchJobKind::pod_sets(&job, &FeatureGates::default()).unwrap();
         assert_eq!(
             (sets.len(), sets[0].count, sets[0].name.as_str()),
             (1, 3, "main")
@@ -327,28 +332,28 @@ mod tests {
             json!({"suspend": true, "parallelism": 5, "completions": 5, "template": template()});
         let mut job = job(annotations, spec, json!({}));
         let before = job.clone();
-        let sets = BatchJob::pod_sets(&job, &gates).unwrap();
+        let sets = BatchJobKind::pod_sets(&job, &gates).unwrap();
         let given = PodSetInfo {
             count: 3,
             node_selector: [("gpu".to_owned(), "a100".to_owned())].into(),
             ..Default::default()
         };
-        BatchJob::run(&mut job, &[given], &gates).unwrap();
+        BatchJobKind::run_with_pod_sets_info(&mut job, &[given], &gates).unwrap();
         let spec = job.spec.clone().unwrap();
         assert_eq!(
             (spec.suspend, spec.parallelism, spec.completions),
             (Some(false), Some(3), Some(3))
         );
-        BatchJob::suspend(&mut job);
-        BatchJob::restore(&mut job, &[PodSetInfo::from_pod_set(&sets[0])]);
+        BatchJobKind::suspend(&mut job);
+        BatchJobKind::restore_pod_sets_info(&mut job, &[PodSetInfo::from_pod_set(&sets[0])]);
         assert_eq!(job, before);
     }
 
     #[test]
-    fn places_without_work_are_given_back() {
+    fn pods_without_work_are_reclaimable() {
         let of = |mode: &str, status: Value| {
             let spec = json!({"parallelism": 3, "completions": 5, "completionMode": mode, "template": template()});
-            reclaimable(&job(json!({}), spec, status))
+            reclaimable_pod_count(&job(json!({}), spec, status))
         };
         assert_eq!(of("NonIndexed", json!({"succeeded": 2})), 0);
         assert_eq!(of("NonIndexed", json!({"succeeded": 3})), 1);
@@ -364,14 +369,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_by_the_conditions() {
+    fn finished_follows_the_conditions() {
         let of = |type_: &str| {
             let status = json!({"conditions": [{"type": type_, "status": "True", "message": "m"}]});
-            BatchJob::finished(&job(json!({}), json!({"template": template()}), status))
+            BatchJobKind::finished(&job(json!({}), json!({"template": template()}), status))
         };
         assert_eq!(
             of("Complete"),
-            Some(Finish {
+            Some(JobResult {
                 success: true,
                 message: "m".into()
             })
@@ -427,19 +432,19 @@ mod tests {
         for (writes, suspended, started) in [(0, false, true), (1, true, true), (2, true, false)] {
             let api = server(serde_json::to_value(&running).unwrap(), writes);
             let mut job = running.clone();
-            stop(&api, &mut job, std::slice::from_ref(&whole))
+            stop_in_steps(&api, &mut job, std::slice::from_ref(&whole))
                 .await
                 .unwrap_err();
-            assert_eq!(suspend_flag(&job), suspended, "after {writes} writes");
+            assert_eq!(spec_suspend(&job), suspended, "after {writes} writes");
             let start = job.status.as_ref().unwrap().start_time.is_some();
             assert_eq!(start, started, "after {writes} writes");
             assert_eq!(parallelism(&job), Some(2), "after {writes} writes");
-            assert!(!BatchJob::is_suspended(&job), "it is not stopped yet");
+            assert!(!BatchJobKind::is_suspended(&job), "it is not stopped yet");
         }
         let api = server(serde_json::to_value(&running).unwrap(), 3);
         let mut job = running.clone();
-        assert!(stop(&api, &mut job, &[whole]).await.unwrap());
+        assert!(stop_in_steps(&api, &mut job, &[whole]).await.unwrap());
         assert_eq!(parallelism(&job), Some(4));
-        assert!(BatchJob::is_suspended(&job));
+        assert!(BatchJobKind::is_suspended(&job));
     }
 }

@@ -1,7 +1,7 @@
 //! [`JobError`]: why a reconciliation of a job ended before its end.
 
 use super::pod_set_info::PodSetInfoError;
-use kueue_lab_runtime::refusals::is_not_found;
+use kueue_lab_runtime::api_errors::is_not_found;
 
 /// Why a reconciliation of a job ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum JobError {
     PodSetInfo(#[from] PodSetInfoError),
     /// Something is not as it has to be yet; tried again.
     #[error("{0}")]
-    NotYet(String),
+    Retryable(String),
 }
 
 impl JobError {

@@ -7,10 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::frameworks::Gvk;
-use super::job::{Finish, JobKind};
-use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore};
-use super::pod_sets::{Indexes, topology_request};
+use super::generic_job::{JobKind, JobResult};
+use super::integration_manager::Gvk;
+use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
+use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 
@@ -126,10 +126,10 @@ impl ReplicatedJob {
 }
 
 /// JobSets.
-pub struct JobSets;
+pub struct JobSetKind;
 
 #[async_trait]
-impl JobKind for JobSets {
+impl JobKind for JobSetKind {
     type Object = JobSet;
     const FRAMEWORK: &'static str = "jobset.x-k8s.io/jobset";
     const GVK: Gvk = Gvk::new("jobset.x-k8s.io", "v1alpha2", "JobSet");
@@ -142,7 +142,7 @@ impl JobKind for JobSets {
         set.spec.suspend = Some(true);
     }
 
-    fn run(
+    fn run_with_pod_sets_info(
         set: &mut JobSet,
         infos: &[PodSetInfo],
         gates: &FeatureGates,
@@ -163,7 +163,7 @@ impl JobKind for JobSets {
         Ok(())
     }
 
-    fn restore(set: &mut JobSet, infos: &[PodSetInfo]) {
+    fn restore_pod_sets_info(set: &mut JobSet, infos: &[PodSetInfo]) {
         let jobs = &mut set.spec.replicated_jobs;
         if jobs.len() != infos.len() {
             return;
@@ -171,16 +171,16 @@ impl JobKind for JobSets {
         for (job, info) in jobs.iter_mut().zip(infos) {
             let template = &mut job.template.spec.get_or_insert_default().template;
             let meta = template.metadata.get_or_insert_default();
-            restore(meta, template.spec.get_or_insert_default(), info);
+            restore_pod_spec(meta, template.spec.get_or_insert_default(), info);
         }
     }
 
-    fn finished(set: &JobSet) -> Option<Finish> {
+    fn finished(set: &JobSet) -> Option<JobResult> {
         let end = |type_: &str| {
             let mut conditions = set.status.conditions.iter();
             conditions.find(|c| c.type_ == type_ && c.status == "True")
         };
-        let finish = |c: &Condition, success| Finish {
+        let finish = |c: &Condition, success| JobResult {
             success,
             message: c.message.clone(),
         };
@@ -192,14 +192,18 @@ impl JobKind for JobSets {
         let jobs = set.spec.replicated_jobs.iter();
         jobs.map(|job| {
             let template = job.template.spec.clone().unwrap_or_default().template;
-            let indexes = Indexes {
-                pod: Some(COMPLETION_INDEX),
-                sub_group: Some(JOB_INDEX),
-                sub_groups: Some(job.replicas()),
+            let indexes = TopologyIndexLabels {
+                pod_index_label: Some(COMPLETION_INDEX),
+                sub_group_index_label: Some(JOB_INDEX),
+                sub_group_count: Some(job.replicas()),
             };
             Ok(PodSet {
                 name: job.name.to_lowercase(),
-                topology_request: topology_request(template.metadata.as_ref(), indexes, gates)?,
+                topology_request: pod_set_topology_request(
+                    template.metadata.as_ref(),
+                    indexes,
+                    gates,
+                )?,
                 template: template.into(),
                 count: job.replicas().saturating_mul(job.pods_per_job()),
                 min_count: None,
@@ -266,11 +270,11 @@ mod tests {
     #[test]
     fn each_set_of_jobs_is_a_pod_set() {
         let gates = FeatureGates::default();
-        let sets = JobSets::pod_sets(&set(), &gates).unwrap();
+        let sets = JobSetKind::pod_sets(&set(), &gates).unwrap();
         let shown: Vec<_> = sets.iter().map(|s| (s.name.as_str(), s.count)).collect();
         assert_eq!(shown, [("driver", 1), ("workers", 6)]);
-        assert!(JobSets::is_active(&set()) && !JobSets::pods_ready(&set()));
-        let done = JobSets::reclaimable_pods(&set()).unwrap();
+        assert!(JobSetKind::is_active(&set()) && !JobSetKind::pods_ready(&set()));
+        let done = JobSetKind::reclaimable_pods(&set()).unwrap();
         assert_eq!(
             (done.len(), done[0].name.as_str(), done[0].count),
             (1, "workers", 3)
@@ -281,28 +285,29 @@ mod tests {
     fn what_a_job_set_says_besides_is_kept() {
         let (gates, mut set) = (FeatureGates::default(), set());
         let before = set.clone();
-        let sets = JobSets::pod_sets(&set, &gates).unwrap();
+        let sets = JobSetKind::pod_sets(&set, &gates).unwrap();
         let info = PodSetInfo {
             labels: [("a".to_owned(), "b".to_owned())].into(),
             ..Default::default()
         };
-        JobSets::run(&mut set, &[info.clone(), info.clone()], &gates).unwrap();
-        assert!(!JobSets::is_suspended(&set));
+        JobSetKind::run_with_pod_sets_info(&mut set, &[info.clone(), info.clone()], &gates)
+            .unwrap();
+        assert!(!JobSetKind::is_suspended(&set));
         assert_eq!(set.spec.other, before.spec.other);
         assert_eq!(
             set.spec.replicated_jobs[0].other,
             before.spec.replicated_jobs[0].other
         );
         let infos: Vec<_> = sets.iter().map(PodSetInfo::from_pod_set).collect();
-        JobSets::suspend(&mut set);
-        JobSets::restore(&mut set, &infos);
+        JobSetKind::suspend(&mut set);
+        JobSetKind::restore_pod_sets_info(&mut set, &infos);
         let template = |set: &JobSet| {
-            JobSets::pod_sets(set, &gates).unwrap()[0]
+            JobSetKind::pod_sets(set, &gates).unwrap()[0]
                 .template
                 .metadata
                 .clone()
         };
         assert!(template(&set).unwrap_or_default().labels.is_none());
-        assert!(JobSets::run(&mut set, &[info], &gates).is_err());
+        assert!(JobSetKind::run_with_pod_sets_info(&mut set, &[info], &gates).is_err());
     }
 }

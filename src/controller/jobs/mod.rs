@@ -1,38 +1,38 @@
 //! Jobs of every kind: turns them into Workloads, starts them when admitted and stops them when
 //! evicted.
 //!
-//! The reconciler (`reconcile`, `ensure`) knows jobs only as [`job::GenericJob`]. A kind whose jobs
-//! are one object each implements [`job::JobKind`] in one file, from which [`single::Single`] makes
+//! The reconciler (`reconcile_generic_job`, `ensure_workload_slices`) knows jobs only as [`job::GenericJob`]. A kind whose jobs
+//! are one object each implements [`job::JobKind`] in one file, from which [`load_pod::Single`] makes
 //! such a job; pods and their groups implement it themselves.
 //!
 //! Must not know how Workloads are admitted.
 
-pub mod ancestors;
+pub mod ancestor_job;
 pub mod batch_job;
-mod compose;
-mod elastic;
-mod ensure;
-pub mod env;
+mod construct_workload;
+mod elastic_job_ungater;
+mod ensure_one_workload;
 pub mod error;
-pub mod frameworks;
-mod infos;
-pub mod job;
+pub mod generic_job;
+mod generic_reconciler;
+pub mod integration_context;
+pub mod integration_manager;
+pub mod job_annotations;
 pub mod job_set;
-mod losses;
-pub mod marks;
-pub mod names;
+mod patching;
 pub mod pod_set_info;
+mod pod_set_infos;
 pub mod pod_sets;
 mod pods;
 mod pods_ready;
-mod priority;
-mod reconcile;
+mod recent_quota_losses;
+mod reconciler;
 pub mod role_hash;
-mod run;
-pub mod single;
-mod slices;
+pub mod single_object_job;
 pub mod stateful_set;
-mod write;
+pub mod workload_names;
+mod workload_priority;
+mod workload_slicing;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,56 +43,72 @@ use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
 
-use self::ancestors::Owners;
-use self::batch_job::BatchJob;
-use self::env::Env;
-use self::frameworks::Frameworks;
-use self::job::JobKind;
-use self::job_set::{JobSet, JobSets};
-use super::Shared;
+use self::ancestor_job::AncestorFinder;
+use self::batch_job::BatchJobKind;
+use self::generic_job::JobKind;
+use self::integration_context::IntegrationContext;
+use self::integration_manager::IntegrationManager;
+use self::job_set::{JobSet, JobSetKind};
+use super::ControllerContext;
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::{Change, Informer};
 
-pub use self::write::difference;
+pub use self::patching::create_merge_patch;
 
 /// Starts the job controllers that the configuration asks for. Gives what finds the owners of
 /// objects, for the webhooks.
-pub fn start(shared: &Shared) -> Owners {
-    let frameworks = Frameworks::new(&shared.settings.configuration);
+pub fn start(shared: &ControllerContext) -> AncestorFinder {
+    let frameworks = IntegrationManager::new(&shared.settings.configuration);
     let ctx = &shared.ctx;
     let jobs = Informer::builder(Api::<Job>::all(ctx.client.clone()))
-        .index(run::BY_OWNER, run::owner_uids::<Job>)
+        .index(
+            generic_reconciler::BY_OWNER_UID,
+            generic_reconciler::owner_uids::<Job>,
+        )
         .start(ctx);
-    let mut owners = Owners::new(ctx.client.clone()).with(BatchJob::GVK, single::lookup(&jobs));
+    let mut owners = AncestorFinder::new(ctx.client.clone())
+        .with_lookup(BatchJobKind::GVK, single_object_job::metadata_lookup(&jobs));
     let sets = frameworks
         .is_enabled(stateful_set::FRAMEWORK)
         .then(|| Informer::builder(Api::<StatefulSet>::all(ctx.client.clone())).start(ctx));
     if let Some(sets) = &sets {
-        owners = owners.with(stateful_set::GVK, single::lookup(sets));
+        owners = owners.with_lookup(stateful_set::GVK, single_object_job::metadata_lookup(sets));
     }
-    if frameworks.is_enabled(BatchJob::FRAMEWORK) {
-        run::start::<BatchJob>(&Env::new(shared, &owners, BatchJob::FRAMEWORK), &jobs);
+    if frameworks.is_enabled(BatchJobKind::FRAMEWORK) {
+        generic_reconciler::start::<BatchJobKind>(
+            &IntegrationContext::new(shared, &owners, BatchJobKind::FRAMEWORK),
+            &jobs,
+        );
     }
     if frameworks.is_enabled("pod") {
-        pods::start(&Env::new(shared, &owners, "pod"));
+        pods::start(&IntegrationContext::new(shared, &owners, "pod"));
     }
     if shared
         .settings
         .enabled(Feature::ElasticJobsViaWorkloadSlices)
     {
-        elastic::start(&Env::new(shared, &owners, "elastic-job"));
+        elastic_job_ungater::start(&IntegrationContext::new(shared, &owners, "elastic-job"));
     }
     if let Some(sets) = &sets {
-        stateful_set::start(&Env::new(shared, &owners, stateful_set::FRAMEWORK), sets);
+        stateful_set::start(
+            &IntegrationContext::new(shared, &owners, stateful_set::FRAMEWORK),
+            sets,
+        );
     }
-    if frameworks.is_enabled(JobSets::FRAMEWORK) {
-        when_defined(shared, "jobsets.jobset.x-k8s.io", {
+    if frameworks.is_enabled(JobSetKind::FRAMEWORK) {
+        start_when_crd_exists(shared, "jobsets.jobset.x-k8s.io", {
             let (shared, owners) = (shared.clone(), owners.clone());
             move || {
                 let sets = Informer::builder(Api::<JobSet>::all(shared.ctx.client.clone()))
-                    .index(run::BY_OWNER, run::owner_uids::<JobSet>)
+                    .index(
+                        generic_reconciler::BY_OWNER_UID,
+                        generic_reconciler::owner_uids::<JobSet>,
+                    )
                     .start(&shared.ctx);
-                run::start::<JobSets>(&Env::new(&shared, &owners, JobSets::FRAMEWORK), &sets);
+                generic_reconciler::start::<JobSetKind>(
+                    &IntegrationContext::new(&shared, &owners, JobSetKind::FRAMEWORK),
+                    &sets,
+                );
             }
         });
     }
@@ -100,13 +116,17 @@ pub fn start(shared: &Shared) -> Owners {
 }
 
 /// Starts something when a custom kind is defined.
-fn when_defined(shared: &Shared, name: &str, start: impl Fn() + Send + Sync + 'static) {
+fn start_when_crd_exists(
+    shared: &ControllerContext,
+    name: &str,
+    start: impl Fn() + Send + Sync + 'static,
+) {
     // Its metadata tells enough; whole definitions are big.
     let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(shared.ctx.client.clone());
     let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let definitions = Informer::builder(api).config(only).start(&shared.ctx);
     let started = AtomicBool::new(false);
-    definitions.subscribe(move |change| {
+    definitions.add_event_handler(move |change| {
         if !matches!(change, Change::Deleted(_)) && !started.swap(true, Ordering::Relaxed) {
             start();
         }

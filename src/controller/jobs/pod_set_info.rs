@@ -233,7 +233,7 @@ pub fn merge_into(
 }
 
 /// Puts a pod template back to what it was.
-pub fn restore(meta: &mut ObjectMeta, spec: &mut PodSpec, info: &PodSetInfo) {
+pub fn restore_pod_spec(meta: &mut ObjectMeta, spec: &mut PodSpec, info: &PodSetInfo) {
     put(meta, spec, info);
 }
 
@@ -307,7 +307,7 @@ mod tests {
             Some(vec![toleration("x"), toleration("y")])
         );
         assert_eq!(spec.node_selector, Some(map(&[("gpu", "a100")])));
-        restore(&mut meta, &mut spec, &before);
+        restore_pod_spec(&mut meta, &mut spec, &before);
         assert_eq!((meta, spec), (meta0, spec0));
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::marks::parse_bool;
+use super::job_annotations::parse_bool;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
@@ -16,7 +16,7 @@ use kueue_lab_api::validation::semantically_equal;
 
 /// Leaves of each environment variable that is there twice only the last value, which is the one
 /// that counts: the Workload's schema does not allow two.
-pub fn sanitize(pod_sets: &mut [PodSet]) {
+pub fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
         if let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec {
             let init = spec.init_containers.iter_mut().flatten();
@@ -51,14 +51,14 @@ pub fn clear_min_counts(pod_sets: &mut [PodSet], gates: &FeatureGates) {
 
 /// Whether two lists of pod sets are the same work: counts and containers, and tolerations where
 /// asked for.
-pub fn same(a: &[PodSet], b: &[PodSet], with_tolerations: bool) -> bool {
+pub fn compare_pod_set_lists(a: &[PodSet], b: &[PodSet], with_tolerations: bool) -> bool {
     a.len() == b.len()
         && a.iter()
             .zip(b)
-            .all(|(a, b)| same_set(a, b, with_tolerations))
+            .all(|(a, b)| compare_pod_sets(a, b, with_tolerations))
 }
 
-fn same_set(a: &PodSet, b: &PodSet, with_tolerations: bool) -> bool {
+fn compare_pod_sets(a: &PodSet, b: &PodSet, with_tolerations: bool) -> bool {
     let empty = PodSpec::default();
     let (sa, sb) = (
         a.template.spec.as_ref().unwrap_or(&empty),
@@ -75,22 +75,22 @@ fn same_set(a: &PodSet, b: &PodSet, with_tolerations: bool) -> bool {
 
 /// Which labels number the pods of a set, where its kind of job has such.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Indexes<'a> {
+pub struct TopologyIndexLabels<'a> {
     /// The label that numbers the pods.
-    pub pod: Option<&'a str>,
+    pub pod_index_label: Option<&'a str>,
     /// The label that numbers groups of pods within the set.
-    pub sub_group: Option<&'a str>,
+    pub sub_group_index_label: Option<&'a str>,
     /// How many groups there are.
-    pub sub_groups: Option<i32>,
+    pub sub_group_count: Option<i32>,
 }
 
 /// What the annotations of a template ask of topology-aware scheduling.
 ///
 /// # Errors
 /// An annotation cannot be read.
-pub fn topology_request(
+pub fn pod_set_topology_request(
     template: Option<&ObjectMeta>,
-    indexes: Indexes<'_>,
+    indexes: TopologyIndexLabels<'_>,
     gates: &FeatureGates,
 ) -> Result<Option<PodSetTopologyRequest>, String> {
     if !gates.enabled(Feature::TopologyAwareScheduling) {
@@ -111,8 +111,9 @@ pub fn topology_request(
         request.unconstrained = Some(parse_bool(&text).ok_or_else(bad)?);
     } else {
         let sliced = (slice_topology.is_some() && slice_size.is_some()) || layers.is_some();
-        let numbered =
-            indexes.pod.is_some() || indexes.sub_group.is_some() || indexes.sub_groups.is_some();
+        let numbered = indexes.pod_index_label.is_some()
+            || indexes.sub_group_index_label.is_some()
+            || indexes.sub_group_count.is_some();
         if !sliced && !numbered {
             return Ok(None);
         }
@@ -128,9 +129,9 @@ pub fn topology_request(
         }
         _ => {}
     }
-    request.pod_index_label = indexes.pod.map(str::to_owned);
-    request.sub_group_index_label = indexes.sub_group.map(str::to_owned);
-    request.sub_group_count = indexes.sub_groups;
+    request.pod_index_label = indexes.pod_index_label.map(str::to_owned);
+    request.sub_group_index_label = indexes.sub_group_index_label.map(str::to_owned);
+    request.sub_group_count = indexes.sub_group_count;
     if request.required.is_some() || request.preferred.is_some() {
         request.pod_set_group_name = get(c::POD_SET_GROUP_NAME_ANNOTATION);
     }
@@ -190,7 +191,7 @@ mod tests {
         let mut sets = [set("1")];
         let spec = Arc::make_mut(&mut sets[0].template).spec.as_mut().unwrap();
         spec.containers[0].env = Some(vec![env("a", "1"), env("b", "2"), env("a", "3")]);
-        sanitize(&mut sets);
+        sanitize_pod_sets(&mut sets);
         let spec = sets[0].template.spec.as_ref().unwrap();
         assert_eq!(
             spec.containers[0].env,
@@ -200,24 +201,28 @@ mod tests {
 
     #[test]
     fn amounts_are_compared_by_value_and_tolerations_where_asked() {
-        assert!(same(&[set("1")], &[set("1000m")], true));
-        assert!(!same(&[set("1")], &[set("2")], true));
+        assert!(compare_pod_set_lists(&[set("1")], &[set("1000m")], true));
+        assert!(!compare_pod_set_lists(&[set("1")], &[set("2")], true));
         let mut tolerant = set("1");
         let spec = Arc::make_mut(&mut tolerant.template).spec.as_mut();
         spec.unwrap().tolerations = Some(vec![Toleration::default()]);
-        assert!(!same(&[set("1")], std::slice::from_ref(&tolerant), true));
-        assert!(same(&[set("1")], &[tolerant], false));
+        assert!(!compare_pod_set_lists(
+            &[set("1")],
+            std::slice::from_ref(&tolerant),
+            true
+        ));
+        assert!(compare_pod_set_lists(&[set("1")], &[tolerant], false));
         let fewer = PodSet {
             min_count: Some(1),
             ..set("1")
         };
-        assert!(!same(&[set("1")], &[fewer], false));
+        assert!(!compare_pod_set_lists(&[set("1")], &[fewer], false));
     }
 
     #[test]
-    fn annotations_ask_for_topologies() {
+    fn topology_request_from_annotations() {
         let gates = FeatureGates::default();
-        let of = |pairs: &[(&str, &str)], indexes: Indexes<'_>| {
+        let of = |pairs: &[(&str, &str)], indexes: TopologyIndexLabels<'_>| {
             let pairs = pairs
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
@@ -225,11 +230,11 @@ mod tests {
                 annotations: Some(pairs.collect()),
                 ..Default::default()
             };
-            topology_request(Some(&meta), indexes, &gates)
+            pod_set_topology_request(Some(&meta), indexes, &gates)
         };
-        assert_eq!(of(&[], Indexes::default()), Ok(None));
-        let numbered = Indexes {
-            pod: Some("i"),
+        assert_eq!(of(&[], TopologyIndexLabels::default()), Ok(None));
+        let numbered = TopologyIndexLabels {
+            pod_index_label: Some("i"),
             ..Default::default()
         };
         assert_eq!(
@@ -245,7 +250,7 @@ mod tests {
                 (c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION, "rack"),
                 (c::POD_SET_GROUP_NAME_ANNOTATION, "g"),
             ],
-            Indexes::default(),
+            TopologyIndexLabels::default(),
         );
         let required = required.unwrap().unwrap();
         assert_eq!(required.required.as_deref(), Some("rack"));

@@ -2,8 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::env::Env;
-use super::job::GenericJob;
+use super::generic_job::GenericJob;
+use super::integration_context::IntegrationContext;
 use kueue_lab_admission::messages::PODS_NOT_READY as NOT_READY;
 use kueue_lab_admission::status::condition;
 use kueue_lab_admission::workload::predicates;
@@ -14,10 +14,14 @@ const WAITING: &str = "At least one pod has failed, waiting for recovery";
 const READY: &str = "All pods reached readiness and the workload is running";
 
 /// The condition as it has to be now, where it is not.
-pub fn changed(env: &Env, job: &dyn GenericJob, wl: &Workload) -> Option<Condition> {
+pub fn generate_pods_ready_condition(
+    env: &IntegrationContext,
+    job: &dyn GenericJob,
+    wl: &Workload,
+) -> Option<Condition> {
     let old = wl.condition(c::PODS_READY);
     let ready = || job.pods_ready(env);
-    let (status, reason, message) = judge(predicates::is_admitted(wl), old, ready);
+    let (status, reason, message) = pods_ready_status(predicates::is_admitted(wl), old, ready);
     let same = old.is_some_and(|old| {
         let text = if status { "True" } else { "False" };
         old.status == text && old.reason == reason
@@ -25,7 +29,7 @@ pub fn changed(env: &Env, job: &dyn GenericJob, wl: &Workload) -> Option<Conditi
     (!same).then(|| condition(wl, c::PODS_READY, status, reason, message, env.shared.now()))
 }
 
-fn judge(
+fn pods_ready_status(
     admitted: bool,
     old: Option<&Condition>,
     ready: impl Fn() -> bool,
@@ -68,8 +72,9 @@ mod tests {
 
     #[test]
     fn a_workload_starts_fails_and_recovers() {
-        let of =
-            |admitted, old: Option<Condition>, ready| judge(admitted, old.as_ref(), || ready).1;
+        let of = |admitted, old: Option<Condition>, ready| {
+            pods_ready_status(admitted, old.as_ref(), || ready).1
+        };
         assert_eq!(of(false, None, true), "WaitForStart");
         assert_eq!(of(true, None, false), "WaitForStart");
         assert_eq!(

@@ -13,116 +13,116 @@ use sha2::{Digest, Sha256};
 use kueue_lab_quantity::Quantity;
 
 /// How Go writes a value.
-enum Shape {
+enum GoType {
     /// As it is; maps ordered by key.
-    Plain,
+    Scalar,
     /// A quantity, in its canonical form.
     Quantity,
     /// A map of these, or `null`.
-    Map(&'static Shape),
+    Map(&'static GoType),
     /// A list of these, or `null` where it is empty.
-    List(&'static Shape),
+    List(&'static GoType),
     /// A struct: fields in order.
     Struct(&'static [Field]),
 }
 
 /// A field of a struct: its name, its shape, and whether it is left out when it is empty.
-type Field = (&'static str, &'static Shape, bool);
+type Field = (&'static str, &'static GoType, bool);
 
 const ALWAYS: bool = false;
 const UNLESS_EMPTY: bool = true;
 
-const QUANTITIES: Shape = Shape::Map(&Shape::Quantity);
-const TEXTS: Shape = Shape::List(&Shape::Plain);
-const PORT: Shape = Shape::Struct(&[
-    ("name", &Shape::Plain, UNLESS_EMPTY),
-    ("hostPort", &Shape::Plain, UNLESS_EMPTY),
-    ("containerPort", &Shape::Plain, ALWAYS),
-    ("protocol", &Shape::Plain, UNLESS_EMPTY),
-    ("hostIP", &Shape::Plain, UNLESS_EMPTY),
+const QUANTITIES: GoType = GoType::Map(&GoType::Quantity);
+const TEXTS: GoType = GoType::List(&GoType::Scalar);
+const PORT: GoType = GoType::Struct(&[
+    ("name", &GoType::Scalar, UNLESS_EMPTY),
+    ("hostPort", &GoType::Scalar, UNLESS_EMPTY),
+    ("containerPort", &GoType::Scalar, ALWAYS),
+    ("protocol", &GoType::Scalar, UNLESS_EMPTY),
+    ("hostIP", &GoType::Scalar, UNLESS_EMPTY),
 ]);
-const TOLERATION: Shape = Shape::Struct(&[
-    ("key", &Shape::Plain, UNLESS_EMPTY),
-    ("operator", &Shape::Plain, UNLESS_EMPTY),
-    ("value", &Shape::Plain, UNLESS_EMPTY),
-    ("effect", &Shape::Plain, UNLESS_EMPTY),
-    ("tolerationSeconds", &Shape::Plain, UNLESS_EMPTY),
+const TOLERATION: GoType = GoType::Struct(&[
+    ("key", &GoType::Scalar, UNLESS_EMPTY),
+    ("operator", &GoType::Scalar, UNLESS_EMPTY),
+    ("value", &GoType::Scalar, UNLESS_EMPTY),
+    ("effect", &GoType::Scalar, UNLESS_EMPTY),
+    ("tolerationSeconds", &GoType::Scalar, UNLESS_EMPTY),
 ]);
-const REQUIREMENTS: Shape = Shape::List(&Shape::Struct(&[
-    ("key", &Shape::Plain, ALWAYS),
-    ("operator", &Shape::Plain, ALWAYS),
+const REQUIREMENTS: GoType = GoType::List(&GoType::Struct(&[
+    ("key", &GoType::Scalar, ALWAYS),
+    ("operator", &GoType::Scalar, ALWAYS),
     ("values", &TEXTS, UNLESS_EMPTY),
 ]));
-const LABEL_SELECTOR: Shape = Shape::Struct(&[
-    ("matchLabels", &Shape::Plain, UNLESS_EMPTY),
+const LABEL_SELECTOR: GoType = GoType::Struct(&[
+    ("matchLabels", &GoType::Scalar, UNLESS_EMPTY),
     ("matchExpressions", &REQUIREMENTS, UNLESS_EMPTY),
 ]);
-const NODE_TERM: Shape = Shape::Struct(&[
+const NODE_TERM: GoType = GoType::Struct(&[
     ("matchExpressions", &REQUIREMENTS, UNLESS_EMPTY),
     ("matchFields", &REQUIREMENTS, UNLESS_EMPTY),
 ]);
-const NODE_AFFINITY: Shape = Shape::Struct(&[
+const NODE_AFFINITY: GoType = GoType::Struct(&[
     (
         "requiredDuringSchedulingIgnoredDuringExecution",
-        &Shape::Struct(&[("nodeSelectorTerms", &Shape::List(&NODE_TERM), ALWAYS)]),
+        &GoType::Struct(&[("nodeSelectorTerms", &GoType::List(&NODE_TERM), ALWAYS)]),
         UNLESS_EMPTY,
     ),
     (
         "preferredDuringSchedulingIgnoredDuringExecution",
-        &Shape::List(&Shape::Struct(&[
-            ("weight", &Shape::Plain, ALWAYS),
+        &GoType::List(&GoType::Struct(&[
+            ("weight", &GoType::Scalar, ALWAYS),
             ("preference", &NODE_TERM, ALWAYS),
         ])),
         UNLESS_EMPTY,
     ),
 ]);
-const POD_TERM: Shape = Shape::Struct(&[
+const POD_TERM: GoType = GoType::Struct(&[
     ("labelSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
     ("namespaces", &TEXTS, UNLESS_EMPTY),
-    ("topologyKey", &Shape::Plain, ALWAYS),
+    ("topologyKey", &GoType::Scalar, ALWAYS),
     ("namespaceSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
     ("matchLabelKeys", &TEXTS, UNLESS_EMPTY),
     ("mismatchLabelKeys", &TEXTS, UNLESS_EMPTY),
 ]);
-const POD_AFFINITY: Shape = Shape::Struct(&[
+const POD_AFFINITY: GoType = GoType::Struct(&[
     (
         "requiredDuringSchedulingIgnoredDuringExecution",
-        &Shape::List(&POD_TERM),
+        &GoType::List(&POD_TERM),
         UNLESS_EMPTY,
     ),
     (
         "preferredDuringSchedulingIgnoredDuringExecution",
-        &Shape::List(&Shape::Struct(&[
-            ("weight", &Shape::Plain, ALWAYS),
+        &GoType::List(&GoType::Struct(&[
+            ("weight", &GoType::Scalar, ALWAYS),
             ("podAffinityTerm", &POD_TERM, ALWAYS),
         ])),
         UNLESS_EMPTY,
     ),
 ]);
-const AFFINITY: Shape = Shape::Struct(&[
+const AFFINITY: GoType = GoType::Struct(&[
     ("nodeAffinity", &NODE_AFFINITY, UNLESS_EMPTY),
     ("podAffinity", &POD_AFFINITY, UNLESS_EMPTY),
     ("podAntiAffinity", &POD_AFFINITY, UNLESS_EMPTY),
 ]);
-const SPREAD: Shape = Shape::Struct(&[
-    ("maxSkew", &Shape::Plain, ALWAYS),
-    ("topologyKey", &Shape::Plain, ALWAYS),
-    ("whenUnsatisfiable", &Shape::Plain, ALWAYS),
+const SPREAD: GoType = GoType::Struct(&[
+    ("maxSkew", &GoType::Scalar, ALWAYS),
+    ("topologyKey", &GoType::Scalar, ALWAYS),
+    ("whenUnsatisfiable", &GoType::Scalar, ALWAYS),
     ("labelSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
-    ("minDomains", &Shape::Plain, UNLESS_EMPTY),
-    ("nodeAffinityPolicy", &Shape::Plain, UNLESS_EMPTY),
-    ("nodeTaintsPolicy", &Shape::Plain, UNLESS_EMPTY),
+    ("minDomains", &GoType::Scalar, UNLESS_EMPTY),
+    ("nodeAffinityPolicy", &GoType::Scalar, UNLESS_EMPTY),
+    ("nodeTaintsPolicy", &GoType::Scalar, UNLESS_EMPTY),
     ("matchLabelKeys", &TEXTS, UNLESS_EMPTY),
 ]);
-const CLAIM: Shape = Shape::Struct(&[
-    ("name", &Shape::Plain, ALWAYS),
-    ("resourceClaimName", &Shape::Plain, UNLESS_EMPTY),
-    ("resourceClaimTemplateName", &Shape::Plain, UNLESS_EMPTY),
+const CLAIM: GoType = GoType::Struct(&[
+    ("name", &GoType::Scalar, ALWAYS),
+    ("resourceClaimName", &GoType::Scalar, UNLESS_EMPTY),
+    ("resourceClaimTemplateName", &GoType::Scalar, UNLESS_EMPTY),
 ]);
 
 /// The role of pods with this spec.
 pub fn role_hash(spec: &PodSpec) -> String {
-    let digest = Sha256::digest(shape(spec).as_bytes());
+    let digest = Sha256::digest(shape_json(spec).as_bytes());
     digest
         .iter()
         .take(4)
@@ -131,13 +131,13 @@ pub fn role_hash(spec: &PodSpec) -> String {
 }
 
 /// The parts of a spec that make a role.
-pub fn shape_value(spec: &PodSpec) -> Value {
-    let mut parsed: Value = serde_json::from_str(&shape(spec)).unwrap_or_default();
+pub fn spec_shape(spec: &PodSpec) -> Value {
+    let mut parsed: Value = serde_json::from_str(&shape_json(spec)).unwrap_or_default();
     parsed["spec"].take()
 }
 
 /// The parts of a spec that make a role, as Go writes them.
-fn shape(spec: &PodSpec) -> String {
+fn shape_json(spec: &PodSpec) -> String {
     let mut out = String::from("{\"spec\":{");
     let mut first = true;
     let mut part = |name: &str, write: &dyn Fn(&mut String)| {
@@ -153,12 +153,12 @@ fn shape(spec: &PodSpec) -> String {
     let init = spec.init_containers.as_deref().unwrap_or_default();
     part("initContainers", &|out| containers(out, init));
     part("nodeSelector", &|out| {
-        put(out, &spec.node_selector, &Shape::Map(&Shape::Plain))
+        put(out, &spec.node_selector, &GoType::Map(&GoType::Scalar))
     });
     part("overhead", &|out| put(out, &spec.overhead, &QUANTITIES));
-    part("priority", &|out| put(out, &spec.priority, &Shape::Plain));
+    part("priority", &|out| put(out, &spec.priority, &GoType::Scalar));
     part("resourceClaims", &|out| {
-        put(out, &spec.resource_claims, &Shape::List(&CLAIM))
+        put(out, &spec.resource_claims, &GoType::List(&CLAIM))
     });
     if let Some(resources) = &spec.resources {
         part("resources", &|out| {
@@ -166,14 +166,14 @@ fn shape(spec: &PodSpec) -> String {
         });
     }
     part("runtimeClassName", &|out| {
-        put(out, &spec.runtime_class_name, &Shape::Plain)
+        put(out, &spec.runtime_class_name, &GoType::Scalar)
     });
     part("tolerations", &|out| {
-        put(out, &spec.tolerations, &Shape::List(&TOLERATION))
+        put(out, &spec.tolerations, &GoType::List(&TOLERATION))
     });
     let spread = &spec.topology_spread_constraints;
     part("topologySpreadConstraints", &|out| {
-        put(out, spread, &Shape::List(&SPREAD))
+        put(out, spread, &GoType::List(&SPREAD))
     });
     out.push_str("}}");
     out
@@ -191,7 +191,7 @@ fn containers(out: &mut String, containers: &[Container]) {
         } else {
             ",{\"ports\":"
         });
-        put(out, &container.ports, &Shape::List(&PORT));
+        put(out, &container.ports, &GoType::List(&PORT));
         out.push_str(",\"resources\":{\"requests\":");
         let requests = container
             .resources
@@ -203,27 +203,30 @@ fn containers(out: &mut String, containers: &[Container]) {
     out.push(']');
 }
 
-fn put<T: Serialize>(out: &mut String, value: &T, shape: &Shape) {
+fn put<T: Serialize>(out: &mut String, value: &T, shape: &GoType) {
     write(out, &serde_json::to_value(value).unwrap_or_default(), shape);
 }
 
-fn write(out: &mut String, value: &Value, shape: &Shape) {
+fn write(out: &mut String, value: &Value, shape: &GoType) {
     match (shape, value) {
-        (Shape::Quantity, Value::String(quantity)) => {
+        (GoType::Quantity, Value::String(quantity)) => {
             let parsed = Quantity::parse(quantity).map(|q| q.to_string());
             text(out, parsed.as_deref().unwrap_or(quantity));
         }
-        (Shape::Map(_), Value::Object(map)) if map.is_empty() => out.push_str("null"),
-        (Shape::Map(of), Value::Object(map)) => {
+        (GoType::Map(_), Value::Object(map)) if map.is_empty() => out.push_str("null"),
+        (GoType::Map(of), Value::Object(map)) => {
             entries(out, map.iter().map(|(k, v)| (k.as_str(), v, *of)))
         }
-        (Shape::Plain, Value::Object(map)) => {
-            entries(out, map.iter().map(|(k, v)| (k.as_str(), v, &Shape::Plain)));
+        (GoType::Scalar, Value::Object(map)) => {
+            entries(
+                out,
+                map.iter().map(|(k, v)| (k.as_str(), v, &GoType::Scalar)),
+            );
         }
-        (Shape::List(_), Value::Array(items)) if items.is_empty() => out.push_str("null"),
-        (Shape::List(of), Value::Array(items)) => list(out, items, of),
-        (Shape::Plain, Value::Array(items)) => list(out, items, &Shape::Plain),
-        (Shape::Struct(fields), Value::Object(map)) => {
+        (GoType::List(_), Value::Array(items)) if items.is_empty() => out.push_str("null"),
+        (GoType::List(of), Value::Array(items)) => list(out, items, of),
+        (GoType::Scalar, Value::Array(items)) => list(out, items, &GoType::Scalar),
+        (GoType::Struct(fields), Value::Object(map)) => {
             let there = fields.iter().filter_map(|(name, shape, omit)| {
                 let value = map.get(*name).unwrap_or(&Value::Null);
                 let left_out = *omit && is_empty(value, name);
@@ -250,7 +253,7 @@ fn is_empty(value: &Value, name: &str) -> bool {
     }
 }
 
-fn list(out: &mut String, items: &[Value], of: &Shape) {
+fn list(out: &mut String, items: &[Value], of: &GoType) {
     out.push('[');
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
@@ -263,7 +266,7 @@ fn list(out: &mut String, items: &[Value], of: &Shape) {
 
 fn entries<'a>(
     out: &mut String,
-    entries: impl Iterator<Item = (&'a str, &'a Value, &'static Shape)>,
+    entries: impl Iterator<Item = (&'a str, &'a Value, &'static GoType)>,
 ) {
     let mut sorted: Vec<_> = entries.collect();
     sorted.sort_by_key(|(key, _, _)| *key);
@@ -274,7 +277,7 @@ fn entries<'a>(
 
 fn members<'a>(
     out: &mut String,
-    members: impl Iterator<Item = (&'a str, &'a Value, &'static Shape)>,
+    members: impl Iterator<Item = (&'a str, &'a Value, &'static GoType)>,
 ) {
     for (i, (name, value, shape)) in members.enumerate() {
         if i > 0 {
@@ -319,7 +322,7 @@ mod tests {
             "priority": 0,
         }));
         assert_eq!(
-            shape(&spec),
+            shape_json(&spec),
             concat!(
                 r#"{"spec":{"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":"#,
                 r#"[{"weight":1,"preference":{"matchExpressions":[{"key":"k","operator":"Exists"}]}}]}},"#,

@@ -9,26 +9,26 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use kube::Api;
 use kube::api::PostParams;
 
-use super::compose;
-use super::env::Env;
+use super::construct_workload;
 use super::error::{JobError, ignore_not_found};
-use super::frameworks::{Gvk, controller_of};
-use super::marks;
-use super::names::workload_name;
-use super::pod_sets::{Indexes, sanitize, topology_request};
+use super::generic_reconciler::{changed_object, object_key};
+use super::integration_context::IntegrationContext;
+use super::integration_manager::{Gvk, controller_of};
+use super::job_annotations;
+use super::patching::{PatchTarget, patch_object, update_workload};
+use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request, sanitize_pod_sets};
 use super::pods::{has_ended, ungate};
-use super::priority;
-use super::run::{key_of, subject};
-use super::write::{Part, patch_object, update_workload};
-use crate::events::reference;
+use super::workload_names::workload_name;
+use super::workload_priority;
+use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
-use crate::patch::{self, Insist};
-use kueue_lab_admission::status::unreserve_quota;
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::status::unset_quota_reservation;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, quota_reserved};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
-use kueue_lab_runtime::{Change, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Name in the configuration.
 pub const FRAMEWORK: &str = "statefulset";
@@ -39,13 +39,13 @@ const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 /// The label with the revision of a pod.
 const REVISION: &str = "controller-revision-hash";
 /// New pods of a set are waited for this long, to look at them together.
-const BATCH: std::time::Duration = std::time::Duration::from_secs(1);
+const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Whether the template of a set says that another kind of job has it for its own.
-pub fn is_anothers(set: &StatefulSet) -> bool {
+pub fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
     let template = set.spec.as_ref().and_then(|s| s.template.metadata.as_ref());
-    let parent =
-        template.and_then(|meta| marks::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
+    let parent = template
+        .and_then(|meta| job_annotations::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
     parent.is_some_and(|parent| parent != FRAMEWORK)
 }
 
@@ -54,28 +54,32 @@ fn replicas(set: &StatefulSet) -> i32 {
 }
 
 /// Name of the Workload of a set, and the Workload where it is there.
-pub fn find_workload(env: &Env, set: &StatefulSet) -> (String, Option<Arc<Workload>>) {
+pub fn find_workload(
+    env: &IntegrationContext,
+    set: &StatefulSet,
+) -> (String, Option<Arc<Workload>>) {
     let meta = &set.metadata;
-    let remote = marks::label(meta, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
-    let origin = marks::annotation(meta, c::MULTI_KUEUE_ORIGIN_UID_ANNOTATION).filter(|_| remote);
+    let remote = job_annotations::label(meta, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
+    let origin =
+        job_annotations::annotation(meta, c::MULTI_KUEUE_ORIGIN_UID_ANNOTATION).filter(|_| remote);
     let short = env.enabled(Feature::ShortWorkloadNames);
-    let uid = origin.unwrap_or(marks::uid(meta));
-    let name = workload_name(marks::name(meta), uid, &GVK, "", short);
-    let found = env.workload(marks::namespace(meta), &name);
+    let uid = origin.unwrap_or(job_annotations::uid(meta));
+    let name = workload_name(job_annotations::name(meta), uid, &GVK, "", short);
+    let found = env.workload(job_annotations::namespace(meta), &name);
     (name, found)
 }
 
 /// Starts the controllers of sets and of their pods.
-pub fn start(env: &Env, sets: &Informer<StatefulSet>) {
+pub fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let changed = queue.clone();
-    sets.subscribe(move |change| changed.add(key_of(&subject(change).metadata)));
+    sets.add_event_handler(move |change| changed.add(object_key(&changed_object(change).metadata)));
     let joined = queue.clone();
-    env.shared.informers.pods.subscribe(move |change| {
+    env.shared.informers.pods.add_event_handler(move |change| {
         if let Change::Added(pod) = change
-            && let Some(set) = set_of(pod)
+            && let Some(set) = owner_stateful_set(pod)
         {
-            joined.add_after(set, BATCH);
+            joined.add_after(set, UPDATES_BATCH_PERIOD);
         }
     });
     let (env_, sets_) = (env.clone(), sets.clone());
@@ -84,15 +88,17 @@ pub fn start(env: &Env, sets: &Informer<StatefulSet>) {
         async move {
             match sets.get(&key) {
                 Some(set) => reconcile(&env, &set).await,
-                None => Ok(Outcome::Done),
+                None => Ok(ReconcileResult::Done),
             }
         }
     });
     let pods: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let seen = pods.clone();
-    env.shared.informers.pods.subscribe(move |change| {
-        if !matches!(change, Change::Deleted(_)) && set_of(subject(change)).is_some() {
-            seen.add(key_of(&subject(change).metadata));
+    env.shared.informers.pods.add_event_handler(move |change| {
+        if !matches!(change, Change::Deleted(_))
+            && owner_stateful_set(changed_object(change)).is_some()
+        {
+            seen.add(object_key(&changed_object(change).metadata));
         }
     });
     let (env_, sets_) = (env.clone(), sets.clone());
@@ -100,43 +106,47 @@ pub fn start(env: &Env, sets: &Informer<StatefulSet>) {
         let (env, sets) = (env_.clone(), sets_.clone());
         async move {
             // A set that was not seen yet looks like one that is gone.
-            sets.synced().await;
+            sets.wait_for_cache_sync().await;
             let joined = match env.shared.informers.pods.get(&key) {
-                Some(pod) => join(&env, &sets, &pod).await,
+                Some(pod) => set_pod_defaults(&env, &sets, &pod).await,
                 None => Ok(()),
             };
-            ignore_not_found(joined).map(|()| Outcome::Done)
+            ignore_not_found(joined).map(|()| ReconcileResult::Done)
         }
     });
 }
 
 /// The set that a pod is held back for.
-fn set_of(pod: &Pod) -> Option<ObjectKey> {
-    let parent = marks::annotation(&pod.metadata, c::SUSPENDED_BY_PARENT_ANNOTATION);
-    let owner = controller_of(&pod.metadata).filter(|owner| GVK.is_of(owner))?;
+fn owner_stateful_set(pod: &Pod) -> Option<ObjectKey> {
+    let parent = job_annotations::annotation(&pod.metadata, c::SUSPENDED_BY_PARENT_ANNOTATION);
+    let owner = controller_of(&pod.metadata).filter(|owner| GVK.matches_owner(owner))?;
     (parent == Some(FRAMEWORK)).then(|| ObjectKey {
-        namespace: marks::namespace(&pod.metadata).to_owned(),
+        namespace: job_annotations::namespace(&pod.metadata).to_owned(),
         name: owner.name.clone(),
     })
 }
 
-async fn write(env: &Env, before: &Pod, after: &Pod) -> Result<(), JobError> {
-    let namespace = marks::namespace(&before.metadata);
+async fn patch_pod(env: &IntegrationContext, before: &Pod, after: &Pod) -> Result<(), JobError> {
+    let namespace = job_annotations::namespace(&before.metadata);
     let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
-    let written = patch_object(&api, before, after, Part::Main).await?;
-    env.shared.informers.pods.observe(Arc::new(written));
+    let written = patch_object(&api, before, after, PatchTarget::Object).await?;
+    env.shared.informers.pods.observe_write(Arc::new(written));
     Ok(())
 }
 
 /// Makes a pod part of the group of its set.
-async fn join(env: &Env, sets: &Informer<StatefulSet>, pod: &Pod) -> Result<(), JobError> {
-    let Some(set) = set_of(pod).and_then(|key| sets.get(&key)) else {
+async fn set_pod_defaults(
+    env: &IntegrationContext,
+    sets: &Informer<StatefulSet>,
+    pod: &Pod,
+) -> Result<(), JobError> {
+    let Some(set) = owner_stateful_set(pod).and_then(|key| sets.get(&key)) else {
         return Ok(());
     };
     if has_ended(pod) || pod.metadata.deletion_timestamp.is_some() {
         return Ok(());
     }
-    let queue = marks::queue_name(&set.metadata);
+    let queue = job_annotations::queue_name(&set.metadata);
     let (group, _) = find_workload(env, &set);
     let mut changed = pod.clone();
     let labels = changed.metadata.labels.get_or_insert_default();
@@ -144,14 +154,14 @@ async fn join(env: &Env, sets: &Informer<StatefulSet>, pod: &Pod) -> Result<(), 
     if !queue.is_empty() {
         label(c::QUEUE_LABEL, queue);
     }
-    if marks::pod_group(&pod.metadata, &env.gates) == Some(group.as_str()) {
-        return write(env, pod, &changed).await;
+    if job_annotations::pod_group_name(&pod.metadata, &env.gates) == Some(group.as_str()) {
+        return patch_pod(env, pod, &changed).await;
     }
-    if queue.is_empty() && !env.manages_all() {
+    if queue.is_empty() && !env.manage_jobs_without_queue_name() {
         return Ok(());
     }
     label(c::MANAGED_LABEL, c::MANAGED_LABEL_VALUE);
-    let class = marks::priority_class(&set.metadata);
+    let class = job_annotations::workload_priority_class_name(&set.metadata);
     if !class.is_empty() {
         label(c::PRIORITY_CLASS_LABEL, class);
     }
@@ -178,85 +188,102 @@ async fn join(env: &Env, sets: &Informer<StatefulSet>, pod: &Pod) -> Result<(), 
     annotate(c::POD_GROUP_SERVING_ANNOTATION, c::POD_GROUP_SERVING_VALUE);
     annotate(c::POD_GROUP_POD_INDEX_LABEL_ANNOTATION, POD_INDEX);
     annotate(c::ROLE_HASH_ANNOTATION, c::DEFAULT_POD_SET_NAME);
-    write(env, pod, &changed).await
+    patch_pod(env, pod, &changed).await
 }
 
-async fn reconcile(env: &Env, set: &StatefulSet) -> Result<Outcome, JobError> {
-    if is_anothers(set) || !has_workload(env, set).await? {
-        return Ok(Outcome::Done);
+async fn reconcile(
+    env: &IntegrationContext,
+    set: &StatefulSet,
+) -> Result<ReconcileResult, JobError> {
+    if is_managed_by_other_framework(set) || !is_managed(env, set).await? {
+        return Ok(ReconcileResult::Done);
     }
     let (name, wl) = find_workload(env, set);
-    let group = format!("{}/{name}", marks::namespace(&set.metadata));
-    let pods = env.shared.informers.pods.by(BY_POD_GROUP, &group);
-    label_pods(env, set, &pods).await?;
-    let opened = open_pods(env, set, &pods).await;
-    let kept = keep_workload(env, set, wl).await;
-    opened.and(kept).map(|()| Outcome::Done)
+    let group = format!("{}/{name}", job_annotations::namespace(&set.metadata));
+    let pods = env.shared.informers.pods.by_index(BY_POD_GROUP, &group);
+    sync_queue_label(env, set, &pods).await?;
+    let opened = ungate_pods(env, set, &pods).await;
+    let kept = reconcile_workload(env, set, wl).await;
+    opened.and(kept).map(|()| ReconcileResult::Done)
 }
 
 /// Whether the set is managed by itself.
-async fn has_workload(env: &Env, set: &StatefulSet) -> Result<bool, JobError> {
+async fn is_managed(env: &IntegrationContext, set: &StatefulSet) -> Result<bool, JobError> {
     let found = env
-        .owners
-        .ancestor(&env.frameworks, &set.metadata, env.manages_all())
+        .ancestor_finder
+        .find_ancestor_job_managed_by_kueue(
+            &env.integrations,
+            &set.metadata,
+            env.manage_jobs_without_queue_name(),
+        )
         .await;
     if found
-        .map_err(|error| JobError::NotYet(error.to_string()))?
+        .map_err(|error| JobError::Retryable(error.to_string()))?
         .is_some()
     {
         return Ok(false);
     }
-    let here = || env.namespace_is_managed(marks::namespace(&set.metadata)) == Some(true);
-    Ok(!marks::queue_name(&set.metadata).is_empty() || (env.manages_all() && here()))
+    let here = || env.namespace_is_managed(job_annotations::namespace(&set.metadata)) == Some(true);
+    Ok(!job_annotations::queue_name(&set.metadata).is_empty()
+        || (env.manage_jobs_without_queue_name() && here()))
 }
 
-async fn label_pods(env: &Env, set: &StatefulSet, pods: &[Arc<Pod>]) -> Result<(), JobError> {
-    let queue = marks::queue_name(&set.metadata);
+async fn sync_queue_label(
+    env: &IntegrationContext,
+    set: &StatefulSet,
+    pods: &[Arc<Pod>],
+) -> Result<(), JobError> {
+    let queue = job_annotations::queue_name(&set.metadata);
     if replicas(set) == 0 || queue.is_empty() {
         return Ok(());
     }
     let others = pods
         .iter()
-        .filter(|pod| marks::queue_name(&pod.metadata) != queue);
+        .filter(|pod| job_annotations::queue_name(&pod.metadata) != queue);
     let all = others.map(async |pod| {
         let mut changed = pod.as_ref().clone();
         let labels = changed.metadata.labels.get_or_insert_default();
         labels.insert(c::QUEUE_LABEL.to_owned(), queue.to_owned());
-        ignore_not_found(write(env, pod, &changed).await)
+        ignore_not_found(patch_pod(env, pod, &changed).await)
     });
     join_all(all).await.into_iter().collect()
 }
 
 /// Pods of a revision that is being replaced need no admission any more: they only have to go.
-async fn open_pods(env: &Env, set: &StatefulSet, pods: &[Arc<Pod>]) -> Result<(), JobError> {
+async fn ungate_pods(
+    env: &IntegrationContext,
+    set: &StatefulSet,
+    pods: &[Arc<Pod>],
+) -> Result<(), JobError> {
     let status = set.status.clone().unwrap_or_default();
     let current = status.current_revision;
     if current == status.update_revision {
         return Ok(());
     }
-    let of_old = |pod: &&Arc<Pod>| marks::label(&pod.metadata, REVISION) == current.as_deref();
+    let of_old =
+        |pod: &&Arc<Pod>| job_annotations::label(&pod.metadata, REVISION) == current.as_deref();
     let all = pods.iter().filter(of_old).map(async |pod| {
         let mut changed = pod.as_ref().clone();
         if let Some(spec) = &mut changed.spec {
             ungate(spec, c::ADMISSION_SCHEDULING_GATE);
             ungate(spec, c::TOPOLOGY_SCHEDULING_GATE);
         }
-        ignore_not_found(write(env, pod, &changed).await)
+        ignore_not_found(patch_pod(env, pod, &changed).await)
     });
     join_all(all).await.into_iter().collect()
 }
 
-async fn keep_workload(
-    env: &Env,
+async fn reconcile_workload(
+    env: &IntegrationContext,
     set: &StatefulSet,
     wl: Option<Arc<Workload>>,
 ) -> Result<(), JobError> {
     let replicas = replicas(set);
-    let queue = marks::queue_name(&set.metadata);
+    let queue = job_annotations::queue_name(&set.metadata);
     let Some(mut wl) = wl else {
-        let remote = marks::label(&set.metadata, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
-        if replicas > 0 && (!queue.is_empty() || env.manages_all()) && !remote {
-            return make_workload(env, set).await;
+        let remote = job_annotations::label(&set.metadata, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
+        if replicas > 0 && (!queue.is_empty() || env.manage_jobs_without_queue_name()) && !remote {
+            return create_prebuilt_workload(env, set).await;
         }
         return Ok(());
     };
@@ -269,28 +296,32 @@ async fn keep_workload(
     let owners = changed.metadata.owner_references.get_or_insert_default();
     let owned = owners
         .iter()
-        .any(|owner| owner.uid == marks::uid(&set.metadata));
+        .any(|owner| owner.uid == job_annotations::uid(&set.metadata));
     let mut update = false;
     if !owned && replicas > 0 {
-        owners.push(compose::owner(&GVK, &set.metadata, false));
-        name_owner(&mut changed, set);
+        owners.push(construct_workload::owner_reference(
+            &GVK,
+            &set.metadata,
+            false,
+        ));
+        set_job_owner_annotations(&mut changed, set);
         update = true;
     }
     if replicas > 0 && changed.spec.queue_name != queue {
         changed.spec.queue_name = queue.to_owned();
         update = true;
     }
-    let gated = compose::propagate_gated_by(env, &set.metadata, &mut changed);
+    let gated = construct_workload::propagate_admission_gated_by(env, &set.metadata, &mut changed);
     if update || gated {
         wl = update_workload(env, &changed).await?;
     }
     if gated {
-        let gates = marks::annotation(&set.metadata, c::ADMISSION_GATED_BY_ANNOTATION);
+        let gates = job_annotations::annotation(&set.metadata, c::ADMISSION_GATED_BY_ANNOTATION);
         let message = format!(
             "Updated workload AdmissionGatedBy to {:?}",
             gates.unwrap_or_default()
         );
-        env.tell(reference(set), event::UPDATED_WORKLOAD, message);
+        env.record_normal_event(object_reference(set), event::UPDATED_WORKLOAD, message);
     }
     let granular = env.enabled(Feature::UnadmittedWorkloadsObservability);
     let pending = if granular {
@@ -310,31 +341,34 @@ async fn keep_workload(
         _ => return Ok(()),
     };
     let (now, gates) = (env.shared.now(), env.engine_gates.clone());
-    patch::admission_status(&env.shared, &wl, Insist::Strict, |wl| {
-        unreserve_quota(wl, reason, message, now, &gates)
+    workload_patching::patch_admission_status(&env.shared, &wl, StatusApplyMode::Strict, |wl| {
+        unset_quota_reservation(wl, reason, message, now, &gates)
     })
     .await?;
     Ok(())
 }
 
-fn name_owner(wl: &mut Workload, set: &StatefulSet) {
+fn set_job_owner_annotations(wl: &mut Workload, set: &StatefulSet) {
     let annotations = wl.metadata.annotations.get_or_insert_default();
     annotations.insert(c::JOB_OWNER_GVK_ANNOTATION.to_owned(), GVK.to_string());
-    let name = marks::name(&set.metadata).to_owned();
+    let name = job_annotations::name(&set.metadata).to_owned();
     annotations.insert(c::JOB_OWNER_NAME_ANNOTATION.to_owned(), name);
 }
 
-async fn make_workload(env: &Env, set: &StatefulSet) -> Result<(), JobError> {
+async fn create_prebuilt_workload(
+    env: &IntegrationContext,
+    set: &StatefulSet,
+) -> Result<(), JobError> {
     let template = set
         .spec
         .as_ref()
         .map(|s| s.template.clone())
         .unwrap_or_default();
-    let indexes = Indexes {
-        pod: Some(POD_INDEX),
+    let indexes = TopologyIndexLabels {
+        pod_index_label: Some(POD_INDEX),
         ..Default::default()
     };
-    let request = topology_request(template.metadata.as_ref(), indexes, &env.gates);
+    let request = pod_set_topology_request(template.metadata.as_ref(), indexes, &env.gates);
     let mut pod_sets = vec![PodSet {
         name: c::DEFAULT_POD_SET_NAME.to_owned(),
         count: replicas(set),
@@ -343,23 +377,33 @@ async fn make_workload(env: &Env, set: &StatefulSet) -> Result<(), JobError> {
             spec: template.spec,
         }),
         min_count: None,
-        topology_request: request.map_err(JobError::NotYet)?,
+        topology_request: request.map_err(JobError::Retryable)?,
     }];
-    sanitize(&mut pod_sets);
+    sanitize_pod_sets(&mut pod_sets);
     let (name, _) = find_workload(env, set);
-    let mut wl = compose::workload(env, name, &set.metadata, pod_sets);
+    let mut wl = construct_workload::new_workload(env, name, &set.metadata, pod_sets);
     let annotations = wl.metadata.annotations.get_or_insert_default();
     let (key, value) = (c::IS_GROUP_WORKLOAD_ANNOTATION, c::IS_GROUP_WORKLOAD_VALUE);
     annotations.insert(key.to_owned(), value.to_owned());
-    name_owner(&mut wl, set);
-    compose::set_job_uid(&mut wl, &set.metadata);
-    wl.metadata.owner_references = Some(vec![compose::owner(&GVK, &set.metadata, false)]);
+    set_job_owner_annotations(&mut wl, set);
+    construct_workload::set_job_uid_label(&mut wl, &set.metadata);
+    wl.metadata.owner_references = Some(vec![construct_workload::owner_reference(
+        &GVK,
+        &set.metadata,
+        false,
+    )]);
     // What else the labels of the set may say is for its pods.
-    let (class, value) =
-        priority::resolve(env, &reference(set), &set.metadata, None, &wl.spec.pod_sets)?;
+    let (class, value) = workload_priority::extract_priority(
+        env,
+        &object_reference(set),
+        &set.metadata,
+        None,
+        &wl.spec.pod_sets,
+    )?;
     wl.spec.priority_class_ref = class;
     wl.spec.priority = Some(value);
-    let api = patch::workloads(&env.shared, marks::namespace(&set.metadata));
+    let api =
+        workload_patching::workload_api(&env.shared, job_annotations::namespace(&set.metadata));
     match api
         .create(&PostParams::default(), &wl)
         .await
@@ -369,9 +413,12 @@ async fn make_workload(env: &Env, set: &StatefulSet) -> Result<(), JobError> {
         Err(error) => return Err(error),
         Ok(written) => {
             let written = Arc::new(written);
-            env.shared.informers.workloads.observe(written.clone());
+            env.shared
+                .informers
+                .workloads
+                .observe_write(written.clone());
             let message = format!("Created Workload: {}", predicates::key(&written));
-            env.tell(reference(set), event::CREATED_WORKLOAD, message);
+            env.record_normal_event(object_reference(set), event::CREATED_WORKLOAD, message);
         }
     }
     Ok(())

@@ -3,8 +3,8 @@
 //! Knows nothing of how decisions are made. A cycle starts when a queue has a head; one that gave
 //! nobody quota is followed by the next one only after a little while, which grows up to 10 ms.
 
-mod act;
-mod pace;
+mod apply_action;
+mod cycle_backoff;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use std::sync::Arc;
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::{Attempt, Shared};
-use kueue_lab_admission::cycle::{Action, ActionKind, OpenCycle, Outcome};
-use pace::Pace;
+use super::{AdmissionAttempt, ControllerContext};
+use cycle_backoff::CycleBackoff;
+use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
 
 /// Starts the scheduler and the timers of the engine.
-pub fn start(shared: &Shared) {
+pub fn start(shared: &ControllerContext) {
     let s = shared.clone();
     shared
         .ctx
         .tasks
-        .spawn("engine-timers", async move { timers(&s).await });
+        .spawn("engine-timers", async move { run_engine_timers(&s).await });
     let s = shared.clone();
     shared
         .ctx
         .tasks
-        .spawn("scheduler", async move { run(&s).await });
+        .spawn("scheduler", async move { run_scheduling_loop(&s).await });
 }
 
 /// Lets the engine do in time what is due.
-async fn timers(shared: &Shared) {
-    let mut changes = shared.changes();
+async fn run_engine_timers(shared: &ControllerContext) {
+    let mut changes = shared.engine_changes();
     loop {
         changes.mark_unchanged();
         let now = shared.now();
@@ -42,15 +42,15 @@ async fn timers(shared: &Shared) {
             (moved, engine.next_deadline())
         };
         if moved > 0 {
-            shared.wake();
+            shared.wake_scheduler();
             continue;
         }
-        wait(shared, &mut changes, next).await;
+        wait_for_engine_change(shared, &mut changes, next).await;
     }
 }
 
-async fn wait(
-    shared: &Shared,
+async fn wait_for_engine_change(
+    shared: &ControllerContext,
     changes: &mut tokio::sync::watch::Receiver<()>,
     deadline: Option<Timestamp>,
 ) {
@@ -72,21 +72,24 @@ async fn wait(
     }
 }
 
-async fn run(shared: &Shared) {
-    let mut pace = Pace::default();
-    let mut changes = shared.changes();
+async fn run_scheduling_loop(shared: &ControllerContext) {
+    let mut pace = CycleBackoff::default();
+    let mut changes = shared.engine_changes();
     loop {
-        let next = pace.next(shared.now());
-        heads(shared, &mut changes).await;
-        let progress = cycle(shared).await;
-        pace.went(progress);
+        let next = pace.next_cycle_at(shared.now());
+        wait_for_heads(shared, &mut changes).await;
+        let progress = run_cycle(shared).await;
+        pace.record_progress(progress);
         shared.ctx.clock.sleep_until(next).await;
     }
 }
 
 /// Waits until a cycle would have heads. Once it waits it looks again only when the queues tell it
 /// to.
-async fn heads(shared: &Shared, changes: &mut tokio::sync::watch::Receiver<()>) {
+async fn wait_for_heads(
+    shared: &ControllerContext,
+    changes: &mut tokio::sync::watch::Receiver<()>,
+) {
     let mut heard = None;
     loop {
         changes.mark_unchanged();
@@ -97,12 +100,12 @@ async fn heads(shared: &Shared, changes: &mut tokio::sync::watch::Receiver<()>) 
                 return;
             }
         }
-        wait(shared, changes, None).await;
+        wait_for_engine_change(shared, changes, None).await;
     }
 }
 
 /// Runs one cycle; tells whether anybody got quota or was evicted by it.
-async fn cycle(shared: &Shared) -> bool {
+async fn run_cycle(shared: &ControllerContext) -> bool {
     let started = shared.now();
     let begun = shared.engine().begin_cycle(started);
     let Some(mut open) = begun else {
@@ -111,48 +114,48 @@ async fn cycle(shared: &Shared) -> bool {
     let mut outcomes = BTreeMap::new();
     let mut done = 0;
     loop {
-        carry_out(shared, &open, done, &mut outcomes).await;
-        if !open.waiting {
+        apply_actions(shared, &open, done, &mut outcomes).await;
+        if !open.waits_for_pods_ready {
             break;
         }
         done = open.actions.len();
-        pods_ready(shared).await;
+        wait_for_pods_ready(shared).await;
         let now = shared.now();
         open = shared.engine().resume_cycle(open, now);
     }
     let admitted = open.actions.iter().any(|a| a.kind == ActionKind::Admit);
     let now = shared.now();
-    shared.attempted(&Attempt {
+    shared.notify_admission_attempt(&AdmissionAttempt {
         admitted,
-        took: now.duration_since(started).unsigned_abs(),
+        duration: now.duration_since(started).unsigned_abs(),
         counts: &open.counts,
     });
-    let cycle = shared.changing(|engine| engine.finish_cycle(open, &outcomes, now));
+    let cycle = shared.update_engine(|engine| engine.finish_cycle(open, &outcomes, now));
     for action in &cycle.actions {
-        act::carry_out(shared, action).await;
+        apply_action::apply_action(shared, action).await;
     }
     cycle.progress
 }
 
 /// Waits until the pods of all admitted workloads are ready.
-async fn pods_ready(shared: &Shared) {
-    let mut changes = shared.changes();
+async fn wait_for_pods_ready(shared: &ControllerContext) {
+    let mut changes = shared.engine_changes();
     loop {
         changes.mark_unchanged();
-        if shared.engine().all_pods_ready() {
+        if shared.engine().pods_ready_for_all_admitted_workloads() {
             return;
         }
-        wait(shared, &mut changes, None).await;
+        wait_for_engine_change(shared, &mut changes, None).await;
     }
 }
 
 /// Carries out the actions of a cycle from `done` on, in order; admissions are written while the
 /// cycle goes on.
-async fn carry_out(
-    shared: &Shared,
-    open: &OpenCycle,
+async fn apply_actions(
+    shared: &ControllerContext,
+    open: &DecidedCycle,
     done: usize,
-    outcomes: &mut BTreeMap<usize, Outcome>,
+    outcomes: &mut BTreeMap<usize, ActionOutcome>,
 ) {
     let mut together: Vec<&Action> = Vec::new();
     for action in &open.actions[done.min(open.actions.len())..] {
@@ -164,7 +167,7 @@ async fn carry_out(
         if action.kind == ActionKind::Admit {
             admit(shared, action.clone());
         } else {
-            let outcome = act::carry_out(shared, action).await;
+            let outcome = apply_action::apply_action(shared, action).await;
             outcomes.insert(action.id, outcome);
         }
     }
@@ -173,26 +176,31 @@ async fn carry_out(
 
 /// Evicts the victims at once.
 async fn evictions(
-    shared: &Shared,
+    shared: &ControllerContext,
     actions: Vec<&Action>,
-    outcomes: &mut BTreeMap<usize, Outcome>,
+    outcomes: &mut BTreeMap<usize, ActionOutcome>,
 ) {
-    let results = join_all(actions.iter().map(|action| act::carry_out(shared, action))).await;
+    let results = join_all(
+        actions
+            .iter()
+            .map(|action| apply_action::apply_action(shared, action)),
+    )
+    .await;
     outcomes.extend(actions.iter().map(|action| action.id).zip(results));
 }
 
 /// Writes an admission in a task of its own and tells the engine what came of it.
-fn admit(shared: &Shared, action: Action) {
+fn admit(shared: &ControllerContext, action: Action) {
     let s = shared.clone();
     let action = Arc::new(action);
     shared.ctx.tasks.spawn("admit", async move {
-        let outcome = act::carry_out(&s, &action).await;
+        let outcome = apply_action::apply_action(&s, &action).await;
         let now = s.now();
-        s.changing(|engine| engine.settle_admission(&action.workload, outcome, now));
-        if outcome == Outcome::Done
+        s.update_engine(|engine| engine.finish_admission(&action.workload, outcome, now));
+        if outcome == ActionOutcome::Done
             && let Some(then) = &action.then
         {
-            act::carry_out(&s, then).await;
+            apply_action::apply_action(&s, then).await;
         }
     });
 }

@@ -5,8 +5,8 @@
 //! their Workloads still tell which ones somebody stopped on purpose; then finalizers, which only
 //! the controller would take off; then the kinds, and all objects of them.
 
-mod held;
-mod remains;
+mod delete_resources;
+mod resume_jobs;
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ use kube::Api;
 use kube::api::ListParams;
 use tokio::time::Instant;
 
-use super::{InstallError, Installer, hooks};
+use super::{InstallError, Installer, webhook_configurations};
 
 /// Somebody who leads is waited for this long to stop: longer than a lease lasts.
-const STOPPED_AFTER: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(250);
+const LEADER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Clocks are not further apart than this.
-const LONG_OVER: SignedDuration = SignedDuration::from_mins(15);
+const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(15);
 
 /// What was done, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct UninstallReport {
     /// Webhook configurations removed.
     pub webhooks: usize,
     /// Jobs that can run again, as `kind namespace/name`.
@@ -40,10 +40,10 @@ pub struct Report {
     /// Further objects removed, as `kind name`.
     pub objects: Vec<String>,
     /// What stays as it is, and why.
-    pub left: Vec<String>,
+    pub kept: Vec<String>,
 }
 
-impl Report {
+impl UninstallReport {
     /// Whether there was nothing to do.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -71,7 +71,7 @@ impl Report {
                 .map(|d| format!("removed: kind {d}")),
         );
         lines.extend(self.objects.iter().map(|o| format!("removed: {o}")));
-        lines.extend(self.left.iter().map(|left| format!("left: {left}")));
+        lines.extend(self.kept.iter().map(|left| format!("left: {left}")));
         lines
     }
 }
@@ -82,16 +82,18 @@ impl Installer {
     ///
     /// # Errors
     /// Somebody runs the controller, rights are missing, or the cluster does not answer.
-    pub async fn uninstall(&self) -> Result<Report, InstallError> {
+    pub async fn uninstall(&self) -> Result<UninstallReport, InstallError> {
         let (client, clock) = (&self.client, &self.clock);
-        let mut report = Report::default();
+        let mut report = UninstallReport::default();
         // Whoever runs outside the cluster has to be asked before anything is taken from under it.
-        remains::controller(client, &self.namespace, &mut report).await?;
-        self.nobody_leads().await?;
-        report.webhooks = hooks::remove(client).await?;
-        held::let_go(client, &mut report).await?;
-        remains::kinds(client, clock, &mut report).await?;
-        remains::objects(client, clock, &self.namespace, &mut report).await?;
+        delete_resources::delete_controller_deployment(client, &self.namespace, &mut report)
+            .await?;
+        self.wait_until_no_leader().await?;
+        report.webhooks = webhook_configurations::remove(client).await?;
+        resume_jobs::resume_jobs_and_pods(client, &mut report).await?;
+        delete_resources::delete_crds(client, clock, &mut report).await?;
+        delete_resources::delete_managed_objects(client, clock, &self.namespace, &mut report)
+            .await?;
         Ok(report)
     }
 
@@ -103,23 +105,23 @@ impl Installer {
         let mut first = None;
         let begun = Instant::now();
         loop {
-            let led = self.leading().await?;
+            let led = self.held_leases().await?;
             let Some(leading) = led.into_iter().next() else {
                 return Ok(None);
             };
             let before = first.get_or_insert_with(|| leading.clone());
-            if !before.is_same(&leading) {
+            if !before.is_same_record(&leading) {
                 return Ok(Some(leading.holder));
             }
-            if begun.elapsed() > self.clock.to_wall(before.lasts) {
+            if begun.elapsed() > self.clock.to_wall(before.lease_duration) {
                 return Ok(None);
             }
-            self.clock.sleep(LOOK).await;
+            self.clock.sleep(POLL_INTERVAL).await;
         }
     }
 
     /// The leases that somebody holds.
-    async fn leading(&self) -> Result<Vec<Leading>, InstallError> {
+    async fn held_leases(&self) -> Result<Vec<HeldLease>, InstallError> {
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let leases = match api.list(&ListParams::default()).await {
             Ok(leases) => leases.items,
@@ -130,49 +132,57 @@ impl Installer {
             }
         };
         let now = self.clock.now();
-        let led = leases.iter().filter_map(|lease| Leading::of(lease, now));
+        let led = leases.iter().filter_map(|lease| HeldLease::of(lease, now));
         Ok(led.collect())
     }
 
     /// Waits until nobody leads. Somebody whose lease was not seen to be renewed for as long as it
     /// lasts does not, whatever the clocks say.
-    async fn nobody_leads(&self) -> Result<(), InstallError> {
-        let mut seen: Vec<Leading> = Vec::new();
+    async fn wait_until_no_leader(&self) -> Result<(), InstallError> {
+        let mut seen: Vec<HeldLease> = Vec::new();
         let begun = Instant::now();
         loop {
-            let led = self.leading().await?;
-            let led: Vec<Leading> = led
+            let led = self.held_leases().await?;
+            let led: Vec<HeldLease> = led
                 .into_iter()
-                .map(|leading| match seen.iter().find(|s| s.is_same(&leading)) {
-                    Some(before) => before.clone(),
-                    None => leading,
+                .map(
+                    |leading| match seen.iter().find(|s| s.is_same_record(&leading)) {
+                        Some(before) => before.clone(),
+                        None => leading,
+                    },
+                )
+                .filter(|leading| {
+                    leading.since.elapsed() <= self.clock.to_wall(leading.lease_duration)
                 })
-                .filter(|leading| leading.since.elapsed() <= self.clock.to_wall(leading.lasts))
                 .collect();
             let Some(leader) = led.first() else {
                 return Ok(());
             };
-            if begun.elapsed() > self.clock.to_wall(STOPPED_AFTER.max(leader.lasts * 2)) {
-                return Err(InstallError::Running(leader.holder.clone()));
+            if begun.elapsed()
+                > self
+                    .clock
+                    .to_wall(LEADER_STOP_TIMEOUT.max(leader.lease_duration * 2))
+            {
+                return Err(InstallError::ControllerRunning(leader.holder.clone()));
             }
             seen = led;
-            self.clock.sleep(LOOK).await;
+            self.clock.sleep(POLL_INTERVAL).await;
         }
     }
 }
 
 /// A lease that somebody holds, as it was seen.
 #[derive(Clone, Debug)]
-struct Leading {
+struct HeldLease {
     name: Option<String>,
     holder: String,
     renewed: Timestamp,
-    lasts: Duration,
+    lease_duration: Duration,
     /// Since when it looks like this.
     since: Instant,
 }
 
-impl Leading {
+impl HeldLease {
     /// Nothing where nobody holds it, or nobody can have renewed it for a long time.
     fn of(lease: &Lease, now: Timestamp) -> Option<Self> {
         let spec = lease.spec.as_ref()?;
@@ -180,19 +190,19 @@ impl Leading {
         let renewed = spec.renew_time.as_ref()?.0;
         let seconds = spec.lease_duration_seconds.unwrap_or(15);
         let lasts = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        if now.duration_since(renewed) > LONG_OVER {
+        if now.duration_since(renewed) > MAX_CLOCK_SKEW {
             return None;
         }
         Some(Self {
             name: lease.metadata.name.clone(),
             holder,
             renewed,
-            lasts,
+            lease_duration: lasts,
             since: Instant::now(),
         })
     }
 
-    fn is_same(&self, other: &Self) -> bool {
+    fn is_same_record(&self, other: &Self) -> bool {
         let key = |l: &Self| (l.name.clone(), l.holder.clone(), l.renewed);
         key(self) == key(other)
     }

@@ -1,13 +1,13 @@
 //! What has to be true of somebody else's cluster before anything is written to it: nobody else
 //! admits there, and this lab has the rights to. Only reads.
 
-mod rights;
+mod permissions;
 mod upstream;
 mod webhooks;
 
 use kube::Client;
 
-pub use upstream::{Upstream, find as find_upstream};
+pub use upstream::{UpstreamKueue, find as find_upstream};
 
 /// Why the lab does not start on a cluster.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum PreflightError {
     )]
     Upstream {
         /// What was found.
-        upstream: Upstream,
+        upstream: UpstreamKueue,
     },
     /// Kueue ran there, and its webhooks are still registered.
     #[error(
@@ -32,13 +32,13 @@ pub enum PreflightError {
     #[error(
         "the user of this context may not {missing}; ask for these rights, or use a context that has them"
     )]
-    Rights {
+    MissingPermissions {
         /// Verbs and resources.
         missing: String,
     },
     /// The cluster did not answer a question.
     #[error("cannot find out {what}: {reason}")]
-    Unanswered {
+    CannotVerify {
         /// The question.
         what: &'static str,
         /// What the cluster said.
@@ -49,7 +49,7 @@ pub enum PreflightError {
 impl PreflightError {
     /// Whether what was asked for is wrong, rather than what happened.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Unanswered { .. })
+        !matches!(self, Self::CannotVerify { .. })
     }
 }
 
@@ -66,5 +66,5 @@ pub async fn preflight(client: &Client) -> Result<(), PreflightError> {
         let webhooks = webhooks.join(" ");
         return Err(PreflightError::Webhooks { webhooks });
     }
-    rights::check(client).await
+    permissions::check(client).await
 }

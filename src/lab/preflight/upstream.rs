@@ -12,11 +12,11 @@ use super::PreflightError;
 use kueue_lab_install::MANAGED_BY;
 
 /// What upstream's leader election is called, unless its configuration says otherwise.
-const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
+const LEADER_ELECTION_ID: &str = "c1f6bfd2.kueue.x-k8s.io";
 
 /// Upstream's controller manager, as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Upstream {
+pub enum UpstreamKueue {
     /// A Deployment that wants at least one pod.
     Deployment {
         /// Its namespace.
@@ -35,7 +35,7 @@ pub enum Upstream {
     },
 }
 
-impl fmt::Display for Upstream {
+impl fmt::Display for UpstreamKueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deployment {
@@ -44,7 +44,10 @@ impl fmt::Display for Upstream {
                 image,
             } => write!(f, "Kueue (Deployment {namespace}/{name}, {image})"),
             Self::Leader { namespace, holder } => {
-                write!(f, "Kueue ({holder}, holding the Lease {namespace}/{LEASE})")
+                write!(
+                    f,
+                    "Kueue ({holder}, holding the Lease {namespace}/{LEADER_ELECTION_ID})"
+                )
             }
         }
     }
@@ -56,41 +59,41 @@ impl fmt::Display for Upstream {
 ///
 /// # Errors
 /// The cluster does not answer.
-pub async fn find(client: &Client, own: &str) -> Result<Option<Upstream>, PreflightError> {
+pub async fn find(client: &Client, own: &str) -> Result<Option<UpstreamKueue>, PreflightError> {
     let deployments: Api<Deployment> = Api::all(client.clone());
-    let found = visible(deployments.list(&ListParams::default()).await)?;
+    let found = items_or_forbidden(deployments.list(&ListParams::default()).await)?;
     if let Some(found) = found.iter().find_map(manager) {
         return Ok(Some(found));
     }
     let leases: Api<Lease> = Api::all(client.clone());
-    let named = ListParams::default().fields(&format!("metadata.name={LEASE}"));
-    let found = visible(leases.list(&named).await)?;
+    let named = ListParams::default().fields(&format!("metadata.name={LEADER_ELECTION_ID}"));
+    let found = items_or_forbidden(leases.list(&named).await)?;
     Ok(found.iter().find_map(|l| leader(l, own, Timestamp::now())))
 }
 
-pub(super) fn visible<K: Clone>(
+pub(super) fn items_or_forbidden<K: Clone>(
     list: kube::Result<kube::api::ObjectList<K>>,
 ) -> Result<Vec<K>, PreflightError> {
     match list {
         Ok(list) => Ok(list.items),
         // Missing rights are complained of with all the others.
         Err(kube::Error::Api(status)) if status.code == 403 => Ok(Vec::new()),
-        Err(e) => Err(PreflightError::Unanswered {
+        Err(e) => Err(PreflightError::CannotVerify {
             what: "whether Kueue runs there already",
             reason: e.to_string(),
         }),
     }
 }
 
-pub(super) fn is_ours(labels: &std::collections::BTreeMap<String, String>) -> bool {
+pub(super) fn is_managed_by_lab(labels: &std::collections::BTreeMap<String, String>) -> bool {
     labels.get(MANAGED_BY.0).is_some_and(|v| v == MANAGED_BY.1)
 }
 
 /// The Deployment as upstream's manager, if that is what it is: by its labels, or by its image
 /// however it was installed.
-fn manager(deployment: &Deployment) -> Option<Upstream> {
+fn manager(deployment: &Deployment) -> Option<UpstreamKueue> {
     let spec = deployment.spec.as_ref()?;
-    if spec.replicas == Some(0) || is_ours(deployment.labels()) {
+    if spec.replicas == Some(0) || is_managed_by_lab(deployment.labels()) {
         return None;
     }
     let pod = spec.template.spec.as_ref()?;
@@ -108,7 +111,7 @@ fn manager(deployment: &Deployment) -> Option<Upstream> {
         true => images().next(),
         false => None,
     })?;
-    Some(Upstream::Deployment {
+    Some(UpstreamKueue::Deployment {
         namespace: deployment.namespace().unwrap_or_default(),
         name: deployment.name_any(),
         image: image.to_owned(),
@@ -116,7 +119,7 @@ fn manager(deployment: &Deployment) -> Option<Upstream> {
 }
 
 /// Who leads by this Lease, if it is still held.
-fn leader(lease: &Lease, own: &str, now: Timestamp) -> Option<Upstream> {
+fn leader(lease: &Lease, own: &str, now: Timestamp) -> Option<UpstreamKueue> {
     // Labs elect their leader by a Lease of the same name.
     if lease.namespace().as_deref() == Some(own) {
         return None;
@@ -125,7 +128,7 @@ fn leader(lease: &Lease, own: &str, now: Timestamp) -> Option<Upstream> {
     let holder = spec.holder_identity.as_deref().filter(|h| !h.is_empty())?;
     let lasts = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(0).into());
     let ends = spec.renew_time.as_ref()?.0.checked_add(lasts).ok()?;
-    (ends > now).then(|| Upstream::Leader {
+    (ends > now).then(|| UpstreamKueue::Leader {
         namespace: lease.namespace().unwrap_or_default(),
         holder: holder.to_owned(),
     })
@@ -171,7 +174,7 @@ mod tests {
     fn a_lease_counts_as_long_as_it_is_held() {
         let lease = |holder: &str| -> Lease {
             serde_json::from_value(json!({
-                "metadata": {"namespace": "ns", "name": LEASE},
+                "metadata": {"namespace": "ns", "name": LEADER_ELECTION_ID},
                 "spec": {
                     "holderIdentity": holder, "leaseDurationSeconds": 15,
                     "renewTime": "2026-03-02T12:00:00.000000Z",

@@ -8,7 +8,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
 use super::PreflightError;
-use super::upstream::{is_ours, visible};
+use super::upstream::{is_managed_by_lab, items_or_forbidden};
 use kueue_lab_api::v1beta2::GROUP;
 
 /// The configurations of webhooks that others registered for Kueue's kinds and that refuse when
@@ -19,37 +19,37 @@ use kueue_lab_api::v1beta2::GROUP;
 pub(super) async fn find(client: &Client) -> Result<Vec<String>, PreflightError> {
     let all = ListParams::default();
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-    let mutating = visible(mutating.list(&all).await)?;
+    let mutating = items_or_forbidden(mutating.list(&all).await)?;
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
-    let validating = visible(validating.list(&all).await)?;
+    let validating = items_or_forbidden(validating.list(&all).await)?;
     let mutating = mutating.iter().filter_map(|configuration| {
         let hooks = configuration.webhooks.iter().flatten();
         let hooks = hooks.map(|h| (h.failure_policy.as_deref(), h.rules.as_deref()));
-        of_others("mutatingwebhookconfiguration", configuration, hooks)
+        foreign_configuration("mutatingwebhookconfiguration", configuration, hooks)
     });
     let validating = validating.iter().filter_map(|configuration| {
         let hooks = configuration.webhooks.iter().flatten();
         let hooks = hooks.map(|h| (h.failure_policy.as_deref(), h.rules.as_deref()));
-        of_others("validatingwebhookconfiguration", configuration, hooks)
+        foreign_configuration("validatingwebhookconfiguration", configuration, hooks)
     });
     Ok(mutating.chain(validating).collect())
 }
 
 /// A webhook's failure policy and rules.
-type Hook<'a> = (Option<&'a str>, Option<&'a [RuleWithOperations]>);
+type WebhookRules<'a> = (Option<&'a str>, Option<&'a [RuleWithOperations]>);
 
 /// A configuration as `kind/name`, if it is not ours and holds a webhook for Kueue's kinds.
-fn of_others<'a, K: ResourceExt>(
+fn foreign_configuration<'a, K: ResourceExt>(
     kind: &str,
     configuration: &K,
-    mut hooks: impl Iterator<Item = Hook<'a>>,
+    mut hooks: impl Iterator<Item = WebhookRules<'a>>,
 ) -> Option<String> {
-    let is = !is_ours(configuration.labels()) && hooks.any(is_kueues);
+    let is = !is_managed_by_lab(configuration.labels()) && hooks.any(matches_kueue_kinds);
     is.then(|| format!("{kind}/{}", configuration.name_any()))
 }
 
 /// Whether a webhook is for Kueue's kinds, and has to be answered.
-fn is_kueues((failure_policy, rules): Hook<'_>) -> bool {
+fn matches_kueue_kinds((failure_policy, rules): WebhookRules<'_>) -> bool {
     let groups = rules
         .into_iter()
         .flatten()
@@ -67,10 +67,16 @@ mod tests {
             let rule = serde_json::json!({"apiGroups": [group]});
             vec![serde_json::from_value::<RuleWithOperations>(rule).unwrap()]
         };
-        assert!(is_kueues((None, Some(&rules("kueue.x-k8s.io")))));
-        assert!(is_kueues((Some("Fail"), Some(&rules("kueue.x-k8s.io")))));
-        assert!(!is_kueues((Some("Ignore"), Some(&rules("kueue.x-k8s.io")))));
-        assert!(!is_kueues((None, Some(&rules("*")))));
-        assert!(!is_kueues((None, None)));
+        assert!(matches_kueue_kinds((None, Some(&rules("kueue.x-k8s.io")))));
+        assert!(matches_kueue_kinds((
+            Some("Fail"),
+            Some(&rules("kueue.x-k8s.io"))
+        )));
+        assert!(!matches_kueue_kinds((
+            Some("Ignore"),
+            Some(&rules("kueue.x-k8s.io"))
+        )));
+        assert!(!matches_kueue_kinds((None, Some(&rules("*")))));
+        assert!(!matches_kueue_kinds((None, None)));
     }
 }

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
-use crate::nodes::{NodePool, node_name, sample};
+use crate::nodes::{NodePool, node_name, template_node};
 use crate::scheduler::Simulation;
-use kueue_lab_api::provisioning::{
+use kueue_lab_api::provisioning_request::{
     BOOKING_EXPIRED, CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION, PROVISIONED,
     ProvisioningRequest,
 };
@@ -17,27 +17,27 @@ use kueue_lab_runtime::ObjectKey;
 
 /// Whether the pods of a request fit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fits {
+pub(super) enum CapacityResult {
     /// On the nodes there are.
-    Now,
+    Found,
     /// When these pools have this many nodes; none of them where those on their way are enough.
-    WithMore(Vec<(String, u32)>),
+    ScaleUp(Vec<(String, u32)>),
     /// Nowhere.
-    Never,
+    NotFound,
     /// Nobody knows: this template is missing.
-    NoTemplate(String),
+    TemplateNotFound(String),
 }
 
 /// What is promised to requests before this one.
-pub(super) struct Booked<'a> {
+pub(super) struct BookedCapacity<'a> {
     pub(super) request: &'a ObjectKey,
     pub(super) others: &'a [Arc<ProvisioningRequest>],
 }
 
-impl Booked<'_> {
+impl BookedCapacity<'_> {
     /// How many pods are promised room to others of the namespace and have not come yet. They are
     /// taken to be like those asked for, which they are where a queue hands out one kind of work.
-    fn outstanding(&self, pods: &[Arc<Pod>]) -> usize {
+    fn booked_pods(&self, pods: &[Arc<Pod>]) -> usize {
         let holds = |r: &ProvisioningRequest, kind: &str| {
             let mut all = r.status.conditions.iter();
             all.any(|c| c.type_ == kind && c.status == "True")
@@ -71,11 +71,14 @@ impl Booked<'_> {
 
 /// The nodes of pools that were made a moment ago: those that nobody has seen yet, and those that claim
 /// to be Ready and wait for the cluster's control plane to take off the taint it put on them.
-fn coming<'a>(nodes: &[Arc<Node>], pools: &'a [(NodePool, u32)]) -> Vec<(&'a NodePool, u32)> {
+fn upcoming_nodes<'a>(
+    nodes: &[Arc<Node>],
+    pools: &'a [(NodePool, u32)],
+) -> Vec<(&'a NodePool, u32)> {
     let known: BTreeMap<String, &Arc<Node>> = nodes.iter().map(|n| (n.name_any(), n)).collect();
     let is_coming = |pool: &NodePool, index: u32| {
         let node = known.get(&node_name(&pool.name, index));
-        node.is_none_or(|node| is_new(node))
+        node.is_none_or(|node| is_upcoming(node))
     };
     let all = pools.iter().flat_map(|(pool, size)| {
         let indexes = (0..*size).filter(|index| is_coming(pool, *index));
@@ -84,7 +87,7 @@ fn coming<'a>(nodes: &[Arc<Node>], pools: &'a [(NodePool, u32)]) -> Vec<(&'a Nod
     all.collect()
 }
 
-fn is_new(node: &Node) -> bool {
+fn is_upcoming(node: &Node) -> bool {
     let mut conditions = node.status.iter().flat_map(|s| &s.conditions).flatten();
     let mut taints = node.spec.iter().flat_map(|s| &s.taints).flatten();
     conditions.any(|c| c.type_ == "Ready" && c.status == "True")
@@ -92,48 +95,48 @@ fn is_new(node: &Node) -> bool {
 }
 
 /// Looks whether the wanted pods fit; `pools` may grow, from their size to their bound.
-pub(super) fn fits(
+pub(super) fn check_capacity(
     namespace: &str,
     wanted: &[(Pod, usize)],
     nodes: &[Arc<Node>],
     pods: &[Arc<Pod>],
-    booked: &Booked<'_>,
+    booked: &BookedCapacity<'_>,
     pools: &[(NodePool, u32)],
-) -> Fits {
+) -> CapacityResult {
     let mut wanted: Vec<(Pod, usize)> = wanted.to_vec();
     for (pod, _) in &mut wanted {
         pod.metadata.namespace = Some(namespace.to_string());
     }
-    let outstanding = booked.outstanding(pods);
+    let outstanding = booked.booked_pods(pods);
     let try_with = |coming: &[(&NodePool, u32)], more: &BTreeMap<String, u32>| {
         let mut simulation = Simulation::new(nodes, pods);
         for (pool, index) in coming {
-            simulation.add(sample(pool, *index, Timestamp::UNIX_EPOCH));
+            simulation.add(template_node(pool, *index, Timestamp::UNIX_EPOCH));
         }
         for (pool, size) in pools {
             let add = more.get(&pool.name).copied().unwrap_or(0);
             for index in *size..*size + add {
-                simulation.add(sample(pool, index, Timestamp::UNIX_EPOCH));
+                simulation.add(template_node(pool, index, Timestamp::UNIX_EPOCH));
             }
         }
         if let Some((first, _)) = wanted.first() {
-            simulation.place(first, outstanding);
+            simulation.schedule_pods(first, outstanding);
         }
         wanted
             .iter()
-            .map(|(pod, count)| (count - simulation.place(pod, *count)) as u64)
+            .map(|(pod, count)| (count - simulation.schedule_pods(pod, *count)) as u64)
             .sum::<u64>()
     };
     let mut more = BTreeMap::new();
     let mut missing = try_with(&[], &more);
     if missing == 0 {
-        return Fits::Now;
+        return CapacityResult::Found;
     }
-    let coming = coming(nodes, pools);
+    let coming = upcoming_nodes(nodes, pools);
     if !coming.is_empty() {
         missing = try_with(&coming, &more);
         if missing == 0 {
-            return Fits::WithMore(Vec::new());
+            return CapacityResult::ScaleUp(Vec::new());
         }
     }
     // One node after another in the first pool where it helps.
@@ -156,11 +159,11 @@ pub(super) fn fits(
                 let grown = more.iter().filter_map(|(name, add)| {
                     size(name).map(|(_, size)| (name.clone(), size + add))
                 });
-                return Fits::WithMore(grown.collect());
+                return CapacityResult::ScaleUp(grown.collect());
             }
         }
     }
-    Fits::Never
+    CapacityResult::NotFound
 }
 
 #[cfg(test)]
@@ -178,35 +181,35 @@ mod tests {
 
     fn nodes_of(pools: &[(NodePool, u32)]) -> Vec<Arc<Node>> {
         let all = pools.iter().flat_map(|(p, n)| (0..*n).map(move |i| (p, i)));
-        all.map(|(p, i)| Arc::new(sample(p, i, Timestamp::UNIX_EPOCH)))
+        all.map(|(p, i)| Arc::new(template_node(p, i, Timestamp::UNIX_EPOCH)))
             .collect()
     }
 
-    fn ask(count: usize, pools: &[(NodePool, u32)]) -> Fits {
+    fn ask(count: usize, pools: &[(NodePool, u32)]) -> CapacityResult {
         ask_with(count, pools, &nodes_of(pools))
     }
 
-    fn ask_with(count: usize, pools: &[(NodePool, u32)], nodes: &[Arc<Node>]) -> Fits {
+    fn ask_with(count: usize, pools: &[(NodePool, u32)], nodes: &[Arc<Node>]) -> CapacityResult {
         let pod: Pod = serde_json::from_value(json!({"spec": {"containers": [{"name": "c",
             "resources": {"requests": {"nvidia.com/gpu": "4"}}}]}}))
         .unwrap();
         let key = ObjectKey::new("ns", "r");
-        let booked = Booked {
+        let booked = BookedCapacity {
             request: &key,
             others: &[],
         };
-        fits("ns", &[(pod, count)], nodes, &[], &booked, pools)
+        check_capacity("ns", &[(pod, count)], nodes, &[], &booked, pools)
     }
 
     #[test]
     fn pools_grow_as_far_as_needed_and_no_further() {
-        assert_eq!(ask(2, &[pool(2, 5)]), Fits::Now);
+        assert_eq!(ask(2, &[pool(2, 5)]), CapacityResult::Found);
         assert_eq!(
             ask(4, &[pool(2, 5)]),
-            Fits::WithMore(vec![("gpu".into(), 4)])
+            CapacityResult::ScaleUp(vec![("gpu".into(), 4)])
         );
-        assert_eq!(ask(6, &[pool(2, 5)]), Fits::Never);
-        assert_eq!(ask(1, &[]), Fits::Never);
+        assert_eq!(ask(6, &[pool(2, 5)]), CapacityResult::NotFound);
+        assert_eq!(ask(1, &[]), CapacityResult::NotFound);
     }
 
     #[test]
@@ -221,9 +224,12 @@ mod tests {
             spec.taints = serde_json::from_value(taint.clone()).unwrap();
         };
         tainted(&mut nodes[1]);
-        assert_eq!(ask_with(1, &pools, &nodes), Fits::Now);
-        assert_eq!(ask_with(3, &pools, &nodes), Fits::WithMore(Vec::new()));
-        let four = Fits::WithMore(vec![("gpu".into(), 4)]);
+        assert_eq!(ask_with(1, &pools, &nodes), CapacityResult::Found);
+        assert_eq!(
+            ask_with(3, &pools, &nodes),
+            CapacityResult::ScaleUp(Vec::new())
+        );
+        let four = CapacityResult::ScaleUp(vec![("gpu".into(), 4)]);
         assert_eq!(ask_with(4, &pools, &nodes), four);
         // Nobody knows when one that failed comes back.
         let status = Arc::make_mut(&mut nodes[1]).status.as_mut().unwrap();

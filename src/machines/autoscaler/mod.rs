@@ -1,8 +1,8 @@
 //! The node autoscaler stand-in: answers ProvisioningRequests by what fits on the nodes, and makes
 //! pools larger that may grow. Must not know what the requests are for.
 
-mod answer;
 mod capacity;
+mod conditions;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +13,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use self::answer::{Answer, Standing};
-use crate::nodes::Keeper;
-use kueue_lab_api::provisioning::{
+use self::conditions::{ConditionUpdate, RequestState};
+use crate::nodes::VirtualNodeController;
+use kueue_lab_api::provisioning_request::{
     BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest,
 };
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// GKE's class that waits until capacity can be had.
 pub const QUEUED_PROVISIONING: &str = "queued-provisioning.gke.io";
@@ -28,7 +28,7 @@ const WORKERS: usize = 1;
 /// A running autoscaler. Clones share it.
 #[derive(Clone)]
 pub struct Autoscaler {
-    worker: Arc<Worker>,
+    worker: Arc<ProvisioningRequestController>,
     queue: WorkQueue<ObjectKey>,
 }
 
@@ -43,33 +43,33 @@ impl Autoscaler {
     }
 }
 
-struct Worker {
+struct ProvisioningRequestController {
     context: Context,
     /// Whether somebody else answers at the moment.
     idle: AtomicBool,
     requests: Informer<ProvisioningRequest>,
     pods: Informer<Pod>,
     nodes: Informer<Node>,
-    keeper: Option<Keeper>,
+    keeper: Option<VirtualNodeController>,
 }
 
-/// Starts the autoscaler; without a `keeper` no node is ever added.
+/// Starts the autoscaler; without a `virtual_nodes` no node is ever added.
 pub fn start(
     context: &Context,
     pods: &Informer<Pod>,
     nodes: &Informer<Node>,
-    keeper: Option<Keeper>,
+    keeper: Option<VirtualNodeController>,
 ) -> Autoscaler {
     let requests: Informer<ProvisioningRequest> =
         Informer::builder(Api::all(context.client.clone())).start(context);
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let wake = queue.clone();
-    requests.subscribe(move |change| {
+    requests.add_event_handler(move |change| {
         if !matches!(change, Change::Deleted(_)) {
             wake.add(ObjectKey::of(&**change.object()));
         }
     });
-    let worker = Arc::new(Worker {
+    let worker = Arc::new(ProvisioningRequestController {
         context: context.clone(),
         idle: AtomicBool::new(false),
         requests,
@@ -85,13 +85,13 @@ pub fn start(
     Autoscaler { worker, queue }
 }
 
-impl Worker {
-    async fn reconcile(&self, key: ObjectKey) -> kube::Result<Outcome> {
+impl ProvisioningRequestController {
+    async fn reconcile(&self, key: ObjectKey) -> kube::Result<ReconcileResult> {
         let Some(request) = self.requests.get(&key) else {
-            return Ok(Outcome::Done);
+            return Ok(ReconcileResult::Done);
         };
         if self.idle.load(Ordering::SeqCst) {
-            return Ok(Outcome::Done);
+            return Ok(ReconcileResult::Done);
         }
         let class = request.spec.provisioning_class_name.as_str();
         let known = [
@@ -100,36 +100,38 @@ impl Worker {
             QUEUED_PROVISIONING,
         ];
         if !known.contains(&class) || request.metadata.deletion_timestamp.is_some() {
-            return Ok(Outcome::Done);
+            return Ok(ReconcileResult::Done);
         }
         let now = self.context.clock.now();
-        let fits = match answer::standing(&request, now) {
-            Standing::Settled => return Ok(Outcome::Done),
-            Standing::Wait(time) => return Ok(Outcome::After(time)),
-            Standing::Say(answer) => return self.say(&key, &request, answer).await,
-            Standing::Ask => self.ask(&key, &request).await?,
+        let fits = match conditions::request_state(&request, now) {
+            RequestState::Finished => return Ok(ReconcileResult::Done),
+            RequestState::Wait(time) => return Ok(ReconcileResult::RequeueAfter(time)),
+            RequestState::SetConditions(answer) => {
+                return self.set_conditions(&key, &request, answer).await;
+            }
+            RequestState::CheckCapacity => self.check_capacity(&key, &request).await?,
         };
-        let answer = answer::verdict(&request, &fits);
-        if let (capacity::Fits::WithMore(pools), Some(keeper)) = (&fits, &self.keeper) {
+        let answer = conditions::conditions_for(&request, &fits);
+        if let (capacity::CapacityResult::ScaleUp(pools), Some(keeper)) = (&fits, &self.keeper) {
             for (pool, count) in pools {
-                keeper.grow(pool, *count).await;
+                keeper.scale_up(pool, *count).await;
             }
         }
-        self.say(&key, &request, answer).await
+        self.set_conditions(&key, &request, answer).await
     }
 
     /// Whether the pods of a request fit, now or with more nodes.
-    async fn ask(
+    async fn check_capacity(
         &self,
         key: &ObjectKey,
         request: &ProvisioningRequest,
-    ) -> kube::Result<capacity::Fits> {
+    ) -> kube::Result<capacity::CapacityResult> {
         let templates: Api<PodTemplate> =
             Api::namespaced(self.context.client.clone(), &key.namespace);
         let mut wanted = Vec::new();
         for set in &request.spec.pod_sets {
             let Some(template) = templates.get_opt(&set.pod_template_ref.name).await? else {
-                return Ok(capacity::Fits::NoTemplate(
+                return Ok(capacity::CapacityResult::TemplateNotFound(
                     set.pod_template_ref.name.clone(),
                 ));
             };
@@ -142,14 +144,18 @@ impl Worker {
             wanted.push((pod, usize::try_from(set.count).unwrap_or(0)));
         }
         let grows = request.spec.provisioning_class_name != CHECK_CAPACITY;
-        let pools = self.keeper.as_ref().filter(|_| grows).map(Keeper::sizes);
+        let pools = self
+            .keeper
+            .as_ref()
+            .filter(|_| grows)
+            .map(VirtualNodeController::sizes);
         let (nodes, pods) = (self.nodes.list(), self.pods.list());
         let others = self.requests.list();
-        let booked = capacity::Booked {
+        let booked = capacity::BookedCapacity {
             request: key,
             others: &others,
         };
-        Ok(capacity::fits(
+        Ok(capacity::check_capacity(
             &key.namespace,
             &wanted,
             &nodes,
@@ -159,12 +165,12 @@ impl Worker {
         ))
     }
 
-    async fn say(
+    async fn set_conditions(
         &self,
         key: &ObjectKey,
         request: &ProvisioningRequest,
-        answer: Answer,
-    ) -> kube::Result<Outcome> {
+        answer: ConditionUpdate,
+    ) -> kube::Result<ReconcileResult> {
         let time = self.context.clock.time();
         let mut conditions = request.status.conditions.clone();
         for (kind, status, reason, message) in answer.conditions {
@@ -203,13 +209,17 @@ impl Worker {
                 .patch_status(&key.name, &params, &Patch::Merge(&patch))
                 .await
             {
-                Ok(request) => self.requests.observe(Arc::new(request)),
-                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Outcome::Done),
+                Ok(request) => self.requests.observe_write(Arc::new(request)),
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    return Ok(ReconcileResult::Done);
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(answer
-            .again
-            .map_or(Outcome::Done, |time: Duration| Outcome::After(time)))
+            .requeue_after
+            .map_or(ReconcileResult::Done, |time: Duration| {
+                ReconcileResult::RequeueAfter(time)
+            }))
     }
 }

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::container::after;
-use super::program::{Moment, Program};
+use super::program::{Program, ProgramEvent};
+use super::simulated_container::after;
 use kueue_lab_clock::Clock;
 
 /// The most lines one answer begins with; older ones have been rotated away.
@@ -52,7 +52,7 @@ pub enum LogError {
 
 /// One run of a container.
 #[derive(Clone)]
-struct Run {
+struct ContainerInstance {
     program: Arc<Program>,
     started: Timestamp,
     ended: watch::Sender<Option<Timestamp>>,
@@ -63,43 +63,48 @@ struct Run {
 pub struct LogStore {
     clock: Clock,
     /// By pod uid.
-    runs: Arc<Mutex<HashMap<String, Containers>>>,
+    instances: Arc<Mutex<HashMap<String, ContainerInstances>>>,
 }
 
 /// The present run of each container, and the one before.
-type Containers = BTreeMap<String, (Run, Option<Run>)>;
+type ContainerInstances = BTreeMap<String, (ContainerInstance, Option<ContainerInstance>)>;
 
 impl LogStore {
     /// No logs yet.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
-            runs: Arc::default(),
+            instances: Arc::default(),
         }
     }
 
     /// A container started.
-    pub(super) fn started(
+    pub(super) fn container_started(
         &self,
         uid: &str,
         container: &str,
         program: Arc<Program>,
         started: Timestamp,
     ) {
-        let run = Run {
+        let run = ContainerInstance {
             program,
             started,
             ended: watch::channel(None).0,
         };
-        let mut runs = self.runs.lock();
+        let mut runs = self.instances.lock();
         let pod = runs.entry(uid.to_string()).or_default();
         let before = pod.remove(container).map(|(run, _)| run);
         pod.insert(container.to_string(), (run, before));
     }
 
     /// A container ended.
-    pub(super) fn ended(&self, uid: &str, container: &str, at: Timestamp) {
-        if let Some((run, _)) = self.runs.lock().get(uid).and_then(|p| p.get(container)) {
+    pub(super) fn container_terminated(&self, uid: &str, container: &str, at: Timestamp) {
+        if let Some((run, _)) = self
+            .instances
+            .lock()
+            .get(uid)
+            .and_then(|p| p.get(container))
+        {
             run.ended.send_if_modified(|ended| {
                 let news = ended.is_none();
                 ended.get_or_insert(at);
@@ -110,15 +115,15 @@ impl LogStore {
 
     /// A pod is gone, and its logs with it.
     pub(super) fn forget(&self, uid: &str) {
-        self.runs.lock().remove(uid);
+        self.instances.lock().remove(uid);
     }
 
-    /// Reads a log: text in pieces. With `follow` the stream goes on until the container ends.
+    /// Reads a log: text in pieces. With `start_monitor` the stream goes on until the container ends.
     ///
     /// # Errors
     /// There is no such log.
     pub fn read(&self, query: &LogQuery) -> Result<BoxStream<'static, Bytes>, LogError> {
-        let runs = self.runs.lock();
+        let runs = self.instances.lock();
         let pod = runs.get(&query.uid).ok_or(LogError::NotStarted)?;
         let (present, before) = pod.get(&query.container).ok_or(LogError::NotStarted)?;
         let run = if query.previous {
@@ -127,7 +132,7 @@ impl LogStore {
             present.clone()
         };
         drop(runs);
-        let (text, read) = self.so_far(&run, query);
+        let (text, read) = self.current_lines(&run, query);
         let left = query
             .limit_bytes
             .map(|limit| limit.saturating_sub(text.len()));
@@ -147,7 +152,7 @@ impl LogStore {
     }
 
     /// The lines until now, and how many moments of the program they took.
-    fn so_far(&self, run: &Run, query: &LogQuery) -> (Bytes, usize) {
+    fn current_lines(&self, run: &ContainerInstance, query: &LogQuery) -> (Bytes, usize) {
         let until = run.ended.borrow().unwrap_or_else(|| self.clock.now());
         let since = query.since_seconds.and_then(|seconds| {
             let back = jiff::SignedDuration::from_secs(i64::try_from(seconds).ok()?);
@@ -156,8 +161,8 @@ impl LogStore {
         let keep = query.tail_lines.unwrap_or(LINES).min(LINES);
         let mut lines = VecDeque::new();
         let mut read = 0;
-        for moment in run.program.moments() {
-            let Moment::Line(at, line) = moment else {
+        for moment in run.program.events() {
+            let ProgramEvent::Line(at, line) = moment else {
                 break;
             };
             let at = after(run.started, at);
@@ -198,16 +203,16 @@ fn write_line(text: &mut String, at: Timestamp, line: &str, timestamps: bool) {
 /// The lines after the first `read`, each when it is written, until the container ends.
 fn follow(
     clock: Clock,
-    run: Run,
+    run: ContainerInstance,
     read: usize,
     timestamps: bool,
 ) -> impl futures::Stream<Item = Bytes> + Send {
     let ended = run.ended.subscribe();
     futures::stream::unfold((clock, run, ended, read), move |state| async move {
         let (clock, run, mut ended, read) = state;
-        let next = run.program.moments().nth(read);
+        let next = run.program.events().nth(read);
         let line = match next {
-            Some(Moment::Line(at, line)) => Some((after(run.started, at), line.to_string())),
+            Some(ProgramEvent::Line(at, line)) => Some((after(run.started, at), line.to_string())),
             _ => None,
         };
         let written = async {
@@ -276,7 +281,7 @@ mod tests {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
             let logs = LogStore::new(clock.clone());
             assert_eq!(logs.read(&query()).err(), Some(LogError::NotStarted));
-            logs.started("u", "c", ticking(), clock.now());
+            logs.container_started("u", "c", ticking(), clock.now());
             clock.sleep(Duration::from_millis(2_500)).await;
             let all = text(logs.read(&query()).unwrap()).await;
             assert_eq!(all, "begin\ntick\ntick\n");
@@ -307,7 +312,7 @@ mod tests {
         virtual_runtime().unwrap().block_on(async {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
             let logs = LogStore::new(clock.clone());
-            logs.started("u", "c", ticking(), clock.now());
+            logs.container_started("u", "c", ticking(), clock.now());
             let follow = LogQuery {
                 follow: true,
                 ..query()
@@ -315,7 +320,7 @@ mod tests {
             let stream = logs.read(&follow).unwrap();
             let ending = async {
                 clock.sleep(Duration::from_millis(3_500)).await;
-                logs.ended("u", "c", clock.now());
+                logs.container_terminated("u", "c", clock.now());
             };
             let (all, ()) = tokio::join!(text(stream), ending);
             assert_eq!(all, "begin\ntick\ntick\ntick\n");

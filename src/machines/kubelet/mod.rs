@@ -2,18 +2,18 @@
 //! would, end, restart, write logs, and leave when they are deleted. No process is ever started.
 //! Must not know the scheduler or who wants the pods.
 
-mod addresses;
-mod agent;
-mod container;
-mod library;
+mod log_options;
 mod logs;
+mod pod_ip_allocator;
+mod pod_log_source;
+mod pod_status;
+mod pod_workers;
 mod program;
-mod query;
-mod render;
-mod run;
-mod serve;
+mod server;
 mod shell;
+mod simulated_container;
+mod simulated_pod;
 
-pub use agent::{Kubelet, KubeletOptions, WhoseNodes};
 pub use logs::{LogError, LogQuery, LogStore};
-pub use program::{Moment, Program};
+pub use pod_workers::{Kubelet, KubeletOptions, NodeScope};
+pub use program::{Program, ProgramEvent};

@@ -13,11 +13,11 @@ pub const RUN_FOR: &str = "kueue-lab.dev/run-for";
 /// Annotation: the exit code of each main container of the pod.
 pub const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
 /// The annotation other fake kubelets read, in seconds or as a duration.
-const DURATION: &str = "example.com/duration";
+const DURATION_ANNOTATION: &str = "example.com/duration";
 /// The annotation of KWOK for how long a pod runs.
-const KWOK_DELAY: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
+const KWOK_DELAY_ANNOTATION: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
 /// How long a container runs that should end some day, when nothing says how long.
-pub const USUAL: Duration = Duration::from_secs(30);
+pub const DEFAULT_DURATION: Duration = Duration::from_secs(30);
 /// How many steps of a program are followed; one that needs more runs for ever.
 const STEPS: usize = 100_000;
 
@@ -44,7 +44,7 @@ pub struct Program {
 
 /// Something a container did, with how long after its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moment<'a> {
+pub enum ProgramEvent<'a> {
     /// It printed a line.
     Line(Duration, &'a str),
     /// It ended with this code.
@@ -70,12 +70,12 @@ impl Program {
             return program;
         }
         let annotation = |name: &str| pod.annotations().get(name).map(|v| v.trim());
-        let time = [RUN_FOR, DURATION, KWOK_DELAY]
+        let time = [RUN_FOR, DURATION_ANNOTATION, KWOK_DELAY_ANNOTATION]
             .iter()
             .find_map(|name| shell::duration(annotation(name)?));
         let code = annotation(EXIT_CODE).and_then(|code| code.parse::<i32>().ok());
         if time.is_some() || code.is_some() {
-            program = program.bent(time, code);
+            program = program.overridden(time, code);
         }
         program
     }
@@ -100,20 +100,20 @@ impl Program {
         Self::new(vec![if endless {
             Step::Hang
         } else {
-            Step::Wait(USUAL)
+            Step::Wait(DEFAULT_DURATION)
         }])
     }
 
     /// The same lines, but another length or exit code.
-    fn bent(self, time: Option<Duration>, code: Option<i32>) -> Self {
+    fn overridden(self, time: Option<Duration>, code: Option<i32>) -> Self {
         let own = self.end();
-        let until = time.or(own.map(|(at, _)| at)).unwrap_or(USUAL);
+        let until = time.or(own.map(|(at, _)| at)).unwrap_or(DEFAULT_DURATION);
         let code = code.or(own.map(|(_, code)| code)).unwrap_or(0);
         let mut steps = Vec::new();
         let mut at = Duration::ZERO;
-        for moment in self.moments().take(STEPS) {
+        for moment in self.events().take(STEPS) {
             match moment {
-                Moment::Line(then, line) if then <= until => {
+                ProgramEvent::Line(then, line) if then <= until => {
                     steps.push(Step::Wait(then - at));
                     steps.push(Step::Print(line.to_string()));
                     at = then;
@@ -128,15 +128,15 @@ impl Program {
 
     /// When the program ends and with what; none when it never does.
     pub fn end(&self) -> Option<(Duration, i32)> {
-        self.moments().find_map(|moment| match moment {
-            Moment::Exit(at, code) => Some((at, code)),
-            Moment::Line(..) => None,
+        self.events().find_map(|moment| match moment {
+            ProgramEvent::Exit(at, code) => Some((at, code)),
+            ProgramEvent::Line(..) => None,
         })
     }
 
     /// What the program does, in order.
-    pub fn moments(&self) -> Moments<'_> {
-        Moments {
+    pub fn events(&self) -> ProgramEvents<'_> {
+        ProgramEvents {
             stack: vec![(&self.steps, 0, false)],
             at: Duration::ZERO,
             budget: STEPS,
@@ -145,16 +145,16 @@ impl Program {
 }
 
 /// What a program does, one thing after another.
-pub struct Moments<'a> {
+pub struct ProgramEvents<'a> {
     stack: Vec<(&'a [Step], usize, bool)>,
     at: Duration,
     budget: usize,
 }
 
-impl<'a> Iterator for Moments<'a> {
-    type Item = Moment<'a>;
+impl<'a> Iterator for ProgramEvents<'a> {
+    type Item = ProgramEvent<'a>;
 
-    fn next(&mut self) -> Option<Moment<'a>> {
+    fn next(&mut self) -> Option<ProgramEvent<'a>> {
         loop {
             self.budget = self.budget.checked_sub(1)?;
             let (steps, next, endless) = self.stack.last_mut()?;
@@ -164,17 +164,17 @@ impl<'a> Iterator for Moments<'a> {
                     continue;
                 }
                 self.stack.clear();
-                return Some(Moment::Exit(self.at, 0));
+                return Some(ProgramEvent::Exit(self.at, 0));
             };
             *next += 1;
             match step {
-                Step::Print(line) => return Some(Moment::Line(self.at, line)),
+                Step::Print(line) => return Some(ProgramEvent::Line(self.at, line)),
                 Step::Wait(time) => self.at = self.at.saturating_add(*time),
                 Step::Hang => self.stack.clear(),
                 Step::Loop(body) => self.stack.push((body, 0, true)),
                 Step::Exit(code) => {
                     self.stack.clear();
-                    return Some(Moment::Exit(self.at, *code));
+                    return Some(ProgramEvent::Exit(self.at, *code));
                 }
             }
         }
@@ -262,12 +262,12 @@ mod tests {
             (Duration::from_secs(1_000_000), 0)
         );
         let failing = program(pod(json!({RUN_FOR: "3s", EXIT_CODE: "4"})));
-        let moments: Vec<Moment<'_>> = failing.moments().collect();
+        let moments: Vec<ProgramEvent<'_>> = failing.events().collect();
         assert_eq!(
             moments,
             [
-                Moment::Line(Duration::ZERO, "a"),
-                Moment::Exit(Duration::from_secs(3), 4)
+                ProgramEvent::Line(Duration::ZERO, "a"),
+                ProgramEvent::Exit(Duration::from_secs(3), 4)
             ]
         );
     }
@@ -279,7 +279,10 @@ mod tests {
             Step::Wait(Duration::from_secs(1)),
         ])]);
         assert_eq!(program.end(), None);
-        let third = program.moments().nth(2);
-        assert_eq!(third, Some(Moment::Line(Duration::from_secs(2), "tick")));
+        let third = program.events().nth(2);
+        assert_eq!(
+            third,
+            Some(ProgramEvent::Line(Duration::from_secs(2), "tick"))
+        );
     }
 }

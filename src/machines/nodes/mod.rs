@@ -2,17 +2,19 @@
 //! becomes of nodes that are not; besides, fake resources on nodes that are really there. Must not
 //! know the kubelet stand-in.
 
-mod check;
-mod keeper;
-mod lease;
-pub mod lifecycle;
-mod object;
-mod pools;
-mod real;
+mod fake_gpus;
+mod node_lease;
+pub mod node_lifecycle;
+mod node_pools;
 mod removal;
+mod validation;
+mod virtual_node;
+mod virtual_node_controller;
 
-pub use keeper::Keeper;
-pub use object::{KubeletAddress, MANAGED, POOL, Surroundings, is_managed, node_name, sample};
-pub use pools::{Autoscale, Level, NodePool, NodePools, PoolsError};
-pub use real::{Giver, RealNodes};
-pub use removal::{Removed, remove_all};
+pub use fake_gpus::{FakeGpuController, RealNodes};
+pub use node_pools::{Autoscale, NodePool, NodePools, PoolTopologyLevel, PoolsError};
+pub use removal::{RemovedNodes, remove_all};
+pub use virtual_node::{
+    ClusterType, KubeletAddress, MANAGED, POOL, is_managed, node_name, template_node,
+};
+pub use virtual_node_controller::VirtualNodeController;

@@ -4,12 +4,12 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams};
 use kube::{Client, ResourceExt};
 
-use super::object::MANAGED;
-use super::real;
+use super::fake_gpus;
+use super::virtual_node::MANAGED;
 
 /// What was taken away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedNodes {
     /// How many virtual nodes.
     pub nodes: usize,
     /// How many real nodes have nothing fake on them any more.
@@ -21,8 +21,8 @@ pub struct Removed {
 ///
 /// # Errors
 /// The cluster refuses or does not answer. What was done stays done; it can be called again.
-pub async fn remove_all(client: &Client) -> kube::Result<Removed> {
-    let restored = real::take_back_all(client).await?;
+pub async fn remove_all(client: &Client) -> kube::Result<RemovedNodes> {
+    let restored = fake_gpus::restore_all(client).await?;
     let api: Api<Node> = Api::all(client.clone());
     let ours = ListParams::default().labels(&format!("{MANAGED}=true"));
     let mut nodes = 0;
@@ -33,5 +33,5 @@ pub async fn remove_all(client: &Client) -> kube::Result<Removed> {
             Ok(_) => nodes += 1,
         }
     }
-    Ok(Removed { nodes, restored })
+    Ok(RemovedNodes { nodes, restored })
 }

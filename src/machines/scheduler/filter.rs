@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::PodSpec;
 
-use super::affinity::Neighbours;
+use super::fit_error::FilterFailure;
+use super::inter_pod_affinity::InterPodAffinity;
+use super::pod_topology_spread::PodTopologySpread;
 use super::selector;
-use super::spread::Spread;
-use super::why::Obstacle;
-use super::{NodeInfo, PodInfo, taints};
+use super::{NodeInfo, PodInfo, taint_toleration};
 use crate::resources::PODS;
 
 /// All nodes by name.
 pub(super) type Nodes = BTreeMap<String, NodeInfo>;
 
 /// The taint that a cordoned node counts as having.
-const CORDON: &str = "node.kubernetes.io/unschedulable";
+const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
 
 /// A pod with what was found out about all nodes together before they are asked one by one.
 pub(super) struct Filter<'a> {
     pub(super) pod: &'a PodInfo,
-    pub(super) spread: Spread<'a>,
-    pub(super) neighbours: Neighbours<'a>,
+    pub(super) spread: PodTopologySpread<'a>,
+    pub(super) inter_pod_affinity: InterPodAffinity<'a>,
 }
 
 impl<'a> Filter<'a> {
@@ -29,31 +29,34 @@ impl<'a> Filter<'a> {
     pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, minding: bool) -> Self {
         Self {
             pod,
-            spread: Spread::new(pod, nodes),
-            neighbours: Neighbours::new(pod, nodes, minding),
+            spread: PodTopologySpread::new(pod, nodes),
+            inter_pod_affinity: InterPodAffinity::new(pod, nodes, minding),
         }
     }
 
     /// The first obstacle to this pod on this node.
-    pub(super) fn check(&self, node: &NodeInfo) -> Option<Obstacle> {
+    pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
         let pod = self.pod;
-        self.unchanging(node)
-            .or_else(|| node.ports_taken(&pod.ports).then_some(Obstacle::Ports))
-            .or_else(|| insufficient(pod, node))
+        self.static_filters(node)
+            .or_else(|| {
+                node.ports_conflict(&pod.ports)
+                    .then_some(FilterFailure::NodePorts)
+            })
+            .or_else(|| insufficient_resources(pod, node))
             .or_else(|| self.spread.check(node))
-            .or_else(|| self.neighbours.check(node))
+            .or_else(|| self.inter_pod_affinity.check(node))
     }
 
     /// Obstacles that stay whoever is on the node.
-    fn unchanging(&self, node: &NodeInfo) -> Option<Obstacle> {
+    fn static_filters(&self, node: &NodeInfo) -> Option<FilterFailure> {
         let pod = self.pod;
         let cordon = k8s_openapi::api::core::v1::Taint {
-            key: CORDON.into(),
+            key: UNSCHEDULABLE_TAINT.into(),
             effect: "NoSchedule".into(),
             ..Default::default()
         };
-        if node.unschedulable() && !taints::tolerated(pod.tolerations(), &cordon) {
-            return Some(Obstacle::Unschedulable);
+        if node.unschedulable() && !taint_toleration::tolerated(pod.tolerations(), &cordon) {
+            return Some(FilterFailure::NodeUnschedulable);
         }
         let spec = pod.spec()?;
         if spec
@@ -61,21 +64,21 @@ impl<'a> Filter<'a> {
             .as_deref()
             .is_some_and(|n| !n.is_empty() && n != node.name)
         {
-            return Some(Obstacle::OtherNodeName);
+            return Some(FilterFailure::NodeName);
         }
-        if taints::untolerated(pod.tolerations(), node.taints()).is_some() {
-            return Some(Obstacle::Tainted);
+        if taint_toleration::find_untolerated_taint(pod.tolerations(), node.taints()).is_some() {
+            return Some(FilterFailure::TaintToleration);
         }
-        (!wants_node(spec, node)).then_some(Obstacle::NodeAffinity)
+        (!matches_node_affinity(spec, node)).then_some(FilterFailure::NodeAffinity)
     }
 }
 
 /// Whether node selector and required node affinity match.
-pub(super) fn wants_node(spec: &PodSpec, node: &NodeInfo) -> bool {
-    wants(spec, &node.name, node.labels())
+pub(super) fn matches_node_affinity(spec: &PodSpec, node: &NodeInfo) -> bool {
+    selector_and_affinity_match(spec, &node.name, node.labels())
 }
 
-fn wants(spec: &PodSpec, name: &str, labels: &selector::Labels) -> bool {
+fn selector_and_affinity_match(spec: &PodSpec, name: &str, labels: &selector::Labels) -> bool {
     let selected = spec
         .node_selector
         .iter()
@@ -96,7 +99,7 @@ fn wants(spec: &PodSpec, name: &str, labels: &selector::Labels) -> bool {
 }
 
 /// What there is too little of.
-pub(super) fn insufficient(pod: &PodInfo, node: &NodeInfo) -> Option<Obstacle> {
+pub(super) fn insufficient_resources(pod: &PodInfo, node: &NodeInfo) -> Option<FilterFailure> {
     let mut short = Vec::new();
     let mut too_small = false;
     // Room that was made for a pod is not for others of its priority or less.
@@ -116,7 +119,11 @@ pub(super) fn insufficient(pod: &PodInfo, node: &NodeInfo) -> Option<Obstacle> {
         }
         let all = node.allocatable.get(name);
         let kept: i64 = reserved.iter().map(|p| p.requests.get(name)).sum();
-        if wanted > all.saturating_sub(node.used.get(name)).saturating_sub(kept) {
+        if wanted
+            > all
+                .saturating_sub(node.requested.get(name))
+                .saturating_sub(kept)
+        {
             short.push(name.to_string());
             too_small |= wanted > all;
         }
@@ -129,5 +136,5 @@ pub(super) fn insufficient(pod: &PodInfo, node: &NodeInfo) -> Option<Obstacle> {
         "ephemeral-storage" => 3,
         _ => 4,
     });
-    (!short.is_empty()).then_some(Obstacle::Insufficient(short, too_small))
+    (!short.is_empty()).then_some(FilterFailure::NodeResourcesFit(short, too_small))
 }

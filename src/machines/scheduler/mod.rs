@@ -2,29 +2,29 @@
 //! kube-scheduler has them. Decisions are made on a picture of the cluster held in memory; `run`
 //! feeds it and carries out what it decides. Must not know who made the nodes or runs the pods.
 
-mod affinity;
+mod binding_cycle;
+mod default_preemption;
 mod filter;
-mod node;
-mod pod;
-mod preempt;
-mod queue;
-mod run;
+mod fit_error;
+mod inter_pod_affinity;
+mod node_info;
+mod pod_info;
+mod pod_topology_spread;
+mod schedule_one;
+mod scheduling_queue;
 mod score;
 mod selector;
 mod simulation;
-mod spread;
-mod state;
-mod taints;
-mod why;
+mod taint_toleration;
 
 #[cfg(test)]
-mod laws;
+mod tests;
 
-pub use node::NodeInfo;
-pub use pod::PodInfo;
-pub use run::start;
+pub use binding_cycle::start;
+pub use node_info::NodeInfo;
+pub use pod_info::PodInfo;
 pub use simulation::Simulation;
-pub(crate) use taints::tolerates;
+pub(crate) use taint_toleration::tolerates;
 
 /// The name under which pods ask for this scheduler.
 pub const NAME: &str = "default-scheduler";

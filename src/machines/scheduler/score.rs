@@ -1,18 +1,18 @@
 //! Which of the nodes that can take a pod is best, by kube-scheduler's default scores and weights.
 
 use super::filter::Nodes;
-use super::{NodeInfo, PodInfo, affinity, selector, taints};
+use super::{NodeInfo, PodInfo, inter_pod_affinity, selector, taint_toleration};
 use crate::resources::{CPU, MEMORY};
 
 /// The best score of one kind.
 const MAX: i64 = 100;
 /// What a pod that asks for no cpu is taken to use, in thousandths.
-const USUAL_CPU: i64 = 100;
+const DEFAULT_MILLI_CPU_REQUEST: i64 = 100;
 /// What a pod that asks for no memory is taken to use, in bytes.
-const USUAL_MEMORY: i64 = 200 * 1024 * 1024;
+const DEFAULT_MEMORY_REQUEST: i64 = 200 * 1024 * 1024;
 
 /// The best of `candidates`; among equals the first.
-pub(super) fn best<'a>(
+pub(super) fn select_host<'a>(
     pod: &PodInfo,
     candidates: &[&'a NodeInfo],
     nodes: &Nodes,
@@ -22,19 +22,31 @@ pub(super) fn best<'a>(
     }
     let disliked: Vec<i64> = candidates
         .iter()
-        .map(|n| taints::disliked(pod.tolerations(), n.taints()) as i64)
+        .map(|n| {
+            taint_toleration::count_intolerable_prefer_no_schedule(pod.tolerations(), n.taints())
+                as i64
+        })
         .collect();
-    let preferred: Vec<i64> = candidates.iter().map(|n| node_preference(pod, n)).collect();
-    let company = company(pod, candidates, nodes);
+    let preferred: Vec<i64> = candidates
+        .iter()
+        .map(|n| node_affinity_score(pod, n))
+        .collect();
+    let company = inter_pod_affinity_scores(pod, candidates, nodes);
     let scores = [
-        (3, normal(&disliked, true)),
-        (2, normal(&preferred, false)),
-        (2, spread_out(&company)),
+        (3, default_normalize_score(&disliked, true)),
+        (2, default_normalize_score(&preferred, false)),
+        (2, min_max_normalize_score(&company)),
         (
             1,
             candidates.iter().map(|n| least_allocated(pod, n)).collect(),
         ),
-        (1, candidates.iter().map(|n| balanced(pod, n)).collect()),
+        (
+            1,
+            candidates
+                .iter()
+                .map(|n| balanced_allocation(pod, n))
+                .collect(),
+        ),
     ];
     let total = |at: usize| -> i64 { scores.iter().map(|(weight, s)| weight * s[at]).sum() };
     let mut best = 0;
@@ -47,7 +59,7 @@ pub(super) fn best<'a>(
 }
 
 /// Stretches scores to 0..=100, the other way round where less is better.
-fn normal(raw: &[i64], reverse: bool) -> Vec<i64> {
+fn default_normalize_score(raw: &[i64], reverse: bool) -> Vec<i64> {
     let max = raw.iter().copied().max().unwrap_or(0);
     let one = |score: &i64| match (max, reverse) {
         (0, true) => MAX,
@@ -59,7 +71,7 @@ fn normal(raw: &[i64], reverse: bool) -> Vec<i64> {
 }
 
 /// Stretches scores that may be negative to 0..=100.
-fn spread_out(raw: &[i64]) -> Vec<i64> {
+fn min_max_normalize_score(raw: &[i64]) -> Vec<i64> {
     let min = raw.iter().copied().min().unwrap_or(0);
     let max = raw.iter().copied().max().unwrap_or(0);
     let one = |score: &i64| {
@@ -72,7 +84,7 @@ fn spread_out(raw: &[i64]) -> Vec<i64> {
     raw.iter().map(one).collect()
 }
 
-fn node_preference(pod: &PodInfo, node: &NodeInfo) -> i64 {
+fn node_affinity_score(pod: &PodInfo, node: &NodeInfo) -> i64 {
     let terms = pod
         .spec()
         .and_then(|s| s.affinity.as_ref()?.node_affinity.as_ref())
@@ -88,7 +100,7 @@ fn node_preference(pod: &PodInfo, node: &NodeInfo) -> i64 {
 }
 
 /// How much a pod likes the company each node, or its domain, offers.
-fn company(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &Nodes) -> Vec<i64> {
+fn inter_pod_affinity_scores(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &Nodes) -> Vec<i64> {
     let affinity = pod.spec().and_then(|s| s.affinity.as_ref());
     let near = affinity.and_then(|a| a.pod_affinity.as_ref()).map(|a| {
         a.preferred_during_scheduling_ignored_during_execution
@@ -109,7 +121,9 @@ fn company(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &Nodes) -> Vec<i64> {
         for node in nodes.values() {
             if let Some(domain) = node.labels().get(&term.topology_key) {
                 let there = node.pods.values();
-                let friends = there.filter(|p| affinity::applies(term, pod, p)).count();
+                let friends = there
+                    .filter(|p| inter_pod_affinity::term_matches(term, pod, p))
+                    .count();
                 *domains.entry(domain).or_default() += friends as i64;
             }
         }
@@ -123,12 +137,16 @@ fn company(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &Nodes) -> Vec<i64> {
 }
 
 /// Requested and allocatable amounts of cpu and memory once the pod is there.
-fn with_pod(pod: &PodInfo, node: &NodeInfo) -> [(i64, i64); 2] {
-    [(CPU, USUAL_CPU), (MEMORY, USUAL_MEMORY)].map(|(name, usual)| {
+fn requested_and_allocatable(pod: &PodInfo, node: &NodeInfo) -> [(i64, i64); 2] {
+    [
+        (CPU, DEFAULT_MILLI_CPU_REQUEST),
+        (MEMORY, DEFAULT_MEMORY_REQUEST),
+    ]
+    .map(|(name, usual)| {
         let wanted = pod.requests.get(name);
         let wanted = if wanted == 0 { usual } else { wanted };
         (
-            node.used.get(name).saturating_add(wanted),
+            node.requested.get(name).saturating_add(wanted),
             node.allocatable.get(name),
         )
     })
@@ -143,11 +161,15 @@ fn least_allocated(pod: &PodInfo, node: &NodeInfo) -> i64 {
         let score = i128::from(all - used) * i128::from(MAX) / i128::from(all);
         i64::try_from(score).unwrap_or(0)
     };
-    with_pod(pod, node).map(free).iter().sum::<i64>() / 2
+    requested_and_allocatable(pod, node)
+        .map(free)
+        .iter()
+        .sum::<i64>()
+        / 2
 }
 
 /// More for nodes whose cpu and memory are used in like measure.
-fn balanced(pod: &PodInfo, node: &NodeInfo) -> i64 {
+fn balanced_allocation(pod: &PodInfo, node: &NodeInfo) -> i64 {
     let fraction = |(used, all): (i64, i64)| {
         if all <= 0 {
             return MAX;
@@ -155,6 +177,6 @@ fn balanced(pod: &PodInfo, node: &NodeInfo) -> i64 {
         let fraction = i128::from(used) * i128::from(MAX) / i128::from(all);
         i64::try_from(fraction).unwrap_or(MAX).min(MAX)
     };
-    let [cpu, memory] = with_pod(pod, node).map(fraction);
+    let [cpu, memory] = requested_and_allocatable(pod, node).map(fraction);
     MAX - (cpu - memory).abs() / 2
 }

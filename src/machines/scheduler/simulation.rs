@@ -5,39 +5,40 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
-use super::state::{Decision, State};
+use super::schedule_one::{SchedulerState, SchedulingDecision};
 
 /// A copy of a cluster in which pods can be placed without anybody noticing.
 pub struct Simulation {
-    state: State,
+    state: SchedulerState,
     placed: usize,
 }
 
 impl Simulation {
     /// The cluster with these nodes and pods. Of the pods only those on nodes count.
     pub fn new(nodes: &[Arc<Node>], pods: &[Arc<Pod>]) -> Self {
-        let mut state = State::default();
+        let mut state = SchedulerState::default();
         for node in nodes {
-            state.node(&node.name_any(), Some(node.clone()));
+            state.update_node(&node.name_any(), Some(node.clone()));
         }
         let on_node = |pod: &&Arc<Pod>| {
             let spec = pod.spec.as_ref();
             spec.and_then(|s| s.node_name.as_ref()).is_some()
         };
         for pod in pods.iter().filter(on_node) {
-            state.pod(pod.clone());
+            state.update_pod(pod.clone());
         }
         Self { state, placed: 0 }
     }
 
     /// Adds a node.
     pub fn add(&mut self, node: Node) {
-        self.state.node(&node.name_any(), Some(Arc::new(node)));
+        self.state
+            .update_node(&node.name_any(), Some(Arc::new(node)));
     }
 
     /// Places up to `count` pods of one kind where the scheduler would; returns how many fit. Nobody
     /// is preempted for them.
-    pub fn place(&mut self, pod: &Pod, count: usize) -> usize {
+    pub fn schedule_pods(&mut self, pod: &Pod, count: usize) -> usize {
         for done in 0..count {
             let mut one = pod.clone();
             self.placed += 1;
@@ -51,9 +52,9 @@ impl Simulation {
                 spec.preemption_policy = Some("Never".into());
             }
             let key = kueue_lab_runtime::ObjectKey::of(&one);
-            self.state.pod(Arc::new(one));
-            if !matches!(self.state.next(), Some(Decision::Bind { .. })) {
-                self.state.pod_gone(&key);
+            self.state.update_pod(Arc::new(one));
+            if !matches!(self.state.next(), Some(SchedulingDecision::Bind { .. })) {
+                self.state.delete_pod(&key);
                 return done;
             }
         }

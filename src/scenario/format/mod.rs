@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::expect::{Expectation, Selector};
 use super::raw::{RawApply, RawLaunch, RawScenario, RawStep};
-use kueue_lab_lab::Files;
+use kueue_lab_lab::FileSource;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Limits, Position, Problem, from_node, leading_comment, parse, parse_one};
 
 /// Lab time a story may take when it does not say.
-const DEFAULT_LIMIT: Duration = Duration::from_secs(30 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Lab seconds per second when somebody watches and the story does not say.
 const DEFAULT_PACE: f64 = 1.0;
 /// Most steps of a story.
@@ -48,7 +48,7 @@ pub struct Scenario {
     /// Lab seconds per second when somebody watches.
     pub pace: f64,
     /// Lab time the whole may take.
-    pub limit: Duration,
+    pub timeout: Duration,
     /// What happens.
     pub steps: Vec<Step>,
     /// The file, as the person would name it.
@@ -59,11 +59,11 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// What happens, for people.
-    pub say: String,
+    pub description: String,
     /// When it begins, once the step before is done.
-    pub timing: Timing,
+    pub trigger: StepTrigger,
     /// What is done.
-    pub action: Action,
+    pub action: StepAction,
     /// What must be seen before the next step.
     pub expect: Vec<Expectation>,
     /// Where it stands.
@@ -72,7 +72,7 @@ pub struct Step {
 
 /// When a step begins.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Timing {
+pub enum StepTrigger {
     /// At once.
     Now,
     /// At a moment of lab time, counted from the beginning.
@@ -85,9 +85,9 @@ pub enum Timing {
 
 /// What a step does.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum StepAction {
     /// Nothing but wait for what is expected.
-    Watch,
+    ExpectOnly,
     /// `sky jobs launch -n NAME FILE`.
     Launch {
         /// Name of the job in this story.
@@ -111,7 +111,7 @@ pub enum Action {
     /// Deletes objects.
     Delete(Selector),
     /// Puts another preset in force.
-    Switch(String),
+    SwitchPreset(String),
     /// Lets lab time pass.
     Wait(Duration),
 }
@@ -121,7 +121,7 @@ impl Scenario {
     ///
     /// # Errors
     /// The first thing wrong in any of them.
-    pub fn load(files: &Files, path: &Path) -> Result<Self, ScenarioError> {
+    pub fn load(files: &FileSource, path: &Path) -> Result<Self, ScenarioError> {
         let file = files.display(path);
         let text = files.read(path).map_err(ScenarioError::File)?;
         let within = |problem| ScenarioError::In {
@@ -146,7 +146,7 @@ impl Scenario {
                 return Err(within(Problem::new(pace.at, message)));
             }
         };
-        let mut reader = Reader {
+        let mut reader = ScenarioLoader {
             files,
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             file: file.clone(),
@@ -162,7 +162,7 @@ impl Scenario {
             name: raw.name.map_or_else(|| stem.to_owned(), |n| n.value),
             summary: raw.summary.unwrap_or_else(first_line),
             preset: raw.preset,
-            limit: raw.limit.map_or(DEFAULT_LIMIT, |l| l.0),
+            timeout: raw.limit.map_or(DEFAULT_TIMEOUT, |l| l.0),
             pace,
             steps,
             file,
@@ -170,8 +170,8 @@ impl Scenario {
     }
 }
 
-struct Reader<'a> {
-    files: &'a Files,
+struct ScenarioLoader<'a> {
+    files: &'a FileSource,
     /// The scenario's folder, below the place of all files.
     folder: PathBuf,
     file: String,
@@ -179,7 +179,7 @@ struct Reader<'a> {
     jobs: BTreeSet<String>,
 }
 
-impl Reader<'_> {
+impl ScenarioLoader<'_> {
     fn step(&mut self, raw: RawStep, at: Position) -> Result<Step, ScenarioError> {
         let problem = |at, message: &str| self.problem(Problem::new(at, message));
         let timings = [raw.at.is_some(), raw.after.is_some(), raw.when.is_some()];
@@ -187,13 +187,13 @@ impl Reader<'_> {
             return Err(problem(at, "a step has one of at, after and when"));
         }
         let timing = match (raw.at, raw.after, raw.when) {
-            (Some(at), _, _) => Timing::At(at.value.0),
-            (_, Some(after), _) => Timing::After(after.value.0),
+            (Some(at), _, _) => StepTrigger::At(at.value.0),
+            (_, Some(after), _) => StepTrigger::After(after.value.0),
             (_, _, Some(when)) => {
                 let expectation = Expectation::read(when.value, when.at, &self.jobs);
-                Timing::When(Box::new(expectation.map_err(|p| self.problem(p))?))
+                StepTrigger::When(Box::new(expectation.map_err(|p| self.problem(p))?))
             }
-            _ => Timing::Now,
+            _ => StepTrigger::Now,
         };
         let mut actions = Vec::new();
         if let Some(launch) = raw.launch {
@@ -204,15 +204,15 @@ impl Reader<'_> {
                 let message = format!("no step before this one launches {:?}", name.value);
                 return Err(self.problem(Problem::new(name.at, message)));
             }
-            actions.push(Action::Cancel(name.value));
+            actions.push(StepAction::Cancel(name.value));
         }
         if let Some(apply) = raw.apply {
-            actions.push(Action::Apply(self.objects(apply.value, apply.at)?));
+            actions.push(StepAction::Apply(self.objects(apply.value, apply.at)?));
         }
         if let Some(patch) = raw.patch {
             let object = patch.value.object;
             let object = Selector::read(object.value, object.at).map_err(|p| self.problem(p))?;
-            actions.push(Action::Patch {
+            actions.push(StepAction::Patch {
                 object,
                 merge: patch.value.merge,
                 subresource: patch.value.subresource,
@@ -220,38 +220,38 @@ impl Reader<'_> {
         }
         if let Some(delete) = raw.delete {
             let object = Selector::read(delete.value, delete.at).map_err(|p| self.problem(p))?;
-            actions.push(Action::Delete(object));
+            actions.push(StepAction::Delete(object));
         }
         if let Some(preset) = raw.switch {
-            actions.push(Action::Switch(preset.value));
+            actions.push(StepAction::SwitchPreset(preset.value));
         }
         if let Some(wait) = raw.wait {
-            actions.push(Action::Wait(wait.value.0));
+            actions.push(StepAction::Wait(wait.value.0));
         }
         if actions.len() > 1 {
             let message = "a step does one thing; make a step of each";
             return Err(self.problem(Problem::new(at, message)));
         }
-        let action = actions.pop().unwrap_or(Action::Watch);
+        let action = actions.pop().unwrap_or(StepAction::ExpectOnly);
         let mut expect = Vec::new();
         for raw in raw.expect {
             let read = Expectation::read(raw.value, raw.at, &self.jobs);
             expect.push(read.map_err(|p| self.problem(p))?);
         }
-        if action == Action::Watch && expect.is_empty() && timing == Timing::Now {
+        if action == StepAction::ExpectOnly && expect.is_empty() && timing == StepTrigger::Now {
             let message = "the step neither does nor expects anything";
             return Err(self.problem(Problem::new(at, message)));
         }
         Ok(Step {
-            say: raw.say.unwrap_or_else(|| describe(&action)),
-            timing,
+            description: raw.say.unwrap_or_else(|| default_description(&action)),
+            trigger: timing,
             action,
             expect,
             at,
         })
     }
 
-    fn launch(&mut self, raw: RawLaunch, at: Position) -> Result<Action, ScenarioError> {
+    fn launch(&mut self, raw: RawLaunch, at: Position) -> Result<StepAction, ScenarioError> {
         let path = self.folder.join(&raw.task.value);
         let text = self.read(&path, raw.task.at)?;
         let task = Task::parse(&text).map_err(|e| ScenarioError::In {
@@ -267,7 +267,7 @@ impl Reader<'_> {
             let message = format!("a job {name:?} is launched already; give this one another name");
             return Err(self.problem(Problem::new(at, message)));
         }
-        Ok(Action::Launch {
+        Ok(StepAction::Launch {
             name,
             task: Box::new(task),
         })
@@ -312,7 +312,7 @@ impl Reader<'_> {
 }
 
 /// Words for a step that has none of its own.
-fn describe(action: &Action) -> String {
+fn default_description(action: &StepAction) -> String {
     let named = |o: &Value| {
         let name = o["metadata"]["name"].as_str();
         let generated = o["metadata"]["generateName"].as_str();
@@ -320,17 +320,17 @@ fn describe(action: &Action) -> String {
         format!("{kind} {}", name.or(generated).unwrap_or_default())
     };
     match action {
-        Action::Watch => "watch".into(),
-        Action::Launch { name, .. } => format!("sky jobs launch -n {name}"),
-        Action::Cancel(name) => format!("sky jobs cancel {name}"),
-        Action::Apply(objects) => {
+        StepAction::ExpectOnly => "watch".into(),
+        StepAction::Launch { name, .. } => format!("sky jobs launch -n {name}"),
+        StepAction::Cancel(name) => format!("sky jobs cancel {name}"),
+        StepAction::Apply(objects) => {
             let names: Vec<_> = objects.iter().map(named).collect();
             format!("apply {}", names.join(", "))
         }
-        Action::Patch { object, .. } => format!("patch {object}"),
-        Action::Delete(object) => format!("delete {object}"),
-        Action::Switch(preset) => format!("switch to the preset {preset}"),
-        Action::Wait(time) => format!("wait {}", super::duration::words(*time)),
+        StepAction::Patch { object, .. } => format!("patch {object}"),
+        StepAction::Delete(object) => format!("delete {object}"),
+        StepAction::SwitchPreset(preset) => format!("switch to the preset {preset}"),
+        StepAction::Wait(time) => format!("wait {}", super::duration::format_duration(*time)),
     }
 }
 

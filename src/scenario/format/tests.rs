@@ -2,23 +2,23 @@ use super::*;
 use std::collections::BTreeMap;
 
 use kueue_lab_lab::LAB_FILES;
-use kueue_lab_presets::BuiltIn;
+use kueue_lab_presets::BuiltInFile;
 
 fn load(text: &'static str) -> Result<Scenario, ScenarioError> {
-    let task = BuiltIn {
+    let task = BuiltInFile {
         path: "skypilot/t.task.yaml",
         text: "name: t\nrun: sleep 5\n",
     };
-    let bad = BuiltIn {
+    let bad = BuiltInFile {
         path: "skypilot/bad.task.yaml",
         text: "nmae: t\n",
     };
-    let story = BuiltIn {
+    let story = BuiltInFile {
         path: "scenarios/s.yaml",
         text,
     };
-    let files: &'static [BuiltIn] = Box::leak(Box::new([task, bad, story]));
-    Scenario::load(&Files::Shipped(files), Path::new("scenarios/s.yaml"))
+    let files: &'static [BuiltInFile] = Box::leak(Box::new([task, bad, story]));
+    Scenario::load(&FileSource::Shipped(files), Path::new("scenarios/s.yaml"))
 }
 
 #[test]
@@ -32,17 +32,17 @@ fn a_story_is_read_with_all_its_files() {
         ("s", "Shows a thing.")
     );
     assert_eq!(story.steps.len(), 3);
-    assert_eq!(story.steps[0].say, "sky jobs launch -n job1");
+    assert_eq!(story.steps[0].description, "sky jobs launch -n job1");
     assert_eq!(story.steps[0].expect[0].to_string(), "job job1 is RUNNING");
     assert_eq!(
-        story.steps[1].timing,
-        Timing::After(Duration::from_secs(10))
+        story.steps[1].trigger,
+        StepTrigger::After(Duration::from_secs(10))
     );
     assert_eq!(
         story.steps[1].expect[0].to_string(),
         "Workload default/pod-job1-* with Admitted=True, Preempted=*/InClusterQueue, status.admission.clusterQueue=\"q\" for 5s"
     );
-    assert_eq!(story.steps[2].say, "apply ConfigMap x-");
+    assert_eq!(story.steps[2].description, "apply ConfigMap x-");
 }
 
 #[test]
@@ -123,10 +123,10 @@ fn mistakes_are_found_before_anything_runs() {
 
 #[test]
 fn every_scenario_can_be_read_from_disk_and_from_the_binary() {
-    let disk = Files::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab"));
-    let inside = Files::Shipped(LAB_FILES);
+    let disk = FileSource::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab"));
+    let inside = FileSource::Shipped(LAB_FILES);
     assert_eq!(disk.scenarios("scenarios"), inside.scenarios("scenarios"));
-    let load = |files: &Files| -> BTreeMap<String, String> {
+    let load = |files: &FileSource| -> BTreeMap<String, String> {
         let paths = files.scenarios("scenarios");
         let read = paths.iter().map(|p| Scenario::load(files, p).unwrap());
         read.map(|s| (s.name, s.summary)).collect()

@@ -7,7 +7,7 @@ use kueue_lab_entropy::Entropy;
 
 const JITTER: f64 = 0.4;
 const GROWTH: f64 = 1.6;
-const MOST: f64 = 5.0;
+const MAX_FACTOR: f64 = 5.0;
 
 /// The waits of one series of launches.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Backoff {
     pub(super) fn next(&mut self, entropy: &Entropy) -> Duration {
         let base = match self.current {
             None => self.first,
-            Some(last) => (last * GROWTH).min(self.first * MOST),
+            Some(last) => (last * GROWTH).min(self.first * MAX_FACTOR),
         };
         let wait = base + base * JITTER * (2.0 * entropy.unit() - 1.0);
         self.current = Some(wait);

@@ -1,14 +1,14 @@
 //! Managed jobs: SkyPilot's jobs controller as the cluster meets it. Each job launches its cluster,
 //! looks after it every 15 seconds, and launches it again when it is lost.
 //!
-//! One task per job; what is known of the jobs stands in a [`Table`] that anyone may look at.
+//! One task per job; what is known of the jobs stands in a [`JobTable`] that anyone may look at.
 
 mod backoff;
-mod cluster;
-mod drive;
-mod launching;
+mod cluster_client;
+mod job_controller;
+mod provision;
+mod queue_table;
 mod state;
-mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use state::{Job, JobEvent, SchedState, Status};
-pub use view::queue_table;
+pub use queue_table::queue_table;
+pub use state::{JobEvent, ManagedJob, ManagedJobScheduleState, ManagedJobStatus};
 
-use super::{LaunchError, NodeFacts, SkyEnv, Task, plan};
+use super::{LaunchError, NodeInfo, SkyEnv, Task, plan};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use state::Table;
+use state::JobTable;
 
 /// The times of SkyPilot's jobs controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +74,7 @@ pub enum SubmitError {
     Cluster(#[from] Box<kube::Error>),
     /// Too many jobs at once.
     #[error("{MAX_JOBS} managed jobs are in progress, which is the most the lab keeps")]
-    Full,
+    TooManyJobs,
 }
 
 /// The managed jobs of one person. A cheap handle.
@@ -89,7 +89,7 @@ struct Inner {
     entropy: Entropy,
     env: SkyEnv,
     timing: Timing,
-    table: Mutex<Table>,
+    table: Mutex<JobTable>,
     changed: watch::Sender<u64>,
     launches: Semaphore,
     tasks: TaskTracker,
@@ -138,7 +138,9 @@ impl ManagedJobs {
             .or(task.name.as_deref())
             .unwrap_or("sky-job")
             .to_owned();
-        let nodes = cluster::nodes(&inner.client).await.map_err(Box::new)?;
+        let nodes = cluster_client::nodes(&inner.client)
+            .await
+            .map_err(Box::new)?;
         let planned = plan(&task, &name, &inner.env, &nodes)?;
         let requested = planned.request.requested(task.num_nodes);
         let now = inner.clock.now();
@@ -146,10 +148,10 @@ impl ManagedJobs {
         let id = {
             let mut table = inner.table.lock();
             let id = table.add(&name, requested, now, cancel.clone());
-            id.ok_or(SubmitError::Full)?
+            id.ok_or(SubmitError::TooManyJobs)?
         };
-        inner.announce();
-        let driver = drive::Driver::new(inner.clone(), id, name, task, cancel);
+        inner.notify_watchers();
+        let driver = job_controller::JobController::new(inner.clone(), id, name, task, cancel);
         inner.tasks.spawn(driver.run());
         Ok(id)
     }
@@ -158,18 +160,18 @@ impl ManagedJobs {
     pub fn cancel(&self, id: u64) -> bool {
         let found = self.inner.table.lock().cancel(id, self.inner.clock.now());
         if found {
-            self.inner.announce();
+            self.inner.notify_watchers();
         }
         found
     }
 
     /// All jobs, newest first.
-    pub fn jobs(&self) -> Vec<Job> {
+    pub fn jobs(&self) -> Vec<ManagedJob> {
         self.inner.table.lock().jobs()
     }
 
     /// One job.
-    pub fn job(&self, id: u64) -> Option<Job> {
+    pub fn job(&self, id: u64) -> Option<ManagedJob> {
         self.inner.table.lock().job(id)
     }
 
@@ -197,20 +199,20 @@ impl ManagedJobs {
 }
 
 impl Inner {
-    fn announce(&self) {
+    fn notify_watchers(&self) {
         self.changed.send_modify(|version| *version += 1);
     }
 
     /// Changes a job and tells who watches.
-    fn update(&self, id: u64, change: impl FnOnce(&mut state::Record, jiff::Timestamp)) {
+    fn update(&self, id: u64, change: impl FnOnce(&mut state::JobRecord, jiff::Timestamp)) {
         let now = self.clock.now();
         let changed = self.table.lock().change(id, now, change);
         if changed {
-            self.announce();
+            self.notify_watchers();
         }
     }
 
-    async fn nodes(&self) -> Result<Vec<NodeFacts>, kube::Error> {
-        cluster::nodes(&self.client).await
+    async fn nodes(&self) -> Result<Vec<NodeInfo>, kube::Error> {
+        cluster_client::nodes(&self.client).await
     }
 }

@@ -12,7 +12,7 @@ const MAX_EVENTS: usize = 1000;
 
 /// The state a person sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
+pub enum ManagedJobStatus {
     /// Waiting to be launched, for the first time or after a launch that failed.
     Pending,
     /// Being launched. Waiting for Kueue's admission is part of it.
@@ -31,7 +31,7 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl ManagedJobStatus {
     /// The word that `sky jobs queue` prints.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Status {
     }
 }
 
-impl std::fmt::Display for Status {
+impl std::fmt::Display for ManagedJobStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.as_str())
     }
@@ -60,7 +60,7 @@ impl std::fmt::Display for Status {
 
 /// The state of the jobs controller's own scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchedState {
+pub enum ManagedJobScheduleState {
     /// Waits for one of the launches that may run at the same time.
     Waiting,
     /// Launches.
@@ -73,7 +73,7 @@ pub enum SchedState {
     Done,
 }
 
-impl SchedState {
+impl ManagedJobScheduleState {
     /// The word in the column SCHED. STATE.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl SchedState {
 
 /// A job as it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Job {
+pub struct ManagedJob {
     /// Number, from 1.
     pub id: u64,
     /// Name.
@@ -96,9 +96,9 @@ pub struct Job {
     /// What it asks, such as `1x[CPU:6]`.
     pub requested: String,
     /// State.
-    pub status: Status,
+    pub status: ManagedJobStatus,
     /// State of the scheduler.
-    pub sched: SchedState,
+    pub schedule_state: ManagedJobScheduleState,
     /// When the person handed it in.
     pub created_at: Timestamp,
     /// When the controller took it up.
@@ -117,7 +117,7 @@ pub struct Job {
     running_since: Option<Timestamp>,
 }
 
-impl Job {
+impl ManagedJob {
     /// How long its commands have run, all attempts together; `None` before the first.
     pub fn job_duration(&self, now: Timestamp) -> Option<SignedDuration> {
         self.started_at?;
@@ -139,94 +139,97 @@ impl Job {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobEvent {
     /// When.
-    pub at: Timestamp,
+    pub time: Timestamp,
     /// Number of the job.
     pub job: u64,
     /// Name of the job.
     pub name: String,
     /// The state it went to.
-    pub status: Status,
+    pub status: ManagedJobStatus,
     /// Why, in SkyPilot's words.
     pub reason: String,
 }
 
 /// A job and what only its driver needs.
-pub(super) struct Record {
-    job: Job,
+pub(super) struct JobRecord {
+    job: ManagedJob,
     cancel: CancellationToken,
-    events: Vec<(Status, String)>,
+    events: Vec<(ManagedJobStatus, String)>,
 }
 
-impl Record {
+impl JobRecord {
     /// Goes to a state, for a reason that becomes an event and the job's details.
-    pub(super) fn go(&mut self, status: Status, reason: &str, now: Timestamp) {
+    pub(super) fn set_status(&mut self, status: ManagedJobStatus, reason: &str, now: Timestamp) {
         // A job that is being cancelled does not go back.
         if self.job.status.is_final()
-            || (self.job.status == Status::Cancelling && !status.is_final())
+            || (self.job.status == ManagedJobStatus::Cancelling && !status.is_final())
         {
             return;
         }
-        let was_running = self.job.status == Status::Running;
+        let was_running = self.job.status == ManagedJobStatus::Running;
         if was_running
-            && status != Status::Running
+            && status != ManagedJobStatus::Running
             && let Some(since) = self.job.running_since.take()
         {
             self.job.ran += now.duration_since(since);
         }
         match status {
-            Status::Starting => {
+            ManagedJobStatus::Starting => {
                 self.job.submitted_at.get_or_insert(now);
             }
-            Status::Running => {
+            ManagedJobStatus::Running => {
                 self.job.started_at.get_or_insert(now);
                 self.job.running_since = Some(now);
                 self.job.details = None;
-                self.job.sched = SchedState::Alive;
+                self.job.schedule_state = ManagedJobScheduleState::Alive;
             }
             _ if status.is_final() => {
                 self.job.ended_at = Some(now);
-                self.job.sched = SchedState::Done;
+                self.job.schedule_state = ManagedJobScheduleState::Done;
                 self.job.details = None;
             }
             _ => {}
         }
         self.job.status = status;
-        if !matches!(status, Status::Running | Status::Starting) && !status.is_final()
-            || status == Status::Failed
+        if !matches!(
+            status,
+            ManagedJobStatus::Running | ManagedJobStatus::Starting
+        ) && !status.is_final()
+            || status == ManagedJobStatus::Failed
         {
             self.job.details = Some(reason.to_owned());
         }
         self.events.push((status, reason.to_owned()));
     }
 
-    pub(super) fn sched(&mut self, sched: SchedState) {
-        self.job.sched = sched;
+    pub(super) fn set_schedule_state(&mut self, sched: ManagedJobScheduleState) {
+        self.job.schedule_state = sched;
     }
 
-    pub(super) fn details(&mut self, details: &str) {
+    pub(super) fn set_details(&mut self, details: &str) {
         if self.job.details.as_deref() != Some(details) {
             self.job.details = Some(details.to_owned());
         }
     }
 
-    pub(super) fn cluster(&mut self, name: &str) {
+    pub(super) fn set_cluster(&mut self, name: &str) {
         self.job.cluster = Some(name.to_owned());
     }
 
-    pub(super) fn recovered(&mut self) {
+    pub(super) fn increment_recoveries(&mut self) {
         self.job.recoveries += 1;
     }
 }
 
 /// All jobs.
 #[derive(Default)]
-pub(super) struct Table {
-    jobs: BTreeMap<u64, Record>,
+pub(super) struct JobTable {
+    jobs: BTreeMap<u64, JobRecord>,
     events: VecDeque<JobEvent>,
     last: u64,
 }
 
-impl Table {
+impl JobTable {
     /// Adds a job; `None` when as many are in progress as may be.
     pub(super) fn add(
         &mut self,
@@ -242,12 +245,12 @@ impl Table {
         }
         self.last += 1;
         let id = self.last;
-        let job = Job {
+        let job = ManagedJob {
             id,
             name: name.to_owned(),
             requested,
-            status: Status::Pending,
-            sched: SchedState::Waiting,
+            status: ManagedJobStatus::Pending,
+            schedule_state: ManagedJobScheduleState::Waiting,
             created_at: now,
             submitted_at: None,
             started_at: None,
@@ -258,14 +261,14 @@ impl Table {
             ran: SignedDuration::ZERO,
             running_since: None,
         };
-        let record = Record {
+        let record = JobRecord {
             job,
             cancel,
             events: Vec::new(),
         };
         self.jobs.insert(id, record);
         self.change(id, now, |record, now| {
-            record.go(Status::Pending, "Job submitted to queue", now);
+            record.set_status(ManagedJobStatus::Pending, "Job submitted to queue", now);
         });
         Some(id)
     }
@@ -275,7 +278,7 @@ impl Table {
         &mut self,
         id: u64,
         now: Timestamp,
-        change: impl FnOnce(&mut Record, Timestamp),
+        change: impl FnOnce(&mut JobRecord, Timestamp),
     ) -> bool {
         let Some(record) = self.jobs.get_mut(&id) else {
             return false;
@@ -289,7 +292,7 @@ impl Table {
                 self.events.pop_front();
             }
             self.events.push_back(JobEvent {
-                at: now,
+                time: now,
                 job: id,
                 name: record.job.name.clone(),
                 status,
@@ -303,20 +306,24 @@ impl Table {
         let Some(record) = self.jobs.get(&id) else {
             return false;
         };
-        if record.job.status.is_final() || record.job.status == Status::Cancelling {
+        if record.job.status.is_final() || record.job.status == ManagedJobStatus::Cancelling {
             return false;
         }
         record.cancel.cancel();
         self.change(id, now, |record, now| {
-            record.go(Status::Cancelling, "Cancellation requested by user", now);
+            record.set_status(
+                ManagedJobStatus::Cancelling,
+                "Cancellation requested by user",
+                now,
+            );
         })
     }
 
-    pub(super) fn job(&self, id: u64) -> Option<Job> {
+    pub(super) fn job(&self, id: u64) -> Option<ManagedJob> {
         self.jobs.get(&id).map(|r| r.job.clone())
     }
 
-    pub(super) fn jobs(&self) -> Vec<Job> {
+    pub(super) fn jobs(&self) -> Vec<ManagedJob> {
         self.jobs.values().rev().map(|r| r.job.clone()).collect()
     }
 

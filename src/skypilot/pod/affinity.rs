@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::sizing::Request;
+use crate::sizing::PodResources;
 
 /// The affinity of a request: GPU Pods require their GPU's node label and like to share nodes; other
 /// Pods prefer nodes without such labels. `None` where the cluster has no GPU labels at all.
-pub(super) fn of(request: &Request) -> Option<Value> {
+pub(super) fn node_affinity(request: &PodResources) -> Option<Value> {
     if let Some(gpus) = &request.gpus {
         let (key, value) = &gpus.label;
         return Some(json!({
@@ -21,7 +21,7 @@ pub(super) fn of(request: &Request) -> Option<Value> {
             },
             "podAffinity": {
                 "preferredDuringSchedulingIgnoredDuringExecution":
-                    [on_hostname(1, "skypilot-binpack", "gpu")],
+                    [hostname_affinity_term(1, "skypilot-binpack", "gpu")],
             },
         }));
     }
@@ -42,8 +42,8 @@ pub(super) fn of(request: &Request) -> Option<Value> {
 }
 
 /// Prefers a node of its own for each Pod of a cluster.
-pub(super) fn spread(spec: &mut Value, cluster: &str) {
-    let term = on_hostname(100, "skypilot-cluster-name", cluster);
+pub(super) fn prefer_separate_nodes(spec: &mut Value, cluster: &str) {
+    let term = hostname_affinity_term(100, "skypilot-cluster-name", cluster);
     let anti = &mut spec["affinity"]["podAntiAffinity"];
     super::push(
         anti,
@@ -52,7 +52,7 @@ pub(super) fn spread(spec: &mut Value, cluster: &str) {
     );
 }
 
-fn on_hostname(weight: u32, key: &str, value: &str) -> Value {
+fn hostname_affinity_term(weight: u32, key: &str, value: &str) -> Value {
     json!({
         "weight": weight,
         "podAffinityTerm": {

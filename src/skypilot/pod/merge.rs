@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// The key by which items of a list are matched, or `None` for lists replaced as a whole.
-fn list_rule(field: &str) -> Option<Option<&'static str>> {
+fn list_merge_key(field: &str) -> Option<Option<&'static str>> {
     Some(match field {
         "containers"
         | "initContainers"
@@ -24,9 +24,9 @@ fn list_rule(field: &str) -> Option<Option<&'static str>> {
 }
 
 /// Merges `over` into `base`. Values of different shapes are replaced.
-pub(crate) fn merge(base: &mut Value, over: &Value) {
-    let (Value::Object(base), Value::Object(over)) = (&mut *base, over) else {
-        *base = over.clone();
+pub(crate) fn merge(base: &mut Value, overrides: &Value) {
+    let (Value::Object(base), Value::Object(over)) = (&mut *base, overrides) else {
+        *base = overrides.clone();
         return;
     };
     for (key, value) in over {
@@ -41,7 +41,7 @@ pub(crate) fn merge(base: &mut Value, over: &Value) {
 }
 
 fn merge_list(field: &str, old: &mut Vec<Value>, new: &[Value]) {
-    let by = match list_rule(field) {
+    let by = match list_merge_key(field) {
         None => return old.extend_from_slice(new),
         Some(None) => {
             old.clear();

@@ -6,8 +6,8 @@ pub(super) mod merge;
 use serde_json::{Map, Value, json};
 
 use super::env::SkyEnv;
-use super::sizing::Request;
-use super::task::{Ask, Task};
+use super::sizing::PodResources;
+use super::task::{Task, TaskResources};
 
 /// Images of Pods without and with GPUs.
 const IMAGES: (&str, &str) = (
@@ -25,11 +25,11 @@ const BOOTSTRAP: &str = "echo 'SkyPilot runtime is set up'\n\
 const PORTS: [u16; 5] = [22, 6380, 10_001, 8266, 46_590];
 
 /// What the Pods of one cluster have in common.
-pub(super) struct Shape<'a> {
+pub(super) struct PodBuilder<'a> {
     pub(super) env: &'a SkyEnv,
     pub(super) task: &'a Task,
-    pub(super) ask: &'a Ask,
-    pub(super) request: &'a Request,
+    pub(super) task_resources: &'a TaskResources,
+    pub(super) request: &'a PodResources,
     /// What the person calls the cluster.
     pub(super) display_name: &'a str,
     /// What the cluster is called in Kubernetes.
@@ -38,7 +38,7 @@ pub(super) struct Shape<'a> {
     pub(super) local_queue: Option<&'a str>,
 }
 
-impl Shape<'_> {
+impl PodBuilder<'_> {
     /// The Pods: the head, then the workers. They differ in metadata only, so that Kueue counts them
     /// as one pod set.
     pub(super) fn pods(&self) -> Vec<Value> {
@@ -72,14 +72,14 @@ impl Shape<'_> {
         if let Some(metadata) = self.env.config.custom_metadata(&self.task.config) {
             merge::merge(&mut pod["metadata"], &metadata);
         }
-        self.place(&mut pod, rank);
+        self.set_provisioner_fields(&mut pod, rank);
         pod
     }
 
     /// What the provisioner sets after configuration is merged: names, roles, GPU tolerations.
-    fn place(&self, pod: &mut Value, rank: u32) {
-        let name = &self.pod_names()[rank as usize];
-        let head = rank == 0;
+    fn set_provisioner_fields(&self, pod: &mut Value, node_rank: u32) {
+        let name = &self.pod_names()[node_rank as usize];
+        let head = node_rank == 0;
         let metadata = &mut pod["metadata"];
         metadata["namespace"] = json!(self.env.namespace);
         metadata["name"] = json!(name);
@@ -92,7 +92,7 @@ impl Shape<'_> {
         metadata["annotations"]["skypilot-cluster-name"] = json!(self.display_name);
         let spec = &mut pod["spec"];
         if self.task.num_nodes > 1 {
-            affinity::spread(spec, self.name);
+            affinity::prefer_separate_nodes(spec, self.name);
         }
         if let Some(gpus) = &self.request.gpus {
             let toleration =
@@ -106,7 +106,7 @@ impl Shape<'_> {
         labels.insert("parent".into(), json!("skypilot"));
         labels.insert("skypilot-cluster".into(), json!(self.name));
         labels.insert("skypilot-user".into(), json!(self.env.user));
-        for (key, value) in &self.ask.labels {
+        for (key, value) in &self.task_resources.labels {
             labels.insert(key.clone(), json!(value));
         }
         if self.request.gpus.is_some() {
@@ -123,7 +123,7 @@ impl Shape<'_> {
         let mut annotations = json!({"skypilot-user": self.env.user});
         if self.local_queue.is_some() {
             annotations["skypilot-workspace"] = json!(self.env.workspace);
-            if let Some(class) = &self.ask.priority_class {
+            if let Some(class) = &self.task_resources.priority_class {
                 annotations["skypilot-priority-class"] = json!(class);
             }
             annotations["kueue.x-k8s.io/retriable-in-group"] = json!("false");
@@ -142,7 +142,7 @@ impl Shape<'_> {
             "volumes": [{"name": "dshm", "emptyDir": {"medium": "Memory"}}],
             "containers": [self.container()],
         });
-        if let Some(affinity) = affinity::of(self.request) {
+        if let Some(affinity) = affinity::node_affinity(self.request) {
             spec["affinity"] = affinity;
         }
         if let Some((key, value)) = self.request.spot {
@@ -156,7 +156,7 @@ impl Shape<'_> {
     }
 
     fn container(&self) -> Value {
-        let image = match (&self.ask.image, &self.request.gpus) {
+        let image = match (&self.task_resources.image, &self.request.gpus) {
             (Some(image), _) => image.as_str(),
             (None, None) => IMAGES.0,
             (None, Some(_)) => IMAGES.1,

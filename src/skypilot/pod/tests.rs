@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::gpus::{NodeFacts, Room};
-use crate::{Cluster, LaunchError, SizingError, SkyConfig, SkyEnv, Task, plan};
+use crate::gpu_labels::{NodeCapacity, NodeInfo};
+use crate::{ClusterPlan, LaunchError, SizingError, SkyConfig, SkyEnv, Task, plan};
 use kueue_lab_yaml::{Limits, parse};
 
 /// The surroundings of the recorded launches.
@@ -16,21 +16,21 @@ fn env() -> SkyEnv {
     }
 }
 
-fn nodes() -> Vec<NodeFacts> {
-    let cpu = NodeFacts {
+fn nodes() -> Vec<NodeInfo> {
+    let cpu = NodeInfo {
         name: "cpu-0".into(),
         ready: true,
-        cpus: Room {
+        cpus: NodeCapacity {
             capacity: 96.0,
             allocatable: 96.0,
         },
-        memory: Room {
+        memory: NodeCapacity {
             capacity: 1024.0,
             allocatable: 1024.0,
         },
-        ..NodeFacts::default()
+        ..NodeInfo::default()
     };
-    let gpu = NodeFacts {
+    let gpu = NodeInfo {
         name: "h100-0".into(),
         labels: BTreeMap::from([("skypilot.co/accelerator".into(), "h100".into())]),
         gpus: BTreeMap::from([("nvidia.com/gpu".into(), 8)]),
@@ -39,7 +39,7 @@ fn nodes() -> Vec<NodeFacts> {
     vec![cpu, gpu]
 }
 
-fn launch(task: &str) -> Result<Cluster, LaunchError> {
+fn launch(task: &str) -> Result<ClusterPlan, LaunchError> {
     plan(&Task::parse(task).unwrap(), "t", &env(), &nodes())
 }
 
@@ -116,7 +116,7 @@ fn resource_arithmetic() {
 }
 
 #[test]
-fn a_request_for_a_whole_node_is_lowered_to_what_the_node_leaves() {
+fn whole_node_requests_are_clamped_to_allocatable() {
     let mut nodes = nodes();
     nodes.truncate(1);
     nodes[0].cpus.allocatable = 95.0;
@@ -131,7 +131,7 @@ fn a_request_for_a_whole_node_is_lowered_to_what_the_node_leaves() {
 }
 
 #[test]
-fn what_the_cluster_cannot_hold_is_refused_in_words() {
+fn requests_larger_than_every_node_are_rejected() {
     let reason = |resources: &str| {
         launch(&format!("resources: {resources}"))
             .unwrap_err()
@@ -207,9 +207,9 @@ fn a_launch_brings_services_and_roles() {
             "t-fcd1e5cf-worker1"
         ]
     );
-    assert_eq!(cluster.lasting[0]["kind"], "ServiceAccount");
+    assert_eq!(cluster.shared_objects[0]["kind"], "ServiceAccount");
     assert!(
-        cluster.lasting.iter().any(
+        cluster.shared_objects.iter().any(
             |o| o["metadata"]["name"] == "skypilot-system-service-account-role-binding-default"
         )
     );

@@ -6,27 +6,27 @@ use kueue_lab_yaml::{Located, Problem};
 
 /// A number, or a string that holds one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Written(pub(super) String);
+pub(super) struct RawAmount(pub(super) String);
 
-impl<'de> Deserialize<'de> for Written {
+impl<'de> Deserialize<'de> for RawAmount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberOrText;
         impl Visitor<'_> for NumberOrText {
-            type Value = Written;
+            type Value = RawAmount;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a number or a string")
             }
-            fn visit_u64<E: Error>(self, n: u64) -> Result<Written, E> {
-                Ok(Written(n.to_string()))
+            fn visit_u64<E: Error>(self, n: u64) -> Result<RawAmount, E> {
+                Ok(RawAmount(n.to_string()))
             }
-            fn visit_i64<E: Error>(self, n: i64) -> Result<Written, E> {
-                Ok(Written(n.to_string()))
+            fn visit_i64<E: Error>(self, n: i64) -> Result<RawAmount, E> {
+                Ok(RawAmount(n.to_string()))
             }
-            fn visit_f64<E: Error>(self, n: f64) -> Result<Written, E> {
-                Ok(Written(n.to_string()))
+            fn visit_f64<E: Error>(self, n: f64) -> Result<RawAmount, E> {
+                Ok(RawAmount(n.to_string()))
             }
-            fn visit_str<E: Error>(self, s: &str) -> Result<Written, E> {
-                Ok(Written(s.trim().to_owned()))
+            fn visit_str<E: Error>(self, s: &str) -> Result<RawAmount, E> {
+                Ok(RawAmount(s.trim().to_owned()))
             }
         }
         deserializer.deserialize_any(NumberOrText)
@@ -57,7 +57,7 @@ const UNITS: [(&str, f64); 10] = [
 ];
 
 /// Reads `cpus`. On Kubernetes the `+` of "at least" changes nothing.
-pub(super) fn cpus(written: &Located<Written>) -> Result<f64, Problem> {
+pub(super) fn cpus(written: &Located<RawAmount>) -> Result<f64, Problem> {
     let text = written.value.0.as_str();
     let number = positive(text.strip_suffix('+').unwrap_or(text));
     number.ok_or_else(|| {
@@ -67,7 +67,7 @@ pub(super) fn cpus(written: &Located<Written>) -> Result<f64, Problem> {
 }
 
 /// Reads `memory`.
-pub(super) fn memory(written: &Located<Written>) -> Result<Memory, Problem> {
+pub(super) fn memory(written: &Located<RawAmount>) -> Result<Memory, Problem> {
     let text = written.value.0.as_str();
     let wrong = || {
         let message = format!(
@@ -85,7 +85,7 @@ pub(super) fn memory(written: &Located<Written>) -> Result<Memory, Problem> {
 }
 
 /// Reads `disk_size` in GB.
-pub(super) fn disk(written: &Located<Written>) -> Result<u64, Problem> {
+pub(super) fn disk(written: &Located<RawAmount>) -> Result<u64, Problem> {
     let text = written.value.0.as_str();
     match gigabytes(text) {
         Some(size) if size.fract() == 0.0 && size < 1e9 => Ok(size as u64),

@@ -13,10 +13,10 @@ use serde_json::Value;
 
 pub use accelerators::Accelerator;
 pub use amount::Memory;
-pub use recovery::{Recovery, Strategy};
-pub use resources::Ask;
+pub use recovery::{JobRecovery, RecoveryStrategy};
+pub use resources::TaskResources;
 
-use super::config::Overrides;
+use super::config::TaskConfigOverrides;
 use kueue_lab_yaml::{Limits, Located, Node, Position, Problem, from_node, parse};
 
 /// Why a task file cannot be used.
@@ -35,13 +35,13 @@ pub struct Task {
     /// How many Pods: a head and workers.
     pub num_nodes: u32,
     /// What one node needs; with several entries the first that fits the cluster is taken.
-    pub asks: Vec<Ask>,
+    pub resources: Vec<TaskResources>,
     /// The commands of the job.
     pub run: Option<String>,
     /// Commands run before the job.
     pub setup: Option<String>,
     /// Settings that override `~/.sky/config.yaml` for this task.
-    pub config: Overrides,
+    pub config: TaskConfigOverrides,
 }
 
 impl Task {
@@ -80,13 +80,13 @@ impl Task {
             }
         };
         let asks = match raw.resources {
-            Some(resources) => resources.value.asks(resources.at)?,
-            None => vec![Ask::default()],
+            Some(resources) => resources.value.alternatives(resources.at)?,
+            None => vec![TaskResources::default()],
         };
         Ok(Self {
             name: raw.name,
             num_nodes,
-            asks,
+            resources: asks,
             run: raw.run,
             setup: raw.setup,
             config: raw.config,
@@ -109,7 +109,7 @@ struct RawTask {
     #[serde(default)]
     run: Option<String>,
     #[serde(default)]
-    config: Overrides,
+    config: TaskConfigOverrides,
     #[serde(default)]
     envs: BTreeMap<String, Option<Value>>,
     #[serde(default, rename = "workdir")]

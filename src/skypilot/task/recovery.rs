@@ -6,7 +6,7 @@ use kueue_lab_yaml::{Position, Problem, closest};
 
 /// Where a lost job is relaunched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
+pub enum RecoveryStrategy {
     /// `EAGER_NEXT_REGION`: tear down first, then relaunch. On Kubernetes a region is a context.
     #[default]
     EagerNextRegion,
@@ -16,9 +16,9 @@ pub enum Strategy {
 
 /// The recovery settings of a task.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recovery {
+pub struct JobRecovery {
     /// Where a lost job is relaunched.
-    pub strategy: Strategy,
+    pub strategy: RecoveryStrategy,
     /// How often a job that failed by itself is started again. A preemption uses none of these.
     pub max_restarts_on_errors: u32,
     /// Exit codes after which the job is started again, whatever the number of restarts.
@@ -33,23 +33,23 @@ pub struct Recovery {
 )]
 pub(super) enum RawRecovery {
     Name(String),
-    Settings(Settings),
+    Settings(RawRecoverySettings),
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Settings {
+pub(super) struct RawRecoverySettings {
     #[serde(default)]
     strategy: Option<String>,
     #[serde(default)]
     max_restarts_on_errors: u32,
     #[serde(default)]
-    recover_on_exit_codes: Option<Codes>,
+    recover_on_exit_codes: Option<ExitCodes>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged, expecting = "expected an exit code or a list of them")]
-enum Codes {
+enum ExitCodes {
     One(u8),
     Many(Vec<u8>),
 }
@@ -57,32 +57,32 @@ enum Codes {
 const STRATEGIES: [&str; 2] = ["EAGER_NEXT_REGION", "FAILOVER"];
 
 impl RawRecovery {
-    pub(super) fn settle(self, at: Position) -> Result<Recovery, Problem> {
+    pub(super) fn into_job_recovery(self, at: Position) -> Result<JobRecovery, Problem> {
         let settings = match self {
             Self::Settings(settings) => settings,
-            Self::Name(name) => Settings {
+            Self::Name(name) => RawRecoverySettings {
                 strategy: Some(name),
                 max_restarts_on_errors: 0,
                 recover_on_exit_codes: None,
             },
         };
         let strategy = match settings.strategy.as_deref().map(str::to_ascii_uppercase) {
-            None => Strategy::default(),
-            Some(name) if name == STRATEGIES[0] => Strategy::EagerNextRegion,
-            Some(name) if name == STRATEGIES[1] => Strategy::Failover,
+            None => RecoveryStrategy::default(),
+            Some(name) if name == STRATEGIES[0] => RecoveryStrategy::EagerNextRegion,
+            Some(name) if name == STRATEGIES[1] => RecoveryStrategy::Failover,
             Some(name) => {
                 let guess = closest(&name, STRATEGIES).unwrap_or(STRATEGIES[0]);
                 let message = format!("unknown recovery strategy {name:?}; did you mean {guess}?");
                 return Err(Problem::new(at, message));
             }
         };
-        Ok(Recovery {
+        Ok(JobRecovery {
             strategy,
             max_restarts_on_errors: settings.max_restarts_on_errors,
             recover_on_exit_codes: match settings.recover_on_exit_codes {
                 None => Vec::new(),
-                Some(Codes::One(code)) => vec![code],
-                Some(Codes::Many(codes)) => codes,
+                Some(ExitCodes::One(code)) => vec![code],
+                Some(ExitCodes::Many(codes)) => codes,
             },
         })
     }

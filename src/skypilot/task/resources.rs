@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::accelerators::{Accelerator, RawAccelerators};
-use super::amount::{self, Memory, Written};
-use super::recovery::{RawRecovery, Recovery};
+use super::amount::{self, Memory, RawAmount};
+use super::recovery::{JobRecovery, RawRecovery};
 use kueue_lab_yaml::{Located, Position, Problem};
 
 /// Priorities SkyPilot accepts in its own queue; not Kueue's.
@@ -15,7 +15,7 @@ const PRIORITIES: std::ops::RangeInclusive<i32> = -1000..=1000;
 
 /// One way to satisfy a task.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ask {
+pub struct TaskResources {
     /// `cpus`, where given.
     pub cpus: Option<f64>,
     /// `memory`, where given.
@@ -33,7 +33,7 @@ pub struct Ask {
     /// Spot nodes only.
     pub use_spot: bool,
     /// What a managed job does when it is lost.
-    pub recovery: Recovery,
+    pub recovery: JobRecovery,
     /// Order in SkyPilot's own queue of jobs; Kueue does not see it.
     pub priority: i32,
     /// Free text; reaches the Pod as an annotation, not Kueue.
@@ -47,13 +47,13 @@ pub(super) struct RawResources {
     cloud: Option<Located<String>>,
     region: Option<String>,
     infra: Option<Located<String>>,
-    cpus: Option<Located<Written>>,
-    memory: Option<Located<Written>>,
+    cpus: Option<Located<RawAmount>>,
+    memory: Option<Located<RawAmount>>,
     accelerators: Option<Located<RawAccelerators>>,
     instance_type: Option<Located<String>>,
     use_spot: Option<bool>,
     job_recovery: Option<Located<RawRecovery>>,
-    disk_size: Option<Located<Written>>,
+    disk_size: Option<Located<RawAmount>>,
     labels: Option<BTreeMap<String, String>>,
     image_id: Option<Located<String>>,
     priority: Option<Located<i32>>,
@@ -85,7 +85,7 @@ type Ignored = IgnoredAny;
 
 impl RawResources {
     /// The alternatives, in the order SkyPilot would prefer them where all cost nothing.
-    pub(super) fn asks(self, at: Position) -> Result<Vec<Ask>, Problem> {
+    pub(super) fn alternatives(self, at: Position) -> Result<Vec<TaskResources>, Problem> {
         let mut base = self;
         let (any_of, ordered) = (base.any_of.take(), base.ordered.take());
         let entries = match (any_of, ordered) {
@@ -94,7 +94,7 @@ impl RawResources {
                 return Err(Problem::new(at, message));
             }
             (Some(entries), None) | (None, Some(entries)) => entries,
-            (None, None) => return base.settle(),
+            (None, None) => return base.into_resources(),
         };
         let mut asks = Vec::new();
         for entry in entries {
@@ -102,7 +102,7 @@ impl RawResources {
                 let message = "alternatives cannot hold alternatives";
                 return Err(Problem::new(entry.at, message));
             }
-            asks.extend(entry.value.over(&base).settle()?);
+            asks.extend(entry.value.with_defaults_from(&base).into_resources()?);
         }
         if asks.is_empty() {
             return Err(Problem::new(at, "the list of alternatives is empty"));
@@ -111,7 +111,7 @@ impl RawResources {
     }
 
     /// This entry with what it leaves out taken from the block around it.
-    fn over(mut self, base: &Self) -> Self {
+    fn with_defaults_from(mut self, base: &Self) -> Self {
         let labels = base.labels.clone().map(|mut labels| {
             labels.extend(self.labels.take().unwrap_or_default());
             labels
@@ -138,9 +138,9 @@ impl RawResources {
         self
     }
 
-    fn settle(self) -> Result<Vec<Ask>, Problem> {
+    fn into_resources(self) -> Result<Vec<TaskResources>, Problem> {
         let context = self.context()?;
-        let mut ask = Ask {
+        let mut ask = TaskResources {
             cpus: self.cpus.as_ref().map(amount::cpus).transpose()?,
             memory: self.memory.as_ref().map(amount::memory).transpose()?,
             disk_size: self.disk_size.as_ref().map(amount::disk).transpose()?,
@@ -148,10 +148,10 @@ impl RawResources {
             use_spot: self.use_spot.unwrap_or_default(),
             priority_class: self.priority_class,
             labels: self.labels.unwrap_or_default(),
-            ..Ask::default()
+            ..TaskResources::default()
         };
         if let Some(recovery) = self.job_recovery {
-            ask.recovery = recovery.value.settle(recovery.at)?;
+            ask.recovery = recovery.value.into_job_recovery(recovery.at)?;
         }
         if let Some(priority) = self.priority {
             if !PRIORITIES.contains(&priority.value) {
@@ -179,7 +179,7 @@ impl RawResources {
                 .value
                 .alternatives(accelerators.at)?
                 .into_iter()
-                .map(|accelerator| Ask {
+                .map(|accelerator| TaskResources {
                     accelerator: Some(accelerator),
                     ..ask.clone()
                 })
@@ -216,7 +216,7 @@ impl RawResources {
 }
 
 /// `instance_type` in SkyPilot's spelling for Kubernetes: `4CPU--16GB` or `4CPU--16GB--H100:1`.
-fn instance_type(written: &Located<String>, ask: &mut Ask) -> Result<(), Problem> {
+fn instance_type(written: &Located<String>, ask: &mut TaskResources) -> Result<(), Problem> {
     let wrong = || {
         let message = format!(
             "an instance type of Kubernetes looks like 4CPU--16GB or 4CPU--16GB--H100:1; found {:?}",

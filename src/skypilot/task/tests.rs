@@ -1,21 +1,21 @@
 use super::*;
 
-fn one(text: &str) -> Ask {
+fn single_resources(text: &str) -> TaskResources {
     let mut task = Task::parse(text).unwrap();
-    assert_eq!(task.asks.len(), 1);
-    task.asks.remove(0)
+    assert_eq!(task.resources.len(), 1);
+    task.resources.remove(0)
 }
 
 #[test]
-fn the_task_of_the_priority_demo() {
+fn priority_demo_task() {
     let task = Task::parse(
         "name: job1\nresources:\n  cpus: 6\n  cloud: kubernetes\n  labels:\n    kueue.x-k8s.io/queue-name: user-queue\n    kueue.x-k8s.io/priority-class: low-priority\nenvs: {A: \"1\", B: }\nrun: |\n  echo hello; sleep 600\n",
     )
     .unwrap();
     assert_eq!((task.name.as_deref(), task.num_nodes), (Some("job1"), 1));
-    assert_eq!(task.asks[0].cpus, Some(6.0));
+    assert_eq!(task.resources[0].cpus, Some(6.0));
     assert_eq!(
-        task.asks[0].labels["kueue.x-k8s.io/priority-class"],
+        task.resources[0].labels["kueue.x-k8s.io/priority-class"],
         "low-priority"
     );
     assert_eq!(task.run.as_deref(), Some("echo hello; sleep 600\n"));
@@ -23,24 +23,26 @@ fn the_task_of_the_priority_demo() {
 
 #[test]
 fn amounts_in_every_spelling() {
-    let ask = one("resources: {cpus: 6+, memory: 16GB+, disk_size: 1TB, accelerators: H100:8}");
+    let ask = single_resources(
+        "resources: {cpus: 6+, memory: 16GB+, disk_size: 1TB, accelerators: H100:8}",
+    );
     assert_eq!(ask.cpus, Some(6.0));
     assert_eq!(ask.memory, Some(Memory::Gigabytes(16.0)));
     assert_eq!(ask.disk_size, Some(1024));
     let gpu = ask.accelerator.unwrap();
     assert_eq!((gpu.name.as_str(), gpu.count), ("H100", 8));
     assert_eq!(
-        one("resources: {memory: 4x}").memory,
+        single_resources("resources: {memory: 4x}").memory,
         Some(Memory::PerCpu(4.0))
     );
     assert_eq!(
-        one("resources: {accelerators: {A100: 0.5}}")
+        single_resources("resources: {accelerators: {A100: 0.5}}")
             .accelerator
             .unwrap()
             .count,
         1
     );
-    let typed = one("resources: {instance_type: 4CPU--16GB--H100:2}");
+    let typed = single_resources("resources: {instance_type: 4CPU--16GB--H100:2}");
     assert_eq!(
         (typed.cpus, typed.accelerator.unwrap().count),
         (Some(4.0), 2)
@@ -54,20 +56,20 @@ fn alternatives_keep_their_order_and_inherit() {
     )
     .unwrap();
     let names: Vec<_> = task
-        .asks
+        .resources
         .iter()
         .map(|a| a.accelerator.clone().unwrap().name)
         .collect();
     assert_eq!(names, ["H100", "A100", "L4"]);
-    assert_eq!(task.asks[0].cpus, Some(4.0));
+    assert_eq!(task.resources[0].cpus, Some(4.0));
     assert_eq!(
-        (task.asks[2].cpus, task.asks[2].labels.len()),
+        (task.resources[2].cpus, task.resources[2].labels.len()),
         (Some(2.0), 2)
     );
     assert_eq!(
         Task::parse("resources: {accelerators: {A100:8, H100:8}}")
             .unwrap()
-            .asks
+            .resources
             .len(),
         2
     );
@@ -76,20 +78,22 @@ fn alternatives_keep_their_order_and_inherit() {
 #[test]
 fn recovery_settings() {
     assert_eq!(
-        one("resources: {job_recovery: failover}").recovery.strategy,
-        Strategy::Failover
+        single_resources("resources: {job_recovery: failover}")
+            .recovery
+            .strategy,
+        RecoveryStrategy::Failover
     );
-    let recovery = one(
+    let recovery = single_resources(
         "resources: {job_recovery: {max_restarts_on_errors: 3, recover_on_exit_codes: [33, 34]}}",
     )
     .recovery;
     assert_eq!(recovery.max_restarts_on_errors, 3);
     assert_eq!(recovery.recover_on_exit_codes, [33, 34]);
-    assert_eq!(recovery.strategy, Strategy::EagerNextRegion);
+    assert_eq!(recovery.strategy, RecoveryStrategy::EagerNextRegion);
 }
 
 #[test]
-fn mistakes_are_named_with_their_place() {
+fn errors_have_a_position() {
     for (text, expected) in [
         (
             "nmae: a\n",

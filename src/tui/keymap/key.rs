@@ -63,7 +63,7 @@ impl Key {
     }
 
     /// The character typed, where the key types one.
-    pub fn typed(self) -> Option<char> {
+    pub fn character(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if !self.ctrl && !self.alt => Some(c),
             _ => None,

@@ -1,17 +1,17 @@
 //! Keys: how they are written, and which does what where. The table in `table.rs` is the only
 //! place that says so; dispatch, footer hints and help all read it.
 
+mod bindings;
 mod key;
-mod table;
 
+pub use bindings::{BINDINGS, Binding};
 pub use key::Key;
-pub use table::{BINDINGS, Binding};
 
-use super::ui::{SortBy, ViewId};
+use super::ui_state::{SortBy, ViewId};
 
 /// What a key can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum ActionId {
     /// Leave the UI.
     Quit,
     /// Close what is on top, or forget the filter.
@@ -19,9 +19,9 @@ pub enum Act {
     /// Show the help.
     Help,
     /// Type a command.
-    Command,
+    CommandPrompt,
     /// Type a filter.
-    Filter,
+    FilterPrompt,
     /// Go to a view.
     View(ViewId),
     /// Go to the view to the right.
@@ -31,9 +31,9 @@ pub enum Act {
     /// Go to the view that was open before.
     LastView,
     /// Go back in history.
-    Older,
+    HistoryBack,
     /// Go forward in history.
-    Newer,
+    HistoryForward,
     /// One row up.
     Up,
     /// One row down.
@@ -61,27 +61,27 @@ pub enum Act {
     /// Ask the engine why.
     Explain,
     /// Submit sample workloads.
-    Submit,
+    SubmitJob,
     /// Delete the object.
     Delete,
     /// Choose a preset.
     Presets,
     /// Make the selected preset the active one.
-    Apply,
+    ApplyPreset,
     /// Submit a sample of the active preset.
-    Samples,
+    SubmitPresetSample,
     /// Run the demo.
-    Demo,
+    RunDemo,
     /// Copy the name.
-    Copy,
+    CopyName,
     /// Go to the workloads the row has to do with.
-    ToWorkloads,
+    GoToWorkloads,
     /// Go to the ClusterQueue the row has to do with.
-    ToQueue,
+    GoToClusterQueue,
     /// Show all messages.
-    Notes,
+    Notifications,
     /// Show or hide what is over.
-    ToggleOver,
+    ToggleFinished,
     /// Show all namespaces.
     AllNamespaces,
     /// Order the rows.
@@ -100,7 +100,7 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Wherever no text is typed and nothing is asked.
-    Anywhere,
+    Global,
     /// Where rows are listed.
     List,
     /// In the tree of queues.
@@ -108,7 +108,7 @@ pub enum Scope {
     /// In the list of workloads.
     Workloads,
     /// In the feed of preemptions.
-    Preemptions,
+    Evictions,
     /// In the list of nodes.
     Nodes,
     /// In the list of presets.
@@ -116,9 +116,9 @@ pub enum Scope {
     /// In the list of events.
     Events,
     /// On a page about an object.
-    Object,
+    ObjectPage,
     /// On a page of text.
-    Page,
+    TextPage,
     /// Where yes or no is asked.
     Confirm,
     /// Where one of several is chosen.
@@ -133,16 +133,16 @@ impl Scope {
     /// The scope's name in the help.
     pub fn title(self) -> &'static str {
         match self {
-            Scope::Anywhere => "Everywhere",
+            Scope::Global => "Everywhere",
             Scope::List => "Lists",
             Scope::Queues => "Queues",
             Scope::Workloads => "Workloads",
-            Scope::Preemptions => "Preemptions",
+            Scope::Evictions => "Preemptions",
             Scope::Nodes => "Nodes",
             Scope::Presets => "Presets",
             Scope::Events => "Events",
-            Scope::Object => "Pages about an object",
-            Scope::Page => "Pages of text",
+            Scope::ObjectPage => "Pages about an object",
+            Scope::TextPage => "Pages of text",
             Scope::Confirm => "Questions",
             Scope::Menu => "Menus",
             Scope::Form => "Forms",
@@ -152,18 +152,18 @@ impl Scope {
 }
 
 /// What a key asks for in the given scopes; the first scope that knows the key decides.
-pub fn act(scopes: &[Scope], key: Key) -> Option<Act> {
+pub fn lookup(scopes: &[Scope], key: Key) -> Option<ActionId> {
     scopes.iter().find_map(|scope| {
         BINDINGS
             .iter()
             .filter(|b| b.scope == *scope)
             .find(|b| b.keys.iter().any(|text| Key::parse(text) == Some(key)))
-            .map(|b| b.act)
+            .map(|b| b.action)
     })
 }
 
 /// The hints worth showing in the given scopes, the most useful first: key, word and what for.
-pub fn hints(scopes: &[Scope]) -> Vec<(&'static str, &'static str, Act)> {
+pub fn hints(scopes: &[Scope]) -> Vec<(&'static str, &'static str, ActionId)> {
     let mut found: Vec<&Binding> = BINDINGS
         .iter()
         .filter(|b| scopes.contains(&b.scope) && b.hint.is_some())
@@ -171,7 +171,7 @@ pub fn hints(scopes: &[Scope]) -> Vec<(&'static str, &'static str, Act)> {
     found.sort_by_key(|b| b.hint.map(|(rank, _)| rank));
     found
         .into_iter()
-        .filter_map(|b| Some((*b.keys.first()?, b.hint?.1, b.act)))
+        .filter_map(|b| Some((*b.keys.first()?, b.hint?.1, b.action)))
         .collect()
 }
 
@@ -204,7 +204,10 @@ mod tests {
     #[test]
     fn the_innermost_scope_decides() {
         let key = Key::parse("enter").unwrap();
-        assert_eq!(act(&[Scope::Confirm, Scope::Anywhere], key), Some(Act::Yes));
-        assert_eq!(act(&[Scope::List], key), Some(Act::Enter));
+        assert_eq!(
+            lookup(&[Scope::Confirm, Scope::Global], key),
+            Some(ActionId::Yes)
+        );
+        assert_eq!(lookup(&[Scope::List], key), Some(ActionId::Enter));
     }
 }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 
-use super::meta::{Requests, add};
-use super::quota::Forest;
+use super::cohort_tree::CohortTree;
+use super::meta::{Requests, add_requests};
 use super::workload::{WorkloadRow, WorkloadState};
-use super::{Data, Key, Row};
+use super::{ClusterData, NamespacedName, Row};
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, evicted, preempted};
 
 /// A place in the line of a ClusterQueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueuePosition {
     /// Counted from one.
     pub number: usize,
     /// How many wait in all.
@@ -30,12 +30,12 @@ pub struct PodCount {
     /// Without a node because none fits.
     pub unschedulable: usize,
     /// Being deleted.
-    pub leaving: usize,
+    pub terminating: usize,
 }
 
 /// A group of pods for which there is no Workload yet, because not all of its pods exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct IncompletePodGroup {
     /// How many pods exist.
     pub pods: usize,
     /// How many there should be.
@@ -50,7 +50,7 @@ pub struct Totals {
     /// Nodes that are ready.
     pub nodes_ready: usize,
     /// What pods occupy on nodes.
-    pub occupied: Requests,
+    pub allocated: Requests,
     /// What nodes have.
     pub allocatable: Requests,
 }
@@ -64,35 +64,35 @@ impl Totals {
 
 /// What follows from the rows.
 #[derive(Clone, Debug, Default)]
-pub struct Derived {
+pub struct DerivedData {
     /// ClusterQueues and Cohorts as trees.
-    pub forest: Forest,
+    pub cohort_tree: CohortTree,
     /// Totals for the header.
     pub totals: Totals,
-    places: HashMap<Key, Place>,
-    heads: BTreeMap<String, Key>,
-    lines: BTreeMap<String, Vec<Key>>,
-    pods: HashMap<Key, PodCount>,
-    pod_owner: HashMap<Key, Key>,
-    groups: BTreeMap<Key, Group>,
-    on_node: BTreeMap<String, Vec<Key>>,
-    occupied: BTreeMap<String, Requests>,
-    seen: Option<Seen>,
+    positions: HashMap<NamespacedName, QueuePosition>,
+    head_workloads: BTreeMap<String, NamespacedName>,
+    pending_workloads: BTreeMap<String, Vec<NamespacedName>>,
+    pods: HashMap<NamespacedName, PodCount>,
+    workload_by_pod: HashMap<NamespacedName, NamespacedName>,
+    incomplete_pod_groups: BTreeMap<NamespacedName, IncompletePodGroup>,
+    pods_by_node: BTreeMap<String, Vec<NamespacedName>>,
+    allocated_by_node: BTreeMap<String, Requests>,
+    revisions: Option<Revisions>,
 }
 
 /// Revisions of what each part was reckoned from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct Revisions {
     queues: (u64, u64, u64),
     workloads: u64,
     pods: u64,
     nodes: u64,
 }
 
-impl Derived {
+impl DerivedData {
     /// Brings everything up to date.
-    pub fn refresh(&mut self, data: &Data) {
-        let now = Seen {
+    pub fn refresh(&mut self, data: &ClusterData) {
+        let now = Revisions {
             queues: (
                 data.cluster_queues.revision(),
                 data.cohorts.revision(),
@@ -102,16 +102,16 @@ impl Derived {
             pods: data.pods.revision(),
             nodes: data.nodes.revision(),
         };
-        let before = self.seen.replace(now);
-        let changed = |part: fn(&Seen) -> u64| before.as_ref().map(part) != Some(part(&now));
+        let before = self.revisions.replace(now);
+        let changed = |part: fn(&Revisions) -> u64| before.as_ref().map(part) != Some(part(&now));
         let queues = before.map(|b| b.queues) != Some(now.queues);
         let (workloads, pods) = (changed(|s| s.workloads), changed(|s| s.pods));
         let nodes = changed(|s| s.nodes);
         if queues {
-            self.forest = Forest::plant(data.cluster_queues.iter(), data.cohorts.iter());
+            self.cohort_tree = CohortTree::build(data.cluster_queues.iter(), data.cohorts.iter());
         }
         if queues || workloads {
-            self.line_up(data);
+            self.sort_pending_workloads(data);
         }
         if workloads {
             self.totals.states = BTreeMap::new();
@@ -123,56 +123,63 @@ impl Derived {
             self.count_pods(data);
         }
         if pods || nodes {
-            self.fill_nodes(data);
+            self.sum_node_allocation(data);
         }
     }
 
     /// The place of a pending workload.
-    pub fn position(&self, key: &Key) -> Option<Place> {
-        self.places.get(key).copied()
+    pub fn position(&self, key: &NamespacedName) -> Option<QueuePosition> {
+        self.positions.get(key).copied()
     }
 
     /// The first in the line of a ClusterQueue.
-    pub fn head(&self, cluster_queue: &str) -> Option<&Key> {
-        self.heads.get(cluster_queue)
+    pub fn head(&self, cluster_queue: &str) -> Option<&NamespacedName> {
+        self.head_workloads.get(cluster_queue)
     }
 
     /// Whether anybody stands in a line.
-    pub fn anybody_waits(&self) -> bool {
-        !self.places.is_empty()
+    pub fn has_pending_workloads(&self) -> bool {
+        !self.positions.is_empty()
     }
 
     /// The line of a ClusterQueue.
-    pub fn line(&self, cluster_queue: &str) -> &[Key] {
-        self.lines.get(cluster_queue).map_or(&[], Vec::as_slice)
+    pub fn pending_workloads_of(&self, cluster_queue: &str) -> &[NamespacedName] {
+        self.pending_workloads
+            .get(cluster_queue)
+            .map_or(&[], Vec::as_slice)
     }
 
     /// The pods of a workload, counted.
-    pub fn pods_of(&self, workload: &Key) -> PodCount {
+    pub fn pods_of(&self, workload: &NamespacedName) -> PodCount {
         self.pods.get(workload).copied().unwrap_or_default()
     }
 
     /// The workload a pod belongs to.
-    pub fn workload_of(&self, pod: &Key) -> Option<&Key> {
-        self.pod_owner.get(pod)
+    pub fn workload_of(&self, pod: &NamespacedName) -> Option<&NamespacedName> {
+        self.workload_by_pod.get(pod)
     }
 
     /// Groups of pods that wait for more of their pods.
-    pub fn incomplete_groups(&self) -> impl Iterator<Item = (&Key, &Group)> {
-        self.groups.iter()
+    pub fn incomplete_pod_groups(
+        &self,
+    ) -> impl Iterator<Item = (&NamespacedName, &IncompletePodGroup)> {
+        self.incomplete_pod_groups.iter()
     }
 
     /// The pods on a node that have not ended.
-    pub fn pods_on(&self, node: &str) -> &[Key] {
-        self.on_node.get(node).map_or(&[], Vec::as_slice)
+    pub fn pods_on(&self, node: &str) -> &[NamespacedName] {
+        self.pods_by_node.get(node).map_or(&[], Vec::as_slice)
     }
 
     /// What pods occupy on a node.
-    pub fn occupied_on(&self, node: &str) -> Requests {
-        self.occupied.get(node).cloned().unwrap_or_default()
+    pub fn allocated_on(&self, node: &str) -> Requests {
+        self.allocated_by_node
+            .get(node)
+            .cloned()
+            .unwrap_or_default()
     }
 
-    fn line_up(&mut self, data: &Data) {
+    fn sort_pending_workloads(&mut self, data: &ClusterData) {
         let mut lines: BTreeMap<&str, Vec<&WorkloadRow>> = BTreeMap::new();
         for wl in data.workloads.iter() {
             let at = wl.state();
@@ -188,39 +195,46 @@ impl Derived {
                 lines.entry(&lq.cluster_queue).or_default().push(wl);
             }
         }
-        self.places.clear();
-        self.heads.clear();
-        self.lines.clear();
+        self.positions.clear();
+        self.head_workloads.clear();
+        self.pending_workloads.clear();
         for (queue, mut line) in lines {
-            line.sort_by_cached_key(|wl| (-wl.priority, order_time(wl), wl.meta.uid.as_str()));
+            line.sort_by_cached_key(|wl| {
+                (
+                    -wl.priority,
+                    queue_order_timestamp(wl),
+                    wl.meta.uid.as_str(),
+                )
+            });
             let of = line.len();
             for (at, wl) in line.iter().enumerate() {
-                let place = Place { number: at + 1, of };
-                self.places.insert(wl.key().clone(), place);
+                let place = QueuePosition { number: at + 1, of };
+                self.positions.insert(wl.key().clone(), place);
             }
             if let Some(first) = line.first() {
-                self.heads.insert(queue.to_owned(), first.key().clone());
+                self.head_workloads
+                    .insert(queue.to_owned(), first.key().clone());
             }
             let keys = line.into_iter().map(|wl| wl.key().clone()).collect();
-            self.lines.insert(queue.to_owned(), keys);
+            self.pending_workloads.insert(queue.to_owned(), keys);
         }
     }
 
-    fn count_pods(&mut self, data: &Data) {
-        let mut by_owner: HashMap<&str, &Key> = HashMap::new();
+    fn count_pods(&mut self, data: &ClusterData) {
+        let mut by_owner: HashMap<&str, &NamespacedName> = HashMap::new();
         for wl in data.workloads.iter() {
             for owner in &wl.owners {
                 by_owner.insert(&owner.uid, wl.key());
             }
         }
         self.pods.clear();
-        self.pod_owner.clear();
-        self.groups.clear();
+        self.workload_by_pod.clear();
+        self.incomplete_pod_groups.clear();
         for pod in data.pods.iter() {
             let said = pod
                 .workload
                 .as_ref()
-                .map(|name| Key::new(&pod.key().namespace, name))
+                .map(|name| NamespacedName::new(&pod.key().namespace, name))
                 .filter(|key| data.workloads.get(key).is_some());
             let owner = said.or_else(|| {
                 std::iter::once(&pod.meta.uid)
@@ -228,9 +242,11 @@ impl Derived {
                     .find_map(|uid| by_owner.get(uid.as_str()).map(|k| (*k).clone()))
             });
             let Some(owner) = owner else {
-                if let (Some(name), Some(of), true) = (&pod.workload, pod.group_of, pod.gated) {
-                    let key = Key::new(&pod.key().namespace, name);
-                    let group = self.groups.entry(key).or_default();
+                if let (Some(name), Some(of), true) =
+                    (&pod.workload, pod.pod_group_total_count, pod.gated)
+                {
+                    let key = NamespacedName::new(&pod.key().namespace, name);
+                    let group = self.incomplete_pod_groups.entry(key).or_default();
                     group.pods += 1;
                     group.of = group.of.max(of);
                 }
@@ -239,34 +255,38 @@ impl Derived {
             let count = self.pods.entry(owner.clone()).or_default();
             count.total += 1;
             if pod.meta.deleting {
-                count.leaving += 1;
+                count.terminating += 1;
             } else if pod.ready || pod.phase == "Succeeded" {
                 count.ready += 1;
             }
             if pod.unschedulable.is_some() && pod.node.is_empty() {
                 count.unschedulable += 1;
             }
-            self.pod_owner.insert(pod.key().clone(), owner);
+            self.workload_by_pod.insert(pod.key().clone(), owner);
         }
     }
 
-    fn fill_nodes(&mut self, data: &Data) {
-        self.on_node.clear();
-        self.occupied.clear();
-        for pod in data.pods.iter().filter(|p| !p.node.is_empty() && !p.done()) {
-            let on = self.on_node.entry(pod.node.clone()).or_default();
+    fn sum_node_allocation(&mut self, data: &ClusterData) {
+        self.pods_by_node.clear();
+        self.allocated_by_node.clear();
+        for pod in data
+            .pods
+            .iter()
+            .filter(|p| !p.node.is_empty() && !p.is_terminal())
+        {
+            let on = self.pods_by_node.entry(pod.node.clone()).or_default();
             on.push(pod.key().clone());
-            let occupied = self.occupied.entry(pod.node.clone()).or_default();
-            add(occupied, &pod.requests, 1);
+            let occupied = self.allocated_by_node.entry(pod.node.clone()).or_default();
+            add_requests(occupied, &pod.requests, 1);
         }
         let totals = &mut self.totals;
         totals.nodes_ready = data.nodes.iter().filter(|n| n.ready).count();
         totals.allocatable = Requests::new();
-        totals.occupied = Requests::new();
+        totals.allocated = Requests::new();
         for node in data.nodes.iter() {
-            add(&mut totals.allocatable, &node.allocatable, 1);
-            if let Some(occupied) = self.occupied.get(&node.key().name) {
-                add(&mut totals.occupied, occupied, 1);
+            add_requests(&mut totals.allocatable, &node.allocatable, 1);
+            if let Some(occupied) = self.allocated_by_node.get(&node.key().name) {
+                add_requests(&mut totals.allocated, occupied, 1);
             }
         }
     }
@@ -274,13 +294,13 @@ impl Derived {
 
 /// The time by which workloads of one priority stand in line: when they were made, unless an
 /// eviction sent them to the back.
-fn order_time(wl: &WorkloadRow) -> Option<Timestamp> {
-    if let Some(left) = wl.conds.when_true(EVICTED)
+fn queue_order_timestamp(wl: &WorkloadRow) -> Option<Timestamp> {
+    if let Some(left) = wl.conditions.when_true(EVICTED)
         && (left.reason == evicted::PODS_READY_TIMEOUT || left.reason == evicted::ADMISSION_CHECK)
     {
         return Some(left.at);
     }
-    let preempted = wl.conds.when_true(PREEMPTED);
+    let preempted = wl.conditions.when_true(PREEMPTED);
     if let Some(by) = preempted.filter(|c| c.reason == preempted::IN_COHORT_RECLAIM_WHILE_BORROWING)
     {
         return Some(by.at);

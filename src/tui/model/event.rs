@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::api::events::v1::Event as NewEvent;
 
-use super::meta::key_of;
-use super::{Change, Key, Row};
-use crate::text::clean;
+use super::meta::namespaced_name;
+use super::{Delta, NamespacedName, Row};
+use crate::text::sanitize;
 
 /// The most Events that are kept.
-pub const MOST_EVENTS: usize = 5_000;
+pub const MAX_EVENTS: usize = 5_000;
 
 /// An Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventRow {
     /// Namespace and name of the Event itself.
-    pub key: Key,
+    pub key: NamespacedName,
     /// When it happened last.
     pub at: Timestamp,
     /// Whether its type is `Warning`.
@@ -34,7 +34,7 @@ pub struct EventRow {
     /// Kind of the object it is about.
     pub kind: String,
     /// Namespace and name of that object.
-    pub object: Key,
+    pub object: NamespacedName,
     /// UID of that object.
     pub uid: String,
 }
@@ -56,27 +56,27 @@ impl EventRow {
             .max()
             .or_else(|| event.metadata.creation_timestamp.as_ref().map(|t| t.0));
         let object = &event.involved_object;
-        let or_empty = |text: &Option<String>| clean(text.as_deref().unwrap_or_default());
+        let or_empty = |text: &Option<String>| sanitize(text.as_deref().unwrap_or_default());
         Self {
-            key: key_of(&event.metadata),
+            key: namespaced_name(&event.metadata),
             at: at.unwrap_or_default(),
             warning: event.type_.as_deref() == Some("Warning"),
             reason: or_empty(&event.reason),
             message: or_empty(&event.message),
-            source: clean(source.unwrap_or_default()),
+            source: sanitize(source.unwrap_or_default()),
             count: series
                 .and_then(|s| s.count)
                 .or(event.count)
                 .unwrap_or(1)
                 .max(1),
             kind: or_empty(&object.kind),
-            object: Key::new(or_empty(&object.namespace), or_empty(&object.name)),
+            object: NamespacedName::new(or_empty(&object.namespace), or_empty(&object.name)),
             uid: or_empty(&object.uid),
         }
     }
 
     /// Takes over an Event in its form of `events.k8s.io`.
-    pub fn of_new(event: &NewEvent) -> Self {
+    pub fn from_events_v1(event: &NewEvent) -> Self {
         let series = event.series.as_ref();
         let source = event
             .reporting_controller
@@ -91,83 +91,83 @@ impl EventRow {
             .max()
             .or_else(|| event.metadata.creation_timestamp.as_ref().map(|t| t.0));
         let object = event.regarding.clone().unwrap_or_default();
-        let or_empty = |text: &Option<String>| clean(text.as_deref().unwrap_or_default());
+        let or_empty = |text: &Option<String>| sanitize(text.as_deref().unwrap_or_default());
         Self {
-            key: key_of(&event.metadata),
+            key: namespaced_name(&event.metadata),
             at: at.unwrap_or_default(),
             warning: event.type_.as_deref() == Some("Warning"),
             reason: or_empty(&event.reason),
             message: or_empty(&event.note),
-            source: clean(source.unwrap_or_default()),
+            source: sanitize(source.unwrap_or_default()),
             count: series
                 .map(|s| s.count)
                 .or(event.deprecated_count)
                 .unwrap_or(1)
                 .max(1),
             kind: or_empty(&object.kind),
-            object: Key::new(or_empty(&object.namespace), or_empty(&object.name)),
+            object: NamespacedName::new(or_empty(&object.namespace), or_empty(&object.name)),
             uid: or_empty(&object.uid),
         }
     }
 }
 
 impl Row for EventRow {
-    fn key(&self) -> &Key {
+    fn key(&self) -> &NamespacedName {
         &self.key
     }
 }
 
 /// When an Event happened last, and which it is: newer ones are less.
-type Moment = (Reverse<Timestamp>, Key);
+type EventOrder = (Reverse<Timestamp>, NamespacedName);
 
 /// The latest Events in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
-    rows: BTreeMap<Key, EventRow>,
-    by_time: BTreeSet<Moment>,
-    by_object: HashMap<Key, BTreeSet<Moment>>,
+    rows: BTreeMap<NamespacedName, EventRow>,
+    by_time: BTreeSet<EventOrder>,
+    by_object: HashMap<NamespacedName, BTreeSet<EventOrder>>,
     revision: u64,
 }
 
 impl EventLog {
     /// Takes in what the watch tells.
-    pub fn apply(&mut self, change: Change<EventRow>) {
+    pub fn apply(&mut self, change: Delta<EventRow>) {
         self.revision += 1;
         match change {
-            Change::Reset(rows) => {
+            Delta::Replaced(rows) => {
                 self.rows.clear();
                 self.by_time.clear();
                 self.by_object.clear();
                 for row in rows {
-                    self.put(row);
+                    self.insert(row);
                 }
             }
-            Change::Put(row) => self.put(*row),
+            Delta::Updated(row) => self.insert(*row),
             // An Event that expires has happened all the same; it goes when newer ones need room.
-            Change::Gone(_) => {}
+            Delta::Deleted(_) => {}
         }
     }
 
-    fn put(&mut self, row: EventRow) {
+    fn insert(&mut self, row: EventRow) {
         if let Some(old) = self.rows.remove(&row.key) {
-            self.unlist(&old);
+            self.remove_from_indexes(&old);
         }
         let moment = (Reverse(row.at), row.key.clone());
         let about = self.by_object.entry(row.object.clone()).or_default();
         about.insert(moment.clone());
         self.by_time.insert(moment);
         self.rows.insert(row.key.clone(), row);
-        while self.rows.len() > MOST_EVENTS {
+        while self.rows.len() > MAX_EVENTS {
             let Some((_, oldest)) = self.by_time.last().cloned() else {
                 break;
             };
             if let Some(old) = self.rows.remove(&oldest) {
-                self.unlist(&old);
+                self.remove_from_indexes(&old);
             }
         }
     }
 
-    fn unlist(&mut self, row: &EventRow) {
+    fn remove_from_indexes(&mut self, row: &EventRow) {
         let moment = (Reverse(row.at), row.key.clone());
         self.by_time.remove(&moment);
         if let Some(about) = self.by_object.get_mut(&row.object) {
@@ -179,7 +179,7 @@ impl EventLog {
     }
 
     /// The Event with that key.
-    pub fn get(&self, key: &Key) -> Option<&EventRow> {
+    pub fn get(&self, key: &NamespacedName) -> Option<&EventRow> {
         self.rows.get(key)
     }
 
@@ -191,10 +191,10 @@ impl EventLog {
     }
 
     /// Those about one object, newest first.
-    pub fn about<'a>(
+    pub fn events_for<'a>(
         &'a self,
         kind: &'a str,
-        object: &'a Key,
+        object: &'a NamespacedName,
     ) -> impl Iterator<Item = &'a EventRow> {
         let moments = self.by_object.get(object).into_iter().flatten();
         moments
@@ -224,7 +224,7 @@ mod tests {
 
     fn event(name: &str, second: i64) -> EventRow {
         EventRow {
-            key: Key::new("ns", name),
+            key: NamespacedName::new("ns", name),
             at: Timestamp::from_second(second).unwrap(),
             ..EventRow::default()
         }
@@ -233,8 +233,8 @@ mod tests {
     #[test]
     fn a_repeated_event_moves_to_the_front() {
         let mut log = EventLog::default();
-        log.apply(Change::Reset(vec![event("a", 1), event("b", 2)]));
-        log.apply(Change::Put(Box::new(event("a", 3))));
+        log.apply(Delta::Replaced(vec![event("a", 1), event("b", 2)]));
+        log.apply(Delta::Updated(Box::new(event("a", 3))));
         let names: Vec<_> = log.newest_first().map(|e| e.key.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(log.len(), 2);
@@ -244,37 +244,41 @@ mod tests {
     fn events_about_an_object_follow_what_happens_to_the_log() {
         let about = |name: &str, second, object: &str| EventRow {
             kind: "Pod".to_owned(),
-            object: Key::new("ns", object),
+            object: NamespacedName::new("ns", object),
             ..event(name, second)
         };
         let mut log = EventLog::default();
         let rows = vec![about("a", 1, "x"), about("b", 2, "x"), about("c", 3, "y")];
-        log.apply(Change::Reset(rows));
+        log.apply(Delta::Replaced(rows));
         let names = |log: &EventLog, kind: &str, object: &str| -> Vec<String> {
-            let object = Key::new("ns", object);
-            let found = log.about(kind, &object);
+            let object = NamespacedName::new("ns", object);
+            let found = log.events_for(kind, &object);
             found.map(|e| e.key.name.clone()).collect()
         };
         assert_eq!(names(&log, "Pod", "x"), ["b", "a"]);
-        log.apply(Change::Put(Box::new(about("a", 4, "x"))));
+        log.apply(Delta::Updated(Box::new(about("a", 4, "x"))));
         assert_eq!(names(&log, "Pod", "x"), ["a", "b"]);
         assert!(names(&log, "Job", "x").is_empty());
-        for n in 0..MOST_EVENTS as i64 - 1 {
-            log.apply(Change::Put(Box::new(about(&format!("e{n}"), 10 + n, "z"))));
+        for n in 0..MAX_EVENTS as i64 - 1 {
+            log.apply(Delta::Updated(Box::new(about(
+                &format!("e{n}"),
+                10 + n,
+                "z",
+            ))));
         }
         assert_eq!(names(&log, "Pod", "x"), ["a"], "b and c made room");
         assert!(names(&log, "Pod", "y").is_empty());
-        log.apply(Change::Reset(Vec::new()));
+        log.apply(Delta::Replaced(Vec::new()));
         assert!(log.by_object.is_empty() && log.by_time.is_empty());
     }
 
     #[test]
     fn the_oldest_make_room() {
         let mut log = EventLog::default();
-        for n in 0..MOST_EVENTS as i64 + 10 {
-            log.apply(Change::Put(Box::new(event(&format!("e{n}"), n))));
+        for n in 0..MAX_EVENTS as i64 + 10 {
+            log.apply(Delta::Updated(Box::new(event(&format!("e{n}"), n))));
         }
-        assert_eq!(log.len(), MOST_EVENTS);
+        assert_eq!(log.len(), MAX_EVENTS);
         assert_eq!(log.newest_first().last().unwrap().at.as_second(), 10);
     }
 }

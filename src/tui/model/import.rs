@@ -11,9 +11,11 @@ use serde_json::Value;
 use super::event::EventRow;
 use super::node::NodeRow;
 use super::pod::PodRow;
-use super::queues::{ClusterQueueRow, CohortRow, FlavorRow, LocalQueueRow, PriorityClassRow};
+use super::queues::{
+    ClusterQueueRow, CohortRow, LocalQueueRow, ResourceFlavorRow, WorkloadPriorityClassRow,
+};
 use super::workload::WorkloadRow;
-use super::{Change, Kind, News, health::Health};
+use super::{Delta, Kind, WatchUpdate, watch_status::WatchStatus};
 use kueue_lab_api::v1beta2 as kueue;
 
 /// An object that is not what its kind says.
@@ -28,11 +30,13 @@ pub struct ImportError {
     pub source: serde_json::Error,
 }
 
-/// One reset of each kind with the given objects; `List`s are opened, other kinds passed over.
+/// One reset of each kind with the given objects; `ListState`s are opened, other kinds passed over.
 ///
 /// # Errors
 /// When an object cannot be read as its kind.
-pub fn import(objects: impl IntoIterator<Item = Value>) -> Result<Vec<News>, ImportError> {
+pub fn import_objects(
+    objects: impl IntoIterator<Item = Value>,
+) -> Result<Vec<WatchUpdate>, ImportError> {
     let mut by_kind: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     let mut open: Vec<Value> = objects.into_iter().collect();
     open.reverse();
@@ -48,45 +52,47 @@ pub fn import(objects: impl IntoIterator<Item = Value>) -> Result<Vec<News>, Imp
     }
     let mut take = |kind: Kind| by_kind.remove(kind.name()).unwrap_or_default();
     let mut news = vec![
-        News::Flavor(rows(
+        WatchUpdate::Flavor(rows(
             take(Kind::ResourceFlavor),
-            |o: kueue::ResourceFlavor| FlavorRow::of(&o),
+            |o: kueue::ResourceFlavor| ResourceFlavorRow::of(&o),
         )?),
-        News::PriorityClass(rows(
+        WatchUpdate::PriorityClass(rows(
             take(Kind::WorkloadPriorityClass),
-            |o: kueue::WorkloadPriorityClass| PriorityClassRow::of(&o),
+            |o: kueue::WorkloadPriorityClass| WorkloadPriorityClassRow::of(&o),
         )?),
-        News::Cohort(rows(take(Kind::Cohort), |o: kueue::Cohort| {
+        WatchUpdate::Cohort(rows(take(Kind::Cohort), |o: kueue::Cohort| {
             CohortRow::of(&o)
         })?),
-        News::ClusterQueue(rows(take(Kind::ClusterQueue), |o: kueue::ClusterQueue| {
+        WatchUpdate::ClusterQueue(rows(take(Kind::ClusterQueue), |o: kueue::ClusterQueue| {
             ClusterQueueRow::of(&o)
         })?),
-        News::LocalQueue(rows(take(Kind::LocalQueue), |o: kueue::LocalQueue| {
+        WatchUpdate::LocalQueue(rows(take(Kind::LocalQueue), |o: kueue::LocalQueue| {
             LocalQueueRow::of(&o)
         })?),
-        News::Node(rows(take(Kind::Node), |o: core::Node| NodeRow::of(&o))?),
-        News::Workload(rows(take(Kind::Workload), |o: kueue::Workload| {
+        WatchUpdate::Node(rows(take(Kind::Node), |o: core::Node| NodeRow::of(&o))?),
+        WatchUpdate::Workload(rows(take(Kind::Workload), |o: kueue::Workload| {
             WorkloadRow::of(&o)
         })?),
-        News::Pod(rows(take(Kind::Pod), |o: core::Pod| PodRow::of(&o))?),
+        WatchUpdate::Pod(rows(take(Kind::Pod), |o: core::Pod| PodRow::of(&o))?),
     ];
     let (new, old) = take(Kind::Event)
         .into_iter()
         .partition(|event| event["apiVersion"] == "events.k8s.io/v1");
-    news.push(News::Event(rows(old, |o: core::Event| EventRow::of(&o))?));
-    if let Change::Reset(events) = rows(new, |o: events::Event| EventRow::of_new(&o))? {
-        let put = |row| News::Event(Change::Put(Box::new(row)));
+    news.push(WatchUpdate::Event(rows(old, |o: core::Event| {
+        EventRow::of(&o)
+    })?));
+    if let Delta::Replaced(events) = rows(new, |o: events::Event| EventRow::from_events_v1(&o))? {
+        let put = |row| WatchUpdate::Event(Delta::Updated(Box::new(row)));
         news.extend(events.into_iter().map(put));
     }
-    news.extend(Kind::ALL.map(|kind| News::Health(kind, Health::Live)));
+    news.extend(Kind::ALL.map(|kind| WatchUpdate::Status(kind, WatchStatus::Synced)));
     Ok(news)
 }
 
 fn rows<K: DeserializeOwned, R>(
     objects: Vec<Value>,
     row: impl Fn(K) -> R,
-) -> Result<Change<R>, ImportError> {
+) -> Result<Delta<R>, ImportError> {
     let read = |object: Value| {
         let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
@@ -94,7 +100,7 @@ fn rows<K: DeserializeOwned, R>(
             .map(&row)
             .map_err(|source| ImportError { kind, name, source })
     };
-    Ok(Change::Reset(
+    Ok(Delta::Replaced(
         objects.into_iter().map(read).collect::<Result<_, _>>()?,
     ))
 }

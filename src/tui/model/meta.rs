@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::Key;
-use crate::text::{Amount, clean};
+use super::NamespacedName;
+use crate::text::{Amount, sanitize};
 
 /// Labels, cleaned.
 pub type Labels = BTreeMap<String, String>;
@@ -19,7 +19,7 @@ pub type Requests = BTreeMap<String, Amount>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Namespace and name.
-    pub key: Key,
+    pub key: NamespacedName,
     /// The UID; empty where there is none.
     pub uid: String,
     /// Labels.
@@ -34,13 +34,13 @@ impl Meta {
     /// Takes over an object's metadata.
     pub fn of(meta: &ObjectMeta) -> Self {
         Self {
-            key: key_of(meta),
-            uid: clean(meta.uid.as_deref().unwrap_or_default()),
+            key: namespaced_name(meta),
+            uid: sanitize(meta.uid.as_deref().unwrap_or_default()),
             labels: meta
                 .labels
                 .iter()
                 .flatten()
-                .map(|(k, v)| (clean(k), clean(v)))
+                .map(|(k, v)| (sanitize(k), sanitize(v)))
                 .collect(),
             created: meta.creation_timestamp.as_ref().map(|t| t.0),
             deleting: meta.deletion_timestamp.is_some(),
@@ -49,22 +49,22 @@ impl Meta {
 }
 
 /// Namespace and name of an object.
-pub fn key_of(meta: &ObjectMeta) -> Key {
-    Key::new(
-        clean(meta.namespace.as_deref().unwrap_or_default()),
-        clean(meta.name.as_deref().unwrap_or_default()),
+pub fn namespaced_name(meta: &ObjectMeta) -> NamespacedName {
+    NamespacedName::new(
+        sanitize(meta.namespace.as_deref().unwrap_or_default()),
+        sanitize(meta.name.as_deref().unwrap_or_default()),
     )
 }
 
 /// Amounts by resource, from quantities by resource.
 pub fn requests_of<'a>(list: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> Requests {
     list.into_iter()
-        .map(|(name, quantity)| (clean(name), Amount::of(quantity)))
+        .map(|(name, quantity)| (sanitize(name), Amount::of(quantity)))
         .collect()
 }
 
 /// Adds `times` times the amounts of one list to another.
-pub fn add(to: &mut Requests, list: &Requests, times: i64) {
+pub fn add_requests(to: &mut Requests, list: &Requests, times: i64) {
     for (name, amount) in list {
         let sum = to.entry(name.clone()).or_default();
         *sum = sum.plus(amount.times(times));

@@ -3,67 +3,69 @@
 //!
 //! Must not know the terminal, the keys, or how rows are fetched. All text in it is clean.
 
-pub mod cond;
+pub mod cohort_tree;
+pub mod condition;
 pub mod derived;
 pub mod event;
 pub mod evictions;
-pub mod health;
 pub mod import;
-mod key;
 pub mod meta;
+mod namespaced_name;
 pub mod node;
 pub mod pod;
 pub mod queues;
-pub mod quota;
 mod store;
+pub mod watch_status;
 pub mod workload;
 
 #[cfg(test)]
 mod reference_tests;
 
-pub use key::{Key, Kind};
-pub use store::{Change, Row, Store};
+pub use namespaced_name::{Kind, NamespacedName};
+pub use store::{Delta, Row, Store};
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use event::{EventLog, EventRow};
-use evictions::Feed;
-use health::Health;
+use evictions::EvictionLog;
 use node::NodeRow;
 use pod::PodRow;
-use queues::{ClusterQueueRow, CohortRow, FlavorRow, LocalQueueRow, PriorityClassRow};
+use queues::{
+    ClusterQueueRow, CohortRow, LocalQueueRow, ResourceFlavorRow, WorkloadPriorityClassRow,
+};
+use watch_status::WatchStatus;
 use workload::WorkloadRow;
 
 /// One piece of news from the cluster.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum WatchUpdate {
     /// About Workloads.
-    Workload(Change<WorkloadRow>),
+    Workload(Delta<WorkloadRow>),
     /// About ClusterQueues.
-    ClusterQueue(Change<ClusterQueueRow>),
+    ClusterQueue(Delta<ClusterQueueRow>),
     /// About LocalQueues.
-    LocalQueue(Change<LocalQueueRow>),
+    LocalQueue(Delta<LocalQueueRow>),
     /// About Cohorts.
-    Cohort(Change<CohortRow>),
+    Cohort(Delta<CohortRow>),
     /// About ResourceFlavors.
-    Flavor(Change<FlavorRow>),
+    Flavor(Delta<ResourceFlavorRow>),
     /// About WorkloadPriorityClasses.
-    PriorityClass(Change<PriorityClassRow>),
+    PriorityClass(Delta<WorkloadPriorityClassRow>),
     /// About Nodes.
-    Node(Change<NodeRow>),
+    Node(Delta<NodeRow>),
     /// About Pods.
-    Pod(Change<PodRow>),
+    Pod(Delta<PodRow>),
     /// About Events.
-    Event(Change<EventRow>),
+    Event(Delta<EventRow>),
     /// About a watch itself.
-    Health(Kind, Health),
+    Status(Kind, WatchStatus),
 }
 
 /// Everything that is known of the cluster.
 #[derive(Clone, Debug, Default)]
-pub struct Data {
+pub struct ClusterData {
     /// Workloads.
     pub workloads: Store<WorkloadRow>,
     /// ClusterQueues.
@@ -73,9 +75,9 @@ pub struct Data {
     /// Cohorts that have an object.
     pub cohorts: Store<CohortRow>,
     /// ResourceFlavors.
-    pub flavors: Store<FlavorRow>,
+    pub flavors: Store<ResourceFlavorRow>,
     /// WorkloadPriorityClasses.
-    pub priority_classes: Store<PriorityClassRow>,
+    pub priority_classes: Store<WorkloadPriorityClassRow>,
     /// Nodes.
     pub nodes: Store<NodeRow>,
     /// Pods.
@@ -83,57 +85,61 @@ pub struct Data {
     /// Events.
     pub events: EventLog,
     /// Evictions.
-    pub feed: Feed,
+    pub evictions: EvictionLog,
     /// How each watch is doing.
-    pub health: BTreeMap<Kind, Health>,
+    pub watch_statuses: BTreeMap<Kind, WatchStatus>,
     /// The moment this picture is of, in the lab's time.
     pub now: Timestamp,
 }
 
-impl Data {
+impl ClusterData {
     /// Takes in a piece of news.
-    pub fn learn(&mut self, news: News) {
+    pub fn apply(&mut self, news: WatchUpdate) {
         match news {
-            News::Workload(change) => {
+            WatchUpdate::Workload(change) => {
                 match &change {
-                    Change::Reset(rows) => {
+                    Delta::Replaced(rows) => {
                         for row in rows {
-                            self.feed.see_workload(row, &self.cluster_queues);
+                            self.evictions.observe_workload(row, &self.cluster_queues);
                         }
                     }
-                    Change::Put(row) => self.feed.see_workload(row, &self.cluster_queues),
-                    Change::Gone(_) => {}
+                    Delta::Updated(row) => {
+                        self.evictions.observe_workload(row, &self.cluster_queues)
+                    }
+                    Delta::Deleted(_) => {}
                 }
                 self.workloads.apply(change);
             }
-            News::Event(change) => {
+            WatchUpdate::Event(change) => {
                 let rows = match &change {
-                    Change::Reset(rows) => rows.as_slice(),
-                    Change::Put(row) => std::slice::from_ref(&**row),
-                    Change::Gone(_) => &[],
+                    Delta::Replaced(rows) => rows.as_slice(),
+                    Delta::Updated(row) => std::slice::from_ref(&**row),
+                    Delta::Deleted(_) => &[],
                 };
                 for row in rows {
-                    self.feed
-                        .see_event(row, &self.workloads, &self.cluster_queues);
+                    self.evictions
+                        .observe_event(row, &self.workloads, &self.cluster_queues);
                 }
                 self.events.apply(change);
             }
-            News::ClusterQueue(change) => self.cluster_queues.apply(change),
-            News::LocalQueue(change) => self.local_queues.apply(change),
-            News::Cohort(change) => self.cohorts.apply(change),
-            News::Flavor(change) => self.flavors.apply(change),
-            News::PriorityClass(change) => self.priority_classes.apply(change),
-            News::Node(change) => self.nodes.apply(change),
-            News::Pod(change) => self.pods.apply(change),
-            News::Health(kind, health) => {
-                self.health.insert(kind, health);
+            WatchUpdate::ClusterQueue(change) => self.cluster_queues.apply(change),
+            WatchUpdate::LocalQueue(change) => self.local_queues.apply(change),
+            WatchUpdate::Cohort(change) => self.cohorts.apply(change),
+            WatchUpdate::Flavor(change) => self.flavors.apply(change),
+            WatchUpdate::PriorityClass(change) => self.priority_classes.apply(change),
+            WatchUpdate::Node(change) => self.nodes.apply(change),
+            WatchUpdate::Pod(change) => self.pods.apply(change),
+            WatchUpdate::Status(kind, health) => {
+                self.watch_statuses.insert(kind, health);
             }
         }
     }
 
     /// How the watch of a kind is doing.
-    pub fn health_of(&self, kind: Kind) -> &Health {
-        self.health.get(&kind).unwrap_or(&Health::Starting)
+    pub fn watch_status(&self, kind: Kind) -> &WatchStatus {
+        self.watch_statuses
+            .get(&kind)
+            .unwrap_or(&WatchStatus::Starting)
     }
 
     /// The ClusterQueue a workload holds quota of, or else the one its LocalQueue leads to.
@@ -143,7 +149,7 @@ impl Data {
     }
 
     /// LocalQueues that lead to a ClusterQueue.
-    pub fn queues_to<'a>(&'a self, cq: &'a str) -> impl Iterator<Item = &'a LocalQueueRow> {
+    pub fn local_queues_of<'a>(&'a self, cq: &'a str) -> impl Iterator<Item = &'a LocalQueueRow> {
         self.local_queues
             .iter()
             .filter(move |q| q.cluster_queue == cq)

@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::Node;
 
 use super::meta::{Meta, Requests, requests_of};
-use super::{Key, Row};
-use crate::text::clean;
+use super::{NamespacedName, Row};
+use crate::text::sanitize;
 
 /// A node.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,7 +14,7 @@ pub struct NodeRow {
     /// Whether its kubelet reports it ready.
     pub ready: bool,
     /// Why it is not ready.
-    pub not_ready_because: String,
+    pub not_ready_reason: String,
     /// Whether it is cordoned.
     pub cordoned: bool,
     /// Taints, written `key=value:Effect`.
@@ -36,9 +36,9 @@ impl NodeRow {
         Self {
             meta: Meta::of(&node.metadata),
             ready: ready.is_some_and(|c| c.status == "True"),
-            not_ready_because: ready
+            not_ready_reason: ready
                 .and_then(|c| c.reason.as_deref())
-                .map(clean)
+                .map(sanitize)
                 .unwrap_or_default(),
             cordoned: spec.and_then(|s| s.unschedulable).unwrap_or(false),
             taints: spec
@@ -46,8 +46,8 @@ impl NodeRow {
                 .into_iter()
                 .flatten()
                 .map(|t| match t.value.as_deref().unwrap_or_default() {
-                    "" => clean(&format!("{}:{}", t.key, t.effect)),
-                    value => clean(&format!("{}={value}:{}", t.key, t.effect)),
+                    "" => sanitize(&format!("{}:{}", t.key, t.effect)),
+                    value => sanitize(&format!("{}={value}:{}", t.key, t.effect)),
                 })
                 .collect(),
             allocatable: status
@@ -61,7 +61,7 @@ impl NodeRow {
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         self.allocatable
             .iter()
-            .filter(|(name, amount)| is_device(name) && !amount.is_zero())
+            .filter(|(name, amount)| is_extended_resource(name) && !amount.is_zero())
             .map(|(name, _)| name.as_str())
     }
 
@@ -89,12 +89,12 @@ impl NodeRow {
 }
 
 /// Whether a resource is an extended one: named under a domain that is not Kubernetes' own.
-pub fn is_device(resource: &str) -> bool {
+pub fn is_extended_resource(resource: &str) -> bool {
     resource.contains('/') && !resource.starts_with("kubernetes.io/")
 }
 
 impl Row for NodeRow {
-    fn key(&self) -> &Key {
+    fn key(&self) -> &NamespacedName {
         &self.meta.key
     }
 }

@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
-use super::meta::{Meta, Requests, add, requests_of};
-use super::{Key, Row};
-use crate::text::{Amount, clean};
+use super::meta::{Meta, Requests, add_requests, requests_of};
+use super::{NamespacedName, Row};
+use crate::text::{Amount, sanitize};
 use kueue_lab_api::constants::{
     POD_GROUP_NAME_LABEL, POD_GROUP_TOTAL_COUNT_ANNOTATION, WORKLOAD_ANNOTATION,
 };
@@ -29,7 +29,7 @@ pub struct PodRow {
     /// The Workload it says it belongs to.
     pub workload: Option<String>,
     /// How many pods its group should have, where it is in one.
-    pub group_of: Option<usize>,
+    pub pod_group_total_count: Option<usize>,
     /// UIDs of its owners.
     pub owners: Vec<String>,
 }
@@ -43,11 +43,11 @@ impl PodRow {
         let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
         Self {
             meta: Meta::of(&pod.metadata),
-            node: clean(
+            node: sanitize(
                 spec.and_then(|s| s.node_name.as_deref())
                     .unwrap_or_default(),
             ),
-            phase: clean(status.and_then(|s| s.phase.as_deref()).unwrap_or("Pending")),
+            phase: sanitize(status.and_then(|s| s.phase.as_deref()).unwrap_or("Pending")),
             ready: status
                 .and_then(|s| s.conditions.as_ref())
                 .into_iter()
@@ -61,12 +61,12 @@ impl PodRow {
                 .into_iter()
                 .flatten()
                 .find(|c| c.type_ == "PodScheduled" && c.reason.as_deref() == Some("Unschedulable"))
-                .map(|c| clean(c.message.as_deref().unwrap_or_default())),
+                .map(|c| sanitize(c.message.as_deref().unwrap_or_default())),
             requests: spec.map(pod_requests).unwrap_or_default(),
             workload: annotation(WORKLOAD_ANNOTATION)
                 .or_else(|| label(POD_GROUP_NAME_LABEL))
-                .map(|name| clean(&name)),
-            group_of: annotation(POD_GROUP_TOTAL_COUNT_ANNOTATION)
+                .map(|name| sanitize(&name)),
+            pod_group_total_count: annotation(POD_GROUP_TOTAL_COUNT_ANNOTATION)
                 .filter(|_| label(POD_GROUP_NAME_LABEL).is_some())
                 .and_then(|count| count.parse().ok()),
             owners: pod
@@ -74,19 +74,19 @@ impl PodRow {
                 .owner_references
                 .iter()
                 .flatten()
-                .map(|o| clean(&o.uid))
+                .map(|o| sanitize(&o.uid))
                 .collect(),
         }
     }
 
     /// Whether it has ended, well or badly.
-    pub fn done(&self) -> bool {
+    pub fn is_terminal(&self) -> bool {
         self.phase == "Succeeded" || self.phase == "Failed"
     }
 }
 
 impl Row for PodRow {
-    fn key(&self) -> &Key {
+    fn key(&self) -> &NamespacedName {
         &self.meta.key
     }
 }
@@ -96,23 +96,23 @@ impl Row for PodRow {
 pub fn pod_requests(spec: &PodSpec) -> Requests {
     let mut running = Requests::new();
     for container in &spec.containers {
-        add(&mut running, &container_requests(container), 1);
+        add_requests(&mut running, &container_requests(container), 1);
     }
     let mut sidecars = Requests::new();
     let mut starting = Requests::new();
     for init in spec.init_containers.iter().flatten() {
         let own = container_requests(init);
         let mut now = sidecars.clone();
-        add(&mut now, &own, 1);
-        raise(&mut starting, &now);
+        add_requests(&mut now, &own, 1);
+        max_requests(&mut starting, &now);
         if init.restart_policy.as_deref() == Some("Always") {
-            add(&mut sidecars, &own, 1);
+            add_requests(&mut sidecars, &own, 1);
         }
     }
-    add(&mut running, &sidecars, 1);
-    raise(&mut running, &starting);
+    add_requests(&mut running, &sidecars, 1);
+    max_requests(&mut running, &starting);
     if let Some(overhead) = &spec.overhead {
-        add(&mut running, &requests_of(overhead), 1);
+        add_requests(&mut running, &requests_of(overhead), 1);
     }
     running
 }
@@ -128,7 +128,7 @@ fn container_requests(container: &Container) -> Requests {
 }
 
 /// Brings every amount up to that of another list.
-fn raise(to: &mut Requests, at_least: &Requests) {
+fn max_requests(to: &mut Requests, at_least: &Requests) {
     for (name, amount) in at_least {
         let have = to.entry(name.clone()).or_insert(Amount::ZERO);
         *have = (*have).max(*amount);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
-use super::cond::Conds;
+use super::cohort_tree::Quota;
+use super::condition::Conditions;
 use super::meta::Meta;
-use super::quota::Quota;
-use super::{Key, Row};
-use crate::text::{Amount, clean};
+use super::{NamespacedName, Row};
+use crate::text::{Amount, sanitize};
 use kueue_lab_api::v1beta2::{
     ClusterQueue, ClusterQueuePreemption, Cohort, FairSharing, FairSharingStatus,
     FlavorFungibility, FlavorUsage, LocalQueue, QueueingStrategy, ResourceFlavor, ResourceGroup,
@@ -26,7 +26,7 @@ pub struct FlavorResource {
 
 /// Counts of workloads as a queue's status has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct WorkloadCounts {
     /// Waiting.
     pub pending: i32,
     /// Holding quota, admitted or not.
@@ -37,20 +37,20 @@ pub struct Counts {
 
 /// Weight and share in fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct FairShare {
     /// The weight as written; `1` where none is.
     pub weight: String,
     /// The weighted share in thousandths, where the controller reports one.
-    pub weighted: Option<i64>,
+    pub weighted_share: Option<i64>,
 }
 
-impl Share {
+impl FairShare {
     /// Takes over weight and share.
     fn of(spec: Option<&FairSharing>, status: Option<&FairSharingStatus>) -> Self {
         let weight = spec.and_then(|s| s.weight.as_ref());
         Self {
-            weight: weight.map_or_else(|| "1".to_owned(), |q| clean(&q.0)),
-            weighted: status.map(|s| s.weighted_share),
+            weight: weight.map_or_else(|| "1".to_owned(), |q| sanitize(&q.0)),
+            weighted_share: status.map(|s| s.weighted_share),
         }
     }
 }
@@ -65,29 +65,29 @@ pub struct ClusterQueueRow {
     /// Quota by flavor and resource, in the order in which flavors are tried.
     pub quotas: Vec<(FlavorResource, Quota)>,
     /// In which order pending workloads are tried.
-    pub strategy: Option<QueueingStrategy>,
+    pub queueing_strategy: Option<QueueingStrategy>,
     /// Whether it is stopped.
     pub stop: Option<StopPolicy>,
     /// Whom its workloads may preempt.
     pub preemption: ClusterQueuePreemption,
     /// When it moves on to the next flavor.
-    pub fungibility: FlavorFungibility,
+    pub flavor_fungibility: FlavorFungibility,
     /// Names of its AdmissionChecks.
-    pub checks: Vec<String>,
+    pub admission_checks: Vec<String>,
     /// Whether any namespace may use it.
-    pub selects_no_namespace: bool,
+    pub no_namespace_selector: bool,
     /// Whether past usage orders its LocalQueues.
-    pub by_usage: bool,
+    pub admission_fair_sharing: bool,
     /// Conditions.
-    pub conds: Conds,
+    pub conds: Conditions,
     /// Quota held, by flavor and resource.
-    pub reserved: BTreeMap<FlavorResource, Amount>,
+    pub reservation: BTreeMap<FlavorResource, Amount>,
     /// Quota held by admitted workloads.
-    pub used: BTreeMap<FlavorResource, Amount>,
+    pub usage: BTreeMap<FlavorResource, Amount>,
     /// Counts of workloads.
-    pub counts: Counts,
+    pub counts: WorkloadCounts,
     /// Weight and share.
-    pub share: Share,
+    pub share: FairShare,
 }
 
 impl ClusterQueueRow {
@@ -96,34 +96,34 @@ impl ClusterQueueRow {
         let (spec, status) = (&cq.spec, &cq.status);
         Self {
             meta: Meta::of(&cq.metadata),
-            cohort: spec.cohort().map(clean),
+            cohort: spec.cohort().map(sanitize),
             quotas: quotas_of(&spec.resource_groups),
-            strategy: spec.queueing_strategy,
+            queueing_strategy: spec.queueing_strategy,
             stop: spec.stop_policy,
             preemption: spec.preemption.clone().unwrap_or_default(),
-            fungibility: spec.flavor_fungibility.clone().unwrap_or_default(),
-            checks: spec
+            flavor_fungibility: spec.flavor_fungibility.clone().unwrap_or_default(),
+            admission_checks: spec
                 .admission_check_rules()
                 .iter()
-                .map(|r| clean(&r.name))
+                .map(|r| sanitize(&r.name))
                 .collect(),
-            selects_no_namespace: spec.namespace_selector.is_none(),
-            by_usage: spec
+            no_namespace_selector: spec.namespace_selector.is_none(),
+            admission_fair_sharing: spec
                 .admission_scope
                 .as_ref()
                 .and_then(|s| s.admission_mode)
                 .is_some_and(|m| {
                     m == kueue_lab_api::v1beta2::AdmissionMode::UsageBasedAdmissionFairSharing
                 }),
-            conds: Conds::of(&status.conditions),
-            reserved: usage_of(&status.flavors_reservation),
-            used: usage_of(&status.flavors_usage),
-            counts: Counts {
+            conds: Conditions::of(&status.conditions),
+            reservation: usage_of(&status.flavors_reservation),
+            usage: usage_of(&status.flavors_usage),
+            counts: WorkloadCounts {
                 pending: status.pending_workloads,
                 reserving: status.reserving_workloads,
                 admitted: status.admitted_workloads,
             },
-            share: Share::of(spec.fair_sharing.as_ref(), status.fair_sharing.as_ref()),
+            share: FairShare::of(spec.fair_sharing.as_ref(), status.fair_sharing.as_ref()),
         }
     }
 
@@ -133,8 +133,8 @@ impl ClusterQueueRow {
     }
 
     /// Whether one workload that does not fit holds up those behind it.
-    pub fn strict(&self) -> bool {
-        self.strategy == Some(QueueingStrategy::StrictFIFO)
+    pub fn is_strict_fifo(&self) -> bool {
+        self.queueing_strategy == Some(QueueingStrategy::StrictFIFO)
     }
 
     /// The quota of a flavor and resource, where it has one.
@@ -153,9 +153,9 @@ pub struct LocalQueueRow {
     /// Whether it is stopped.
     pub stop: Option<StopPolicy>,
     /// Conditions.
-    pub conds: Conds,
+    pub conds: Conditions,
     /// Counts of workloads.
-    pub counts: Counts,
+    pub counts: WorkloadCounts,
 }
 
 impl LocalQueueRow {
@@ -163,10 +163,10 @@ impl LocalQueueRow {
     pub fn of(lq: &LocalQueue) -> Self {
         Self {
             meta: Meta::of(&lq.metadata),
-            cluster_queue: clean(&lq.spec.cluster_queue),
+            cluster_queue: sanitize(&lq.spec.cluster_queue),
             stop: lq.spec.stop_policy,
-            conds: Conds::of(&lq.status.conditions),
-            counts: Counts {
+            conds: Conditions::of(&lq.status.conditions),
+            counts: WorkloadCounts {
                 pending: lq.status.pending_workloads,
                 reserving: lq.status.reserving_workloads,
                 admitted: lq.status.admitted_workloads,
@@ -190,7 +190,7 @@ pub struct CohortRow {
     /// Quota of its own.
     pub quotas: Vec<(FlavorResource, Quota)>,
     /// Weight and share.
-    pub share: Share,
+    pub share: FairShare,
 }
 
 impl CohortRow {
@@ -198,9 +198,9 @@ impl CohortRow {
     pub fn of(cohort: &Cohort) -> Self {
         Self {
             meta: Meta::of(&cohort.metadata),
-            parent: cohort.spec.parent().map(clean),
+            parent: cohort.spec.parent().map(sanitize),
             quotas: quotas_of(&cohort.spec.resource_groups),
-            share: Share::of(
+            share: FairShare::of(
                 cohort.spec.fair_sharing.as_ref(),
                 cohort.status.fair_sharing.as_ref(),
             ),
@@ -210,7 +210,7 @@ impl CohortRow {
 
 /// A ResourceFlavor.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FlavorRow {
+pub struct ResourceFlavorRow {
     /// Name, labels, age.
     pub meta: Meta,
     /// Labels of its nodes.
@@ -223,7 +223,7 @@ pub struct FlavorRow {
     pub topology: Option<String>,
 }
 
-impl FlavorRow {
+impl ResourceFlavorRow {
     /// Takes over a ResourceFlavor.
     pub fn of(flavor: &ResourceFlavor) -> Self {
         Self {
@@ -232,25 +232,25 @@ impl FlavorRow {
                 .spec
                 .node_labels
                 .iter()
-                .map(|(k, v)| (clean(k), clean(v)))
+                .map(|(k, v)| (sanitize(k), sanitize(v)))
                 .collect(),
             taints: flavor.spec.node_taints.clone(),
             tolerations: flavor.spec.tolerations.clone(),
-            topology: flavor.spec.topology_name.as_deref().map(clean),
+            topology: flavor.spec.topology_name.as_deref().map(sanitize),
         }
     }
 }
 
 /// A WorkloadPriorityClass.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PriorityClassRow {
+pub struct WorkloadPriorityClassRow {
     /// Name, labels, age.
     pub meta: Meta,
     /// The priority.
     pub value: i32,
 }
 
-impl PriorityClassRow {
+impl WorkloadPriorityClassRow {
     /// Takes over a WorkloadPriorityClass.
     pub fn of(class: &WorkloadPriorityClass) -> Self {
         Self {
@@ -267,8 +267,8 @@ fn quotas_of(groups: &[ResourceGroup]) -> Vec<(FlavorResource, Quota)> {
         .flat_map(|f| {
             f.resources.iter().map(|r| {
                 let fr = FlavorResource {
-                    flavor: clean(&f.name),
-                    resource: clean(&r.name),
+                    flavor: sanitize(&f.name),
+                    resource: sanitize(&r.name),
                 };
                 let quota = Quota {
                     nominal: Amount::of(&r.nominal_quota),
@@ -288,8 +288,8 @@ fn usage_of(flavors: &[FlavorUsage]) -> BTreeMap<FlavorResource, Amount> {
         .flat_map(|f| {
             f.resources.iter().map(|r| {
                 let fr = FlavorResource {
-                    flavor: clean(&f.name),
-                    resource: clean(&r.name),
+                    flavor: sanitize(&f.name),
+                    resource: sanitize(&r.name),
                 };
                 (fr, Amount::of(&r.total))
             })
@@ -300,7 +300,7 @@ fn usage_of(flavors: &[FlavorUsage]) -> BTreeMap<FlavorResource, Amount> {
 macro_rules! rows {
     ($($row:ty),+) => {
         $(impl Row for $row {
-            fn key(&self) -> &Key {
+            fn key(&self) -> &NamespacedName {
                 &self.meta.key
             }
         })+
@@ -311,6 +311,6 @@ rows!(
     ClusterQueueRow,
     LocalQueueRow,
     CohortRow,
-    FlavorRow,
-    PriorityClassRow
+    ResourceFlavorRow,
+    WorkloadPriorityClassRow
 );

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::derived::Derived;
-use super::import::import;
-use super::workload::{WorkloadState, why};
-use super::{Data, Row};
+use super::derived::DerivedData;
+use super::import::import_objects;
+use super::workload::{WorkloadState, status_reason};
+use super::{ClusterData, Row};
 
 /// The picture of one moment of a reference run; nothing where the recordings are absent.
-fn moment(file: &str) -> Option<(Data, Derived)> {
+fn moment(file: &str) -> Option<(ClusterData, DerivedData)> {
     let dir = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../../shared/reference-runs"
@@ -25,19 +25,19 @@ fn moment(file: &str) -> Option<(Data, Derived)> {
             objects.push(serde::Deserialize::deserialize(document).unwrap());
         }
     }
-    let mut data = Data {
+    let mut data = ClusterData {
         now: "2026-11-20T21:30:00Z".parse().unwrap(),
-        ..Data::default()
+        ..ClusterData::default()
     };
-    for news in import(objects).unwrap() {
-        data.learn(news);
+    for news in import_objects(objects).unwrap() {
+        data.apply(news);
     }
-    let mut derived = Derived::default();
+    let mut derived = DerivedData::default();
     derived.refresh(&data);
     Some((data, derived))
 }
 
-fn line(data: &Data, derived: &Derived, job: &str) -> String {
+fn line(data: &ClusterData, derived: &DerivedData, job: &str) -> String {
     let wl = data
         .workloads
         .iter()
@@ -48,8 +48,8 @@ fn line(data: &Data, derived: &Derived, job: &str) -> String {
         .map_or(String::new(), |p| format!(" #{}/{}", p.number, p.of));
     format!(
         "{}{place}: {}",
-        wl.state().word(),
-        why(wl, data, derived).line()
+        wl.state().as_str(),
+        status_reason(wl, data, derived).line()
     )
 }
 
@@ -66,7 +66,7 @@ fn a_preemption_reads_as_it_happened() {
         line(&data, &derived, "job-low"),
         "Pending #1/1: waits: 3 more cpu in default-flavor"
     );
-    let eviction = data.feed.newest_first().next().unwrap();
+    let eviction = data.evictions.newest_first().next().unwrap();
     assert!(eviction.victim.key.name.starts_with("job-job-low"));
     let preemptor = eviction.preemptor.as_ref().unwrap();
     assert!(preemptor.key.name.starts_with("job-job-high"));
@@ -75,7 +75,7 @@ fn a_preemption_reads_as_it_happened() {
         (Some(1000), Some(100))
     );
     assert_eq!(eviction.policy, "withinClusterQueue: LowerPriority");
-    assert_eq!(data.feed.len(), 1);
+    assert_eq!(data.evictions.len(), 1);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn never_is_not_taken_for_not_now() {
         .workloads
         .iter()
         .filter(|wl| wl.state() == WorkloadState::Pending)
-        .map(|wl| why(wl, &data, &derived).line())
+        .map(|wl| status_reason(wl, &data, &derived).line())
         .collect();
     assert!(
         lines.contains(&"never: asks 20 cpu, default-flavor gives at most 12".to_owned()),

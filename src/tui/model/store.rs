@@ -2,29 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use super::Key;
+use super::NamespacedName;
 
 /// What stands for an object in the model: the parts the UI shows, cleaned.
 pub trait Row {
     /// Namespace and name.
-    fn key(&self) -> &Key;
+    fn key(&self) -> &NamespacedName;
 }
 
 /// What a watch tells about one kind.
 #[derive(Clone, Debug)]
-pub enum Change<R> {
+pub enum Delta<R> {
     /// These are all there are; what is not among them is gone.
-    Reset(Vec<R>),
+    Replaced(Vec<R>),
     /// This one is new or different.
-    Put(Box<R>),
+    Updated(Box<R>),
     /// This one is gone.
-    Gone(Key),
+    Deleted(NamespacedName),
 }
 
 /// The rows of one kind in the order of their keys.
 #[derive(Clone, Debug)]
 pub struct Store<R> {
-    rows: BTreeMap<Key, R>,
+    rows: BTreeMap<NamespacedName, R>,
     revision: u64,
 }
 
@@ -39,29 +39,29 @@ impl<R> Default for Store<R> {
 
 impl<R: Row> Store<R> {
     /// Takes in what the watch tells.
-    pub fn apply(&mut self, change: Change<R>) {
+    pub fn apply(&mut self, change: Delta<R>) {
         self.revision += 1;
         match change {
-            Change::Reset(rows) => {
+            Delta::Replaced(rows) => {
                 self.rows = rows.into_iter().map(|r| (r.key().clone(), r)).collect();
             }
-            Change::Put(row) => {
+            Delta::Updated(row) => {
                 self.rows.insert(row.key().clone(), *row);
             }
-            Change::Gone(key) => {
+            Delta::Deleted(key) => {
                 self.rows.remove(&key);
             }
         }
     }
 
     /// The row with that key.
-    pub fn get(&self, key: &Key) -> Option<&R> {
+    pub fn get(&self, key: &NamespacedName) -> Option<&R> {
         self.rows.get(key)
     }
 
     /// The row with that name, for kinds without namespaces.
     pub fn named(&self, name: &str) -> Option<&R> {
-        self.rows.get(&Key::cluster(name))
+        self.rows.get(&NamespacedName::cluster_scoped(name))
     }
 
     /// All rows.
@@ -90,24 +90,24 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug, PartialEq)]
-    struct Thing(Key, u8);
+    struct Thing(NamespacedName, u8);
 
     impl Row for Thing {
-        fn key(&self) -> &Key {
+        fn key(&self) -> &NamespacedName {
             &self.0
         }
     }
 
     #[test]
     fn a_reset_forgets_what_it_does_not_name() {
-        let thing = |name: &str, v| Thing(Key::cluster(name), v);
+        let thing = |name: &str, v| Thing(NamespacedName::cluster_scoped(name), v);
         let mut store = Store::default();
-        store.apply(Change::Put(Box::new(thing("a", 1))));
-        store.apply(Change::Put(Box::new(thing("b", 1))));
-        store.apply(Change::Reset(vec![thing("b", 2), thing("c", 2)]));
+        store.apply(Delta::Updated(Box::new(thing("a", 1))));
+        store.apply(Delta::Updated(Box::new(thing("b", 1))));
+        store.apply(Delta::Replaced(vec![thing("b", 2), thing("c", 2)]));
         let rows: Vec<_> = store.iter().cloned().collect();
         assert_eq!(rows, [thing("b", 2), thing("c", 2)]);
-        store.apply(Change::Gone(Key::cluster("b")));
+        store.apply(Delta::Deleted(NamespacedName::cluster_scoped("b")));
         assert!(store.named("b").is_none());
         assert_eq!(store.revision(), 4);
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use tokio::time::timeout;
 
-use super::engine::Engine;
+use super::app::App;
 use crate::config::{TuiConfig, TuiError};
-use crate::dump;
 use crate::keymap::Key;
 use crate::model::Kind;
-use crate::model::health::Health;
+use crate::model::watch_status::WatchStatus;
 use crate::msg::Msg;
+use crate::screen_dump;
 use crate::update::update;
 
 /// Draws the UI once without a terminal, after the cluster told of all kinds and the given keys
@@ -26,12 +26,12 @@ pub async fn capture(
     keys: &[&str],
     seconds: u64,
 ) -> Result<Buffer, TuiError> {
-    let mut engine = Engine::start(&config, (columns, rows));
+    let mut engine = App::start(&config, (columns, rows));
     engine.state.data.now = config.clock.now();
     let all_told = async {
         while Kind::ALL
             .iter()
-            .any(|kind| *engine.state.data.health_of(*kind) == Health::Starting)
+            .any(|kind| *engine.state.data.watch_status(*kind) == WatchStatus::Starting)
         {
             match engine.inbox.recv().await {
                 Some(msg) => drop(update(&mut engine.state, msg)),
@@ -56,5 +56,5 @@ pub async fn capture(
             }
         }
     }
-    Ok(dump::render(&engine.state, columns, rows))
+    Ok(screen_dump::render(&engine.state, columns, rows))
 }

@@ -1,9 +1,9 @@
 //! The event loop: drains what happened, has the wishes done, and shows a frame when something
 //! changed, not more often than a person can see.
 
+mod app;
 mod capture;
-mod engine;
-mod frames;
+mod frame_times;
 mod signals;
 
 pub use capture::capture;
@@ -18,18 +18,18 @@ use super::config::{Exit, TuiConfig, TuiError};
 use super::keymap::Key;
 use super::msg::Msg;
 use super::screen::Screen;
-use engine::Engine;
-use frames::Frames;
+use app::App;
+use frame_times::FrameTimes;
 use signals::Signals;
 
 /// Messages taken in at once before anything else gets a turn.
-const BATCH: usize = 512;
+const MAX_BATCH: usize = 512;
 /// The least time between two frames while the cluster changes.
-const FRAME: Duration = Duration::from_millis(33);
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 /// The least time between two frames while keys are pressed.
-const QUICK_FRAME: Duration = Duration::from_millis(8);
+const INPUT_FRAME_INTERVAL: Duration = Duration::from_millis(8);
 /// The shortest time between looks at the clock.
-const SHORTEST_TICK: Duration = Duration::from_millis(100);
+const MIN_TICK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs the UI on the terminal of the process until the person leaves, a signal comes, or it is
 /// stopped. The terminal is given back in any case.
@@ -39,40 +39,44 @@ const SHORTEST_TICK: Duration = Duration::from_millis(100);
 pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
     let screen = Screen::open(config.mouse).map_err(TuiError::Terminal)?;
     let size = crossterm::terminal::size().map_err(TuiError::Terminal)?;
-    let mut engine = Engine::start(&config, size);
+    let mut engine = App::start(&config, size);
     let mut input = EventStream::new();
     let mut signals = Signals::new().map_err(TuiError::Terminal)?;
     let lab_second = config.clock.to_wall(Duration::from_secs(1));
-    let mut tick = interval(lab_second.max(SHORTEST_TICK).min(Duration::from_secs(1)));
+    let mut tick = interval(
+        lab_second
+            .max(MIN_TICK_INTERVAL)
+            .min(Duration::from_secs(1)),
+    );
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut next_frame = Some(Instant::now());
     let mut last_frame = Instant::now();
-    let mut batch = Vec::with_capacity(BATCH);
-    let mut frames = Frames::default();
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    let mut frames = FrameTimes::default();
     let exit = loop {
         let frame_due = next_frame.unwrap_or_else(Instant::now);
         let pace = tokio::select! {
             biased;
             event = input.next() => match event {
                 Some(Ok(event)) => {
-                    if let Some(msg) = translate(&event) && engine.take(msg, &screen) {
+                    if let Some(msg) = translate(&event) && engine.handle(msg, &screen) {
                         break Exit::Quit;
                     }
-                    QUICK_FRAME
+                    INPUT_FRAME_INTERVAL
                 }
-                Some(Err(_)) | None => return Err(TuiError::Gone),
+                Some(Err(_)) | None => return Err(TuiError::TerminalLost),
             },
             () = signals.next() => break Exit::Signal,
-            () = config.stop.cancelled() => break Exit::Stopped,
+            () = config.stop.cancelled() => break Exit::Cancelled,
             () = sleep_until(frame_due), if next_frame.is_some() => {
                 if Screen::panicked() {
                     return Err(TuiError::Panicked);
                 }
-                if screen.broken() {
-                    return Err(TuiError::Gone);
+                if screen.is_disconnected() {
+                    return Err(TuiError::TerminalLost);
                 }
                 let begun = Instant::now();
-                engine.show(&screen);
+                engine.draw(&screen);
                 last_frame = Instant::now();
                 frames.add(last_frame - begun);
                 next_frame = None;
@@ -80,23 +84,23 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
             }
             _ = tick.tick() => {
                 engine.state.env.speed = config.clock.speed();
-                engine.take(Msg::Tick(config.clock.now()), &screen);
-                FRAME
+                engine.handle(Msg::Tick(config.clock.now()), &screen);
+                FRAME_INTERVAL
             }
-            count = engine.inbox.recv_many(&mut batch, BATCH) => {
+            count = engine.inbox.recv_many(&mut batch, MAX_BATCH) => {
                 if count == 0 {
-                    break Exit::Stopped;
+                    break Exit::Cancelled;
                 }
-                if batch.drain(..).any(|msg| engine.take(msg, &screen)) {
+                if batch.drain(..).any(|msg| engine.handle(msg, &screen)) {
                     break Exit::Quit;
                 }
-                FRAME
+                FRAME_INTERVAL
             }
         };
         let due = (last_frame + pace).max(Instant::now());
         next_frame = Some(next_frame.map_or(due, |at| at.min(due)));
     };
-    engine.finish().await;
+    engine.shutdown().await;
     drop(screen);
     tracing::info!("{frames}");
     Ok(exit)
@@ -109,8 +113,8 @@ fn translate(event: &Event) -> Option<Msg> {
         Event::Paste(text) => Msg::Paste(text.clone()),
         Event::Resize(columns, rows) => Msg::Resize(*columns, *rows),
         Event::Mouse(mouse) => match mouse.kind {
-            MouseEventKind::ScrollDown => Msg::Wheel(1),
-            MouseEventKind::ScrollUp => Msg::Wheel(-1),
+            MouseEventKind::ScrollDown => Msg::Scroll(1),
+            MouseEventKind::ScrollUp => Msg::Scroll(-1),
             MouseEventKind::Down(MouseButton::Left) => Msg::Click(mouse.column, mouse.row),
             _ => return None,
         },

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::fixture::{busy, empty, presets, story};
+use super::fixture::{busy, empty, presets, scenario};
 use super::press;
-use crate::actions::{ObjectRef, PresetState, Sample};
-use crate::model::Key;
-use crate::model::quota::Member;
+use crate::model::NamespacedName;
+use crate::model::cohort_tree::QuotaNode;
 use crate::msg::{Cmd, Msg};
-use crate::ui::{PageKind, RowId, ViewId};
+use crate::operations::{ObjectRef, PresetState, SampleJob};
+use crate::ui_state::{PageKind, RowId, ViewId};
 use crate::update::update;
 
 #[test]
@@ -31,7 +31,7 @@ fn deleting_a_workload_deletes_what_it_was_made_for() {
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
-        key: Key::new("ml", "train-a"),
+        key: NamespacedName::new("ml", "train-a"),
     };
     assert_eq!(cmds, [Cmd::Delete(vec![job])]);
 }
@@ -56,8 +56,8 @@ fn read_only_changes_nothing() {
         ],
     );
     assert_eq!(cmds, []);
-    assert!(state.ui.overlay.is_none());
-    let refusals = state.ui.notes.newest_first();
+    assert!(state.ui.dialog.is_none());
+    let refusals = state.ui.notifications.newest_first();
     let refusals = refusals.filter(|n| n.text.contains("read-only")).count();
     assert_eq!(refusals, 6);
 }
@@ -81,7 +81,7 @@ fn absent_things_are_said_to_be_absent() {
     state.env.can_explain = false;
     for key in ["D", "p", "s"] {
         assert_eq!(press(&mut state, &[key]), []);
-        assert!(state.ui.notes.current().is_some(), "{key}");
+        assert!(state.ui.notifications.current().is_some(), "{key}");
         press(&mut state, &["esc", "esc"]);
     }
 }
@@ -96,8 +96,8 @@ fn the_form_asks_for_what_the_queue_has_quota_for() {
             "1", "enter",
         ],
     );
-    let sample = Sample {
-        queue: Key::new("ml", "research"),
+    let sample = SampleJob {
+        queue: NamespacedName::new("ml", "research"),
         pods: 3,
         requests: vec![
             ("cpu".to_owned(), "2".to_owned()),
@@ -107,7 +107,7 @@ fn the_form_asks_for_what_the_queue_has_quota_for() {
         seconds: 60,
         copies: 1,
     };
-    assert_eq!(cmds, [Cmd::Submit(sample)]);
+    assert_eq!(cmds, [Cmd::SubmitJob(sample)]);
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn escape_forgets_the_message_then_the_filter() {
     );
     assert_eq!(state.ui.list().rows.len(), 2);
     press(&mut state, &["c"]);
-    assert!(state.ui.notes.current().is_some());
+    assert!(state.ui.notifications.current().is_some());
     press(&mut state, &["esc"]);
-    assert!(state.ui.notes.current().is_none());
+    assert!(state.ui.notifications.current().is_none());
     assert_eq!(state.ui.list().rows.len(), 2);
     press(&mut state, &["esc"]);
     assert_eq!(state.ui.list().rows.len(), 12);
@@ -194,7 +194,7 @@ fn a_namespace_narrows_every_view() {
 fn a_paste_types_into_a_line_and_presses_no_keys() {
     let mut state = busy();
     assert_eq!(update(&mut state, Msg::Paste("qy\n".to_owned())), []);
-    assert!(state.ui.overlay.is_none());
+    assert!(state.ui.dialog.is_none());
     press(&mut state, &[":"]);
     update(&mut state, Msg::Paste("ns ml\nq".to_owned()));
     assert_eq!(state.ui.prompt.as_ref().unwrap().text, "ns mlq");
@@ -206,10 +206,10 @@ fn the_mouse_selects_and_opens() {
     update(&mut state, Msg::Click(13, 1));
     assert_eq!(state.ui.view, ViewId::Workloads);
     update(&mut state, Msg::Click(10, 5));
-    assert_eq!(state.ui.list().at, 2);
+    assert_eq!(state.ui.list().selected_index, 2);
     update(&mut state, Msg::Click(10, 5));
     assert!(state.ui.page.is_some());
-    update(&mut state, Msg::Wheel(1));
+    update(&mut state, Msg::Scroll(1));
     assert_eq!(state.ui.page.as_ref().unwrap().offset, 3);
 }
 
@@ -240,7 +240,7 @@ fn a_queue_leads_to_its_workloads_and_back() {
     let of_web = |id: &RowId| matches!(id, RowId::Workload(key) if key.namespace == "web");
     assert!(!rows.is_empty() && rows.iter().all(of_web), "{rows:?}");
     press(&mut state, &["u"]);
-    let product = RowId::Member(Member::ClusterQueue("product".to_owned()));
+    let product = RowId::QuotaNode(QuotaNode::ClusterQueue("product".to_owned()));
     assert_eq!(selected(&state), Some(&product));
 }
 
@@ -255,7 +255,7 @@ fn a_cohort_leads_to_the_workloads_of_all_its_queues() {
 
 #[test]
 fn evictions_and_events_lead_to_their_workload() {
-    let sweep = RowId::Workload(Key::new("ml", "job-sweep-9d1e0"));
+    let sweep = RowId::Workload(NamespacedName::new("ml", "job-sweep-9d1e0"));
     let mut state = busy();
     press(&mut state, &["3", "g", "w"]);
     assert_eq!(selected(&state), Some(&sweep));
@@ -264,42 +264,46 @@ fn evictions_and_events_lead_to_their_workload() {
         &mut state,
         &["6", "/", "^job serve|Started", "enter", "g", "w"],
     );
-    let serve = RowId::Workload(Key::new("web", "job-serve-77aa0"));
+    let serve = RowId::Workload(NamespacedName::new("web", "job-serve-77aa0"));
     assert_eq!(selected(&state), Some(&serve));
     let mut state = busy();
     press(&mut state, &["6", "/", "old-4d4d4", "enter", "w"]);
     assert_eq!(state.ui.view, ViewId::Events);
-    assert!(state.ui.notes.current().is_some());
+    assert!(state.ui.notifications.current().is_some());
 }
 
 #[test]
 fn a_demo_that_ended_can_be_closed_and_a_running_one_cannot() {
     let mut state = busy();
-    let mut tale = story();
-    update(&mut state, Msg::Story(Arc::new(tale.clone())));
+    let mut tale = scenario();
+    update(&mut state, Msg::ScenarioProgress(Arc::new(tale.clone())));
     press(&mut state, &["esc", "esc", "esc", "esc"]);
-    assert!(state.running_story().is_some());
+    assert!(state.visible_scenario().is_some());
     tale.outcome = Some(Ok("as told".to_owned()));
-    update(&mut state, Msg::Story(Arc::new(tale.clone())));
+    update(&mut state, Msg::ScenarioProgress(Arc::new(tale.clone())));
     press(&mut state, &["esc", "esc"]);
-    assert!(state.running_story().is_none());
+    assert!(state.visible_scenario().is_none());
     tale.outcome = None;
-    update(&mut state, Msg::Story(Arc::new(tale)));
-    assert!(state.running_story().is_some());
+    update(&mut state, Msg::ScenarioProgress(Arc::new(tale)));
+    assert!(state.visible_scenario().is_some());
 }
 
 #[test]
 fn a_mended_preset_takes_back_its_error() {
     let mut state = busy();
     let broken = "preset spot-and-on-demand: queues.yaml:17:11";
-    let said = state.ui.notes.current().map(|(n, _)| n.text.clone());
+    let said = state
+        .ui
+        .notifications
+        .current()
+        .map(|(n, _)| n.text.clone());
     assert!(said.is_some_and(|text| text.starts_with(broken)));
     let mut board = presets();
     board.presets[1].state = PresetState::Active;
     board.presets[1].revision += 1;
     board.presets[1].summary = "1 changed".to_owned();
     update(&mut state, Msg::Presets(Arc::new(board)));
-    let said = state.ui.notes.current();
+    let said = state.ui.notifications.current();
     assert_eq!(
         said.map(|(n, more)| (n.text.as_str(), more)),
         Some(("preset spot-and-on-demand: 1 changed", 0))

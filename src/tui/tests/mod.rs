@@ -3,7 +3,7 @@
 
 mod fixture;
 mod keys;
-mod laws;
+mod properties;
 mod screens;
 
 use crossterm::event::KeyCode;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::fixture::{busy, empty, state_of, story};
+use super::fixture::{busy, empty, scenario, state_of};
 use super::press;
-use crate::actions::ActionError;
-use crate::dump::{render, render_once};
 use crate::glyphs::ASCII;
-use crate::model::health::{Health, Trouble};
-use crate::model::{Kind, News};
-use crate::msg::{Fetched, Msg};
+use crate::model::watch_status::{WatchFailure, WatchStatus};
+use crate::model::{Kind, WatchUpdate};
+use crate::msg::{FetchedObject, Msg};
+use crate::operations::OperationError;
+use crate::screen_dump::{render, render_once};
 use crate::state::State;
 use crate::theme::Theme;
 use crate::update::update;
@@ -162,9 +162,9 @@ fn yaml_and_its_absence() {
     let crate::msg::Cmd::Fetch(object) = cmds[0].clone() else {
         panic!("{cmds:?}");
     };
-    let fetched = Fetched {
+    let fetched = FetchedObject {
         yaml: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: \"a: b\"\nspec:\n  podSets:\n  - name: main\n\u{1b}[31mred\n".to_owned(),
-        described: String::new(),
+        description: String::new(),
     };
     update(&mut state, Msg::Fetched(object.clone(), Ok(fetched)));
     shot("yaml", &state, SMALL);
@@ -209,7 +209,7 @@ fn typing_a_command() {
 #[test]
 fn a_demo_under_way() {
     let mut state = busy();
-    update(&mut state, Msg::Story(Arc::new(story())));
+    update(&mut state, Msg::ScenarioProgress(Arc::new(scenario())));
     shot("story", &state, BOTH);
     press(&mut state, &["2"]);
     shot("story-workloads", &state, SMALL);
@@ -242,17 +242,17 @@ fn a_window_that_only_looks_offers_nothing_else() {
 fn a_cluster_without_kueue() {
     let mut state = empty();
     for (kind, trouble) in [
-        (Kind::ClusterQueue, Trouble::NotInstalled),
+        (Kind::ClusterQueue, WatchFailure::NotInstalled),
         (
             Kind::Node,
-            Trouble::Forbidden(
+            WatchFailure::Forbidden(
                 "nodes is forbidden: User \"dev\" cannot list resource \"nodes\"".to_owned(),
             ),
         ),
     ] {
         update(
             &mut state,
-            Msg::News(News::Health(kind, Health::Failing(trouble))),
+            Msg::WatchUpdate(WatchUpdate::Status(kind, WatchStatus::Failing(trouble))),
         );
     }
     shot("trouble-queues", &state, SMALL);
@@ -264,13 +264,13 @@ fn a_cluster_without_kueue() {
 fn an_error_waits_to_be_read() {
     let mut state = busy();
     press(&mut state, &["esc"]);
-    let error = ActionError::Failed(
+    let error = OperationError::Failed(
         "admission webhook denied the request: spec.queueName: Invalid value: \"x y\"".to_owned(),
     );
-    update(&mut state, Msg::Done(Err(error)));
+    update(&mut state, Msg::OperationFinished(Err(error)));
     update(
         &mut state,
-        Msg::Done(Ok("submitted 2 workloads to ml/research".to_owned())),
+        Msg::OperationFinished(Ok("submitted 2 workloads to ml/research".to_owned())),
     );
     shot("error", &state, SMALL);
     press(&mut state, &["m"]);

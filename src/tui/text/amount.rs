@@ -51,7 +51,7 @@ impl Amount {
 
     /// The difference, or nothing where that is negative.
     #[must_use]
-    pub fn less(self, other: Self) -> Self {
+    pub fn minus_or_zero(self, other: Self) -> Self {
         self.minus(other).max(Self::ZERO)
     }
 
@@ -62,14 +62,14 @@ impl Amount {
     }
 
     /// Whole units, rounded up.
-    pub fn whole(self) -> i64 {
+    pub fn ceil(self) -> i64 {
         let up = self.0.saturating_add(999).div_euclid(1000);
         up.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
     /// How many of `cells` this amount fills when `full` fills all of them. Anything above nothing
     /// fills at least one, and all are filled by `full` only.
-    pub fn cells(self, full: Self, cells: usize) -> usize {
+    pub fn bar_cells(self, full: Self, cells: usize) -> usize {
         if self.0 <= 0 || full.0 <= 0 || cells == 0 {
             return 0;
         }
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn a_little_shows_and_almost_full_is_not_full() {
         let full = Amount::units(1000);
-        assert_eq!(Amount::milli(1).cells(full, 10), 1);
-        assert_eq!(Amount::units(999).cells(full, 10), 9);
-        assert_eq!(full.cells(full, 10), 10);
-        assert_eq!(Amount::units(5000).cells(full, 10), 10);
-        assert_eq!(Amount::units(1).cells(full, 1), 1);
+        assert_eq!(Amount::milli(1).bar_cells(full, 10), 1);
+        assert_eq!(Amount::units(999).bar_cells(full, 10), 9);
+        assert_eq!(full.bar_cells(full, 10), 10);
+        assert_eq!(Amount::units(5000).bar_cells(full, 10), 10);
+        assert_eq!(Amount::units(1).bar_cells(full, 1), 1);
     }
 
     proptest! {
@@ -188,9 +188,9 @@ mod tests {
             let amount = of(&text).times(n).plus(of(&text));
             amount_text("cpu", amount);
             amount_text("memory", amount);
-            prop_assert!(amount.cells(of(&text), 7) <= 7);
+            prop_assert!(amount.bar_cells(of(&text), 7) <= 7);
             amount.percent(of(&text));
-            amount.whole();
+            amount.ceil();
         }
     }
 }

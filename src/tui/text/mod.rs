@@ -5,12 +5,12 @@
 
 mod age;
 mod amount;
-mod clean;
-mod cut;
-mod sentence;
+mod first_sentence;
+mod sanitize;
+mod truncate;
 
 pub use age::{age, clock_time, human_duration};
 pub use amount::{Amount, amount_text, resource_label, signed_text};
-pub use clean::{clean, clean_lines};
-pub use cut::{cut, cut_middle, pad, width, wrap, wrap_indented};
-pub use sentence::first_sentence;
+pub use first_sentence::first_sentence;
+pub use sanitize::{sanitize, sanitize_lines};
+pub use truncate::{pad, truncate, truncate_middle, width, wrap, wrap_indented};

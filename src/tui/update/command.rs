@@ -2,13 +2,13 @@
 
 use crate::msg::Cmd;
 use crate::state::State;
-use crate::ui::{Filter, PageKind, Tone, ViewId};
+use crate::ui_state::{Filter, PageKind, Severity, ViewId};
 
-use super::{keys, open, overlay, say};
+use super::{dialog, keys, navigation, notify};
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum CommandAction {
     View(ViewId),
     Preset,
     Demo,
@@ -29,14 +29,14 @@ pub struct Command {
     pub argument: &'static str,
     /// What it does, in the help.
     pub help: &'static str,
-    does: Does,
+    does: CommandAction,
 }
 
 const fn command(
     names: &'static [&'static str],
     argument: &'static str,
     help: &'static str,
-    does: Does,
+    does: CommandAction,
 ) -> Command {
     Command {
         names,
@@ -50,26 +50,26 @@ const fn command(
 #[rustfmt::skip]
 pub const COMMANDS: &[Command] = &[
     command(&["queues", "cq", "clusterqueue", "clusterqueues", "lq", "localqueue", "localqueues", "cohort", "cohorts"],
-        "[NAMESPACE|/FILTER]", "queues as a cohort tree", Does::View(ViewId::Queues)),
+        "[NAMESPACE|/FILTER]", "queues as a cohort tree", CommandAction::View(ViewId::Queues)),
     command(&["workloads", "wl", "kwl", "workload", "jobs"],
-        "[NAMESPACE|/FILTER]", "workloads", Does::View(ViewId::Workloads)),
+        "[NAMESPACE|/FILTER]", "workloads", CommandAction::View(ViewId::Workloads)),
     command(&["preemptions", "pr", "evictions", "feed"],
-        "[/FILTER]", "who evicted whom", Does::View(ViewId::Preemptions)),
-    command(&["nodes", "no", "node"], "[/FILTER]", "nodes and their devices", Does::View(ViewId::Nodes)),
-    command(&["presets", "presetlist"], "[/FILTER]", "presets", Does::View(ViewId::Presets)),
-    command(&["events", "ev", "event"], "[NAMESPACE|/FILTER]", "events", Does::View(ViewId::Events)),
-    command(&["preset"], "[NAME]", "switch preset", Does::Preset),
-    command(&["demo"], "[NAME]", "run a demo", Does::Demo),
-    command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", Does::Namespace),
-    command(&["submit", "run"], "", "submit sample workloads", Does::Submit),
-    command(&["speed"], "N", "let lab time pass N times as fast", Does::Speed),
-    command(&["messages", "notes"], "", "all messages", Does::Notes),
-    command(&["help", "h"], "", "keys and commands", Does::Help),
-    command(&["quit", "q", "q!", "exit"], "", "quit", Does::Quit),
+        "[/FILTER]", "who evicted whom", CommandAction::View(ViewId::Evictions)),
+    command(&["nodes", "no", "node"], "[/FILTER]", "nodes and their devices", CommandAction::View(ViewId::Nodes)),
+    command(&["presets", "presetlist"], "[/FILTER]", "presets", CommandAction::View(ViewId::Presets)),
+    command(&["events", "ev", "event"], "[NAMESPACE|/FILTER]", "events", CommandAction::View(ViewId::Events)),
+    command(&["preset"], "[NAME]", "switch preset", CommandAction::Preset),
+    command(&["demo"], "[NAME]", "run a demo", CommandAction::Demo),
+    command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", CommandAction::Namespace),
+    command(&["submit", "run"], "", "submit sample workloads", CommandAction::Submit),
+    command(&["speed"], "N", "let lab time pass N times as fast", CommandAction::Speed),
+    command(&["messages", "notes"], "", "all messages", CommandAction::Notes),
+    command(&["help", "h"], "", "keys and commands", CommandAction::Help),
+    command(&["quit", "q", "q!", "exit"], "", "quit", CommandAction::Quit),
 ];
 
 /// Runs a line that was typed.
-pub(super) fn run(state: &mut State, line: &str) -> Vec<Cmd> {
+pub(super) fn run_command(state: &mut State, line: &str) -> Vec<Cmd> {
     let (name, argument) = match line.split_once(char::is_whitespace) {
         Some((name, argument)) => (name, argument.trim()),
         None => (line, ""),
@@ -80,57 +80,57 @@ pub(super) fn run(state: &mut State, line: &str) -> Vec<Cmd> {
             Some(near) => format!("; did you mean :{near}?"),
             None => String::new(),
         };
-        say(
+        notify(
             state,
-            Tone::Error,
+            Severity::Error,
             format!("there is no command :{name}{hint} (? lists all)"),
         );
         return Vec::new();
     };
     match found.does {
-        Does::View(view) => {
-            open::view(state, view);
-            narrow(state, argument);
+        CommandAction::View(view) => {
+            navigation::open_view(state, view);
+            apply_argument(state, argument);
         }
-        Does::Preset if argument.is_empty() => overlay::presets(state),
-        Does::Preset => return preset(state, argument),
-        Does::Demo => return overlay::demo(state, Some(argument)),
-        Does::Namespace => {
+        CommandAction::Preset if argument.is_empty() => dialog::open_preset_menu(state),
+        CommandAction::Preset => return switch_preset(state, argument),
+        CommandAction::Demo => return dialog::run_demo(state, Some(argument)),
+        CommandAction::Namespace => {
             let all = argument.is_empty() || argument == "all" || argument == "*";
             state.ui.namespace = (!all).then(|| argument.to_owned());
             if !all && !state.namespaces().iter().any(|n| n == argument) {
-                say(
+                notify(
                     state,
-                    Tone::Warning,
+                    Severity::Warning,
                     format!("nothing is in namespace {argument} yet; 0 shows all namespaces"),
                 );
             }
         }
-        Does::Submit => overlay::sample(state),
-        Does::Speed => match argument.parse::<f64>() {
+        CommandAction::Submit => dialog::open_submit_form(state),
+        CommandAction::Speed => match argument.parse::<f64>() {
             Ok(speed) if kueue_lab_clock::SPEED_RANGE.contains(&speed) => {
                 return vec![Cmd::SetSpeed(speed)];
             }
-            _ => say(
+            _ => notify(
                 state,
-                Tone::Error,
+                Severity::Error,
                 format!("not a speed: {argument:?}; write :speed 10 for ten times as fast"),
             ),
         },
-        Does::Notes => open::page(state, PageKind::Notes),
-        Does::Help => open::page(state, PageKind::Help),
-        Does::Quit if name == "q!" => return vec![Cmd::Quit],
-        Does::Quit => return keys::quit(state),
+        CommandAction::Notes => navigation::open_page(state, PageKind::Notifications),
+        CommandAction::Help => navigation::open_page(state, PageKind::Help),
+        CommandAction::Quit if name == "q!" => return vec![Cmd::Quit],
+        CommandAction::Quit => return keys::quit(state),
     }
     Vec::new()
 }
 
 /// Narrows the view to a filter or namespace given with its name.
-fn narrow(state: &mut State, argument: &str) {
+fn apply_argument(state: &mut State, argument: &str) {
     if let Some(text) = argument.strip_prefix('/') {
         match Filter::parse(text) {
             Ok(filter) => state.ui.list_mut().filter = filter,
-            Err(error) => say(state, Tone::Error, error.to_string()),
+            Err(error) => notify(state, Severity::Error, error.to_string()),
         }
     } else if argument == "all" {
         state.ui.namespace = None;
@@ -139,15 +139,15 @@ fn narrow(state: &mut State, argument: &str) {
     }
 }
 
-fn preset(state: &mut State, name: &str) -> Vec<Cmd> {
-    if overlay::refused(state, "switch presets") {
+fn switch_preset(state: &mut State, name: &str) -> Vec<Cmd> {
+    if dialog::refuse_if_read_only(state, "switch presets") {
         return Vec::new();
     }
     let known: Vec<String> = preset_names(state);
     if state.presets.is_some() && !known.iter().any(|n| n == name) {
-        say(
+        notify(
             state,
-            Tone::Error,
+            Severity::Error,
             format!("there is no preset {name}; there are: {}", known.join(", ")),
         );
         return Vec::new();
@@ -182,14 +182,16 @@ pub(super) fn completions(state: &State, typed: &str) -> Vec<String> {
         .find(|c| c.names.contains(&name))
         .map(|c| c.does)
     {
-        Some(Does::Preset) => preset_names(state),
-        Some(Does::Demo) => state.env.demos.iter().map(|d| d.name.clone()).collect(),
-        Some(Does::Namespace) => {
+        Some(CommandAction::Preset) => preset_names(state),
+        Some(CommandAction::Demo) => state.env.demos.iter().map(|d| d.name.clone()).collect(),
+        Some(CommandAction::Namespace) => {
             let mut all = state.namespaces();
             all.push("all".to_owned());
             all
         }
-        Some(Does::View(ViewId::Queues | ViewId::Workloads | ViewId::Events)) => state.namespaces(),
+        Some(CommandAction::View(ViewId::Queues | ViewId::Workloads | ViewId::Events)) => {
+            state.namespaces()
+        }
         _ => Vec::new(),
     };
     arguments

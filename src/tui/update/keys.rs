@@ -1,37 +1,37 @@
 //! What keys and the mouse do.
 
-use crate::keymap::{self, Act, Key, Scope};
+use crate::keymap::{self, ActionId, Key, Scope};
 use crate::msg::Cmd;
 use crate::state::State;
-use crate::ui::{
-    Content, Overlay, PageKind, Prompt, PromptKind, Question, RowId, Sort, Tone, ViewId,
+use crate::ui_state::{
+    Confirmation, Dialog, PageContent, PageKind, Prompt, PromptMode, RowId, Severity, Sort, ViewId,
 };
-use crate::view::layout::{self, Spot};
+use crate::view::layout::{self, ClickTarget};
 
-use super::{input, open, overlay, related, say, settle};
+use super::{dialog, navigation, notify, prompt, refresh, related};
 
 /// Seconds in which a result is read.
-const READING: f64 = 4.0;
+const NOTIFICATION_SECONDS: f64 = 4.0;
 
 /// A key was pressed.
-pub(super) fn press(state: &mut State, key: Key) -> Vec<Cmd> {
+pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
     if state.ui.prompt.is_some() {
-        return input::press(state, key);
+        return prompt::handle_key(state, key);
     }
-    if state.ui.overlay.is_some() {
-        return overlay::press(state, key);
+    if state.ui.dialog.is_some() {
+        return dialog::handle_key(state, key);
     }
-    let act = keymap::act(scopes(state), key);
+    let act = keymap::lookup(scopes(state), key);
     // Whoever presses the next key some seconds later has read what was done.
-    if act.is_some_and(|act| act != Act::Notes) {
-        let seconds = (READING * state.env.speed).clamp(0.0, 1e6);
+    if act.is_some_and(|act| act != ActionId::Notifications) {
+        let seconds = (NOTIFICATION_SECONDS * state.env.speed).clamp(0.0, 1e6);
         let span = jiff::SignedDuration::from_secs_f64(seconds);
         if let Ok(before) = state.data.now.checked_sub(span) {
-            state.ui.notes.fade(before);
+            state.ui.notifications.expire(before);
         }
     }
     match act {
-        Some(act) => perform(state, act),
+        Some(act) => perform_action(state, act),
         None => Vec::new(),
     }
 }
@@ -39,89 +39,89 @@ pub(super) fn press(state: &mut State, key: Key) -> Vec<Cmd> {
 /// The scopes that are open, innermost first.
 pub(crate) fn scopes(state: &State) -> &'static [Scope] {
     use Scope::{
-        Anywhere, Confirm, Events, Form, List, Menu, Nodes, Object, Page, Preemptions, Presets,
-        Prompt, Queues, Workloads,
+        Confirm, Events, Evictions, Form, Global, List, Menu, Nodes, ObjectPage, Presets, Prompt,
+        Queues, TextPage, Workloads,
     };
     if state.ui.prompt.is_some() {
         return &[Prompt];
     }
-    match &state.ui.overlay {
-        Some(Overlay::Confirm(_)) => return &[Confirm],
-        Some(Overlay::Menu(_)) => return &[Menu],
-        Some(Overlay::Sample(_)) => return &[Form],
+    match &state.ui.dialog {
+        Some(Dialog::Confirm(_)) => return &[Confirm],
+        Some(Dialog::Menu(_)) => return &[Menu],
+        Some(Dialog::Form(_)) => return &[Form],
         None => {}
     }
     match state.ui.page.as_ref().map(|p| &p.kind) {
-        Some(PageKind::Help | PageKind::Notes) => return &[Page, Anywhere],
-        Some(_) => return &[Object, Page, Anywhere],
+        Some(PageKind::Help | PageKind::Notifications) => return &[TextPage, Global],
+        Some(_) => return &[ObjectPage, TextPage, Global],
         None => {}
     }
     match state.ui.view {
-        ViewId::Queues => &[Queues, List, Anywhere],
-        ViewId::Workloads => &[Workloads, List, Anywhere],
-        ViewId::Preemptions => &[Preemptions, List, Anywhere],
-        ViewId::Nodes => &[Nodes, List, Anywhere],
-        ViewId::Presets => &[Presets, List, Anywhere],
-        ViewId::Events => &[Events, List, Anywhere],
+        ViewId::Queues => &[Queues, List, Global],
+        ViewId::Workloads => &[Workloads, List, Global],
+        ViewId::Evictions => &[Evictions, List, Global],
+        ViewId::Nodes => &[Nodes, List, Global],
+        ViewId::Presets => &[Presets, List, Global],
+        ViewId::Events => &[Events, List, Global],
     }
 }
 
 /// Does what a key asks for.
-fn perform(state: &mut State, act: Act) -> Vec<Cmd> {
+fn perform_action(state: &mut State, act: ActionId) -> Vec<Cmd> {
     match act {
-        Act::Quit => return quit(state),
-        Act::Back => back(state),
-        Act::Help => open::page(state, PageKind::Help),
-        Act::Notes => open::page(state, PageKind::Notes),
-        Act::Command => state.ui.prompt = Some(Prompt::new(PromptKind::Command, "")),
-        Act::Filter => {
+        ActionId::Quit => return quit(state),
+        ActionId::Back => back(state),
+        ActionId::Help => navigation::open_page(state, PageKind::Help),
+        ActionId::Notifications => navigation::open_page(state, PageKind::Notifications),
+        ActionId::CommandPrompt => state.ui.prompt = Some(Prompt::new(PromptMode::Command, "")),
+        ActionId::FilterPrompt => {
             let text = state.ui.list().filter.as_ref().map(|f| f.text.clone());
-            state.ui.prompt = Some(Prompt::new(PromptKind::Filter, text.unwrap_or_default()));
+            state.ui.prompt = Some(Prompt::new(PromptMode::Filter, text.unwrap_or_default()));
         }
-        Act::View(view) => open::view(state, view),
-        Act::NextView => open::view(state, state.ui.view.step(1)),
-        Act::PreviousView => open::view(state, state.ui.view.step(-1)),
-        Act::LastView => {
+        ActionId::View(view) => navigation::open_view(state, view),
+        ActionId::NextView => navigation::open_view(state, state.ui.view.step(1)),
+        ActionId::PreviousView => navigation::open_view(state, state.ui.view.step(-1)),
+        ActionId::LastView => {
             if let Some(view) = state.ui.last_view {
-                open::view(state, view);
+                navigation::open_view(state, view);
             }
         }
-        Act::Older => return open::history(state, true),
-        Act::Newer => return open::history(state, false),
-        Act::Up => scroll(state, -1),
-        Act::Down => scroll(state, 1),
-        Act::PageUp => scroll(state, -window(state)),
-        Act::PageDown => scroll(state, window(state)),
-        Act::Top => scroll(state, isize::MIN),
-        Act::Bottom => scroll(state, isize::MAX),
-        Act::Left => fold(state, Some(true)),
-        Act::Right => fold(state, Some(false)),
-        Act::Fold => fold(state, None),
-        Act::Enter => {
+        ActionId::HistoryBack => return navigation::go_history(state, true),
+        ActionId::HistoryForward => return navigation::go_history(state, false),
+        ActionId::Up => scroll(state, -1),
+        ActionId::Down => scroll(state, 1),
+        ActionId::PageUp => scroll(state, -page_step(state)),
+        ActionId::PageDown => scroll(state, page_step(state)),
+        ActionId::Top => scroll(state, isize::MIN),
+        ActionId::Bottom => scroll(state, isize::MAX),
+        ActionId::Left => fold(state, Some(true)),
+        ActionId::Right => fold(state, Some(false)),
+        ActionId::Fold => fold(state, None),
+        ActionId::Enter => {
             if let Some(id) = state.ui.list().selected().cloned() {
-                open::page(state, PageKind::Details(id));
+                navigation::open_page(state, PageKind::Details(id));
             }
         }
-        Act::Describe => return open::object(state, PageKind::Describe),
-        Act::Yaml => return open::object(state, PageKind::Yaml),
-        Act::Explain => return open::explain(state),
-        Act::Submit => overlay::sample(state),
-        Act::Delete => overlay::delete(state),
-        Act::Presets => overlay::presets(state),
-        Act::Apply => return apply(state),
-        Act::Samples => overlay::samples(state),
-        Act::Demo => return overlay::demo(state, None),
-        Act::Copy => return copy(state),
-        Act::ToWorkloads => related::workloads(state),
-        Act::ToQueue => related::queue(state),
-        Act::ToggleOver => state.ui.hide_over = !state.ui.hide_over,
-        Act::AllNamespaces => state.ui.namespace = None,
-        Act::Sort(by) => {
+        ActionId::Describe => return navigation::open_object_page(state, PageKind::Describe),
+        ActionId::Yaml => return navigation::open_object_page(state, PageKind::Yaml),
+        ActionId::Explain => return navigation::open_explanation(state),
+        ActionId::SubmitJob => dialog::open_submit_form(state),
+        ActionId::Delete => dialog::open_delete_confirmation(state),
+        ActionId::Presets => dialog::open_preset_menu(state),
+        ActionId::ApplyPreset => return apply_selected_preset(state),
+        ActionId::SubmitPresetSample => dialog::open_preset_sample_menu(state),
+        ActionId::RunDemo => return dialog::run_demo(state, None),
+        ActionId::CopyName => return copy_name(state),
+        ActionId::GoToWorkloads => related::go_to_workloads(state),
+        ActionId::GoToClusterQueue => related::go_to_cluster_queue(state),
+        ActionId::ToggleFinished => state.ui.hide_finished = !state.ui.hide_finished,
+        ActionId::AllNamespaces => state.ui.namespace = None,
+        ActionId::Sort(by) => {
             let list = state.ui.list_mut();
             let reversed = list.sort.is_some_and(|s| s.by == by && !s.reversed);
             list.sort = Some(Sort { by, reversed });
         }
-        Act::NextField | Act::PreviousField | Act::Yes | Act::No => {}
+        ActionId::NextField | ActionId::PreviousField | ActionId::Yes | ActionId::No => {}
     }
     Vec::new()
 }
@@ -129,7 +129,7 @@ fn perform(state: &mut State, act: Act) -> Vec<Cmd> {
 /// Leaves; asks first where that stops the lab.
 pub(super) fn quit(state: &mut State) -> Vec<Cmd> {
     if state.env.stops_lab {
-        state.ui.overlay = Some(Overlay::Confirm(Question::Quit));
+        state.ui.dialog = Some(Dialog::Confirm(Confirmation::Quit));
         Vec::new()
     } else {
         vec![Cmd::Quit]
@@ -139,17 +139,20 @@ pub(super) fn quit(state: &mut State) -> Vec<Cmd> {
 /// Closes what is on top: page, message, ended demo, filter, in this order.
 fn back(state: &mut State) {
     if state.ui.page.is_some() {
-        open::close(state);
-    } else if state.ui.notes.dismiss() {
-    } else if state.running_story().is_some_and(|s| s.outcome.is_some()) {
-        state.ui.story_closed = true;
+        navigation::close_page(state);
+    } else if state.ui.notifications.dismiss() {
+    } else if state
+        .visible_scenario()
+        .is_some_and(|s| s.outcome.is_some())
+    {
+        state.ui.scenario_closed = true;
     } else {
         state.ui.list_mut().filter = None;
     }
 }
 
 /// Lines in the window of what takes the keys.
-fn window(state: &State) -> isize {
+fn page_step(state: &State) -> isize {
     let height = match &state.ui.page {
         Some(page) => page.height,
         None => state.ui.list().height,
@@ -160,35 +163,35 @@ fn window(state: &State) -> isize {
 fn scroll(state: &mut State, lines: isize) {
     match &mut state.ui.page {
         Some(page) => page.scroll(lines),
-        None => state.ui.list_mut().step(lines),
+        None => state.ui.list_mut().move_by(lines),
     }
 }
 
 /// The wheel moves like keys do, wherever no question is asked.
-pub(super) fn wheel(state: &mut State, lines: isize) {
-    if state.ui.overlay.is_none() && state.ui.prompt.is_none() {
+pub(super) fn handle_scroll(state: &mut State, lines: isize) {
+    if state.ui.dialog.is_none() && state.ui.prompt.is_none() {
         scroll(state, lines * 3);
     }
 }
 
 /// A click selects a tab or a row; on the selected row it opens the details.
-pub(super) fn click(state: &mut State, x: u16, y: u16) -> Vec<Cmd> {
-    if state.ui.overlay.is_some() || state.ui.prompt.is_some() {
+pub(super) fn handle_click(state: &mut State, x: u16, y: u16) -> Vec<Cmd> {
+    if state.ui.dialog.is_some() || state.ui.prompt.is_some() {
         return Vec::new();
     }
-    match layout::spot(state, x, y) {
-        Some(Spot::Tab(view)) => open::view(state, view),
-        Some(Spot::Row(line)) if state.ui.page.is_none() => {
+    match layout::click_target(state, x, y) {
+        Some(ClickTarget::Tab(view)) => navigation::open_view(state, view),
+        Some(ClickTarget::Row(line)) if state.ui.page.is_none() => {
             let list = state.ui.list_mut();
             let at = list.offset + line;
             if at < list.rows.len() {
-                if list.at == at {
-                    return perform(state, Act::Enter);
+                if list.selected_index == at {
+                    return perform_action(state, ActionId::Enter);
                 }
-                list.go(at);
+                list.select_index(at);
             }
         }
-        Some(Spot::Row(_)) | None => {}
+        Some(ClickTarget::Row(_)) | None => {}
     }
     Vec::new()
 }
@@ -199,11 +202,11 @@ fn fold(state: &mut State, close: Option<bool>) {
         return;
     };
     let (member, on_branch) = match &id {
-        RowId::Member(member) => (member.clone(), true),
+        RowId::QuotaNode(member) => (member.clone(), true),
         RowId::Quota(member, _) => (member.clone(), false),
         RowId::LocalQueue(key) => match state.data.local_queues.get(key) {
             Some(lq) => (
-                crate::model::quota::Member::ClusterQueue(lq.cluster_queue.clone()),
+                crate::model::cohort_tree::QuotaNode::ClusterQueue(lq.cluster_queue.clone()),
                 false,
             ),
             None => return,
@@ -213,13 +216,18 @@ fn fold(state: &mut State, close: Option<bool>) {
     let folded = state.ui.folded.contains(&member);
     match close {
         Some(true) if on_branch && folded => {
-            let parent = state.derived.forest.path(&member).pop().map(str::to_owned);
+            let parent = state
+                .derived
+                .cohort_tree
+                .path(&member)
+                .pop()
+                .map(str::to_owned);
             if let Some(name) = parent {
-                let up = RowId::Member(crate::model::quota::Member::Cohort(name));
-                state.ui.list_mut().seek(up);
+                let up = RowId::QuotaNode(crate::model::cohort_tree::QuotaNode::Cohort(name));
+                state.ui.list_mut().select_row(up);
             }
         }
-        Some(true) if !on_branch => state.ui.list_mut().seek(RowId::Member(member)),
+        Some(true) if !on_branch => state.ui.list_mut().select_row(RowId::QuotaNode(member)),
         Some(true) => {
             state.ui.folded.insert(member);
         }
@@ -230,17 +238,20 @@ fn fold(state: &mut State, close: Option<bool>) {
             state.ui.folded.remove(&member);
         }
         None => {
-            state.ui.list_mut().seek(RowId::Member(member.clone()));
+            state
+                .ui
+                .list_mut()
+                .select_row(RowId::QuotaNode(member.clone()));
             state.ui.folded.insert(member);
         }
     }
-    settle(state);
+    refresh(state);
 }
 
 /// Switches to the selected preset.
-fn apply(state: &mut State) -> Vec<Cmd> {
+fn apply_selected_preset(state: &mut State) -> Vec<Cmd> {
     match state.ui.list().selected().cloned() {
-        Some(RowId::Preset(name)) if !overlay::refused(state, "switch presets") => {
+        Some(RowId::Preset(name)) if !dialog::refuse_if_read_only(state, "switch presets") => {
             vec![Cmd::SwitchPreset(name)]
         }
         _ => Vec::new(),
@@ -248,19 +259,19 @@ fn apply(state: &mut State) -> Vec<Cmd> {
 }
 
 /// Copies the name of what the page or the selected row is about; on fetched pages all their text.
-fn copy(state: &mut State) -> Vec<Cmd> {
+fn copy_name(state: &mut State) -> Vec<Cmd> {
     let fetched = state.ui.page.as_ref().and_then(|p| match &p.content {
-        Content::Fetched(lines, _) => Some(lines.join("\n")),
+        PageContent::Fetched(lines, _) => Some(lines.join("\n")),
         _ => None,
     });
-    let text = fetched.or_else(|| match state.subject()? {
-        RowId::Member(m) | RowId::Quota(m, _) => Some(m.name().to_owned()),
+    let text = fetched.or_else(|| match state.current_row()? {
+        RowId::QuotaNode(m) | RowId::Quota(m, _) => Some(m.name().to_owned()),
         RowId::Workload(key) | RowId::LocalQueue(key) | RowId::Event(key) => Some(key.name.clone()),
         RowId::Eviction(uid, at) => Some(state.eviction(uid, *at)?.victim.key.name.clone()),
         RowId::Node(name) | RowId::Preset(name) => Some(name.clone()),
     });
     let Some(text) = text else { return Vec::new() };
     let what = if text.contains('\n') { "page" } else { &text };
-    say(state, Tone::Done, format!("copied {what}"));
+    notify(state, Severity::Info, format!("copied {what}"));
     vec![Cmd::Copy(text)]
 }

@@ -2,106 +2,106 @@
 //! cluster, no clock.
 
 mod command;
-mod input;
+mod dialog;
 mod keys;
-mod open;
-mod overlay;
+mod navigation;
+mod prompt;
+mod refresh;
 mod related;
 mod rows;
-mod settle;
 
 pub use command::{COMMANDS, Command};
 pub(crate) use keys::scopes;
-pub use settle::settle;
+pub use refresh::refresh;
 
 use std::sync::Arc;
 
-use super::actions::{PresetBoard, PresetState};
 use super::model::meta::Labels;
-use super::msg::{Cmd, Fetched, Msg};
+use super::msg::{Cmd, FetchedObject, Msg};
+use super::operations::{PresetList, PresetState};
 use super::state::State;
-use super::text::{clean, clean_lines};
-use super::ui::{Broken, Content, PageKind, Tone};
+use super::text::{sanitize, sanitize_lines};
+use super::ui_state::{PageContent, PageKind, Severity, WrappedLines};
 
 /// The most columns that are drawn.
-const WIDEST: u16 = 1_000;
+const MAX_COLUMNS: u16 = 1_000;
 /// The most rows that are drawn.
-const TALLEST: u16 = 500;
+const MAX_ROWS: u16 = 500;
 /// The most lines of fetched text that are kept.
-const MOST_LINES: usize = 50_000;
+const MAX_LINES: usize = 50_000;
 
 /// Takes in a message. News only changes the data; everything else leaves the state settled, ready
 /// to be drawn or to take the next key.
 pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
     let cmds = match msg {
-        Msg::News(news) => {
-            state.data.learn(news);
+        Msg::WatchUpdate(news) => {
+            state.data.apply(news);
             return Vec::new();
         }
         Msg::Tick(now) => {
             state.data.now = now;
             return Vec::new();
         }
-        Msg::Key(key) => keys::press(state, key),
+        Msg::Key(key) => keys::handle_key(state, key),
         Msg::Paste(text) => {
-            input::paste(state, &text);
+            prompt::paste(state, &text);
             Vec::new()
         }
-        Msg::Wheel(lines) => {
-            keys::wheel(state, lines);
+        Msg::Scroll(lines) => {
+            keys::handle_scroll(state, lines);
             Vec::new()
         }
-        Msg::Click(x, y) => keys::click(state, x, y),
+        Msg::Click(x, y) => keys::handle_click(state, x, y),
         Msg::Resize(width, height) => {
-            state.ui.width = width.min(WIDEST);
-            state.ui.height = height.min(TALLEST);
+            state.ui.width = width.min(MAX_COLUMNS);
+            state.ui.height = height.min(MAX_ROWS);
             Vec::new()
         }
-        Msg::Unreadable(kind, key, why) => {
+        Msg::InvalidObject(kind, key, why) => {
             let kind = kind.name();
-            say(
+            notify(
                 state,
-                Tone::Warning,
+                Severity::Warning,
                 format!("{kind} {key} cannot be read: {why}"),
             );
             Vec::new()
         }
         Msg::Presets(board) => {
-            tell_of_presets(state, &board);
+            notify_preset_changes(state, &board);
             state.presets = Some(board);
             Vec::new()
         }
-        Msg::Story(story) => {
+        Msg::ScenarioProgress(story) => {
             let ended = story.outcome.clone();
-            let before = state.story.as_ref().and_then(|s| s.outcome.clone());
-            let name = clean(&story.name);
-            state.ui.story_closed &= story.outcome.is_some();
-            state.story = Some(story);
+            let before = state.scenario.as_ref().and_then(|s| s.outcome.clone());
+            let name = sanitize(&story.name);
+            state.ui.scenario_closed &= story.outcome.is_some();
+            state.scenario = Some(story);
             match ended.filter(|e| before.as_ref() != Some(e)) {
-                Some(Ok(text)) => say(state, Tone::Done, format!("{name}: {text}")),
-                Some(Err(text)) => say(state, Tone::Error, format!("{name}: {text}")),
+                Some(Ok(text)) => notify(state, Severity::Info, format!("{name}: {text}")),
+                Some(Err(text)) => notify(state, Severity::Error, format!("{name}: {text}")),
                 None => {}
             }
             Vec::new()
         }
-        Msg::Done(Ok(text)) => {
-            say(state, Tone::Done, text);
+        Msg::OperationFinished(Ok(text)) => {
+            notify(state, Severity::Info, text);
             Vec::new()
         }
-        Msg::Done(Err(error)) => {
-            say(state, Tone::Error, error.to_string());
+        Msg::OperationFinished(Err(error)) => {
+            notify(state, Severity::Error, error.to_string());
             Vec::new()
         }
         Msg::Fetched(object, result) => {
             if let Some(page) = &mut state.ui.page {
-                let pick: fn(&Fetched) -> &String = match &page.kind {
+                let pick: fn(&FetchedObject) -> &String = match &page.kind {
                     PageKind::Yaml(o) if *o == object => |f| &f.yaml,
-                    PageKind::Describe(o) if *o == object => |f| &f.described,
+                    PageKind::Describe(o) if *o == object => |f| &f.description,
                     _ => return Vec::new(),
                 };
                 page.content = match result {
                     Ok(fetched) => fetched_text(pick(&fetched)),
-                    Err(why) => Content::Failed(clean(&why)),
+                    Err(why) => PageContent::Failed(sanitize(&why)),
                 };
             }
             Vec::new()
@@ -112,32 +112,38 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             {
                 page.content = match result {
                     Ok(text) => fetched_text(&text),
-                    Err(why) => Content::Failed(clean(&why)),
+                    Err(why) => PageContent::Failed(sanitize(&why)),
                 };
             }
             Vec::new()
         }
     };
-    settle(state);
+    refresh(state);
     cmds
 }
 
 /// Puts a message into the message line.
-fn say(state: &mut State, tone: Tone, text: impl AsRef<str>) {
-    let text = clean(text.as_ref());
-    state.ui.notes.add(state.data.now, tone, text);
+fn notify(state: &mut State, tone: Severity, text: impl AsRef<str>) {
+    let text = sanitize(text.as_ref());
+    state.ui.notifications.add(state.data.now, tone, text);
 }
 
-fn fetched_text(text: &str) -> Content {
-    Content::Fetched(Arc::new(clean_lines(text, MOST_LINES)), Broken::default())
+fn fetched_text(text: &str) -> PageContent {
+    PageContent::Fetched(
+        Arc::new(sanitize_lines(text, MAX_LINES)),
+        WrappedLines::default(),
+    )
 }
 
 /// Says what changed about presets since the last time.
-fn tell_of_presets(state: &mut State, board: &PresetBoard) {
+fn notify_preset_changes(state: &mut State, board: &PresetList) {
     let before = state.presets.clone();
     for old in before.iter().flat_map(|b| &b.presets) {
         if !board.presets.iter().any(|p| p.name == old.name) {
-            state.ui.notes.settle(&format!("preset {}", old.name));
+            state
+                .ui
+                .notifications
+                .resolve(&format!("preset {}", old.name));
         }
     }
     for preset in &board.presets {
@@ -150,26 +156,26 @@ fn tell_of_presets(state: &mut State, board: &PresetBoard) {
         }
         let name = &preset.name;
         let about = format!("preset {name}");
-        state.ui.notes.settle(&about);
+        state.ui.notifications.resolve(&about);
         let mut say = |tone, text: String| {
             let at = state.data.now;
-            let notes = &mut state.ui.notes;
-            notes.add_about(Some(&about), at, tone, clean(&text));
+            let notes = &mut state.ui.notifications;
+            notes.add_for_subject(Some(&about), at, tone, sanitize(&text));
         };
         match &preset.state {
             PresetState::Active if old.is_some() => {
                 let summary = &preset.summary;
-                say(Tone::Done, format!("{about}: {summary}"));
+                say(Severity::Info, format!("{about}: {summary}"));
                 for warning in &preset.warnings {
-                    say(Tone::Warning, format!("{about}: {warning}"));
+                    say(Severity::Warning, format!("{about}: {warning}"));
                 }
             }
-            PresetState::Broken {
-                faults,
-                last_good_in_force,
+            PresetState::Invalid {
+                diagnostics: faults,
+                last_good_applied: last_good_in_force,
             } => {
                 let first = faults.first();
-                let place = first.map(|f| board.place(f)).unwrap_or_default();
+                let place = first.map(|f| board.location(f)).unwrap_or_default();
                 let reason = first.map_or("", |f| f.reason.as_str());
                 let more = match faults.len() {
                     0 | 1 => String::new(),
@@ -186,7 +192,10 @@ fn tell_of_presets(state: &mut State, board: &PresetBoard) {
                 } else {
                     format!("{about}: ")
                 };
-                say(Tone::Error, format!("{whose}{place}: {reason}{more}{kept}"));
+                say(
+                    Severity::Error,
+                    format!("{whose}{place}: {reason}{more}{kept}"),
+                );
             }
             _ => {}
         }

@@ -1,34 +1,36 @@
 //! Going from a row to what it has to do with: from a queue or node to its workloads, from a
 //! workload to its queue.
 
-use crate::model::quota::Member;
-use crate::model::{Key, Row};
+use crate::model::cohort_tree::QuotaNode;
+use crate::model::{NamespacedName, Row};
 use crate::state::State;
-use crate::ui::{Filter, RowId, Tone, ViewId};
+use crate::ui_state::{Filter, RowId, Severity, ViewId};
 
-use super::{open, say, settle};
+use super::{navigation, notify, refresh};
 
 /// The most workloads of a node that are picked one by one.
-const MOST: usize = 40;
+const MAX_NAMES: usize = 40;
 
 /// Goes to the workloads of the selected queue or node, or to the one workload that an eviction or
 /// Event is about.
-pub(super) fn workloads(state: &mut State) {
-    let Some(id) = state.subject().cloned() else {
+pub(super) fn go_to_workloads(state: &mut State) {
+    let Some(id) = state.current_row().cloned() else {
         return;
     };
     match id {
-        RowId::Member(member) | RowId::Quota(member, _) => {
+        RowId::QuotaNode(member) | RowId::Quota(member, _) => {
             let names = match &member {
-                Member::ClusterQueue(name) => vec![name.as_str()],
-                Member::Cohort(_) => state.derived.forest.queues_below(&member),
+                QuotaNode::ClusterQueue(name) => vec![name.as_str()],
+                QuotaNode::Cohort(_) => {
+                    state.derived.cohort_tree.descendant_cluster_queues(&member)
+                }
             };
-            let text = any_of(&names);
-            narrowed(state, &text);
+            let text = any_name_pattern(&names);
+            open_filtered_workloads(state, &text);
         }
         RowId::LocalQueue(key) => {
-            let text = any_of(&[&key.name]);
-            narrowed(state, &text);
+            let text = any_name_pattern(&[&key.name]);
+            open_filtered_workloads(state, &text);
         }
         RowId::Node(name) => {
             let mut names: Vec<&str> = state
@@ -40,17 +42,17 @@ pub(super) fn workloads(state: &mut State) {
                 .collect();
             names.sort_unstable();
             names.dedup();
-            names.truncate(MOST);
+            names.truncate(MAX_NAMES);
             if names.is_empty() {
-                say(state, Tone::Done, format!("no workload is on {name}"));
+                notify(state, Severity::Info, format!("no workload is on {name}"));
             } else {
-                let text = any_of(&names);
-                narrowed(state, &text);
+                let text = any_name_pattern(&names);
+                open_filtered_workloads(state, &text);
             }
         }
         RowId::Eviction(uid, at) => {
             let key = state.eviction(&uid, at).map(|e| e.victim.key.clone());
-            to_one(state, key);
+            open_workload(state, key);
         }
         RowId::Event(key) => {
             let about = state.data.events.get(&key);
@@ -68,15 +70,15 @@ pub(super) fn workloads(state: &mut State) {
                     .map(|wl| wl.key().clone())
                 }
             });
-            to_one(state, key);
+            open_workload(state, key);
         }
         RowId::Workload(_) | RowId::Preset(_) => {}
     }
 }
 
 /// Goes to the ClusterQueue of the selected workload, or to the one an eviction gave quota to.
-pub(super) fn queue(state: &mut State) {
-    let name = match state.subject() {
+pub(super) fn go_to_cluster_queue(state: &mut State) {
+    let name = match state.current_row() {
         Some(RowId::Workload(key)) => {
             let wl = state.data.workloads.get(key);
             wl.and_then(|wl| state.data.cluster_queue_of(wl))
@@ -88,28 +90,28 @@ pub(super) fn queue(state: &mut State) {
         _ => None,
     };
     let Some(name) = name.filter(|n| !n.is_empty()).map(str::to_owned) else {
-        say(state, Tone::Warning, "its ClusterQueue is not known");
+        notify(state, Severity::Warning, "its ClusterQueue is not known");
         return;
     };
-    let member = Member::ClusterQueue(name);
-    let above: Vec<Member> = state
+    let member = QuotaNode::ClusterQueue(name);
+    let above: Vec<QuotaNode> = state
         .derived
-        .forest
+        .cohort_tree
         .path(&member)
         .into_iter()
-        .map(|cohort| Member::Cohort(cohort.to_owned()))
+        .map(|cohort| QuotaNode::Cohort(cohort.to_owned()))
         .collect();
     for cohort in above {
         state.ui.folded.remove(&cohort);
     }
-    open::view(state, ViewId::Queues);
+    navigation::open_view(state, ViewId::Queues);
     state.ui.list_mut().filter = None;
-    state.ui.list_mut().seek(RowId::Member(member));
-    settle(state);
+    state.ui.list_mut().select_row(RowId::QuotaNode(member));
+    refresh(state);
 }
 
 /// A filter text that finds any of these names.
-fn any_of(names: &[&str]) -> String {
+fn any_name_pattern(names: &[&str]) -> String {
     let escaped: Vec<String> = names.iter().map(|n| regex::escape(n)).collect();
     match escaped.as_slice() {
         // A plain name needs no care about signs.
@@ -119,23 +121,23 @@ fn any_of(names: &[&str]) -> String {
 }
 
 /// Goes to the workloads with a filter.
-fn narrowed(state: &mut State, text: &str) {
-    open::view(state, ViewId::Workloads);
+fn open_filtered_workloads(state: &mut State, text: &str) {
+    navigation::open_view(state, ViewId::Workloads);
     state.ui.list_mut().filter = Filter::parse(text).ok().flatten();
 }
 
 /// Goes to one workload.
-fn to_one(state: &mut State, key: Option<Key>) {
+fn open_workload(state: &mut State, key: Option<NamespacedName>) {
     let key = key.filter(|key| state.data.workloads.get(key).is_some());
     let Some(key) = key else {
-        say(state, Tone::Done, "that workload is gone");
+        notify(state, Severity::Info, "that workload is gone");
         return;
     };
-    open::view(state, ViewId::Workloads);
+    navigation::open_view(state, ViewId::Workloads);
     state.ui.page = None;
     let over = state.data.workloads.get(&key);
-    state.ui.hide_over &= !over.is_some_and(|wl| wl.state().over());
+    state.ui.hide_finished &= !over.is_some_and(|wl| wl.state().is_finished());
     state.ui.list_mut().filter = None;
-    state.ui.list_mut().seek(RowId::Workload(key));
-    settle(state);
+    state.ui.list_mut().select_row(RowId::Workload(key));
+    refresh(state);
 }

@@ -2,40 +2,40 @@
 
 use std::cmp::Reverse;
 
+use crate::model::cohort_tree::QuotaNode;
 use crate::model::meta::Labels;
 use crate::model::node::NodeRow;
-use crate::model::quota::Member;
 use crate::model::workload::{WorkloadRow, WorkloadState};
-use crate::model::{Key, Row};
+use crate::model::{NamespacedName, Row};
 use crate::state::State;
 use crate::text::Amount;
-use crate::ui::{Filter, RowId, Sort, SortBy, ViewId};
+use crate::ui_state::{Filter, RowId, Sort, SortBy, ViewId};
 
 use super::NO_LABELS;
 
 /// Rows of a view, and how many there would be without the filter.
-pub(super) fn of(state: &State, view: ViewId) -> (Vec<RowId>, usize) {
+pub(super) fn view_rows(state: &State, view: ViewId) -> (Vec<RowId>, usize) {
     let list = &state.ui.lists[view.index()];
     let filter = list.filter.as_ref();
     match view {
         ViewId::Queues => queues(state, filter),
         ViewId::Workloads => workloads(state, filter, list.sort),
-        ViewId::Preemptions => preemptions(state, filter),
+        ViewId::Evictions => preemptions(state, filter),
         ViewId::Nodes => nodes(state, filter, list.sort),
         ViewId::Presets => presets(state, filter),
         ViewId::Events => events(state, filter, list.sort),
     }
 }
 
-fn passes(filter: Option<&Filter>, text: impl FnOnce() -> String, labels: &Labels) -> bool {
-    filter.is_none_or(|f| f.passes(&text(), labels))
+fn matches_filter(filter: Option<&Filter>, text: impl FnOnce() -> String, labels: &Labels) -> bool {
+    filter.is_none_or(|f| f.matches(&text(), labels))
 }
 
 /// The tree, branch by branch. With a filter, a branch stays when anything in it passes.
 fn queues(state: &State, filter: Option<&Filter>) -> (Vec<RowId>, usize) {
     let mut rows = Vec::new();
     let mut all = 0;
-    for root in state.derived.forest.roots() {
+    for root in state.derived.cohort_tree.roots() {
         branch(state, root, filter, &mut rows, &mut all);
     }
     (rows, all)
@@ -44,21 +44,21 @@ fn queues(state: &State, filter: Option<&Filter>) -> (Vec<RowId>, usize) {
 /// Adds the rows of a branch; says whether it has any.
 fn branch(
     state: &State,
-    member: &Member,
+    member: &QuotaNode,
     filter: Option<&Filter>,
     rows: &mut Vec<RowId>,
     all: &mut usize,
 ) -> bool {
     let start = rows.len();
-    rows.push(RowId::Member(member.clone()));
+    rows.push(RowId::QuotaNode(member.clone()));
     *all += 1;
     let folded = state.ui.folded.contains(member) && filter.is_none();
     let mut below = false;
     let mut keep = true;
     match member {
-        Member::Cohort(name) => {
+        QuotaNode::Cohort(name) => {
             // A root shows what its whole tree shares, others what they add.
-            let forest = &state.derived.forest;
+            let forest = &state.derived.cohort_tree;
             if !folded && forest.path(member).is_empty() {
                 let pool = forest.resources(member).cloned();
                 rows.extend(pool.map(|fr| RowId::Quota(member.clone(), fr)));
@@ -68,24 +68,24 @@ fn branch(
                     rows.push(RowId::Quota(member.clone(), fr.clone()));
                 }
             }
-            for child in state.derived.forest.children(member) {
+            for child in state.derived.cohort_tree.children(member) {
                 let mut hidden = Vec::new();
                 let into = if folded { &mut hidden } else { &mut *rows };
                 below |= branch(state, child, filter, into, all);
             }
             let labels = cohort_labels(state, name);
-            keep = below || passes(filter, || format!("cohort {name}"), labels);
+            keep = below || matches_filter(filter, || format!("cohort {name}"), labels);
         }
-        Member::ClusterQueue(name) => {
+        QuotaNode::ClusterQueue(name) => {
             let Some(cq) = state.data.cluster_queues.named(name) else {
                 rows.truncate(start);
                 return false;
             };
-            let queues: Vec<&Key> = state
+            let queues: Vec<&NamespacedName> = state
                 .data
-                .queues_to(name)
+                .local_queues_of(name)
                 .map(Row::key)
-                .filter(|key| state.shows(&key.namespace))
+                .filter(|key| state.shows_namespace(&key.namespace))
                 .collect();
             if state.ui.namespace.is_some() && queues.is_empty() {
                 keep = false;
@@ -96,7 +96,7 @@ fn branch(
                 let cohort = cq.cohort.as_deref().unwrap_or_default();
                 format!("{name} {cohort} {} {}", locals.join(" "), flavors.join(" "))
             };
-            keep &= passes(filter, text, &cq.meta.labels);
+            keep &= matches_filter(filter, text, &cq.meta.labels);
             if !folded {
                 for (fr, _) in &cq.quotas {
                     rows.push(RowId::Quota(member.clone(), fr.clone()));
@@ -121,7 +121,9 @@ fn workloads(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec
     let mut found: Vec<(WorkloadState, &WorkloadRow)> = Vec::new();
     for wl in state.data.workloads.iter() {
         let at = wl.state();
-        if !state.shows(&wl.key().namespace) || (state.ui.hide_over && at.over()) {
+        if !state.shows_namespace(&wl.key().namespace)
+            || (state.ui.hide_finished && at.is_finished())
+        {
             continue;
         }
         all += 1;
@@ -129,14 +131,14 @@ fn workloads(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec
             format!(
                 "{} {} {} {} {} {}",
                 wl.key(),
-                at.word(),
+                at.as_str(),
                 wl.queue,
                 state.data.cluster_queue_of(wl).unwrap_or_default(),
                 wl.priority_class.as_deref().unwrap_or_default(),
                 wl.owner_text()
             )
         };
-        if passes(filter, text, &wl.meta.labels) {
+        if matches_filter(filter, text, &wl.meta.labels) {
             found.push((at, wl));
         }
     }
@@ -161,7 +163,7 @@ fn workloads(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec
                 WorkloadState::Pending | WorkloadState::Evicted => {
                     (*at, line, place(wl), Reverse(wl.priority), born(wl))
                 }
-                over if over.over() => (*at, "", 0, Reverse(0), born(wl)),
+                over if over.is_finished() => (*at, "", 0, Reverse(0), born(wl)),
                 _ => (*at, line, 0, Reverse(wl.priority), born(wl)),
             }
         }),
@@ -170,15 +172,15 @@ fn workloads(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec
         .into_iter()
         .map(|(_, wl)| RowId::Workload(wl.key().clone()))
         .collect();
-    turn(&mut rows, sort);
+    apply_direction(&mut rows, sort);
     (rows, all)
 }
 
 fn preemptions(state: &State, filter: Option<&Filter>) -> (Vec<RowId>, usize) {
     let mut rows = Vec::new();
     let mut all = 0;
-    for e in state.data.feed.newest_first() {
-        if !state.shows(&e.victim.key.namespace) {
+    for e in state.data.evictions.newest_first() {
+        if !state.shows_namespace(&e.victim.key.namespace) {
             continue;
         }
         all += 1;
@@ -186,15 +188,15 @@ fn preemptions(state: &State, filter: Option<&Filter>) -> (Vec<RowId>, usize) {
             let by = e.preemptor.as_ref();
             format!(
                 "{} {} {} {} {} {}",
-                e.victim.shown(),
+                e.victim.display_name(),
                 e.victim.cluster_queue,
-                by.map(|p| p.shown()).unwrap_or_default(),
+                by.map(|p| p.display_name()).unwrap_or_default(),
                 by.map_or("", |p| p.cluster_queue.as_str()),
                 e.reason,
-                e.cause()
+                e.reason_text()
             )
         };
-        if passes(filter, text, &NO_LABELS) {
+        if matches_filter(filter, text, &NO_LABELS) {
             rows.push(RowId::Eviction(e.victim.uid.clone(), e.at));
         }
     }
@@ -215,12 +217,12 @@ fn nodes(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec<Row
         .data
         .nodes
         .iter()
-        .filter(|n| passes(filter, || text(n), &n.meta.labels))
+        .filter(|n| matches_filter(filter, || text(n), &n.meta.labels))
         .collect();
     match sort.map(|s| s.by) {
         Some(SortBy::Age) => found.sort_by_key(|n| Reverse(n.meta.created)),
-        Some(SortBy::Used) => found.sort_by_cached_key(|n| {
-            let occupied = state.derived.occupied_on(&n.key().name);
+        Some(SortBy::DevicesUsed) => found.sort_by_cached_key(|n| {
+            let occupied = state.derived.allocated_on(&n.key().name);
             let on = |r: &str| occupied.get(r).copied().unwrap_or_default();
             let devices: Amount = n.devices().map(on).sum();
             Reverse((devices, on("cpu")))
@@ -231,7 +233,7 @@ fn nodes(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec<Row
         .into_iter()
         .map(|n| RowId::Node(n.key().name.clone()))
         .collect();
-    turn(&mut rows, sort);
+    apply_direction(&mut rows, sort);
     (rows, state.data.nodes.len())
 }
 
@@ -242,7 +244,13 @@ fn presets(state: &State, filter: Option<&Filter>) -> (Vec<RowId>, usize) {
     let rows = board
         .presets
         .iter()
-        .filter(|p| passes(filter, || format!("{} {}", p.name, p.teaches), &NO_LABELS))
+        .filter(|p| {
+            matches_filter(
+                filter,
+                || format!("{} {}", p.name, p.description),
+                &NO_LABELS,
+            )
+        })
         .map(|p| RowId::Preset(p.name.clone()))
         .collect();
     (rows, board.presets.len())
@@ -252,7 +260,7 @@ fn events(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec<Ro
     let mut all = 0;
     let mut found = Vec::new();
     for e in state.data.events.newest_first() {
-        if !e.object.namespace.is_empty() && !state.shows(&e.object.namespace) {
+        if !e.object.namespace.is_empty() && !state.shows_namespace(&e.object.namespace) {
             continue;
         }
         all += 1;
@@ -267,7 +275,7 @@ fn events(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec<Ro
                 e.message
             )
         };
-        if passes(filter, text, &NO_LABELS) {
+        if matches_filter(filter, text, &NO_LABELS) {
             found.push(e);
         }
     }
@@ -280,12 +288,12 @@ fn events(state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> (Vec<Ro
         .into_iter()
         .map(|e| RowId::Event(e.key.clone()))
         .collect();
-    turn(&mut rows, sort);
+    apply_direction(&mut rows, sort);
     (rows, all)
 }
 
 /// Turns the rows round where the order asks for it.
-fn turn(rows: &mut [RowId], sort: Option<Sort>) {
+fn apply_direction(rows: &mut [RowId], sort: Option<Sort>) {
     if sort.is_some_and(|s| s.reversed) {
         rows.reverse();
     }

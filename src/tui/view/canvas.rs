@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::glyphs::Glyphs;
-use crate::text::{cut, width, wrap};
+use crate::text::{truncate, width, wrap};
 use crate::theme::{Role, Theme};
 
 /// A buffer to draw on.
@@ -45,10 +45,10 @@ impl<'a> Canvas<'a> {
 
     /// Writes text in a style into at most `room` columns; says how many it took.
     pub(super) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
-        if !self.holds(x, y) || room == 0 {
+        if !self.contains(x, y) || room == 0 {
             return 0;
         }
-        let shown = cut(text, room.into(), self.glyphs.cut);
+        let shown = truncate(text, room.into(), self.glyphs.ellipsis);
         let (end, _) = self.buffer.set_stringn(x, y, &*shown, room.into(), style);
         end.saturating_sub(x)
     }
@@ -81,7 +81,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Makes an area empty.
-    pub(super) fn blank(&mut self, area: Rect) {
+    pub(super) fn clear(&mut self, area: Rect) {
         let area = area.intersection(self.buffer.area);
         for y in area.top()..area.bottom() {
             for x in area.left()..area.right() {
@@ -107,9 +107,9 @@ impl<'a> Canvas<'a> {
     }
 
     /// A box with a title; gives what is inside.
-    pub(super) fn boxed(&mut self, area: Rect, title: &str) -> Rect {
+    pub(super) fn bordered(&mut self, area: Rect, title: &str) -> Rect {
         use ratatui::widgets::{Block, Widget};
-        self.blank(area);
+        self.clear(area);
         let area = area.intersection(self.buffer.area);
         let block = Block::bordered()
             .border_set(self.glyphs.border)
@@ -121,7 +121,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// A thin bar at the right edge that shows where the window is, if not all is in it.
-    pub(super) fn thumb(&mut self, area: Rect, offset: usize, total: usize) {
+    pub(super) fn scrollbar(&mut self, area: Rect, offset: usize, total: usize) {
         let height = usize::from(area.height);
         if total <= height || height < 2 || area.width == 0 {
             return;
@@ -135,7 +135,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Replaces everything that is not ASCII.
-    pub(super) fn only_ascii(&mut self) {
+    pub(super) fn replace_non_ascii(&mut self) {
         for cell in &mut self.buffer.content {
             if !cell.symbol().is_ascii() {
                 cell.set_symbol("?");
@@ -143,7 +143,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    fn holds(&self, x: u16, y: u16) -> bool {
+    fn contains(&self, x: u16, y: u16) -> bool {
         self.buffer.area.contains((x, y).into())
     }
 }

@@ -1,34 +1,34 @@
 //! What the selected row does not have room for, in one line.
 
-use super::words::requests_text;
-use crate::actions::PresetState;
+use super::format::requests_text;
+use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::FlavorResource;
-use crate::model::quota::Member;
-use crate::model::workload::why;
+use crate::model::workload::status_reason;
+use crate::operations::PresetState;
 use crate::state::State;
-use crate::text::{Amount, amount_text, clean, first_sentence, resource_label};
-use crate::ui::RowId;
+use crate::text::{Amount, amount_text, first_sentence, resource_label, sanitize};
+use crate::ui_state::RowId;
 
 /// The line for the selected row; empty where there is nothing to add.
-pub(super) fn of(state: &State) -> String {
+pub(super) fn caption(state: &State) -> String {
     if state.ui.page.is_some() {
         return String::new();
     }
     match state.ui.list().selected() {
-        Some(id) => about(state, id).unwrap_or_default(),
+        Some(id) => row_caption(state, id).unwrap_or_default(),
         None => String::new(),
     }
 }
 
-fn about(state: &State, id: &RowId) -> Option<String> {
+fn row_caption(state: &State, id: &RowId) -> Option<String> {
     Some(match id {
         RowId::Workload(key) => {
             let wl = state.data.workloads.get(key)?;
-            let line = why(wl, &state.data, &state.derived).line();
+            let line = status_reason(wl, &state.data, &state.derived).line();
             let ns = &key.namespace;
             format!("{} in {ns}: {line}", wl.owner_text())
         }
-        RowId::Member(Member::ClusterQueue(name)) => {
+        RowId::QuotaNode(QuotaNode::ClusterQueue(name)) => {
             let cq = state.data.cluster_queues.named(name)?;
             let inactive = cq.conds.when_false(kueue_lab_api::constants::ACTIVE);
             match inactive {
@@ -42,9 +42,9 @@ fn about(state: &State, id: &RowId) -> Option<String> {
         }
         RowId::Eviction(uid, at) => {
             let e = state.eviction(uid, *at)?;
-            let mut text = e.victim.shown();
+            let mut text = e.victim.display_name();
             if let Some(p) = &e.preemptor {
-                text = format!("{text} left for {}", p.shown());
+                text = format!("{text} left for {}", p.display_name());
                 if !p.requests.is_empty() {
                     text = format!("{text}, which asked for {}", requests_text(&p.requests));
                 }
@@ -54,7 +54,7 @@ fn about(state: &State, id: &RowId) -> Option<String> {
             } else {
                 format!(" ({})", e.policy)
             };
-            format!("{text}: {}{policy}", e.cause())
+            format!("{text}: {}{policy}", e.reason_text())
         }
         RowId::Node(name) => {
             let node = state.data.nodes.named(name)?;
@@ -69,19 +69,22 @@ fn about(state: &State, id: &RowId) -> Option<String> {
             let board = state.presets.as_ref()?;
             let preset = board.presets.iter().find(|p| p.name == *name)?;
             match &preset.state {
-                PresetState::Broken { faults, .. } => {
+                PresetState::Invalid {
+                    diagnostics: faults,
+                    ..
+                } => {
                     let fault = faults.first()?;
-                    clean(&format!("{}: {}", board.place(fault), fault.reason))
+                    sanitize(&format!("{}: {}", board.location(fault), fault.reason))
                 }
-                _ => first_sentence(&preset.teaches),
+                _ => first_sentence(&preset.description),
             }
         }
         RowId::Event(key) => state.data.events.get(key)?.message.clone(),
-        RowId::Member(member @ Member::Cohort(name)) => {
-            let queues = state.derived.forest.queues_below(member);
+        RowId::QuotaNode(member @ QuotaNode::Cohort(name)) => {
+            let queues = state.derived.cohort_tree.descendant_cluster_queues(member);
             format!("cohort {name} shares quota among {}", queues.join(", "))
         }
-        RowId::Quota(member, fr) => standing(state, member, fr),
+        RowId::Quota(member, fr) => quota_caption(state, member, fr),
         RowId::LocalQueue(key) => {
             let lq = state.data.local_queues.get(key)?;
             let status = lq.conds.when_false(kueue_lab_api::constants::ACTIVE);
@@ -92,16 +95,16 @@ fn about(state: &State, id: &RowId) -> Option<String> {
 }
 
 /// What a bar of quota shows, in words.
-fn standing(state: &State, member: &Member, fr: &FlavorResource) -> String {
-    let s = state.derived.forest.standing(member, fr);
+fn quota_caption(state: &State, member: &QuotaNode, fr: &FlavorResource) -> String {
+    let s = state.derived.cohort_tree.quota_status(member, fr);
     let text = |amount| amount_text(&fr.resource, amount);
     let own = match member {
-        Member::ClusterQueue(_) => "its own",
-        Member::Cohort(_) => "all",
+        QuotaNode::ClusterQueue(_) => "its own",
+        QuotaNode::Cohort(_) => "all",
     };
     let mut parts = vec![format!(
         "uses {} of {own} {}",
-        text(s.used),
+        text(s.usage),
         text(s.nominal)
     )];
     if !s.borrowed.is_zero() {
@@ -116,8 +119,8 @@ fn standing(state: &State, member: &Member, fr: &FlavorResource) -> String {
         parts.push(format!("others use {least}{} of its own", text(s.lent_max)));
     }
     parts.push(format!("{} free now", text(s.available.max(Amount::ZERO))));
-    if s.limit != s.nominal {
-        parts.push(format!("never more than {}", text(s.limit)));
+    if s.potential_available != s.nominal {
+        parts.push(format!("never more than {}", text(s.potential_available)));
     }
     format!(
         "{}, {} of {}: {}",

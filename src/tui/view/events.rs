@@ -3,21 +3,23 @@
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
+use super::format::short_kind;
 use super::table::{self, Cell, Column};
-use super::words::short_kind;
 use crate::model::event::EventRow;
 use crate::state::State;
 use crate::text::clock_time;
 use crate::theme::Role;
-use crate::ui::{RowId, SortBy};
+use crate::ui_state::{RowId, SortBy};
 
 const COLUMNS: [Column; 7] = [
-    Column::new("TIME", 8, 8, 0).whole(),
-    Column::new("TYPE", 4, 7, 4).by(SortBy::Warning),
+    Column::new("TIME", 8, 8, 0).no_truncate(),
+    Column::new("TYPE", 4, 7, 4).sort_by(SortBy::Warning),
     Column::new("REASON", 10, 28, 1).name(),
     Column::new("NS", 4, 16, 6).name(),
-    Column::new("OBJECT", 18, 52, 3).name().by(SortBy::Name),
-    Column::new("MESSAGE", 20, 200, 2).part(3),
+    Column::new("OBJECT", 18, 52, 3)
+        .name()
+        .sort_by(SortBy::Name),
+    Column::new("MESSAGE", 20, 200, 2).fraction(3),
     Column::new("FROM", 10, 36, 5).name(),
 ];
 
@@ -41,7 +43,7 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
 
 fn row(state: &State, c: &Canvas<'_>, e: &EventRow) -> Vec<Cell> {
     let (word, role) = if e.warning {
-        ("Warn", Role::Bad)
+        ("Warn", Role::Error)
     } else {
         ("", Role::Dim)
     };
@@ -54,7 +56,7 @@ fn row(state: &State, c: &Canvas<'_>, e: &EventRow) -> Vec<Cell> {
     vec![
         vec![c.span(clock_time(e.at, &state.env.zone), Role::Dim)],
         vec![c.span(word, role)],
-        vec![c.span(reason, if e.warning { Role::Bad } else { Role::Text })],
+        vec![c.span(reason, if e.warning { Role::Error } else { Role::Text })],
         vec![c.span(e.object.namespace.clone(), Role::Dim)],
         vec![c.span(object, Role::Text)],
         vec![c.span(e.message.clone(), Role::Text)],

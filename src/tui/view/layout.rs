@@ -4,14 +4,14 @@ use ratatui::layout::Rect;
 
 use super::chrome;
 use crate::state::State;
-use crate::ui::ViewId;
+use crate::ui_state::ViewId;
 
 /// Columns from which details fit beside the list.
-const WIDE: u16 = 140;
+const SIDE_PANEL_MIN_WIDTH: u16 = 140;
 
 /// The areas of the screen. Areas for which there is no room are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct ScreenLayout {
     /// The whole screen.
     pub all: Rect,
     /// Cluster, clock, totals.
@@ -23,13 +23,13 @@ pub struct Frame {
     /// The window on the list.
     pub rows: Rect,
     /// Details beside the list.
-    pub side: Option<Rect>,
+    pub side_panel: Option<Rect>,
     /// Title of an open page.
     pub page_title: Rect,
     /// The window on an open page.
     pub page: Rect,
     /// The running demo.
-    pub story: Rect,
+    pub scenario: Rect,
     /// Messages, and the line being typed.
     pub message: Rect,
     /// Keys.
@@ -37,7 +37,7 @@ pub struct Frame {
 }
 
 /// The areas for a state.
-pub fn of(state: &State) -> Frame {
+pub fn screen_layout(state: &State) -> ScreenLayout {
     let (width, height) = (state.ui.width, state.ui.height);
     let mut left = height;
     let take = |left: &mut u16, lines: u16, at_least: u16| {
@@ -59,8 +59,12 @@ pub fn of(state: &State) -> Frame {
         ViewId::Queues => 0,
         _ => left.saturating_sub(u16::try_from(rows + 1).unwrap_or(u16::MAX)),
     };
-    let story = match state.running_story() {
-        Some(story) => take(&mut left, chrome::story_height(story, height, free), 12),
+    let story = match state.visible_scenario() {
+        Some(story) => take(
+            &mut left,
+            chrome::scenario_panel_height(story, height, free),
+            12,
+        ),
         None => 0,
     };
     let body = left;
@@ -73,17 +77,18 @@ pub fn of(state: &State) -> Frame {
     let top = header + tabs;
     let bottom = top + body;
     let first = u16::from(body > 1);
-    let side = (width >= WIDE && body > 3 && state.ui.view != ViewId::Events).then(|| {
-        let side = (width * 9 / 20).min(110);
-        Rect {
-            x: width - side,
-            y: top,
-            width: side,
-            height: body,
-        }
-    });
+    let side =
+        (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && state.ui.view != ViewId::Events).then(|| {
+            let side = (width * 9 / 20).min(110);
+            Rect {
+                x: width - side,
+                y: top,
+                width: side,
+                height: body,
+            }
+        });
     let list_width = width - side.map_or(0, |s| s.width);
-    Frame {
+    ScreenLayout {
         all: line(0, height),
         header: line(0, header),
         tabs: line(header, tabs),
@@ -95,10 +100,10 @@ pub fn of(state: &State) -> Frame {
             width: list_width,
             ..line(top + first, body - first)
         },
-        side,
+        side_panel: side,
         page_title: line(top, first),
         page: line(top + first, body - first),
-        story: line(bottom, story),
+        scenario: line(bottom, story),
         message: line(bottom + story, message),
         footer: line(bottom + story + message, footer),
     }
@@ -106,7 +111,7 @@ pub fn of(state: &State) -> Frame {
 
 /// Something that can be clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum ClickTarget {
     /// A tab.
     Tab(ViewId),
     /// A line of the window on the list.
@@ -114,14 +119,14 @@ pub enum Spot {
 }
 
 /// What is at a column and row.
-pub fn spot(state: &State, x: u16, y: u16) -> Option<Spot> {
-    let frame = of(state);
+pub fn click_target(state: &State, x: u16, y: u16) -> Option<ClickTarget> {
+    let frame = screen_layout(state);
     let at = (x, y).into();
     if frame.tabs.contains(at) {
-        return chrome::tab_at(state, x).map(Spot::Tab);
+        return chrome::tab_at(state, x).map(ClickTarget::Tab);
     }
     frame
         .rows
         .contains(at)
-        .then(|| Spot::Row(usize::from(y - frame.rows.y)))
+        .then(|| ClickTarget::Row(usize::from(y - frame.rows.y)))
 }

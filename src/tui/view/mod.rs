@@ -5,26 +5,26 @@ mod caption;
 mod chrome;
 mod dialog;
 mod events;
+mod evictions;
+mod format;
 pub mod layout;
 mod nodes;
-mod overview;
 pub mod page;
-mod preemptions;
+mod pending_overview;
 mod presets;
 mod queues;
 mod table;
 mod widget;
-mod words;
 mod workloads;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::keymap::Act;
-use super::model::{Kind, health::Health};
+use super::keymap::ActionId;
+use super::model::{Kind, watch_status::WatchStatus};
 use super::state::State;
 use super::theme::Role;
-use super::ui::{PageKind, ViewId};
+use super::ui_state::{PageKind, ViewId};
 use canvas::Canvas;
 
 /// Where the cursor belongs, if anywhere.
@@ -32,41 +32,41 @@ pub type Cursor = Option<(u16, u16)>;
 
 /// Draws the state into the buffer, which has the size the state was settled for.
 pub fn draw(state: &State, buffer: &mut Buffer) -> Cursor {
-    let frame = layout::of(state);
+    let frame = layout::screen_layout(state);
     let mut canvas = Canvas::new(buffer, state.env.theme, state.env.glyphs);
     chrome::header(state, frame.header, &mut canvas);
     chrome::tabs(state, frame.tabs, &mut canvas);
     if let Some(open) = &state.ui.page {
         page::draw(open, frame.page_title, frame.page, &mut canvas);
     } else {
-        list(state, frame.heading, frame.rows, &mut canvas);
-        if let Some(side) = frame.side {
-            beside(state, side, &mut canvas);
+        draw_list(state, frame.heading, frame.rows, &mut canvas);
+        if let Some(side) = frame.side_panel {
+            draw_side_panel(state, side, &mut canvas);
         }
     }
-    chrome::story(state, frame.story, &mut canvas);
+    chrome::scenario_panel(state, frame.scenario, &mut canvas);
     let mut cursor = chrome::message(state, frame.message, &mut canvas);
     chrome::footer(state, frame.footer, &mut canvas);
-    if let Some(overlay) = &state.ui.overlay {
+    if let Some(overlay) = &state.ui.dialog {
         dialog::draw(state, overlay, frame.all, &mut canvas);
         cursor = None;
     }
     if state.env.glyphs.ascii {
-        canvas.only_ascii();
+        canvas.replace_non_ascii();
     }
     cursor
 }
 
 /// Draws the open view.
-fn list(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+fn draw_list(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
     if state.ui.list().rows.is_empty() {
-        empty(state, heading, rows, canvas);
+        draw_empty(state, heading, rows, canvas);
         return;
     }
     match state.ui.view {
         ViewId::Queues => queues::draw(state, heading, rows, canvas),
         ViewId::Workloads => workloads::draw(state, heading, rows, canvas),
-        ViewId::Preemptions => preemptions::draw(state, heading, rows, canvas),
+        ViewId::Evictions => evictions::draw(state, heading, rows, canvas),
         ViewId::Nodes => nodes::draw(state, heading, rows, canvas),
         ViewId::Presets => presets::draw(state, heading, rows, canvas),
         ViewId::Events => events::draw(state, heading, rows, canvas),
@@ -75,23 +75,23 @@ fn list(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
 
 /// Whether this window can do an act: not all clusters have a lab behind them, and some windows only
 /// look.
-pub(in crate::view) fn offers(state: &State, act: Act) -> bool {
+pub(in crate::view) fn is_available(state: &State, act: ActionId) -> bool {
     let free = !state.env.read_only;
     match act {
-        Act::Demo => free && !state.env.demos.is_empty(),
-        Act::Presets | Act::Apply => free && state.presets.is_some(),
-        Act::Submit | Act::Samples | Act::Delete => free,
-        Act::Explain => state.env.can_explain,
+        ActionId::RunDemo => free && !state.env.demos.is_empty(),
+        ActionId::Presets | ActionId::ApplyPreset => free && state.presets.is_some(),
+        ActionId::SubmitJob | ActionId::SubmitPresetSample | ActionId::Delete => free,
+        ActionId::Explain => state.env.can_explain,
         _ => true,
     }
 }
 
 /// Says why a view has no rows, and what to do.
-fn empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
+fn draw_empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
     let list = state.ui.list();
     let kind = match state.ui.view {
         ViewId::Queues => Kind::ClusterQueue,
-        ViewId::Workloads | ViewId::Preemptions => Kind::Workload,
+        ViewId::Workloads | ViewId::Evictions => Kind::Workload,
         ViewId::Nodes => Kind::Node,
         ViewId::Presets | ViewId::Events => Kind::Event,
     };
@@ -103,25 +103,25 @@ fn empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
             list.unfiltered, filter.text
         )
     } else {
-        match state.data.health_of(kind) {
-            Health::Failing(trouble) => trouble.text(kind.plural()),
-            Health::Starting => "Waiting for the cluster ...".to_owned(),
-            Health::Live => match (state.ui.view, &state.ui.namespace) {
-                (ViewId::Queues, None) if offers(state, Act::Presets) => {
+        match state.data.watch_status(kind) {
+            WatchStatus::Failing(trouble) => trouble.message(kind.plural()),
+            WatchStatus::Starting => "Waiting for the cluster ...".to_owned(),
+            WatchStatus::Synced => match (state.ui.view, &state.ui.namespace) {
+                (ViewId::Queues, None) if is_available(state, ActionId::Presets) => {
                     "No ClusterQueues. Apply some, or switch to a preset (p).".to_owned()
                 }
                 (ViewId::Queues, None) if !state.env.read_only => {
                     "No ClusterQueues. Apply some.".to_owned()
                 }
                 (ViewId::Queues, None) => "No ClusterQueues.".to_owned(),
-                (ViewId::Workloads, None) if offers(state, Act::Demo) => {
+                (ViewId::Workloads, None) if is_available(state, ActionId::RunDemo) => {
                     "No workloads. Submit some (s), or run the demo (D).".to_owned()
                 }
-                (ViewId::Workloads, None) if offers(state, Act::Submit) => {
+                (ViewId::Workloads, None) if is_available(state, ActionId::SubmitJob) => {
                     "No workloads. Submit some (s).".to_owned()
                 }
                 (ViewId::Workloads, None) => "No workloads.".to_owned(),
-                (ViewId::Preemptions, _) => "Nobody was evicted so far.".to_owned(),
+                (ViewId::Evictions, _) => "Nobody was evicted so far.".to_owned(),
                 (ViewId::Nodes, _) => "No nodes.".to_owned(),
                 (ViewId::Presets, _) => "No presets in the folder.".to_owned(),
                 (ViewId::Events, None) => "No events so far.".to_owned(),
@@ -143,14 +143,14 @@ fn empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
             height: area.height - 2,
             ..area
         };
-        overview::groups(state, below, canvas);
+        pending_overview::draw_incomplete_pod_groups(state, below, canvas);
     }
 }
 
 /// Draws the details of the selected row beside the list.
-fn beside(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_side_panel(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     for y in area.top()..area.bottom() {
-        canvas.text(area.x, y, 1, canvas.glyphs.upright, Role::Line);
+        canvas.text(area.x, y, 1, canvas.glyphs.vertical, Role::Line);
     }
     let Some(id) = state.ui.list().selected() else {
         return;
@@ -170,7 +170,7 @@ fn beside(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             lines.len() - usize::from(inner.height) + 1
         );
         let y = inner.bottom() - 1;
-        canvas.blank(Rect {
+        canvas.clear(Rect {
             y,
             height: 1,
             ..inner

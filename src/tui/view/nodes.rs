@@ -4,24 +4,29 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::{self, Cell, Column};
-use super::widget::{Slot, fill, slots};
+use super::widget::{DeviceSlot, device_slots, usage_bar};
 use crate::model::Row;
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::state::State;
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
-use crate::ui::{RowId, SortBy};
+use crate::ui_state::{RowId, SortBy};
 
 const COLUMNS: [Column; 8] = [
-    Column::new("NODE", 12, 40, 0).name().by(SortBy::Name),
-    Column::new("STATE", 8, 9, 2).whole(),
-    Column::new("DEVICES", 14, 60, 1).wish(18).by(SortBy::Used),
-    Column::new("CPU", 9, 24, 3).whole(),
-    Column::new("MEMORY", 9, 24, 5).whole(),
-    Column::new("PODS", 4, 5, 4).right().whole(),
+    Column::new("NODE", 12, 40, 0).name().sort_by(SortBy::Name),
+    Column::new("STATE", 8, 9, 2).no_truncate(),
+    Column::new("DEVICES", 14, 60, 1)
+        .preferred(18)
+        .sort_by(SortBy::DevicesUsed),
+    Column::new("CPU", 9, 24, 3).no_truncate(),
+    Column::new("MEMORY", 9, 24, 5).no_truncate(),
+    Column::new("PODS", 4, 5, 4).right().no_truncate(),
     Column::new("TAINTS", 8, 60, 6),
-    Column::new("AGE", 4, 6, 7).right().whole().by(SortBy::Age),
+    Column::new("AGE", 4, 6, 7)
+        .right()
+        .no_truncate()
+        .sort_by(SortBy::Age),
 ];
 
 /// Columns of a bar.
@@ -47,19 +52,19 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
 
 fn row(state: &State, c: &Canvas<'_>, node: &NodeRow) -> Vec<Cell> {
     let name = &node.key().name;
-    let occupied = state.derived.occupied_on(name);
+    let occupied = state.derived.allocated_on(name);
     let of = |list: &Requests, r: &str| list.get(r).copied().unwrap_or_default();
     let bar = |r: &str| {
         let (used, all) = (of(&occupied, r), of(&node.allocatable, r));
-        let mut cell = fill(c, used, all, BAR);
+        let mut cell = usage_bar(c, used, all, BAR);
         let text = format!(" {}/{}", amount_text(r, used), amount_text(r, all));
         cell.push(c.span(text, Role::Text));
         cell
     };
     let role = match node.state() {
-        "Ready" => Role::Fine,
-        "Cordoned" => Role::Lost,
-        _ => Role::Bad,
+        "Ready" => Role::Success,
+        "Cordoned" => Role::Warning,
+        _ => Role::Error,
     };
     let taints = if node.taints.is_empty() {
         "-".to_owned()
@@ -84,14 +89,14 @@ fn devices(c: &Canvas<'_>, node: &NodeRow, occupied: &Requests) -> Cell {
         if !cell.is_empty() {
             cell.push(c.span("  ", Role::Text));
         }
-        let count = |a: Option<&Amount>| a.map_or(0, |a| a.whole().max(0)) as usize;
+        let count = |a: Option<&Amount>| a.map_or(0, |a| a.ceil().max(0)) as usize;
         let total = count(node.allocatable.get(resource));
         let used = count(occupied.get(resource));
-        let slot = Slot {
+        let slot = DeviceSlot {
             count: used,
             letter: None,
         };
-        cell.extend(slots(c, &[slot], total));
+        cell.extend(device_slots(c, &[slot], total));
         let text = format!(" {used}/{total} {}", resource_label(resource));
         cell.push(c.span(text, Role::Text));
     }

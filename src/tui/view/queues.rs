@@ -4,28 +4,28 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use super::canvas::{Canvas, spans_width};
-use super::overview;
-use super::widget::{quota_bar, standing_text};
-use super::words::{local_queue_status, queue_status, share_text};
-use crate::model::Key;
-use crate::model::queues::{Counts, FlavorResource};
-use crate::model::quota::Member;
+use super::format::{cluster_queue_status, local_queue_status, share_text};
+use super::pending_overview;
+use super::widget::{quota_bar, quota_status_text};
+use crate::model::NamespacedName;
+use crate::model::cohort_tree::QuotaNode;
+use crate::model::queues::{FlavorResource, WorkloadCounts};
 use crate::state::State;
-use crate::text::{cut_middle, pad};
+use crate::text::{pad, truncate_middle};
 use crate::theme::Role;
-use crate::ui::RowId;
+use crate::ui_state::RowId;
 
 /// Columns of a count.
 const COUNT: usize = 5;
 
 /// Where the parts of a line stand.
-struct Plan {
+struct LineLayout {
     name: u16,
     bar: u16,
     shares: bool,
 }
 
-impl Plan {
+impl LineLayout {
     fn of(state: &State, width: u16) -> Self {
         let name = (width * 2 / 5).clamp(24, 48).min(width);
         let bar = (width.saturating_sub(name) / 3).clamp(6, 30);
@@ -33,14 +33,14 @@ impl Plan {
             .data
             .cluster_queues
             .iter()
-            .any(|q| q.share.weighted.is_some());
+            .any(|q| q.share.weighted_share.is_some());
         Self { name, bar, shares }
     }
 }
 
 /// Draws the window on the tree.
 pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
-    let plan = Plan::of(state, rows.width);
+    let plan = LineLayout::of(state, rows.width);
     let share = if plan.shares { "    SHARE" } else { "" };
     canvas.text(
         heading.x + 2,
@@ -62,14 +62,14 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
     );
     legend(canvas, heading, plan.name + 26 + share.len() as u16);
     let list = state.ui.list();
-    for ((at, id), y) in list.window().zip(rows.top()..rows.bottom()) {
+    for ((at, id), y) in list.visible_rows().zip(rows.top()..rows.bottom()) {
         let (name, rest) = line(state, canvas, id, &plan);
         let room = plan.name.saturating_sub(3);
         canvas.spans(rows.x + 2, y, room, &name);
         let x = rows.x + plan.name;
         canvas.spans(x, y, rows.width.saturating_sub(plan.name + 1), &rest);
-        if at == list.at {
-            canvas.text(rows.x, y, 1, canvas.glyphs.here, Role::Strong);
+        if at == list.selected_index {
+            canvas.text(rows.x, y, 1, canvas.glyphs.highlight, Role::Bold);
             canvas.select(Rect {
                 y,
                 height: 1,
@@ -77,7 +77,7 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
             });
         }
     }
-    canvas.thumb(rows, list.offset, list.rows.len());
+    canvas.scrollbar(rows, list.offset, list.rows.len());
     let used = (list.rows.len() as u16).min(rows.height);
     if list.rows.len() < usize::from(rows.height) {
         let below = Rect {
@@ -85,7 +85,7 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
             height: rows.height - used,
             ..rows
         };
-        overview::draw(state, below, canvas);
+        pending_overview::draw(state, below, canvas);
     }
 }
 
@@ -112,12 +112,12 @@ fn line(
     state: &State,
     canvas: &Canvas<'_>,
     id: &RowId,
-    plan: &Plan,
+    plan: &LineLayout,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     match id {
-        RowId::Member(member) => (
-            name_of(state, canvas, member, plan),
-            standing_of(state, canvas, member, plan),
+        RowId::QuotaNode(member) => (
+            name_spans(state, canvas, member, plan),
+            status_spans(state, canvas, member, plan),
         ),
         RowId::Quota(member, fr) => quota(state, canvas, member, fr, plan),
         RowId::LocalQueue(key) => local_queue(state, canvas, key, plan),
@@ -125,49 +125,54 @@ fn line(
     }
 }
 
-fn indent(state: &State, member: &Member) -> String {
-    "  ".repeat(state.derived.forest.path(member).len().min(8))
+fn indent(state: &State, member: &QuotaNode) -> String {
+    "  ".repeat(state.derived.cohort_tree.path(member).len().min(8))
 }
 
-fn name_of(state: &State, canvas: &Canvas<'_>, member: &Member, plan: &Plan) -> Vec<Span<'static>> {
+fn name_spans(
+    state: &State,
+    canvas: &Canvas<'_>,
+    member: &QuotaNode,
+    plan: &LineLayout,
+) -> Vec<Span<'static>> {
     let g = canvas.glyphs;
     let sign = if state.ui.folded.contains(member) {
-        g.closed
+        g.collapsed
     } else {
-        g.open
+        g.expanded
     };
     let lead = format!("{}{sign} ", indent(state, member));
     let word = match member {
-        Member::Cohort(_) => "cohort ",
-        Member::ClusterQueue(_) => "",
+        QuotaNode::Cohort(_) => "cohort ",
+        QuotaNode::ClusterQueue(_) => "",
     };
     let room = usize::from(plan.name).saturating_sub(4 + lead.chars().count() + word.len());
     vec![
         canvas.span(lead, Role::Text),
         canvas.span(word, Role::Dim),
-        canvas.span(cut_middle(member.name(), room, g.cut), Role::Strong),
+        canvas.span(truncate_middle(member.name(), room, g.ellipsis), Role::Bold),
     ]
 }
 
-fn standing_of(
+fn status_spans(
     state: &State,
     canvas: &Canvas<'_>,
-    member: &Member,
-    plan: &Plan,
+    member: &QuotaNode,
+    plan: &LineLayout,
 ) -> Vec<Span<'static>> {
-    let forest = &state.derived.forest;
-    let endless = canvas.glyphs.endless;
+    let forest = &state.derived.cohort_tree;
+    let endless = canvas.glyphs.infinity;
     let (counts, share, status, role) = match member {
-        Member::ClusterQueue(name) => {
+        QuotaNode::ClusterQueue(name) => {
             let Some(cq) = state.data.cluster_queues.named(name) else {
                 return Vec::new();
             };
-            let (status, role) = queue_status(cq);
+            let (status, role) = cluster_queue_status(cq);
             (cq.counts, share_text(&cq.share, endless), status, role)
         }
-        Member::Cohort(name) => {
-            let mut sum = Counts::default();
-            for queue in forest.queues_below(member) {
+        QuotaNode::Cohort(name) => {
+            let mut sum = WorkloadCounts::default();
+            for queue in forest.descendant_cluster_queues(member) {
                 if let Some(cq) = state.data.cluster_queues.named(queue) {
                     sum.pending += cq.counts.pending;
                     sum.reserving += cq.counts.reserving;
@@ -177,7 +182,7 @@ fn standing_of(
             let cohort = state.data.cohorts.named(name);
             let share = cohort.map(|c| share_text(&c.share, endless));
             let (status, role) = if forest.in_cycle(member) {
-                ("in a circle of cohorts: admits nothing", Role::Bad)
+                ("in a circle of cohorts: admits nothing", Role::Error)
             } else if forest.exists(member) {
                 ("", Role::Text)
             } else {
@@ -186,7 +191,7 @@ fn standing_of(
             (sum, share.unwrap_or_default(), status.to_owned(), role)
         }
     };
-    let mut spans = counts_of(canvas, counts);
+    let mut spans = count_spans(canvas, counts);
     if plan.shares {
         spans.push(canvas.span(format!(" {share:>8}"), Role::Text));
     }
@@ -194,11 +199,11 @@ fn standing_of(
     spans
 }
 
-fn counts_of(canvas: &Canvas<'_>, counts: Counts) -> Vec<Span<'static>> {
+fn count_spans(canvas: &Canvas<'_>, counts: WorkloadCounts) -> Vec<Span<'static>> {
     [
-        (counts.pending, Role::Wait),
-        (counts.reserving, Role::Half),
-        (counts.admitted, Role::Fine),
+        (counts.pending, Role::Waiting),
+        (counts.reserving, Role::InProgress),
+        (counts.admitted, Role::Success),
     ]
     .into_iter()
     .map(|(n, role)| {
@@ -211,11 +216,11 @@ fn counts_of(canvas: &Canvas<'_>, counts: Counts) -> Vec<Span<'static>> {
 fn quota(
     state: &State,
     canvas: &Canvas<'_>,
-    member: &Member,
+    member: &QuotaNode,
     fr: &FlavorResource,
-    plan: &Plan,
+    plan: &LineLayout,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-    let standing = state.derived.forest.standing(member, fr);
+    let standing = state.derived.cohort_tree.quota_status(member, fr);
     let lead = format!("{}    ", indent(state, member));
     let label = crate::text::resource_label(&fr.resource);
     let taken = 4 + lead.len() + crate::text::width(label);
@@ -223,36 +228,39 @@ fn quota(
     let name = vec![
         canvas.span(lead, Role::Text),
         canvas.span(format!("{label} "), Role::Text),
-        canvas.span(cut_middle(&fr.flavor, room, canvas.glyphs.cut), Role::Dim),
+        canvas.span(
+            truncate_middle(&fr.flavor, room, canvas.glyphs.ellipsis),
+            Role::Dim,
+        ),
     ];
     let mut rest = quota_bar(canvas, &standing, plan.bar);
     let blank = usize::from(plan.bar).saturating_sub(spans_width(&rest));
     rest.push(canvas.span(" ".repeat(blank + 1), Role::Text));
-    rest.push(canvas.span(standing_text(&fr.resource, &standing), Role::Text));
+    rest.push(canvas.span(quota_status_text(&fr.resource, &standing), Role::Text));
     (name, rest)
 }
 
 fn local_queue(
     state: &State,
     canvas: &Canvas<'_>,
-    key: &Key,
-    plan: &Plan,
+    key: &NamespacedName,
+    plan: &LineLayout,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let Some(lq) = state.data.local_queues.get(key) else {
         return (Vec::new(), Vec::new());
     };
-    let member = Member::ClusterQueue(lq.cluster_queue.clone());
+    let member = QuotaNode::ClusterQueue(lq.cluster_queue.clone());
     let lead = format!("{}    ", indent(state, &member));
     let room = usize::from(plan.name).saturating_sub(7 + lead.len());
     let name = vec![
         canvas.span(format!("{lead}{} ", canvas.glyphs.arrow), Role::Dim),
         canvas.span(
-            cut_middle(&key.to_string(), room, canvas.glyphs.cut),
+            truncate_middle(&key.to_string(), room, canvas.glyphs.ellipsis),
             Role::Text,
         ),
     ];
     let (status, role) = local_queue_status(lq);
-    let mut rest = counts_of(canvas, lq.counts);
+    let mut rest = count_spans(canvas, lq.counts);
     if plan.shares {
         rest.push(canvas.span(" ".repeat(9), Role::Text));
     }

@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use super::canvas::{Canvas, spans_width};
-use crate::text::cut_middle;
+use crate::text::truncate_middle;
 use crate::theme::Role;
-use crate::ui::{List, RowId, SortBy};
+use crate::ui_state::{ListState, RowId, SortBy};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -18,44 +18,44 @@ pub(super) struct Column {
     /// The most room it can use.
     pub max: u16,
     /// Columns of a higher rank go first when there is little room.
-    pub rank: u8,
+    pub priority: u8,
     /// Whether its text stands to the right.
     pub right: bool,
     /// Whether it is of use only where all of its text fits.
-    pub whole: bool,
+    pub no_truncate: bool,
     /// Whether text that does not fit is cut in the middle, as names should be.
-    pub middle: bool,
+    pub truncate_middle: bool,
     /// The room it should have before others get any, where it can use it.
-    pub wish: u16,
+    pub preferred: u16,
     /// The share of the room it should have at least, as one part in so many; 0 for no share.
-    pub part: u16,
+    pub fraction: u16,
     /// Whether it is left out.
-    pub off: bool,
+    pub hidden: bool,
     /// What sorting by it means.
     pub sort: Option<SortBy>,
 }
 
 impl Column {
-    pub(super) const fn new(title: &'static str, min: u16, max: u16, rank: u8) -> Self {
+    pub(super) const fn new(title: &'static str, min: u16, max: u16, priority: u8) -> Self {
         Self {
             title,
             min,
             max,
-            rank,
+            priority,
             right: false,
-            whole: false,
-            middle: false,
-            wish: 0,
-            part: 0,
-            off: false,
+            no_truncate: false,
+            truncate_middle: false,
+            preferred: 0,
+            fraction: 0,
+            hidden: false,
             sort: None,
         }
     }
 
     /// A column that is shown whole or not at all.
-    pub(super) const fn whole(self) -> Self {
+    pub(super) const fn no_truncate(self) -> Self {
         Self {
-            whole: true,
+            no_truncate: true,
             ..self
         }
     }
@@ -63,19 +63,25 @@ impl Column {
     /// A column of names.
     pub(super) const fn name(self) -> Self {
         Self {
-            middle: true,
+            truncate_middle: true,
             ..self
         }
     }
 
     /// A column that should have so much room before others get any.
-    pub(super) const fn wish(self, wish: u16) -> Self {
-        Self { wish, ..self }
+    pub(super) const fn preferred(self, wish: u16) -> Self {
+        Self {
+            preferred: wish,
+            ..self
+        }
     }
 
-    /// A column that should have one part in `part` of the room.
-    pub(super) const fn part(self, part: u16) -> Self {
-        Self { part, ..self }
+    /// A column that should have one part in `fraction` of the room.
+    pub(super) const fn fraction(self, part: u16) -> Self {
+        Self {
+            fraction: part,
+            ..self
+        }
     }
 
     pub(super) const fn right(self) -> Self {
@@ -85,7 +91,7 @@ impl Column {
         }
     }
 
-    pub(super) const fn by(self, sort: SortBy) -> Self {
+    pub(super) const fn sort_by(self, sort: SortBy) -> Self {
         Self {
             sort: Some(sort),
             ..self
@@ -101,7 +107,7 @@ const NARROW: u16 = 1;
 /// Blanks between columns elsewhere.
 const GAP: u16 = 2;
 /// Columns of the table from which there is room enough.
-const ROOMY: u16 = 100;
+const WIDE_GAP_MIN_WIDTH: u16 = 100;
 /// Columns in front of the first one, for the sign at the selected row.
 const MARGIN: u16 = 2;
 
@@ -112,11 +118,11 @@ pub(super) fn draw(
     heading: Rect,
     rows: Rect,
     columns: &[Column],
-    list: &List,
+    list: &ListState,
     row: impl Fn(&Canvas<'_>, &RowId) -> Vec<Cell>,
 ) {
     let cells: Vec<(usize, Vec<Cell>)> = list
-        .window()
+        .visible_rows()
         .map(|(at, id)| (at, row(canvas, id)))
         .collect();
     let needed: Vec<u16> = columns
@@ -131,17 +137,21 @@ pub(super) fn draw(
             (widest.min(column.max.into()) as u16).max(column.min.min(column.max))
         })
         .collect();
-    let gap = if rows.width < ROOMY { NARROW } else { GAP };
-    let widths = share(columns, &needed, rows.width.saturating_sub(MARGIN + 1), gap);
+    let gap = if rows.width < WIDE_GAP_MIN_WIDTH {
+        NARROW
+    } else {
+        GAP
+    };
+    let widths = column_widths(columns, &needed, rows.width.saturating_sub(MARGIN + 1), gap);
     let mut x = rows.x + MARGIN;
     for (column, width) in columns.iter().zip(&widths) {
         let Some(width) = *width else { continue };
         let sorted = list.sort.filter(|s| column.sort == Some(s.by));
         let sign = sorted.map_or("", |s| {
             if s.reversed {
-                canvas.glyphs.falling
+                canvas.glyphs.descending
             } else {
-                canvas.glyphs.rising
+                canvas.glyphs.ascending
             }
         });
         let title = format!("{}{sign}", column.title);
@@ -156,8 +166,9 @@ pub(super) fn draw(
             let free = usize::from(width).saturating_sub(spans_width(cell)) as u16;
             let shift = if column.right { free } else { 0 };
             match cell.first() {
-                Some(first) if column.middle && spans_width(cell) > width.into() => {
-                    let text = cut_middle(&first.content, width.into(), canvas.glyphs.cut);
+                Some(first) if column.truncate_middle && spans_width(cell) > width.into() => {
+                    let text =
+                        truncate_middle(&first.content, width.into(), canvas.glyphs.ellipsis);
                     canvas.styled(x, y, width, &text, first.style);
                 }
                 _ => {
@@ -166,24 +177,24 @@ pub(super) fn draw(
             }
             x += width + gap;
         }
-        if *at == list.at {
+        if *at == list.selected_index {
             let line = Rect {
                 y,
                 height: 1,
                 ..rows
             };
-            canvas.text(rows.x, y, 1, canvas.glyphs.here, Role::Strong);
+            canvas.text(rows.x, y, 1, canvas.glyphs.highlight, Role::Bold);
             canvas.select(line);
         }
     }
-    canvas.thumb(rows, list.offset, list.rows.len());
+    canvas.scrollbar(rows, list.offset, list.rows.len());
 }
 
 /// The width of each column, or nothing for those that gave way. Every column gets the least it
 /// needs by rank; what is left goes to those that can use more, by rank too.
-fn share(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<u16>> {
-    let mut order: Vec<usize> = (0..columns.len()).filter(|i| !columns[*i].off).collect();
-    order.sort_by_key(|i| columns[*i].rank);
+fn column_widths(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<u16>> {
+    let mut order: Vec<usize> = (0..columns.len()).filter(|i| !columns[*i].hidden).collect();
+    order.sort_by_key(|i| columns[*i].priority);
     let mut widths = vec![None; columns.len()];
     let mut left = room;
     for &i in &order {
@@ -193,9 +204,9 @@ fn share(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<
             0
         };
         let column = &columns[i];
-        let least = match column.part {
-            _ if column.whole => needed[i],
-            0 => column.min.max(column.wish).min(needed[i]),
+        let least = match column.fraction {
+            _ if column.no_truncate => needed[i],
+            0 => column.min.max(column.preferred).min(needed[i]),
             part => column.min.max(room / part).min(needed[i]),
         };
         if least + before <= left {
@@ -233,25 +244,31 @@ mod tests {
     #[test]
     fn columns_give_way_by_rank() {
         assert_eq!(
-            share(&COLUMNS, &[10, 5, 30], 100, 2),
+            column_widths(&COLUMNS, &[10, 5, 30], 100, 2),
             [Some(10), Some(5), Some(30)]
         );
         assert_eq!(
-            share(&COLUMNS, &[10, 5, 30], 30, 2),
+            column_widths(&COLUMNS, &[10, 5, 30], 30, 2),
             [Some(10), Some(5), Some(11)]
         );
         assert_eq!(
-            share(&COLUMNS, &[10, 5, 30], 18, 2),
+            column_widths(&COLUMNS, &[10, 5, 30], 18, 2),
             [Some(8), None, Some(8)]
         );
-        assert_eq!(share(&COLUMNS, &[10, 5, 30], 7, 2), [Some(7), None, None]);
-        assert_eq!(share(&COLUMNS, &[10, 5, 30], 3, 2), [Some(3), None, None]);
+        assert_eq!(
+            column_widths(&COLUMNS, &[10, 5, 30], 7, 2),
+            [Some(7), None, None]
+        );
+        assert_eq!(
+            column_widths(&COLUMNS, &[10, 5, 30], 3, 2),
+            [Some(3), None, None]
+        );
     }
 
     proptest! {
         #[test]
         fn columns_fit_the_room(needed in prop::collection::vec(0u16..80, 3), room in 0u16..200) {
-            let widths = share(&COLUMNS, &needed, room, GAP);
+            let widths = column_widths(&COLUMNS, &needed, room, GAP);
             let shown: Vec<u16> = widths.into_iter().flatten().collect();
             let gaps = GAP * (shown.len().saturating_sub(1)) as u16;
             prop_assert!(shown.iter().sum::<u16>() + gaps <= room);

@@ -3,52 +3,57 @@
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
-use super::overview;
+use super::format::{reason_spans, state_role};
+use super::pending_overview;
 use super::table::{self, Cell, Column};
-use super::words::{state_role, why_spans};
-use crate::model::workload::{WorkloadRow, WorkloadState, why};
-use crate::model::{Key, Row};
+use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
+use crate::model::{NamespacedName, Row};
 use crate::state::State;
 use crate::text::age;
 use crate::theme::Role;
-use crate::ui::{RowId, SortBy};
+use crate::ui_state::{RowId, SortBy};
 
 const COLUMNS: [Column; 11] = [
     Column::new("NS", 7, 16, 7).name(),
-    Column::new("NAME", 16, 40, 0).name().by(SortBy::Name),
-    Column::new("STATE", 8, 8, 1).whole().by(SortBy::State),
-    Column::new("QUEUE", 8, 20, 3).name().by(SortBy::Queue),
+    Column::new("NAME", 16, 40, 0).name().sort_by(SortBy::Name),
+    Column::new("STATE", 8, 8, 1)
+        .no_truncate()
+        .sort_by(SortBy::State),
+    Column::new("QUEUE", 8, 20, 3).name().sort_by(SortBy::Queue),
     Column::new("CLUSTERQUEUE", 12, 20, 9).name(),
     Column::new("PRI", 3, 8, 4)
         .right()
-        .whole()
-        .by(SortBy::Priority),
+        .no_truncate()
+        .sort_by(SortBy::Priority),
     Column::new("CLASS", 5, 16, 10).name(),
     Column::new("POS", 3, 6, 5)
         .right()
-        .whole()
-        .by(SortBy::Position),
-    Column::new("PODS", 4, 9, 8).right().whole(),
-    Column::new("AGE", 3, 6, 6).right().whole().by(SortBy::Age),
+        .no_truncate()
+        .sort_by(SortBy::Position),
+    Column::new("PODS", 4, 9, 8).right().no_truncate(),
+    Column::new("AGE", 3, 6, 6)
+        .right()
+        .no_truncate()
+        .sort_by(SortBy::Age),
     Column::new("WHY", 22, 120, 2),
 ];
 
 /// Columns of the list from which names are shown whole before more columns are.
-const ROOMY: u16 = 100;
+const WIDE_NAMES_MIN_WIDTH: u16 = 100;
 
 /// Draws the window on the list.
 pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
     let list = state.ui.list();
     let mut columns = COLUMNS;
-    let roomy = rows.width >= ROOMY;
-    columns[1] = columns[1].wish(if roomy { 30 } else { 20 });
-    columns[3] = columns[3].wish(10);
+    let roomy = rows.width >= WIDE_NAMES_MIN_WIDTH;
+    columns[1] = columns[1].preferred(if roomy { 30 } else { 20 });
+    columns[3] = columns[3].preferred(10);
     if roomy {
-        columns[10] = columns[10].part(3);
+        columns[10] = columns[10].fraction(3);
     }
     // Where nobody stands in a line, there are no places to show.
-    if !state.derived.anybody_waits() {
-        columns[7].off = true;
+    if !state.derived.has_pending_workloads() {
+        columns[7].hidden = true;
     }
     // Where all are in one namespace, its name says nothing.
     let skip = usize::from(one_namespace(&list.rows));
@@ -72,7 +77,7 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
         height: rows.height - used,
         ..rows
     };
-    overview::groups(state, below, canvas);
+    pending_overview::draw_incomplete_pod_groups(state, below, canvas);
 }
 
 /// Whether all rows are in one namespace.
@@ -85,23 +90,23 @@ fn one_namespace(rows: &[RowId]) -> bool {
     all.all(|ns| Some(ns) == first)
 }
 
-fn row(state: &State, c: &Canvas<'_>, key: &Key, wl: &WorkloadRow) -> Vec<Cell> {
+fn row(state: &State, c: &Canvas<'_>, key: &NamespacedName, wl: &WorkloadRow) -> Vec<Cell> {
     let at = wl.state();
-    let over = at.over() || at == WorkloadState::Inactive;
+    let over = at.is_finished() || at == WorkloadState::Inactive;
     let quiet = if over { Role::Dim } else { Role::Text };
     let place = state.derived.position(wl.key());
     let pods = state.derived.pods_of(key);
     let pods = match at {
         WorkloadState::Admitted | WorkloadState::Evicted => {
-            format!("{}/{}", pods.ready, wl.pods_wanted())
+            format!("{}/{}", pods.ready, wl.pod_count())
         }
-        _ => wl.pods_wanted().to_string(),
+        _ => wl.pod_count().to_string(),
     };
     let cell = |text: &str, role| vec![c.span(text, role)];
     vec![
         cell(&key.namespace, Role::Dim),
         cell(&key.name, quiet),
-        cell(at.word(), state_role(at)),
+        cell(at.as_str(), state_role(at)),
         cell(&wl.queue, quiet),
         cell(state.data.cluster_queue_of(wl).unwrap_or("-"), quiet),
         cell(&wl.priority.to_string(), quiet),
@@ -113,9 +118,12 @@ fn row(state: &State, c: &Canvas<'_>, key: &Key, wl: &WorkloadRow) -> Vec<Cell> 
         cell(&pods, quiet),
         cell(&age(state.data.now, wl.meta.created), quiet),
         if over {
-            cell(&why(wl, &state.data, &state.derived).line(), Role::Dim)
+            cell(
+                &status_reason(wl, &state.data, &state.derived).line(),
+                Role::Dim,
+            )
         } else {
-            why_spans(c, &why(wl, &state.data, &state.derived))
+            reason_spans(c, &status_reason(wl, &state.data, &state.derived))
         },
     ]
 }

@@ -4,42 +4,42 @@
 //! Each has a cluster of its own, played by this process, whose network and clock can be tampered
 //! with, and labs that are processes of their own.
 
-mod clocks;
+mod clock_skew;
 mod credentials;
 mod network;
-mod writes;
+mod write_failures;
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::Path;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kueue_lab_apiserver::store::Limits;
+use kueue_lab_apiserver::storage::StorageLimits;
 use kueue_lab_clock::Clock;
 
-use crate::binary::{Desk, Starting};
-use crate::cluster::{CONTEXT, OtherCluster};
-use crate::place::desk;
-use crate::stage::Stage;
+use crate::cluster_under_test::work_dir;
+use crate::external_cluster::{CONTEXT_NAME, ExternalCluster};
+use crate::lab_process::{StartingLab, WorkDir};
+use crate::test_namespace::TestNamespace;
 
 /// So little of the past is kept that whoever was away has to list anew, as after a restart of a real
 /// API server.
-const FORGETFUL: Limits = Limits {
-    events: 20,
-    bytes: 1 << 20,
-    events_kept: 10,
-    hot_bytes: 1 << 20,
+const SMALL_WATCH_HISTORY: StorageLimits = StorageLimits {
+    max_events: 20,
+    max_bytes: 1 << 20,
+    min_events: 10,
+    decoded_cache_bytes: 1 << 20,
 };
 
 /// A cluster, and who wants to run labs on it.
-pub struct Trouble {
-    pub cluster: OtherCluster,
-    pub desk: Desk,
-    pub stage: Stage,
+pub struct FaultContext {
+    pub cluster: ExternalCluster,
+    pub work_dir: WorkDir,
+    pub stage: TestNamespace,
 }
 
 /// How a fault is told.
-pub type Fault = fn(&Trouble) -> BoxFuture<'_, ()>;
+pub type Fault = fn(&FaultContext) -> BoxFuture<'_, ()>;
 
 /// The faults, and by how many minutes the cluster's clock differs from that of the labs.
 pub const FAULTS: &[(&str, i64, Fault)] = &[
@@ -47,31 +47,31 @@ pub const FAULTS: &[(&str, i64, Fault)] = &[
         network::the_api_server_is_restarted(t).boxed()
     }),
     ("the_network_is_gone_for_a_while", 0, |t| {
-        network::the_network_is_gone_for_a_while(t).boxed()
+        network::the_network_is_partitioned(t).boxed()
     }),
     ("the_leader_is_cut_off", 0, |t| {
-        network::the_leader_is_cut_off(t).boxed()
+        network::the_leader_is_partitioned(t).boxed()
     }),
     ("somebody_else_writes_all_the_time", 0, |t| {
-        writes::somebody_else_writes_all_the_time(t).boxed()
+        write_failures::another_client_writes_continuously(t).boxed()
     }),
     ("killed_between_quota_and_start", 0, |t| {
-        writes::killed_between_quota_and_start(t).boxed()
+        write_failures::killed_between_quota_reservation_and_job_start(t).boxed()
     }),
     ("a_token_ends_and_another_is_written", 0, |t| {
-        credentials::a_token_ends_and_another_is_written(t).boxed()
+        credentials::a_token_is_revoked_and_replaced(t).boxed()
     }),
     ("labs_are_five_minutes_behind", 5, |t| {
-        clocks::two_with_a_wrong_clock(t).boxed()
+        clock_skew::clock_skew(t).boxed()
     }),
     ("labs_are_five_minutes_ahead", -5, |t| {
-        clocks::two_with_a_wrong_clock(t).boxed()
+        clock_skew::clock_skew(t).boxed()
     }),
 ];
 
-impl Trouble {
+impl FaultContext {
     /// Makes trouble, and takes the labs away afterwards.
-    pub async fn tell(name: &str, minutes: i64, fault: Fault) {
+    pub async fn run(name: &str, minutes: i64, fault: Fault) {
         let clock = match minutes {
             0 => Clock::real(),
             minutes => {
@@ -79,34 +79,34 @@ impl Trouble {
                 Clock::starting_at(Clock::real().now() + skew)
             }
         };
-        let cluster = OtherCluster::start_with(clock, FORGETFUL).await;
-        let stage = Stage::set(&cluster.client(), name).await;
+        let cluster = ExternalCluster::start_with(clock, SMALL_WATCH_HISTORY).await;
+        let stage = TestNamespace::new(&cluster.client(), name).await;
         let trouble = Self {
             cluster,
-            desk: desk(),
+            work_dir: work_dir(),
             stage,
         };
         let told = AssertUnwindSafe(fault(&trouble)).catch_unwind().await;
         if let Err(panic) = told {
-            eprintln!("{name}: there is\n{}", trouble.stage.picture().await);
+            eprintln!("{name}: there is\n{}", trouble.stage.dump().await);
             resume_unwind(panic);
         }
     }
 
     /// Starts a lab that reaches the cluster through the wire.
-    pub fn up(&self) -> Starting {
-        self.up_by(&self.cluster.kubeconfig())
+    pub fn up(&self) -> StartingLab {
+        self.up_with_kubeconfig(&self.cluster.kubeconfig())
     }
 
     /// Starts a lab that no trouble on the wire reaches.
-    pub fn up_directly(&self) -> Starting {
-        self.up_by(&self.cluster.direct_kubeconfig())
+    pub fn up_directly(&self) -> StartingLab {
+        self.up_with_kubeconfig(&self.cluster.direct_kubeconfig())
     }
 
     /// Starts a lab with a kubeconfig.
-    pub fn up_by(&self, kubeconfig: &Path) -> Starting {
+    pub fn up_with_kubeconfig(&self, kubeconfig: &Path) -> StartingLab {
         let kubeconfig = kubeconfig.display().to_string();
-        let context = format!("context:{CONTEXT}");
+        let context = format!("context:{CONTEXT_NAME}");
         let args = [
             "up",
             "--headless",
@@ -122,12 +122,12 @@ impl Trouble {
             "--kubeconfig",
             &kubeconfig,
         ];
-        self.desk.spawn(self.desk.command(&args))
+        self.work_dir.spawn(self.work_dir.command(&args))
     }
 
     /// Waits until a lab has said something.
-    pub async fn says(&self, lab: &Starting, what: &str) {
-        crate::waiting::eventually(&format!("the lab says {what:?}"), || async {
+    pub async fn wait_for_log(&self, lab: &StartingLab, what: &str) {
+        crate::wait::eventually(&format!("the lab says {what:?}"), || async {
             match lab.log().contains(what) {
                 true => Ok(()),
                 false => Err(lab.log()),
@@ -137,7 +137,7 @@ impl Trouble {
     }
 
     /// Waits until so many Jobs may run.
-    pub async fn admitted(&self, count: usize) {
+    pub async fn wait_for_admitted(&self, count: usize) {
         let what = format!("{count} jobs may run");
         self.stage
             .wait_all(crate::objects::JOB, &what, |known| {

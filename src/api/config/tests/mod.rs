@@ -1,10 +1,10 @@
 //! Configuration files as people have them: what holds, what is warned of, what is refused and where.
 
-mod rules;
+mod validation;
 
 use super::*;
 
-fn read(text: &str) -> Loaded {
+fn read(text: &str) -> LoadedConfiguration {
     load(text)
         .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()))
 }
@@ -56,7 +56,7 @@ data:
 ";
 
 #[test]
-fn nothing_said_is_upstreams_default() {
+fn an_empty_configuration_has_upstreams_defaults() {
     let c = read(&file("v1beta2", "")).configuration;
     assert_eq!(c, Configuration::defaulted());
     assert_eq!(c.frameworks(), ["batch/job"]);
@@ -82,15 +82,15 @@ fn nothing_said_is_upstreams_default() {
         multi_kueue.dispatcher_name.as_deref(),
         Some(DISPATCHER_ALL_AT_ONCE)
     );
-    assert_eq!(Configuration::released().frameworks().len(), 12);
+    assert_eq!(Configuration::release_manifest().frameworks().len(), 12);
     assert_eq!(
-        validate(&Configuration::released(), &FeatureGates::default()),
+        validate(&Configuration::release_manifest(), &FeatureGates::default()),
         []
     );
 }
 
 #[test]
-fn old_files_mean_what_they_meant() {
+fn v1beta1_files_keep_their_meaning() {
     let c = read(&file("v1beta1", "")).configuration;
     assert_eq!(
         (c.wait_for_pods_ready, c.fair_sharing, c.visibility_server),
@@ -118,7 +118,7 @@ fn old_files_mean_what_they_meant() {
 }
 
 #[test]
-fn a_config_map_is_opened() {
+fn a_config_map_is_unwrapped() {
     let loaded = read(CONFIG_MAP);
     let c = &loaded.configuration;
     assert_eq!(c.frameworks(), ["batch/job", "pod"]);
@@ -160,7 +160,7 @@ fn a_config_map_is_opened() {
 }
 
 #[test]
-fn scripts_that_add_what_is_there_are_forgiven() {
+fn duplicate_frameworks_are_warned_about() {
     let text = file(
         "v1beta2",
         "integrations:\n  frameworks: [batch/job, pod, pod, batch/job]\n",
@@ -239,7 +239,7 @@ fn files_are_read_strictly() {
 }
 
 #[test]
-fn gates_come_from_the_file_or_the_command_line() {
+fn feature_gates_come_from_the_file_or_the_command_line() {
     let loaded = read(&file("v1beta2", "featureGates: {PriorityBoost: true}\n"));
     assert!(loaded.gates.enabled(Feature::PriorityBoost));
     let error = resolve_gates(Some("PriorityBoost=true"), &loaded.configuration).unwrap_err();

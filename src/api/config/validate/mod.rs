@@ -1,7 +1,7 @@
 //! What upstream refuses in a configuration, in its words.
 
-mod devices;
-mod labels;
+mod custom_metric_labels;
+mod device_class_mappings;
 mod multi_kueue;
 mod tls;
 
@@ -10,11 +10,11 @@ use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use super::features::{Feature, FeatureGates};
-use super::frameworks::{FRAMEWORKS, Framework, parse_kind};
+use super::feature_gates::{Feature, FeatureGates};
+use super::integration_frameworks::{FRAMEWORKS, Framework, gvk_from_text};
 use super::{Configuration, Duration};
 use crate::field::{FieldError, FieldErrors, Path};
-use crate::names;
+use crate::name_validation;
 use crate::validation::meta::{NOT_NEGATIVE, label_selector, selector_matches};
 
 /// Validates a configuration that has its defaults.
@@ -28,12 +28,12 @@ pub fn validate(configuration: &Configuration, gates: &FeatureGates) -> FieldErr
         admission_fair_sharing(c),
         internal_certificates(c),
         transformations(c),
-        devices::validate(c, gates),
+        device_class_mappings::validate(c, gates),
         namespace_selector(c),
         retention(c),
         tls::validate(c),
         visibility_server(c),
-        labels::validate(c),
+        custom_metric_labels::validate(c),
         quota_check(c, gates),
     ]
     .into_iter()
@@ -120,7 +120,7 @@ fn integrations(c: &Configuration) -> FieldErrors {
     }
     for (i, name) in integrations.external_frameworks.iter().enumerate() {
         let path = path.child("externalFrameworks").index(i);
-        match parse_kind(name) {
+        match gvk_from_text(name) {
             None => {
                 let detail = "must be format, 'Kind.version.group.com'";
                 errors.push(FieldError::invalid(&path, name, detail));
@@ -242,12 +242,12 @@ fn internal_certificates(c: &Configuration) -> FieldErrors {
     let service = check(
         &certificates.webhook_service_name,
         "webhookServiceName",
-        names::dns1035_label,
+        name_validation::dns1035_label,
     );
     let secret = check(
         &certificates.webhook_secret_name,
         "webhookSecretName",
-        names::dns1123_subdomain,
+        name_validation::dns1123_subdomain,
     );
     service.into_iter().chain(secret).collect()
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::super::frameworks::{Framework, parse_kind};
-use super::super::{AccessProvider, Configuration, DISPATCHER_INCREMENTAL, MultiKueue};
+use super::super::integration_frameworks::{Framework, gvk_from_text};
+use super::super::{
+    ClusterProfileAccessProvider, Configuration, DISPATCHER_INCREMENTAL, MultiKueue,
+};
 use crate::field::{FieldError, FieldErrors, Path};
-use crate::names;
+use crate::name_validation;
 use crate::validation::meta::NOT_NEGATIVE;
 
 pub(super) fn validate(c: &Configuration) -> FieldErrors {
@@ -26,7 +28,7 @@ pub(super) fn validate(c: &Configuration) -> FieldErrors {
         }
     }
     if let Some(origin) = &settings.origin {
-        let wrong = names::label_value(origin);
+        let wrong = name_validation::label_value(origin);
         if !wrong.is_empty() {
             errors.push(FieldError::invalid(
                 &path.child("origin"),
@@ -85,7 +87,7 @@ fn external_frameworks(c: &Configuration, settings: &MultiKueue, path: &Path) ->
     let mut seen = BTreeSet::new();
     for (i, framework) in settings.external_frameworks.iter().enumerate() {
         let path = path.index(i).child("name");
-        let Some(gvk) = parse_kind(&framework.name) else {
+        let Some(gvk) = gvk_from_text(&framework.name) else {
             let detail = "must be in 'kind.version.group' format";
             errors.push(FieldError::invalid(&path, &framework.name, detail));
             continue;
@@ -101,7 +103,7 @@ fn external_frameworks(c: &Configuration, settings: &MultiKueue, path: &Path) ->
     errors
 }
 
-fn access_provider(provider: &AccessProvider, path: &Path) -> FieldErrors {
+fn access_provider(provider: &ClusterProfileAccessProvider, path: &Path) -> FieldErrors {
     let exec = &provider.exec_config;
     let exec_path = path.child("execConfig");
     let missing = "must be specified";

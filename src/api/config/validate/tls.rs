@@ -6,7 +6,7 @@ use super::super::Configuration;
 use crate::field::{FieldError, FieldErrors, Path};
 
 /// Cipher suites that Go knows and thinks safe.
-const SAFE: [&str; 15] = [
+const SECURE_CIPHER_SUITES: [&str; 15] = [
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
@@ -25,7 +25,7 @@ const SAFE: [&str; 15] = [
 ];
 
 /// Cipher suites that Go knows and thinks unsafe; they are accepted.
-const UNSAFE: [&str; 11] = [
+const INSECURE_CIPHER_SUITES: [&str; 11] = [
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
     "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
     "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
@@ -57,11 +57,14 @@ pub(super) fn validate(c: &Configuration) -> FieldErrors {
             "invalid minVersion: unknown tls version {other:?}. Please use VersionTLS12 or VersionTLS13"
         )),
     }
-    let known = |name: &&String| SAFE.contains(&name.as_str()) || UNSAFE.contains(&name.as_str());
+    let known = |name: &&String| {
+        SECURE_CIPHER_SUITES.contains(&name.as_str())
+            || INSECURE_CIPHER_SUITES.contains(&name.as_str())
+    };
     if let Some(suite) = tls.cipher_suites.iter().find(|s| !known(s)) {
         wrong.push(format!(
             "invalid cipher suites: Cipher suite {suite} not supported or doesn't exist. Please use the secure cipher names: [{}]",
-            SAFE.join(" ")
+            SECURE_CIPHER_SUITES.join(" ")
         ));
     }
     if let Some(detail) = curves(&tls.curve_preferences) {

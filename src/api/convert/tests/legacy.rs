@@ -24,7 +24,7 @@ fn an_alpha_header_above_a_beta_body_is_read_with_a_warning() {
 }
 
 #[test]
-fn the_genuine_v1alpha2_queue_becomes_groups() {
+fn v1alpha2_cluster_queue_becomes_resource_groups() {
     let flavor = |name: &str, quota: Value| json!({"name": name, "quota": quota});
     let mut queue = object(
         "v1alpha2",
@@ -69,12 +69,12 @@ fn the_genuine_v1alpha2_queue_becomes_groups() {
     );
     assert!(matches!(
         convert(&mut bad, "v1beta2"),
-        Err(ConvertError::Shape { .. })
+        Err(ConvertError::InvalidType { .. })
     ));
 }
 
 #[test]
-fn other_alphas_are_brought_up_too() {
+fn other_alpha_kinds_are_converted() {
     let mut cohort = object("v1alpha1", "Cohort", json!({"spec": {"parent": "root"}}));
     convert(&mut cohort, "v1beta2").unwrap();
     assert_eq!(cohort["spec"], json!({"parentName": "root"}));

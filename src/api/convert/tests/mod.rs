@@ -1,7 +1,7 @@
 //! Known conversions, both ways.
 
-mod laws;
 mod legacy;
+mod round_trip;
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn converted(mut object: Value, to: &str) -> Value {
     object
 }
 
-/// Checks `old` to `new` and, where the old form is what the new one gives, back again.
+/// Checks `served_v1beta1` to `new` and, where the old form is what the new one gives, back again.
 fn check(kind: &str, old: Value, new: Value, back: bool) {
     let (old, new) = (object("v1beta1", kind, old), object("v1beta2", kind, new));
     assert_eq!(converted(old.clone(), "v1beta2"), new);
@@ -183,7 +183,7 @@ fn workloads() {
 }
 
 #[test]
-fn a_workload_loses_what_v1beta1_cannot_say() {
+fn a_workload_loses_fields_absent_from_v1beta1() {
     let hub = object(
         "v1beta2",
         "Workload",
@@ -211,7 +211,7 @@ fn a_workload_loses_what_v1beta1_cannot_say() {
 }
 
 #[test]
-fn assignments_that_make_no_sense_are_refused() {
+fn malformed_topology_assignments_are_rejected() {
     let with = |version: &str, assignment: Value| {
         object(
             version,
@@ -259,7 +259,7 @@ fn the_other_kinds_change_their_version_only() {
 }
 
 #[test]
-fn what_is_not_ours_is_refused() {
+fn foreign_kinds_are_rejected() {
     for (mut value, to, message) in [
         (
             json!([]),

@@ -14,7 +14,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::{provisioning, v1beta2};
+use crate::{provisioning_request, v1beta2};
 
 /// Definitions by short name; a use of one is `{"$ref": name}`, beside its own description.
 pub(super) type Definitions = BTreeMap<String, Value>;
@@ -62,7 +62,7 @@ pub(super) fn schemas() -> Schemas {
     );
     add(
         "provisioningrequests",
-        root::<provisioning::ProvisioningRequest>(&mut generator),
+        root::<provisioning_request::ProvisioningRequest>(&mut generator),
     );
     add(
         "resourceflavors",
@@ -89,7 +89,7 @@ pub(super) fn schemas() -> Schemas {
         normalise::schema(&mut schema, &raw, &ours);
         overlay::apply(&name, &mut schema);
         schema.as_object_mut().map(|o| o.remove("description"));
-        definitions.insert(normalise::short(&name), schema);
+        definitions.insert(normalise::short_name(&name), schema);
     }
     let mut versions = BTreeMap::new();
     for (plural, mut schema) in roots {
@@ -134,7 +134,7 @@ fn prune(definitions: &mut Definitions, roots: &BTreeMap<String, Value>) {
     definitions.retain(|name, _| used.contains_key(name));
 }
 
-/// The root schema of a kind: its own fields, with `apiVersion`, `kind` and a plain `metadata`.
+/// The root schema of a kind: its own fields, with `apiVersion`, `schema_type` and a plain `metadata`.
 fn root<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     let schema = T::json_schema(generator);
     let mut map: Map<String, Value> = match schema.to_value() {

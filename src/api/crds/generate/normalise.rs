@@ -18,18 +18,18 @@ pub(super) fn schema(
     for noise in ["$schema", "title", "default"] {
         map.remove(noise);
     }
-    drop_null(map);
+    remove_null_type(map);
     let refers = map.remove("$ref");
     if let Some(Value::String(reference)) = &refers {
         let name = reference.trim_start_matches("#/$defs/");
-        if let Some(known) = special(name) {
-            absorb(map, known);
+        if let Some(known) = kubernetes_type_schema(name) {
+            merge_missing(map, known);
         } else if ours(name) {
             let mut own = raw[name].clone();
             schema(&mut own, raw, ours);
-            absorb(map, own);
+            merge_missing(map, own);
         } else {
-            map.insert("$ref".into(), json!(short(name)));
+            map.insert("$ref".into(), json!(short_name(name)));
         }
     }
     // What a reference brought in is in its final form already.
@@ -44,7 +44,7 @@ pub(super) fn schema(
         }
     }
     if let Some(Value::String(text)) = map.get_mut("description") {
-        *text = plain(text);
+        *text = plain_text(text);
     }
     if let Some(default) = map.remove("x-default") {
         map.insert("default".into(), default);
@@ -52,7 +52,7 @@ pub(super) fn schema(
 }
 
 /// Types of Kubernetes that CRDs write in a form of their own.
-fn special(name: &str) -> Option<Value> {
+fn kubernetes_type_schema(name: &str) -> Option<Value> {
     let int_or_string = json!([{ "type": "integer" }, { "type": "string" }]);
     Some(match name.rsplit('.').next()? {
         "Quantity" => json!({
@@ -65,7 +65,7 @@ fn special(name: &str) -> Option<Value> {
 }
 
 /// Takes over what the other schema says, except where this one says it already.
-fn absorb(map: &mut Map<String, Value>, other: Value) {
+fn merge_missing(map: &mut Map<String, Value>, other: Value) {
     if let Value::Object(other) = other {
         for (key, value) in other {
             map.entry(key).or_insert(value);
@@ -74,7 +74,7 @@ fn absorb(map: &mut Map<String, Value>, other: Value) {
 }
 
 /// `Option<T>` is just `T` that need not be there.
-fn drop_null(map: &mut Map<String, Value>) {
+fn remove_null_type(map: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = map.get_mut("type") {
         types.retain(|t| t != "null");
         if let [only] = types.as_slice() {
@@ -93,18 +93,18 @@ fn drop_null(map: &mut Map<String, Value>) {
         let rest: Vec<Value> = choices.iter().filter(|c| **c != null).cloned().collect();
         map.remove("anyOf");
         for choice in rest {
-            absorb(map, choice);
+            merge_missing(map, choice);
         }
     }
 }
 
 /// The last part of a definition's name; unique among those we use.
-pub(super) fn short(name: &str) -> String {
+pub(super) fn short_name(name: &str) -> String {
     name.rsplit('.').next().unwrap_or(name).to_owned()
 }
 
 /// A doc comment as text: links lose their brackets, lines of one paragraph are joined.
-fn plain(text: &str) -> String {
+fn plain_text(text: &str) -> String {
     text.split("\n\n")
         .map(|paragraph| {
             paragraph

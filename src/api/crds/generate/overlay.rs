@@ -28,10 +28,10 @@ const ATOMIC_LISTS: &str = "
 ";
 
 /// Lists whose items are unique.
-const SETS: &str = "ContainerRestartRuleOnExitCodes.values";
+const LIST_SETS: &str = "ContainerRestartRuleOnExitCodes.values";
 
 /// Lists that are merged by the keys after the colon.
-const MAPS: &str = "
+const LIST_MAPS: &str = "
     Container.env:name Container.ports:containerPort,protocol Container.volumeDevices:devicePath
     Container.volumeMounts:mountPath EphemeralContainer.env:name
     EphemeralContainer.ports:containerPort,protocol EphemeralContainer.volumeDevices:devicePath
@@ -94,7 +94,7 @@ fn condition(field: &str) -> Value {
 
 /// Adds what is known of a definition, which goes by its full name.
 pub(super) fn apply(name: &str, schema: &mut Value) {
-    let name = super::normalise::short(name);
+    let name = super::normalise::short_name(name);
     let Some(map) = schema.as_object_mut() else {
         return;
     };
@@ -132,13 +132,13 @@ fn apply_field(owner: &str, field: &str, value: &mut Map<String, Value>) {
     if listed(ATOMIC_LISTS) {
         value.insert("x-kubernetes-list-type".into(), json!("atomic"));
     }
-    if listed(SETS) {
+    if listed(LIST_SETS) {
         value.insert("x-kubernetes-list-type".into(), json!("set"));
     }
     if listed(ATOMIC_OBJECTS) {
         value.insert("x-kubernetes-map-type".into(), json!("atomic"));
     }
-    let keys = MAPS
+    let keys = LIST_MAPS
         .split_whitespace()
         .filter_map(|m| m.split_once(':'))
         .find(|(n, _)| *n == path);

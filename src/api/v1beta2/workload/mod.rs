@@ -1,7 +1,7 @@
 //! Workload: what a job asks of Kueue, and what it got.
 
 mod admission;
-pub(crate) mod rules;
+pub(crate) mod cel_rules;
 mod spec;
 mod status;
 mod topology_assignment;
@@ -21,7 +21,7 @@ use crate::schema::cel;
 
 kind! {
     /// A unit of admission: the pod sets of one job, admitted together or not at all.
-    #[schemars(extend("x-kubernetes-validations" = cel(&rules::v1beta2())))]
+    #[schemars(extend("x-kubernetes-validations" = cel(&cel_rules::v1beta2())))]
     namespaced Workload "kueue.x-k8s.io" "v1beta2" "workloads" {
         /// What is asked for.
         spec: WorkloadSpec,
@@ -37,7 +37,7 @@ impl Workload {
     }
 
     /// Whether the condition of a type is set and true.
-    pub fn is_true(&self, type_: &str) -> bool {
+    pub fn is_condition_true(&self, type_: &str) -> bool {
         self.condition(type_).is_some_and(|c| c.status == "True")
     }
 }

@@ -67,7 +67,7 @@ impl TopologyAssignment {
             if cut.slices.len() <= 1 || domains.len() > MAX_SLICE {
                 return cut;
             }
-            let whole = Self::encode_whole(levels, domains);
+            let whole = Self::encode_one_slice(levels, domains);
             let size = |a: &Self| serde_json::to_string(a).map_or(usize::MAX, |s| s.len());
             if size(&whole) < size(&cut) {
                 whole
@@ -75,11 +75,11 @@ impl TopologyAssignment {
                 cut
             }
         } else {
-            Self::encode_whole(levels, domains)
+            Self::encode_one_slice(levels, domains)
         }
     }
 
-    fn encode_whole(levels: Vec<String>, domains: &[TopologyDomain]) -> Self {
+    fn encode_one_slice(levels: Vec<String>, domains: &[TopologyDomain]) -> Self {
         let slices = if domains.is_empty() {
             Vec::new()
         } else {
@@ -98,7 +98,7 @@ impl TopologyAssignment {
                 .collect(),
             false => Vec::new(),
         };
-        let slices = runs(domains.len(), &prefixes(&hosts))
+        let slices = runs_by_key(domains.len(), &prefixes(&hosts))
             .flat_map(|run| domains[run].chunks(MAX_SLICE))
             .map(|chunk| slice(levels.len(), chunk))
             .collect();
@@ -267,7 +267,7 @@ fn prefixes<'a>(hosts: &[&'a str]) -> Vec<&'a str> {
                     .unwrap_or("")
             })
             .collect();
-        let slices: usize = runs(hosts.len(), &keys)
+        let slices: usize = runs_by_key(hosts.len(), &keys)
             .map(|r| r.len().div_ceil(MAX_SLICE))
             .sum();
         if slices <= MAX_SLICES {
@@ -278,7 +278,7 @@ fn prefixes<'a>(hosts: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The ranges of neighbours with the same key; without keys all are one.
-fn runs<'k>(
+fn runs_by_key<'k>(
     length: usize,
     keys: &'k [&'k str],
 ) -> impl Iterator<Item = std::ops::Range<usize>> + 'k {

@@ -31,7 +31,7 @@ pub(super) fn errors_with(kind: &str, body: Value, gates: &FeatureGates) -> Vec<
 }
 
 #[test]
-fn kinds_without_rules_pass_and_broken_shapes_do_not() {
+fn kinds_without_rules_pass_and_malformed_objects_do_not() {
     assert_eq!(errors("LocalQueue", json!({"spec": 3})), [""; 0]);
     let gates = FeatureGates::default();
     assert!(create(&object("ClusterQueue", json!({"spec": 3})), &gates).is_err());

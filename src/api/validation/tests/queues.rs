@@ -207,7 +207,7 @@ fn checks_are_for_flavors_the_queue_has() {
 }
 
 #[test]
-fn waiting_for_several_flavors_at_once() {
+fn concurrent_admission_policies() {
     let gates = FeatureGates::default().with(Feature::ConcurrentAdmission, true);
     let policy = |migration: Value| json!({"migration": migration});
     let spec = json!({

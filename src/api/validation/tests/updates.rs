@@ -35,7 +35,7 @@ fn elastic(mut workload: Value) -> Value {
     workload
 }
 
-fn with_done(mut workload: Value, done: Value) -> Value {
+fn with_reclaimable_pods(mut workload: Value, done: Value) -> Value {
     workload["status"]["reclaimablePods"] = done;
     workload
 }
@@ -53,7 +53,7 @@ fn texts_with(new: &Value, old: &Value, gates: &FeatureGates) -> Vec<String> {
 }
 
 #[test]
-fn pod_sets_stay_while_quota_is_held() {
+fn pod_sets_are_immutable_while_quota_is_reserved() {
     let old = admitted([3, 3]);
     assert_eq!(texts(&old, &old), [""; 0]);
     let mut grown = old.clone();
@@ -89,7 +89,7 @@ fn pod_sets_stay_while_quota_is_held() {
 }
 
 #[test]
-fn admissions_stay_but_for_the_placement() {
+fn admission_is_immutable_but_for_topology_assignment() {
     let old = admitted([3, 3]);
     let mut placed = old.clone();
     placed["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"] =
@@ -116,7 +116,7 @@ fn admissions_stay_but_for_the_placement() {
 }
 
 #[test]
-fn a_reservation_without_admission_can_only_be_left_behind() {
+fn a_reservation_without_admission_can_only_be_removed() {
     let mut broken = admitted([3, 3]);
     broken["status"]
         .as_object_mut()
@@ -135,13 +135,19 @@ fn counts_of_finished_pods_only_grow() {
         list.extend(b.map(|b| json!({"name": "ps2", "count": b})));
         Value::Array(list)
     };
-    let old = with_done(admitted([3, 3]), done(2, Some(1)));
+    let old = with_reclaimable_pods(admitted([3, 3]), done(2, Some(1)));
     assert_eq!(
-        texts(&with_done(admitted([3, 3]), done(3, Some(1))), &old),
+        texts(
+            &with_reclaimable_pods(admitted([3, 3]), done(3, Some(1))),
+            &old
+        ),
         [""; 0]
     );
     assert_eq!(
-        texts(&with_done(admitted([3, 3]), done(1, None)), &old),
+        texts(
+            &with_reclaimable_pods(admitted([3, 3]), done(1, None)),
+            &old
+        ),
         [
             "status.reclaimablePods[ps1].count: Invalid value: 1: cannot be less than 2",
             "status.reclaimablePods[ps2]: Required value: cannot be removed",
@@ -151,39 +157,42 @@ fn counts_of_finished_pods_only_grow() {
     let old = elastic(old);
     assert_eq!(
         texts(
-            &elastic(with_done(admitted([1, 3]), done(1, Some(1)))),
+            &elastic(with_reclaimable_pods(admitted([1, 3]), done(1, Some(1)))),
             &old
         ),
         [""; 0]
     );
     assert_eq!(
         texts(
-            &elastic(with_done(admitted([1, 3]), done(2, Some(1)))),
+            &elastic(with_reclaimable_pods(admitted([1, 3]), done(2, Some(1)))),
             &old
         ),
         [""; 0]
     );
     assert_eq!(
         texts(
-            &elastic(with_done(admitted([1, 3]), done(3, Some(1)))),
+            &elastic(with_reclaimable_pods(admitted([1, 3]), done(3, Some(1)))),
             &old
         ),
         ["status.reclaimablePods[ps1].count: Invalid value: 3: should be less or equal to 1"]
     );
     assert_eq!(
         texts(
-            &elastic(with_done(admitted([3, 3]), done(1, Some(1)))),
+            &elastic(with_reclaimable_pods(admitted([3, 3]), done(1, Some(1)))),
             &old
         )
         .len(),
         1
     );
     // Without quota they may be forgotten.
-    let mut free = with_done(admitted([3, 3]), json!([]));
+    let mut free = with_reclaimable_pods(admitted([3, 3]), json!([]));
     free["status"].as_object_mut().unwrap().remove("conditions");
     free["status"].as_object_mut().unwrap().remove("admission");
     assert_eq!(
-        texts(&free, &with_done(admitted([3, 3]), done(2, None))),
+        texts(
+            &free,
+            &with_reclaimable_pods(admitted([3, 3]), done(2, None))
+        ),
         [""; 0]
     );
 }
@@ -204,7 +213,7 @@ fn updates_of_a_ready_check_stay() {
 }
 
 #[test]
-fn clusters_are_chosen_among_the_nominated() {
+fn cluster_name_is_one_of_the_nominated() {
     let mut old = admitted([3, 3]);
     old["status"]["nominatedClusterNames"] = json!(["a", "b"]);
     let chosen = |name: &str| {
@@ -226,7 +235,7 @@ fn clusters_are_chosen_among_the_nominated() {
 }
 
 #[test]
-fn gates_of_admission_are_only_taken_away() {
+fn admission_gates_are_only_removed() {
     let gated = |value: &str| {
         let mut workload = admitted([3, 3]);
         workload["metadata"]["annotations"]["kueue.x-k8s.io/admission-gated-by"] = json!(value);

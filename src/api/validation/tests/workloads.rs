@@ -215,7 +215,7 @@ fn boosted_priorities() {
 }
 
 #[test]
-fn gates_of_admission() {
+fn admission_gates() {
     let key = "kueue.x-k8s.io/admission-gated-by";
     for good in ["", "example.com/gate", " a.io/b , c.io/d/e "] {
         assert_eq!(errors("Workload", annotated(key, good)), [""; 0], "{good}");

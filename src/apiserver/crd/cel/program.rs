@@ -98,19 +98,19 @@ pub fn compile(text: &str) -> Compiled {
 }
 
 /// What the rules of one value see; made once for all of them.
-pub(super) struct Scope<'b> {
+pub(super) struct RuleActivation<'b> {
     plain: Context<'b>,
     /// With `oldSelf` as an optional; only where a rule asks for it.
     optional: Option<Context<'b>>,
 }
 
-impl Scope<'_> {
-    /// Runs `f` with a scope in which `self` is `this` and `oldSelf`, if there is one, `before`.
+impl RuleActivation<'_> {
+    /// Runs `f` with a scope in which `self` is `this` and `oldSelf`, if there is one, `prev_object`.
     pub(super) fn with<T>(
         this: Value,
         before: Option<Value>,
         optional: bool,
-        f: impl FnOnce(&Scope<'_>) -> T,
+        f: impl FnOnce(&RuleActivation<'_>) -> T,
     ) -> T {
         BASE.with(|base| {
             let optional = optional.then(|| {
@@ -127,13 +127,13 @@ impl Scope<'_> {
             if let Some(before) = before {
                 plain.add_variable_from_value("oldSelf", before);
             }
-            f(&Scope { plain, optional })
+            f(&RuleActivation { plain, optional })
         })
     }
 }
 
 /// Evaluates a program over values that have names.
-pub(super) fn over(
+pub(super) fn evaluate_with(
     values: impl Iterator<Item = (&'static str, Value)>,
     program: &Program,
 ) -> Result<Value, ExecutionError> {
@@ -153,7 +153,11 @@ impl Program {
     }
 
     /// Evaluates the expression.
-    pub(super) fn run(&self, scope: &Scope<'_>, optional: bool) -> Result<Value, ExecutionError> {
+    pub(super) fn run(
+        &self,
+        scope: &RuleActivation<'_>,
+        optional: bool,
+    ) -> Result<Value, ExecutionError> {
         let context = scope.optional.as_ref().filter(|_| optional);
         context.unwrap_or(&scope.plain).resolve(&self.expression)
     }

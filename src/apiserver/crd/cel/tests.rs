@@ -1,15 +1,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::crd::structural;
+use crate::crd::compile_schema;
 
 fn run(schema: Value, value: Value, old: Option<Value>) -> Vec<String> {
-    let schema = structural::root(&json!({
+    let schema = compile_schema::compile_root(&json!({
         "type": "object", "properties": {"spec": schema},
     }));
     let wrap = |v: Value| json!({"spec": v});
     let (value, old) = (wrap(value), old.map(wrap));
-    faults(&schema, &value, old.as_ref(), "")
+    validate(&schema, &value, old.as_ref(), "")
         .iter()
         .map(ToString::to_string)
         .collect()

@@ -7,7 +7,7 @@ use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, Program, Value as Cel};
 use serde_json::Value;
 
-use crate::schema::{Schema, Shape};
+use crate::schema::{Schema, ValueType};
 
 /// Words a field cannot be called by.
 const RESERVED: [&str; 21] = [
@@ -35,35 +35,38 @@ const RESERVED: [&str; 21] = [
 ];
 
 /// The value as rules see it.
-pub(super) fn of(schema: &Schema, value: &Value) -> Cel {
-    match (value, &schema.shape) {
-        (Value::Object(map), Shape::Struct(shape)) => {
+pub(super) fn to_cel(schema: &Schema, value: &Value) -> Cel {
+    match (value, &schema.value_type) {
+        (Value::Object(map), ValueType::Struct(shape)) => {
             let fields = map.iter().filter_map(|(name, value)| {
                 // what the schema does not name cannot be named by a rule
                 let field = shape.field(name)?;
-                Some((key(&escaped(name)), of(&field.schema, value)))
+                Some((key(&escape_field_name(name)), to_cel(&field.schema, value)))
             });
             mapping(fields.collect())
         }
-        (Value::Object(map), Shape::Map(shape)) => mapping(
+        (Value::Object(map), ValueType::Map(shape)) => mapping(
             map.iter()
-                .map(|(k, v)| (key(k), of(&shape.value, v)))
+                .map(|(k, v)| (key(k), to_cel(&shape.value, v)))
                 .collect(),
         ),
-        (Value::Array(items), Shape::List(shape)) => Cel::List(Arc::new(
-            items.iter().map(|item| of(&shape.item, item)).collect(),
+        (Value::Array(items), ValueType::List(shape)) => Cel::List(Arc::new(
+            items.iter().map(|item| to_cel(&shape.item, item)).collect(),
         )),
-        (Value::String(text), Shape::String { .. }) => {
-            let format = schema.rules.as_ref().map_or("", |r| r.format.as_str());
+        (Value::String(text), ValueType::String { .. }) => {
+            let format = schema
+                .value_validation
+                .as_ref()
+                .map_or("", |r| r.format.as_str());
             parsed(format, text).unwrap_or_else(|| string(text))
         }
-        (Value::Number(n), Shape::Float) => Cel::Float(n.as_f64().unwrap_or_default()),
-        (value, _) => plain(value),
+        (Value::Number(n), ValueType::Float) => Cel::Float(n.as_f64().unwrap_or_default()),
+        (value, _) => untyped_to_cel(value),
     }
 }
 
 /// A value without schema.
-pub(super) fn plain(value: &Value) -> Cel {
+pub(super) fn untyped_to_cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(b) => Cel::Bool(*b),
@@ -72,8 +75,12 @@ pub(super) fn plain(value: &Value) -> Cel {
             None => Cel::Float(n.as_f64().unwrap_or_default()),
         },
         Value::String(s) => string(s),
-        Value::Array(items) => Cel::List(Arc::new(items.iter().map(plain).collect())),
-        Value::Object(map) => mapping(map.iter().map(|(k, v)| (key(k), plain(v))).collect()),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(untyped_to_cel).collect())),
+        Value::Object(map) => mapping(
+            map.iter()
+                .map(|(k, v)| (key(k), untyped_to_cel(v)))
+                .collect(),
+        ),
     }
 }
 
@@ -90,7 +97,7 @@ fn mapping(map: HashMap<Key, Cel>) -> Cel {
 }
 
 /// A field name in the form rules use for it.
-pub(in crate::crd) fn escaped(name: &str) -> String {
+pub(in crate::crd) fn escape_field_name(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }

@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::rollout::{amount, is_zero, not_above_all};
-use super::{SPEC, always_restarted, counted, selector_stays};
-use crate::field::FieldError;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::labels;
+use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
+use super::{SPEC, always_restarted, validate_immutable_selector, validate_non_negative_counts};
+use crate::field_error::FieldError;
+use crate::kinds::builtin_strategy::BuiltinStrategy;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::labels;
 use crate::kinds::pod;
-use crate::kinds::rules::Rules;
-use crate::kinds::value::{Fill, Look};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
-pub(super) const RULES: Rules = Rules {
-    default,
-    prepare_create: |set| set["status"] = empty_status(),
-    create: |set| checks(set),
-    update: |new, old| {
-        let mut errors = Errors(checks(new));
-        selector_stays(&mut errors, new, old);
+pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    set_defaults: default,
+    prepare_for_create: |set| set["status"] = empty_status(),
+    validate_create: |set| checks(set),
+    validate_update: |new, old| {
+        let mut errors = ErrorList(checks(new));
+        validate_immutable_selector(&mut errors, new, old);
         errors.0
     },
-    subresource: |_, new, _| {
-        let mut errors = Errors::default();
+    validate_subresource_update: |_, new, _| {
+        let mut errors = ErrorList::default();
         let fields = [
             "currentNumberScheduled",
             "numberMisscheduled",
@@ -32,12 +32,12 @@ pub(super) const RULES: Rules = Rules {
             "numberAvailable",
             "numberUnavailable",
         ];
-        counted(&mut errors, new.at("/status"), &fields);
+        validate_non_negative_counts(&mut errors, new.at("/status"), &fields);
         errors.0
     },
     warnings: super::warnings,
-    generation_of: &["spec"],
-    ..Rules::PLAIN
+    generation_fields: &["spec"],
+    ..BuiltinStrategy::DEFAULT
 };
 
 fn empty_status() -> Value {
@@ -50,35 +50,35 @@ fn empty_status() -> Value {
 }
 
 fn default(set: &mut Value) {
-    let Some(spec) = set.child_if("spec") else {
+    let Some(spec) = set.get_object_mut("spec") else {
         return;
     };
-    spec.or_set("revisionHistoryLimit", 10);
-    let strategy = spec.child("updateStrategy");
-    strategy.or_set("type", "RollingUpdate");
+    spec.set_default("revisionHistoryLimit", 10);
+    let strategy = spec.object_mut("updateStrategy");
+    strategy.set_default("type", "RollingUpdate");
     if strategy.text("/type") == "RollingUpdate" {
-        let rolling = strategy.child("rollingUpdate");
-        rolling.or_set("maxUnavailable", 1);
-        rolling.or_set("maxSurge", 0);
+        let rolling = strategy.object_mut("rollingUpdate");
+        rolling.set_default("maxUnavailable", 1);
+        rolling.set_default("maxSurge", 0);
     }
     pod::defaults::template(spec);
 }
 
 fn checks(set: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     let spec = set.at("/spec");
     let (selector, path) = (spec.at("/selector"), SPEC.child("selector"));
     errors.extend(labels::validate_selector(selector, &path.to_string()));
     let own = spec.at("/template/metadata/labels");
     let template = SPEC.child("template");
-    if !labels::selects(selector, own) {
+    if !labels::selector_matches(selector, own) {
         let metadata = template.child("metadata");
         let detail = "`selector` does not match template `labels`";
         errors.invalid(&metadata.child("labels"), own.clone(), detail);
     }
     if !selector.is_null() && labels::is_empty_selector(selector) {
         let detail = "empty selector is invalid for daemonset";
-        errors.invalid_as(&path, labels::shown_selector(selector), detail);
+        errors.invalid_with_text(&path, labels::go_selector_string(selector), detail);
     }
     pod::validate_template(&mut errors, &template, spec.at("/template"));
     always_restarted(&mut errors, &template, spec.at("/template"), "DaemonSet");
@@ -92,7 +92,7 @@ fn checks(set: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-fn strategy(errors: &mut Errors, path: &Path<'_>, strategy: &Value) {
+fn strategy(errors: &mut ErrorList, path: &FieldPath<'_>, strategy: &Value) {
     match strategy.text("/type") {
         "OnDelete" => {}
         "RollingUpdate" => {
@@ -100,10 +100,10 @@ fn strategy(errors: &mut Errors, path: &Path<'_>, strategy: &Value) {
             let path = path.child("rollingUpdate");
             let (down, up) = (rolling.at("/maxUnavailable"), rolling.at("/maxSurge"));
             let (down_path, up_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
-            amount(errors, &down_path, down);
-            not_above_all(errors, &down_path, down);
-            amount(errors, &up_path, up);
-            not_above_all(errors, &up_path, up);
+            int_or_percent(errors, &down_path, down);
+            is_not_more_than_100_percent(errors, &down_path, down);
+            int_or_percent(errors, &up_path, up);
+            is_not_more_than_100_percent(errors, &up_path, up);
             match (is_zero(down), is_zero(up)) {
                 (false, false) => {
                     errors.invalid(

@@ -2,54 +2,57 @@
 
 use serde_json::{Value, json};
 
-use super::rollout::{amount, is_zero, not_above_all};
-use super::{SPEC, counted, not_above, selector, selector_stays, template};
-use crate::field::FieldError;
-use crate::kinds::check::Errors;
+use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
+use super::{
+    SPEC, selector, template, validate_count_limits, validate_immutable_selector,
+    validate_non_negative_counts,
+};
+use crate::field_error::FieldError;
+use crate::kinds::builtin_strategy::BuiltinStrategy;
+use crate::kinds::error_list::ErrorList;
 use crate::kinds::pod;
-use crate::kinds::rules::Rules;
-use crate::kinds::value::{Fill, Look};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
-pub(super) const RULES: Rules = Rules {
-    default,
-    prepare_create: |deployment| deployment["status"] = json!({}),
-    create: |deployment| {
-        let mut errors = Errors::default();
+pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    set_defaults: default,
+    prepare_for_create: |deployment| deployment["status"] = json!({}),
+    validate_create: |deployment| {
+        let mut errors = ErrorList::default();
         spec(&mut errors, deployment.at("/spec"));
         errors.0
     },
-    update: |new, old| {
-        let mut errors = Errors::default();
+    validate_update: |new, old| {
+        let mut errors = ErrorList::default();
         spec(&mut errors, new.at("/spec"));
-        selector_stays(&mut errors, new, old);
+        validate_immutable_selector(&mut errors, new, old);
         errors.0
     },
-    subresource: |_, new, old| status(new, old),
+    validate_subresource_update: |_, new, old| status(new, old),
     warnings: super::warnings,
-    generation_of: &["spec"],
+    generation_fields: &["spec"],
     // Rolling back writes an annotation; it counts as a change of what is wanted.
-    generation_of_annotations: true,
-    ..Rules::PLAIN
+    generation_counts_annotations: true,
+    ..BuiltinStrategy::DEFAULT
 };
 
 fn default(deployment: &mut Value) {
-    let Some(spec) = deployment.child_if("spec") else {
+    let Some(spec) = deployment.get_object_mut("spec") else {
         return;
     };
-    spec.or_set("replicas", 1);
-    spec.or_set("revisionHistoryLimit", 10);
-    spec.or_set("progressDeadlineSeconds", 600);
-    let strategy = spec.child("strategy");
-    strategy.or_set("type", "RollingUpdate");
+    spec.set_default("replicas", 1);
+    spec.set_default("revisionHistoryLimit", 10);
+    spec.set_default("progressDeadlineSeconds", 600);
+    let strategy = spec.object_mut("strategy");
+    strategy.set_default("type", "RollingUpdate");
     if strategy.text("/type") == "RollingUpdate" {
-        let rolling = strategy.child("rollingUpdate");
-        rolling.or_set("maxUnavailable", "25%");
-        rolling.or_set("maxSurge", "25%");
+        let rolling = strategy.object_mut("rollingUpdate");
+        rolling.set_default("maxUnavailable", "25%");
+        rolling.set_default("maxSurge", "25%");
     }
     pod::defaults::template(spec);
 }
 
-fn spec(errors: &mut Errors, spec: &Value) {
+fn spec(errors: &mut ErrorList, spec: &Value) {
     errors.not_negative(&SPEC, spec, "replicas");
     selector(errors, spec, "deployment");
     template(errors, spec, "ReplicaSet");
@@ -65,7 +68,7 @@ fn spec(errors: &mut Errors, spec: &Value) {
     }
 }
 
-fn strategy(errors: &mut Errors, strategy: &Value) {
+fn strategy(errors: &mut ErrorList, strategy: &Value) {
     let path = SPEC.child("strategy");
     let rolling_path = path.child("rollingUpdate");
     match strategy.text("/type") {
@@ -78,8 +81,8 @@ fn strategy(errors: &mut Errors, strategy: &Value) {
             let rolling = strategy.at("/rollingUpdate");
             let (down, up) = (rolling.at("/maxUnavailable"), rolling.at("/maxSurge"));
             let down_path = rolling_path.child("maxUnavailable");
-            amount(errors, &down_path, down);
-            amount(errors, &rolling_path.child("maxSurge"), up);
+            int_or_percent(errors, &down_path, down);
+            int_or_percent(errors, &rolling_path.child("maxSurge"), up);
             if is_zero(down) && is_zero(up) {
                 errors.invalid(
                     &down_path,
@@ -87,14 +90,14 @@ fn strategy(errors: &mut Errors, strategy: &Value) {
                     "may not be 0 when `maxSurge` is 0",
                 );
             }
-            not_above_all(errors, &down_path, down);
+            is_not_more_than_100_percent(errors, &down_path, down);
         }
         other => errors.one_of(&path.child("type"), other, &["Recreate", "RollingUpdate"]),
     }
 }
 
 fn status(new: &Value, _old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     let status = new.at("/status");
     let fields = [
         "observedGeneration",
@@ -106,9 +109,9 @@ fn status(new: &Value, _old: &Value) -> Vec<FieldError> {
         "terminatingReplicas",
         "collisionCount",
     ];
-    counted(&mut errors, status, &fields);
+    validate_non_negative_counts(&mut errors, status, &fields);
     let above = "cannot be greater than status.replicas";
-    not_above(
+    validate_count_limits(
         &mut errors,
         status,
         &[
@@ -135,7 +138,10 @@ mod tests {
             "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}, "progressDeadlineSeconds": 5, "minReadySeconds": 5,
             "template": {"metadata": {"labels": {"app": "y"}}, "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}});
         default(&mut d);
-        let texts: Vec<String> = (RULES.create)(&d).iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = (STRATEGY.validate_create)(&d)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             texts,
             [
@@ -148,7 +154,9 @@ mod tests {
         );
         let mut other = d.clone();
         other["spec"]["selector"] = json!({"matchLabels": {"app": "y"}});
-        let last = (RULES.update)(&other, &d).last().map(ToString::to_string);
+        let last = (STRATEGY.validate_update)(&other, &d)
+            .last()
+            .map(ToString::to_string);
         assert_eq!(
             last.unwrap(),
             r#"spec.selector: Invalid value: {"matchLabels":{"app":"y"}}: field is immutable"#

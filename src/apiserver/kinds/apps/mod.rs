@@ -2,35 +2,35 @@
 
 mod daemonset;
 mod deployment;
-mod replicas;
-mod rollout;
+mod int_or_percent;
+mod replicaset;
 mod statefulset;
 
 use serde_json::Value;
 
-use super::check::{Errors, Path};
-use super::meta::labels;
+use super::builtin_strategy::BuiltinStrategy;
+use super::error_list::{ErrorList, FieldPath};
+use super::metadata_validation::labels;
 use super::pod;
-use super::rules::Rules;
-use super::value::Look;
+use super::value_ext::ValueExt;
 
 /// The rules of a kind of apps.
-pub fn rules(kind: &str) -> Rules {
+pub fn strategy_of(kind: &str) -> BuiltinStrategy {
     match kind {
-        "Deployment" => deployment::RULES,
-        "ReplicaSet" => replicas::REPLICA_SET,
-        "StatefulSet" => statefulset::RULES,
-        "DaemonSet" => daemonset::RULES,
-        _ => Rules::PLAIN,
+        "Deployment" => deployment::STRATEGY,
+        "ReplicaSet" => replicaset::REPLICA_SET,
+        "StatefulSet" => statefulset::STRATEGY,
+        "DaemonSet" => daemonset::STRATEGY,
+        _ => BuiltinStrategy::DEFAULT,
     }
 }
 
-pub use replicas::REPLICATION_CONTROLLER;
+pub use replicaset::REPLICATION_CONTROLLER;
 
-const SPEC: Path<'_> = Path::root("spec");
+const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
 /// A selector that must be there and select something.
-fn selector(errors: &mut Errors, spec: &Value, kind: &str) {
+fn selector(errors: &mut ErrorList, spec: &Value, kind: &str) {
     let path = SPEC.child("selector");
     let selector = spec.at("/selector");
     if selector.is_null() {
@@ -40,16 +40,16 @@ fn selector(errors: &mut Errors, spec: &Value, kind: &str) {
     errors.extend(labels::validate_selector(selector, &path.to_string()));
     if labels::is_empty_selector(selector) {
         let detail = format!("empty selector is invalid for {kind}");
-        errors.invalid_as(&path, labels::shown_selector(selector), &detail);
+        errors.invalid_with_text(&path, labels::go_selector_string(selector), &detail);
     }
 }
 
 /// The template of pods that run for ever: selected by the selector, always restarted.
-fn template(errors: &mut Errors, spec: &Value, kind: &str) {
+fn template(errors: &mut ErrorList, spec: &Value, kind: &str) {
     let path = SPEC.child("template");
     let selector = spec.at("/selector");
     let own = spec.at("/template/metadata/labels");
-    if !labels::is_empty_selector(selector) && !labels::selects(selector, own) {
+    if !labels::is_empty_selector(selector) && !labels::selector_matches(selector, own) {
         let metadata = path.child("metadata");
         let detail = "`selector` does not match template `labels`";
         errors.invalid(&metadata.child("labels"), own.clone(), detail);
@@ -58,7 +58,7 @@ fn template(errors: &mut Errors, spec: &Value, kind: &str) {
     always_restarted(errors, &path, spec.at("/template"), kind);
 }
 
-fn always_restarted(errors: &mut Errors, path: &Path<'_>, template: &Value, kind: &str) {
+fn always_restarted(errors: &mut ErrorList, path: &FieldPath<'_>, template: &Value, kind: &str) {
     let pod = path.child("spec");
     let policy = template.text("/spec/restartPolicy");
     errors.one_of(&pod.child("restartPolicy"), policy, &["Always"]);
@@ -69,24 +69,24 @@ fn always_restarted(errors: &mut Errors, path: &Path<'_>, template: &Value, kind
 }
 
 /// What a selector was it stays.
-fn selector_stays(errors: &mut Errors, new: &Value, old: &Value) {
+fn validate_immutable_selector(errors: &mut ErrorList, new: &Value, old: &Value) {
     if new.at("/spec/selector") != old.at("/spec/selector") {
-        let shown = labels::shown_selector(new.at("/spec/selector"));
-        errors.invalid_as(&SPEC.child("selector"), shown, "field is immutable");
+        let shown = labels::go_selector_string(new.at("/spec/selector"));
+        errors.invalid_with_text(&SPEC.child("selector"), shown, "field is immutable");
     }
 }
 
 /// Numbers of a status that may not be negative.
-fn counted(errors: &mut Errors, status: &Value, fields: &[&str]) {
-    let path = Path::root("status");
+fn validate_non_negative_counts(errors: &mut ErrorList, status: &Value, fields: &[&str]) {
+    let path = FieldPath::root("status");
     for field in fields {
         errors.not_negative(&path, status, field);
     }
 }
 
 /// Numbers of a status that may not be above another.
-fn not_above(errors: &mut Errors, status: &Value, pairs: &[(&str, &str, &str)]) {
-    let path = Path::root("status");
+fn validate_count_limits(errors: &mut ErrorList, status: &Value, pairs: &[(&str, &str, &str)]) {
+    let path = FieldPath::root("status");
     for (field, other, detail) in pairs {
         let of = |field: &str| {
             status

@@ -2,61 +2,65 @@
 
 use serde_json::{Value, json};
 
-use super::rollout::{amount, is_zero, not_above_all};
-use super::{SPEC, counted, not_above, selector, template};
-use crate::field::FieldError;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::names;
+use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
+use super::{SPEC, selector, template, validate_count_limits, validate_non_negative_counts};
+use crate::field_error::FieldError;
+use crate::kinds::builtin_strategy::BuiltinStrategy;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::name_validation;
 use crate::kinds::pod;
-use crate::kinds::rules::Rules;
-use crate::kinds::value::{Fill, Look};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
-pub(super) const RULES: Rules = Rules {
-    name: names::label_name,
-    default,
-    prepare_create: |set| set["status"] = json!({"replicas": 0, "availableReplicas": 0}),
-    create: |set| {
-        let mut errors = Errors::default();
+pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    validate_name: name_validation::name_is_dns_label,
+    set_defaults: default,
+    prepare_for_create: |set| set["status"] = json!({"replicas": 0, "availableReplicas": 0}),
+    validate_create: |set| {
+        let mut errors = ErrorList::default();
         spec(&mut errors, set.at("/spec"));
         errors.0
     },
-    update: |new, old| {
-        let mut errors = Errors::default();
+    validate_update: |new, old| {
+        let mut errors = ErrorList::default();
         spec(&mut errors, new.at("/spec"));
-        only_some_change(&mut errors, new, old);
+        validate_mutable_fields(&mut errors, new, old);
         errors.0
     },
-    subresource: |_, new, _| status(new),
+    validate_subresource_update: |_, new, _| status(new),
     warnings: super::warnings,
-    generation_of: &["spec"],
-    ..Rules::PLAIN
+    generation_fields: &["spec"],
+    ..BuiltinStrategy::DEFAULT
 };
 
 fn default(set: &mut Value) {
-    let Some(spec) = set.child_if("spec") else {
+    let Some(spec) = set.get_object_mut("spec") else {
         return;
     };
-    spec.or_set("replicas", 1);
-    spec.or_set("revisionHistoryLimit", 10);
-    spec.or_set("podManagementPolicy", "OrderedReady");
-    let strategy = spec.child("updateStrategy");
-    strategy.or_set("type", "RollingUpdate");
+    spec.set_default("replicas", 1);
+    spec.set_default("revisionHistoryLimit", 10);
+    spec.set_default("podManagementPolicy", "OrderedReady");
+    let strategy = spec.object_mut("updateStrategy");
+    strategy.set_default("type", "RollingUpdate");
     if strategy.text("/type") == "RollingUpdate" {
-        strategy.child("rollingUpdate").or_set("partition", 0);
+        strategy
+            .object_mut("rollingUpdate")
+            .set_default("partition", 0);
     }
-    let retention = spec.child("persistentVolumeClaimRetentionPolicy");
-    retention.or_set("whenDeleted", "Retain");
-    retention.or_set("whenScaled", "Retain");
+    let retention = spec.object_mut("persistentVolumeClaimRetentionPolicy");
+    retention.set_default("whenDeleted", "Retain");
+    retention.set_default("whenScaled", "Retain");
     for claim in spec.items_mut("volumeClaimTemplates") {
-        claim.or_set("apiVersion", "v1");
-        claim.or_set("kind", "PersistentVolumeClaim");
-        claim.child("spec").or_set("volumeMode", "Filesystem");
-        claim.child("status").or_set("phase", "Pending");
+        claim.set_default("apiVersion", "v1");
+        claim.set_default("kind", "PersistentVolumeClaim");
+        claim
+            .object_mut("spec")
+            .set_default("volumeMode", "Filesystem");
+        claim.object_mut("status").set_default("phase", "Pending");
     }
     pod::defaults::template(spec);
 }
 
-fn spec(errors: &mut Errors, spec: &Value) {
+fn spec(errors: &mut ErrorList, spec: &Value) {
     let policy = spec.text("/podManagementPolicy");
     let path = SPEC.child("podManagementPolicy");
     match policy {
@@ -90,7 +94,7 @@ fn spec(errors: &mut Errors, spec: &Value) {
     template(errors, spec, "StatefulSet");
 }
 
-fn strategy(errors: &mut Errors, path: &Path<'_>, strategy: &Value) {
+fn strategy(errors: &mut ErrorList, path: &FieldPath<'_>, strategy: &Value) {
     let rolling_path = path.child("rollingUpdate");
     let rolling = strategy.at("/rollingUpdate");
     match strategy.text("/type") {
@@ -105,11 +109,11 @@ fn strategy(errors: &mut Errors, path: &Path<'_>, strategy: &Value) {
             let down = rolling.at("/maxUnavailable");
             let path = rolling_path.child("maxUnavailable");
             if !down.is_null() {
-                amount(errors, &path, down);
+                int_or_percent(errors, &path, down);
                 if is_zero(down) {
                     errors.invalid(&path, down.clone(), "cannot be 0");
                 }
-                not_above_all(errors, &path, down);
+                is_not_more_than_100_percent(errors, &path, down);
             }
         }
         _ => errors.invalid(
@@ -120,7 +124,7 @@ fn strategy(errors: &mut Errors, path: &Path<'_>, strategy: &Value) {
     }
 }
 
-const MUTABLE: [&str; 7] = [
+const MUTABLE_FIELDS: [&str; 7] = [
     "replicas",
     "ordinals",
     "template",
@@ -130,11 +134,11 @@ const MUTABLE: [&str; 7] = [
     "minReadySeconds",
 ];
 
-fn only_some_change(errors: &mut Errors, new: &Value, old: &Value) {
+fn validate_mutable_fields(errors: &mut ErrorList, new: &Value, old: &Value) {
     let rest = |set: &Value| {
         let mut spec = set.at("/spec").clone();
-        for field in MUTABLE {
-            spec.take_key(field);
+        for field in MUTABLE_FIELDS {
+            spec.remove_key(field);
         }
         spec
     };
@@ -145,7 +149,7 @@ fn only_some_change(errors: &mut Errors, new: &Value, old: &Value) {
 }
 
 fn status(set: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     let status = set.at("/status");
     let fields = [
         "replicas",
@@ -156,9 +160,9 @@ fn status(set: &Value) -> Vec<FieldError> {
         "collisionCount",
         "availableReplicas",
     ];
-    counted(&mut errors, status, &fields);
+    validate_non_negative_counts(&mut errors, status, &fields);
     let above = "cannot be greater than status.replicas";
-    not_above(
+    validate_count_limits(
         &mut errors,
         status,
         &[
@@ -185,12 +189,12 @@ mod tests {
         let mut old = json!({"metadata": {"name": "s"}, "spec": {"serviceName": "a", "selector": {"matchLabels": {"app": "x"}},
             "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}});
         default(&mut old);
-        assert_eq!((RULES.create)(&old), vec![]);
+        assert_eq!((STRATEGY.validate_create)(&old), vec![]);
         let mut new = old.clone();
         new["spec"]["replicas"] = 3.into();
-        assert_eq!((RULES.update)(&new, &old), vec![]);
+        assert_eq!((STRATEGY.validate_update)(&new, &old), vec![]);
         new["spec"]["serviceName"] = "b".into();
-        let errors = (RULES.update)(&new, &old);
+        let errors = (STRATEGY.validate_update)(&new, &old);
         assert!(
             errors[0]
                 .to_string()

@@ -2,64 +2,64 @@
 
 use serde_json::{Value, json};
 
-use super::{cron, job};
-use crate::field::FieldError;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::labels;
+use super::{cron_schedule, job};
+use crate::field_error::FieldError;
+use crate::kinds::builtin_strategy::BuiltinStrategy;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::labels;
 use crate::kinds::pod;
-use crate::kinds::rules::Rules;
-use crate::kinds::value::{Fill, Look};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// The rules of cron jobs.
-pub const RULES: Rules = Rules {
-    default,
-    prepare_create: |cron_job| cron_job["status"] = json!({}),
-    create: |cron_job| {
-        let mut errors = Errors::default();
+pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    set_defaults: default,
+    prepare_for_create: |cron_job| cron_job["status"] = json!({}),
+    validate_create: |cron_job| {
+        let mut errors = ErrorList::default();
         validate_spec(&mut errors, cron_job.at("/spec"), None);
         if cron_job.name().len() > 52 {
             // Names of its Jobs get a time of eleven characters more, and must be labels.
-            let path = Path::root("metadata");
+            let path = FieldPath::root("metadata");
             let detail = "must be no more than 52 characters";
             errors.invalid(&path.child("name"), cron_job.name(), detail);
         }
         errors.0
     },
-    update: |new, old| {
-        let mut errors = Errors::default();
+    validate_update: |new, old| {
+        let mut errors = ErrorList::default();
         validate_spec(&mut errors, new.at("/spec"), Some(old.at("/spec")));
         errors.0
     },
     warnings: |new, old| warnings(new, old),
-    generation_of: &["spec"],
-    ..Rules::PLAIN
+    generation_fields: &["spec"],
+    ..BuiltinStrategy::DEFAULT
 };
 
-const SPEC: Path<'_> = Path::root("spec");
+const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
 fn default(cron_job: &mut Value) {
-    let Some(spec) = cron_job.child_if("spec") else {
+    let Some(spec) = cron_job.get_object_mut("spec") else {
         return;
     };
-    spec.or_set("concurrencyPolicy", "Allow");
-    spec.or_set("suspend", false);
-    spec.or_set("successfulJobsHistoryLimit", 3);
-    spec.or_set("failedJobsHistoryLimit", 1);
+    spec.set_default("concurrencyPolicy", "Allow");
+    spec.set_default("suspend", false);
+    spec.set_default("successfulJobsHistoryLimit", 3);
+    spec.set_default("failedJobsHistoryLimit", 1);
     if let Some(job_spec) = spec
-        .child_if("jobTemplate")
-        .and_then(|t| t.child_if("spec"))
+        .get_object_mut("jobTemplate")
+        .and_then(|t| t.get_object_mut("spec"))
     {
-        job::spec_common(job_spec);
+        job::set_job_spec_defaults(job_spec);
     }
 }
 
-fn validate_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
+fn validate_spec(errors: &mut ErrorList, spec: &Value, old: Option<&Value>) {
     let schedule = spec.text("/schedule");
     let path = SPEC.child("schedule");
     match schedule {
         "" => errors.required(&path, ""),
         _ => {
-            if let Err(why) = cron::check(schedule) {
+            if let Err(why) = cron_schedule::validate(schedule) {
                 errors.invalid(&path, schedule, why);
             }
             let had_zone = old.is_some_and(|o| o.text("/schedule").contains("TZ"));
@@ -77,7 +77,7 @@ fn validate_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
         time_zone(errors, &SPEC.child("timeZone"), spec.text("/timeZone"));
     }
     let policies = ["Allow", "Forbid", "Replace"];
-    errors.some_of(
+    errors.required_one_of(
         &SPEC.child("concurrencyPolicy"),
         spec.text("/concurrencyPolicy"),
         &policies,
@@ -87,8 +87,8 @@ fn validate_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
     let job_spec = spec.at("/jobTemplate/spec");
     job::validate_spec(errors, &job_path, job_spec);
     if job_spec.has("/selector") {
-        let shown = labels::shown_selector(job_spec.at("/selector"));
-        errors.invalid_as(
+        let shown = labels::go_selector_string(job_spec.at("/selector"));
+        errors.invalid_with_text(
             &job_path.child("selector"),
             shown,
             "`selector` will be auto-generated",
@@ -107,7 +107,7 @@ fn validate_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
     }
 }
 
-fn time_zone(errors: &mut Errors, path: &Path<'_>, zone: &str) {
+fn time_zone(errors: &mut ErrorList, path: &FieldPath<'_>, zone: &str) {
     if zone.is_empty() {
         errors.invalid(path, zone, "timeZone must be nil or non-empty string");
         return;
@@ -160,7 +160,10 @@ mod tests {
             ),
             ("Allow", 1)
         );
-        let texts: Vec<String> = (RULES.create)(&c).iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = (STRATEGY.validate_create)(&c)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             texts[0],
             r#"spec.schedule: Invalid value: "whenever": expected exactly 5 fields, found 1: [whenever]"#

@@ -2,31 +2,31 @@
 
 use serde_json::{Value, json};
 
-use super::{job_status, job_update, policy};
-use crate::field::FieldError;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::{labels, names};
+use super::{job_status, job_update, pod_failure_and_success_policy};
+use crate::field_error::FieldError;
+use crate::kinds::builtin_strategy::BuiltinStrategy;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::{labels, name_validation};
 use crate::kinds::pod;
-use crate::kinds::rules::Rules;
-use crate::kinds::value::{Fill, Look};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// The rules of Jobs, but for their field selectors.
-pub const RULES: Rules = Rules {
-    default,
-    prepare_create,
-    create: validate_create,
-    update: job_update::validate,
-    subresource: |name, new, old| match name {
+pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    set_defaults: default,
+    prepare_for_create: prepare_create,
+    validate_create,
+    validate_update: job_update::validate,
+    validate_subresource_update: |name, new, old| match name {
         "status" => job_status::validate(new, old),
         _ => Vec::new(),
     },
     warnings: |new, _| pod::spec::warnings(new.at("/spec/template/spec"), "spec.template.spec"),
-    generation_of: &["spec"],
-    orphans_by_default: true,
-    ..Rules::PLAIN
+    generation_fields: &["spec"],
+    orphans_dependents_by_default: true,
+    ..BuiltinStrategy::DEFAULT
 };
 
-pub(super) const SPEC: Path<'_> = Path::root("spec");
+pub(super) const SPEC: FieldPath<'_> = FieldPath::root("spec");
 const MAX_INDEXED_PARALLELISM: i64 = 100_000;
 const MANY_COMPLETIONS: i64 = 100_000;
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
@@ -34,20 +34,20 @@ pub(super) const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-
 
 fn default(job: &mut Value) {
     let labels = job.at("/spec/template/metadata/labels").clone();
-    let Some(spec) = job.child_if("spec") else {
+    let Some(spec) = job.get_object_mut("spec") else {
         return;
     };
     if !spec.has("/completions") && !spec.has("/parallelism") {
-        spec.or_set("completions", 1);
+        spec.set_default("completions", 1);
     }
-    spec.or_set("parallelism", 1);
+    spec.set_default("parallelism", 1);
     let per_index = spec.has("/backoffLimitPerIndex");
-    spec.or_set("backoffLimit", if per_index { i32::MAX } else { 6 });
-    spec.or_set("completionMode", "NonIndexed");
-    spec.or_set("suspend", false);
-    spec.or_set("manualSelector", false);
+    spec.set_default("backoffLimit", if per_index { i32::MAX } else { 6 });
+    spec.set_default("completionMode", "NonIndexed");
+    spec.set_default("suspend", false);
+    spec.set_default("manualSelector", false);
     let careful = spec.has("/podFailurePolicy");
-    spec.or_set(
+    spec.set_default(
         "podReplacementPolicy",
         if careful {
             "Failed"
@@ -55,20 +55,21 @@ fn default(job: &mut Value) {
             "TerminatingOrFailed"
         },
     );
-    spec_common(spec);
+    set_job_spec_defaults(spec);
     let own = job.at("/metadata/labels");
     if own.entries("").next().is_none() && labels.entries("").next().is_some() {
-        job.child("metadata").put("labels", Some(labels));
+        job.object_mut("metadata")
+            .set_or_remove("labels", Some(labels));
     }
 }
 
 /// Defaults that the job templates of cron jobs get too.
-pub fn spec_common(spec: &mut Value) {
+pub fn set_job_spec_defaults(spec: &mut Value) {
     pod::defaults::template(spec);
-    if let Some(policy) = spec.child_if("podFailurePolicy") {
+    if let Some(policy) = spec.get_object_mut("podFailurePolicy") {
         for rule in policy.items_mut("rules") {
             for pattern in rule.items_mut("onPodConditions") {
-                pattern.or_set("status", "True");
+                pattern.set_default("status", "True");
             }
         }
     }
@@ -87,36 +88,39 @@ fn generate_selector(job: &mut Value) {
         job.name().to_string(),
         job.text("/metadata/uid").to_string(),
     );
-    let spec = job.child("spec");
-    let labels = spec.child("template").child("metadata").child("labels");
+    let spec = job.object_mut("spec");
+    let labels = spec
+        .object_mut("template")
+        .object_mut("metadata")
+        .object_mut("labels");
     for label in NAME_LABELS {
-        labels.or_set(label, name.as_str());
+        labels.set_default(label, name.as_str());
     }
     for label in UID_LABELS {
-        labels.or_set(label, uid.as_str());
+        labels.set_default(label, uid.as_str());
     }
-    spec.child("selector")
-        .child("matchLabels")
-        .or_set(UID_LABELS[1], uid);
+    spec.object_mut("selector")
+        .object_mut("matchLabels")
+        .set_default(UID_LABELS[1], uid);
 }
 
 fn validate_create(job: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     generated_selector(&mut errors, job, true);
-    whole_spec(&mut errors, job.at("/spec"));
+    validate_job_spec(&mut errors, job.at("/spec"));
     pod_hostnames(&mut errors, job);
     errors.0
 }
 
 /// The labels the server puts on the template must be the Job's own.
-pub(super) fn generated_selector(errors: &mut Errors, job: &Value, prefixed: bool) {
+pub(super) fn generated_selector(errors: &mut ErrorList, job: &Value, prefixed: bool) {
     let selector = job.at("/spec/selector");
     if job.flag("/spec/manualSelector") || selector.is_null() {
         return;
     }
     let (name, uid) = (job.name(), job.text("/metadata/uid"));
     if uid.is_empty() {
-        errors.required(&Path::root("metadata").child("uid"), "");
+        errors.required(&FieldPath::root("metadata").child("uid"), "");
     }
     let template = SPEC.child("template");
     let path = template.child("metadata");
@@ -140,9 +144,9 @@ pub(super) fn generated_selector(errors: &mut Errors, job: &Value, prefixed: boo
             }
         }
     }
-    if !labels::selects(selector, &expected) {
-        let shown = labels::shown_selector(selector);
-        errors.invalid_as(
+    if !labels::selector_matches(selector, &expected) {
+        let shown = labels::go_selector_string(selector);
+        errors.invalid_with_text(
             &SPEC.child("selector"),
             shown,
             "`selector` not auto-generated",
@@ -150,7 +154,7 @@ pub(super) fn generated_selector(errors: &mut Errors, job: &Value, prefixed: boo
     }
 }
 
-pub(super) fn whole_spec(errors: &mut Errors, spec: &Value) {
+pub(super) fn validate_job_spec(errors: &mut ErrorList, spec: &Value) {
     validate_spec(errors, &SPEC, spec);
     let selector = spec.at("/selector");
     let path = SPEC.child("selector");
@@ -159,7 +163,7 @@ pub(super) fn whole_spec(errors: &mut Errors, spec: &Value) {
         false => errors.extend(labels::validate_selector(selector, &path.to_string())),
     }
     let labels = spec.at("/template/metadata/labels");
-    if !labels::selects(selector, labels) {
+    if !labels::selector_matches(selector, labels) {
         let template = SPEC.child("template");
         let metadata = template.child("metadata");
         let detail = "`selector` does not match template `labels`";
@@ -168,7 +172,7 @@ pub(super) fn whole_spec(errors: &mut Errors, spec: &Value) {
 }
 
 /// Field errors of the spec of a Job or of a cron job's template.
-pub fn validate_spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+pub fn validate_spec(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     for field in [
         "parallelism",
         "completions",
@@ -204,9 +208,13 @@ pub fn validate_spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
             }
         }
     }
-    policy::failure(errors, &path.child("podFailurePolicy"), spec);
-    policy::success(errors, &path.child("successPolicy"), spec);
-    replacement(errors, &path.child("podReplacementPolicy"), spec);
+    pod_failure_and_success_policy::pod_failure_policy(
+        errors,
+        &path.child("podFailurePolicy"),
+        spec,
+    );
+    pod_failure_and_success_policy::success_policy(errors, &path.child("successPolicy"), spec);
+    validate_pod_replacement_policy(errors, &path.child("podReplacementPolicy"), spec);
     let template = path.child("template");
     pod::validate_template(errors, &template, spec.at("/template"));
     let pod_spec = template.child("spec");
@@ -223,11 +231,11 @@ pub fn validate_spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     }
 }
 
-fn managed_by(errors: &mut Errors, path: &Path<'_>, name: &str) {
+fn managed_by(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) {
     match name.split_once('/') {
         _ if name.is_empty() => errors.required(path, ""),
         Some((host, rest)) if !host.is_empty() && !rest.is_empty() => {
-            errors.complaints(path, host, names::subdomain(host));
+            errors.invalid_for_each(path, host, name_validation::dns1123_subdomain(host));
             let fine = |c: char| c.is_ascii_alphanumeric() || "/-._~%!$&'()*+,;=:".contains(c);
             if !rest.chars().all(fine) {
                 let detail = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
@@ -244,7 +252,7 @@ fn managed_by(errors: &mut Errors, path: &Path<'_>, name: &str) {
     }
 }
 
-fn indexed(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+fn indexed(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let of = |field: &str| spec.get(field).and_then(Value::as_i64);
     let (completions, parallelism) = (of("completions"), of("parallelism"));
     let max_failed = of("maxFailedIndexes");
@@ -290,7 +298,7 @@ fn indexed(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     }
 }
 
-fn replacement(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+fn validate_pod_replacement_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     if spec.has("/podReplacementPolicy") {
         let careful = spec.has("/podFailurePolicy");
         let known: &[&str] = if careful {
@@ -303,15 +311,19 @@ fn replacement(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
 }
 
 /// The names of an indexed Job's pods must be host names.
-fn pod_hostnames(errors: &mut Errors, job: &Value) {
+fn pod_hostnames(errors: &mut ErrorList, job: &Value) {
     let completions = job.int("/spec/completions");
     if job.text("/spec/completionMode") != "Indexed" || completions <= 0 {
         return;
     }
     let last = format!("{}-{}", job.name(), completions - 1);
-    if !names::label(&last).is_empty() {
+    if !name_validation::dns1123_label(&last).is_empty() {
         let detail = format!("will not able to create pod with invalid DNS label: {last}");
-        errors.invalid(&Path::root("metadata").child("name"), job.name(), detail);
+        errors.invalid(
+            &FieldPath::root("metadata").child("name"),
+            job.name(),
+            detail,
+        );
     }
 }
 

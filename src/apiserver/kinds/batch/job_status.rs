@@ -2,34 +2,34 @@
 
 use serde_json::Value;
 
-use super::indexes;
-use crate::field::FieldError;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::value::Look;
+use super::completion_indexes;
+use crate::field_error::FieldError;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::value_ext::ValueExt;
 
-const STATUS: Path<'_> = Path::root("status");
+const STATUS: FieldPath<'_> = FieldPath::root("status");
 
-fn is(job: &Value, condition: &str) -> bool {
+fn has_condition(job: &Value, condition: &str) -> bool {
     let found = |c: &Value| c.text("/type") == condition && c.text("/status") == "True";
     job.list("/status/conditions").iter().any(found)
 }
 
 /// Field errors of a change of status.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     let status = new.at("/status");
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {
         errors.not_negative(&STATUS, status, field);
     }
-    uncounted(&mut errors, status);
-    finish(&mut errors, new, old);
+    validate_uncounted_terminated_pods(&mut errors, status);
+    validate_finished(&mut errors, new, old);
     index_sets(&mut errors, new, old);
     counters(&mut errors, new, old);
     transitions(&mut errors, new, old);
     errors.0
 }
 
-fn uncounted(errors: &mut Errors, status: &Value) {
+fn validate_uncounted_terminated_pods(errors: &mut ErrorList, status: &Value) {
     let path = STATUS.child("uncountedTerminatedPods");
     let mut seen: Vec<&str> = Vec::new();
     for field in ["succeeded", "failed"] {
@@ -52,23 +52,23 @@ fn uncounted(errors: &mut Errors, status: &Value) {
 
 /// What must and must not be there once a Job has come to its end. A rule that was broken before
 /// does not keep the status from changing.
-fn finish(errors: &mut Errors, new: &Value, old: &Value) {
+fn validate_finished(errors: &mut ErrorList, new: &Value, old: &Value) {
     let status = new.at("/status");
-    let (complete, failed) = (is(new, "Complete"), is(new, "Failed"));
+    let (complete, failed) = (has_condition(new, "Complete"), has_condition(new, "Failed"));
     let finished = complete || failed;
     let conditions = STATUS.child("conditions");
-    let newly = |condition: &str| is(new, condition) && !is(old, condition);
+    let newly = |condition: &str| has_condition(new, condition) && !has_condition(old, condition);
     let (completes, fails) = (newly("Complete"), newly("Failed"));
     let finishes = completes || fails;
     if complete && failed {
-        errors.invalid_unshown(
+        errors.invalid_without_value(
             &conditions,
             "cannot set Complete=True and Failed=true conditions",
         );
     }
-    if complete && is(new, "FailureTarget") {
+    if complete && has_condition(new, "FailureTarget") {
         let detail = "cannot set Complete=True and FailureTarget=true conditions";
-        errors.invalid_unshown(&conditions, detail);
+        errors.invalid_without_value(&conditions, detail);
     }
     let time = STATUS.child("completionTime");
     let end = status.at("/completionTime");
@@ -85,14 +85,14 @@ fn finish(errors: &mut Errors, new: &Value, old: &Value) {
     {
         errors.invalid(&time, end, "must be equal to or after `startTime`");
     }
-    if failed && fails && !is(new, "FailureTarget") {
+    if failed && fails && !has_condition(new, "FailureTarget") {
         let detail = "cannot set Failed=True condition without the FailureTarget=true condition";
-        errors.invalid_unshown(&conditions, detail);
+        errors.invalid_without_value(&conditions, detail);
     }
-    if complete && completes && !is(new, "SuccessCriteriaMet") {
+    if complete && completes && !has_condition(new, "SuccessCriteriaMet") {
         let detail =
             "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
-        errors.invalid_unshown(&conditions, detail);
+        errors.invalid_without_value(&conditions, detail);
     }
     if finishes && status.int("/active") > 0 {
         let detail = "active>0 is invalid for finished job";
@@ -112,7 +112,7 @@ fn finish(errors: &mut Errors, new: &Value, old: &Value) {
     }
 }
 
-fn index_sets(errors: &mut Errors, new: &Value, old: &Value) {
+fn index_sets(errors: &mut ErrorList, new: &Value, old: &Value) {
     let (status, spec) = (new.at("/status"), new.at("/spec"));
     let completions = spec.at("/completions").as_i64();
     let done = status.text("/completedIndexes");
@@ -120,7 +120,7 @@ fn index_sets(errors: &mut Errors, new: &Value, old: &Value) {
     let changed = |field: &str| status.get(field) != old.at("/status").get(field);
     if let Some(all) = completions
         && changed("completedIndexes")
-        && let Err(why) = indexes::count(done, all)
+        && let Err(why) = completion_indexes::count(done, all)
     {
         let path = STATUS.child("completedIndexes");
         errors.invalid(
@@ -133,7 +133,7 @@ fn index_sets(errors: &mut Errors, new: &Value, old: &Value) {
     if let (Some(all), Some(lost)) = (completions, lost)
         && spec.has("/backoffLimitPerIndex")
         && changed("failedIndexes")
-        && let Err(why) = indexes::count(lost, all)
+        && let Err(why) = completion_indexes::count(lost, all)
     {
         errors.invalid(&path, lost, format!("error parsing failedIndexes: {why}"));
     }
@@ -148,8 +148,10 @@ fn index_sets(errors: &mut Errors, new: &Value, old: &Value) {
         errors.invalid(&path, lost, detail);
     }
     if let (Some(all), Some(lost)) = (completions, lost)
-        && let (Ok(done), Ok(failed)) =
-            (indexes::intervals(done, all), indexes::intervals(lost, all))
+        && let (Ok(done), Ok(failed)) = (
+            completion_indexes::intervals(done, all),
+            completion_indexes::intervals(lost, all),
+        )
     {
         let common = failed.iter().find_map(|f| {
             done.iter()
@@ -163,9 +165,9 @@ fn index_sets(errors: &mut Errors, new: &Value, old: &Value) {
     }
 }
 
-fn counters(errors: &mut Errors, new: &Value, old: &Value) {
+fn counters(errors: &mut ErrorList, new: &Value, old: &Value) {
     let status = new.at("/status");
-    let finished = is(new, "Complete") || is(new, "Failed");
+    let finished = has_condition(new, "Complete") || has_condition(new, "Failed");
     let terminating = status.int("/terminating");
     if terminating > 0 && finished {
         let detail = "terminating>0 is invalid for finished job";
@@ -182,12 +184,12 @@ fn counters(errors: &mut Errors, new: &Value, old: &Value) {
         );
     }
     let conditions = STATUS.child("conditions");
-    if is(new, "SuccessCriteriaMet") {
+    if has_condition(new, "SuccessCriteriaMet") {
         for other in ["Failed", "FailureTarget"] {
-            if is(new, other) {
+            if has_condition(new, other) {
                 let detail =
                     format!("cannot set SuccessCriteriaMet=True and {other}=true conditions");
-                errors.invalid_unshown(&conditions, detail);
+                errors.invalid_without_value(&conditions, detail);
             }
         }
     }
@@ -200,12 +202,12 @@ fn counters(errors: &mut Errors, new: &Value, old: &Value) {
     }
 }
 
-fn transitions(errors: &mut Errors, new: &Value, old: &Value) {
+fn transitions(errors: &mut ErrorList, new: &Value, old: &Value) {
     let conditions = STATUS.child("conditions");
     for terminal in ["Failed", "Complete", "FailureTarget"] {
-        if is(old, terminal) && !is(new, terminal) {
+        if has_condition(old, terminal) && !has_condition(new, terminal) {
             let detail = format!("cannot disable the terminal {terminal}=True condition");
-            errors.invalid_unshown(&conditions, detail);
+            errors.invalid_without_value(&conditions, detail);
         }
     }
     let (end, ended) = (
@@ -220,9 +222,9 @@ fn transitions(errors: &mut Errors, new: &Value, old: &Value) {
         let detail = "startTime cannot be removed for unsuspended job";
         errors.required(&STATUS.child("startTime"), detail);
     }
-    if is(old, "SuccessCriteriaMet") && !is(new, "SuccessCriteriaMet") {
+    if has_condition(old, "SuccessCriteriaMet") && !has_condition(new, "SuccessCriteriaMet") {
         let detail = "cannot disable the SuccessCriteriaMet=True condition";
-        errors.invalid_unshown(&conditions, detail);
+        errors.invalid_without_value(&conditions, detail);
     }
 }
 

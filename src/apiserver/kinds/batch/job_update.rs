@@ -2,27 +2,27 @@
 
 use serde_json::Value;
 
-use super::job::{NAME_LABELS, SPEC, generated_selector, whole_spec};
-use crate::field::FieldError;
-use crate::kinds::check::Errors;
-use crate::kinds::godump;
-use crate::kinds::meta::labels;
-use crate::kinds::value::{Fill, Look};
+use super::job::{NAME_LABELS, SPEC, generated_selector, validate_job_spec};
+use crate::field_error::FieldError;
+use crate::kinds::error_list::ErrorList;
+use crate::kinds::go_struct_format;
+use crate::kinds::metadata_validation::labels;
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// Field errors of a change of a Job.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     let prefixed = old
         .at("/spec/template/metadata/labels")
         .get(NAME_LABELS[1])
         .is_some();
     generated_selector(&mut errors, new, prefixed);
-    whole_spec(&mut errors, new.at("/spec"));
+    validate_job_spec(&mut errors, new.at("/spec"));
     let (spec, before) = (new.at("/spec"), old.at("/spec"));
     completions(&mut errors, spec, before);
     if spec.at("/selector") != before.at("/selector") {
-        let shown = labels::shown_selector(spec.at("/selector"));
-        errors.invalid_as(&SPEC.child("selector"), shown, "field is immutable");
+        let shown = labels::go_selector_string(spec.at("/selector"));
+        errors.invalid_with_text(&SPEC.child("selector"), shown, "field is immutable");
     }
     template(&mut errors, new, old);
     for field in [
@@ -38,7 +38,7 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-fn completions(errors: &mut Errors, spec: &Value, before: &Value) {
+fn completions(errors: &mut ErrorList, spec: &Value, before: &Value) {
     let path = SPEC.child("completions");
     let (now, then) = (spec.at("/completions"), before.at("/completions"));
     if spec.text("/completionMode") != "Indexed" {
@@ -51,7 +51,7 @@ fn completions(errors: &mut Errors, spec: &Value, before: &Value) {
 
 /// While a Job is suspended and none of its pods are there, where its pods may run and what they ask
 /// for may change.
-fn template(errors: &mut Errors, new: &Value, old: &Value) {
+fn template(errors: &mut ErrorList, new: &Value, old: &Value) {
     let conditions = old.list("/status/conditions").iter();
     let is_suspended = |c: &Value| c.text("/type") == "Suspended" && c.text("/status") == "True";
     let suspended = old.flag("/spec/suspend");
@@ -60,49 +60,50 @@ fn template(errors: &mut Errors, new: &Value, old: &Value) {
     let after = new.at("/spec/template");
     let mut before = old.at("/spec/template").clone();
     if suspended && idle {
-        allow_scheduling(&mut before, after);
-        allow_resources(&mut before, after);
+        copy_scheduling_directives(&mut before, after);
+        copy_container_resources(&mut before, after);
         if before.at("/spec") != after.at("/spec") {
-            let shown = godump::pod_spec(after.at("/spec"));
-            errors.invalid_as(&SPEC.child("template.spec"), shown, "field is immutable");
+            let shown = go_struct_format::pod_spec(after.at("/spec"));
+            errors.invalid_with_text(&SPEC.child("template.spec"), shown, "field is immutable");
         }
         return;
     }
     if before != *after {
-        let shown = godump::pod_template(after);
-        errors.invalid_as(&SPEC.child("template"), shown, "field is immutable");
+        let shown = go_struct_format::pod_template(after);
+        errors.invalid_with_text(&SPEC.child("template"), shown, "field is immutable");
     }
 }
 
 /// Takes over what decides where pods may run.
-fn allow_scheduling(before: &mut Value, after: &Value) {
+fn copy_scheduling_directives(before: &mut Value, after: &Value) {
     for field in ["annotations", "labels"] {
         let now = after.at("/metadata").get(field).cloned();
-        before.child("metadata").put(field, now);
+        before.object_mut("metadata").set_or_remove(field, now);
     }
-    let spec = before.child("spec");
+    let spec = before.object_mut("spec");
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
-        spec.put(field, after.at("/spec").get(field).cloned());
+        spec.set_or_remove(field, after.at("/spec").get(field).cloned());
     }
     let node = after.at("/spec/affinity/nodeAffinity");
     match (after.has("/spec/affinity"), spec.has("/affinity")) {
         (false, false) => {}
         (false, true) => {
-            spec.child("affinity").take_key("nodeAffinity");
+            spec.object_mut("affinity").remove_key("nodeAffinity");
             if spec.entries("/affinity").next().is_none() {
-                spec.take_key("affinity");
+                spec.remove_key("affinity");
             }
         }
         (true, _) => {
             let node = (!node.is_null()).then(|| node.clone());
-            spec.child("affinity").put("nodeAffinity", node);
+            spec.object_mut("affinity")
+                .set_or_remove("nodeAffinity", node);
         }
     }
 }
 
 /// Takes over what containers of the same name ask for.
-fn allow_resources(before: &mut Value, after: &Value) {
-    let spec = before.child("spec");
+fn copy_container_resources(before: &mut Value, after: &Value) {
+    let spec = before.object_mut("spec");
     for list in ["containers", "initContainers"] {
         let wanted = after.at("/spec").list(&format!("/{list}"));
         if spec.items_mut(list).len() != wanted.len() {
@@ -110,7 +111,7 @@ fn allow_resources(before: &mut Value, after: &Value) {
         }
         for (c, wanted) in spec.items_mut(list).iter_mut().zip(wanted) {
             if c.text("/name") == wanted.text("/name") {
-                c.put("resources", wanted.get("resources").cloned());
+                c.set_or_remove("resources", wanted.get("resources").cloned());
             }
         }
     }

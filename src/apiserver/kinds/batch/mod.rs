@@ -1,9 +1,9 @@
 //! Jobs and cron jobs.
 
-pub mod cron;
+pub mod completion_indexes;
+pub mod cron_schedule;
 pub mod cronjob;
-pub mod indexes;
 pub mod job;
 mod job_status;
 mod job_update;
-mod policy;
+mod pod_failure_and_success_policy;

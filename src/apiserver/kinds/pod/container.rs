@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{env, mount, probe, resources, security};
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::names;
-use crate::kinds::value::Look;
+use super::{env, probe, resource_validation, security_context, volume_mount};
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::name_validation;
+use crate::kinds::value_ext::ValueExt;
 
 /// What checks of a container need to know of its pod.
-pub struct PodFacts<'a> {
+pub struct PodValidationContext<'a> {
     /// Volumes that are in order, by name.
     pub volumes: Vec<(&'a str, &'a Value)>,
     /// The pod's resource claims.
@@ -24,7 +24,12 @@ pub struct PodFacts<'a> {
 }
 
 /// Field errors of the regular containers.
-pub fn validate_regular(errors: &mut Errors, path: &Path<'_>, list: &[Value], pod: &PodFacts<'_>) {
+pub fn validate_regular(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    list: &[Value],
+    pod: &PodValidationContext<'_>,
+) {
     if list.is_empty() {
         errors.required(path, "");
         return;
@@ -46,11 +51,11 @@ pub fn validate_regular(errors: &mut Errors, path: &Path<'_>, list: &[Value], po
 
 /// Field errors of the init containers.
 pub fn validate_init(
-    errors: &mut Errors,
-    path: &Path<'_>,
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
     list: &[Value],
     regular: &[Value],
-    pod: &PodFacts<'_>,
+    pod: &PodValidationContext<'_>,
 ) {
     let mut seen: BTreeSet<&str> = regular.iter().map(|c| c.text("/name")).collect();
     for (i, c) in list.iter().enumerate() {
@@ -84,7 +89,7 @@ pub fn validate_init(
 }
 
 /// A container's own restart policy; of an init container `Always` makes a sidecar.
-fn restart_policy(errors: &mut Errors, path: &Path<'_>, c: &Value) {
+fn restart_policy(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
     let known = ["Always", "Never", "OnFailure"];
     errors.one_of(
         &path.child("restartPolicy"),
@@ -95,11 +100,11 @@ fn restart_policy(errors: &mut Errors, path: &Path<'_>, c: &Value) {
 
 /// Field errors of the ephemeral containers.
 pub fn validate_ephemeral(
-    errors: &mut Errors,
-    path: &Path<'_>,
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
     list: &[Value],
     others: &[&[Value]],
-    pod: &PodFacts<'_>,
+    pod: &PodValidationContext<'_>,
 ) {
     const ALLOWED: [&str; 18] = [
         "name",
@@ -162,15 +167,19 @@ pub fn validate_ephemeral(
 }
 
 /// What all sorts of containers are checked for.
-fn common(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
+fn common(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value, pod: &PodValidationContext<'_>) {
     match c.text("/name") {
         "" => errors.required(&path.child("name"), ""),
-        name => errors.complaints(&path.child("name"), name, names::label(name)),
+        name => errors.invalid_for_each(
+            &path.child("name"),
+            name,
+            name_validation::dns1123_label(name),
+        ),
     }
     if c.text("/image").is_empty() {
         errors.required(&path.child("image"), "");
     }
-    errors.some_of(
+    errors.required_one_of(
         &path.child("terminationMessagePolicy"),
         c.text("/terminationMessagePolicy"),
         &["File", "FallbackToLogsOnError"],
@@ -178,14 +187,14 @@ fn common(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
     ports(errors, &path.child("ports"), c.list("/ports"));
     env::validate(errors, &path.child("env"), c.list("/env"));
     env::validate_from(errors, &path.child("envFrom"), c.list("/envFrom"));
-    mount::mounts(errors, &path.child("volumeMounts"), c, pod);
-    mount::devices(errors, &path.child("volumeDevices"), c, pod);
-    errors.some_of(
+    volume_mount::mounts(errors, &path.child("volumeMounts"), c, pod);
+    volume_mount::devices(errors, &path.child("volumeDevices"), c, pod);
+    errors.required_one_of(
         &path.child("imagePullPolicy"),
         c.text("/imagePullPolicy"),
         &["Always", "IfNotPresent", "Never"],
     );
-    resources::requirements(
+    resource_validation::requirements(
         errors,
         &path.child("resources"),
         c.at("/resources"),
@@ -198,7 +207,7 @@ fn common(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
         pod,
     );
     let context = c.at("/securityContext");
-    security::container(
+    security_context::container(
         errors,
         &path.child("securityContext"),
         context,
@@ -207,7 +216,7 @@ fn common(errors: &mut Errors, path: &Path<'_>, c: &Value, pod: &PodFacts<'_>) {
 }
 
 /// The image of a pod's container may not be padded, though one of a template may.
-pub fn validate_image_spaces(errors: &mut Errors, path: &Path<'_>, c: &Value) {
+pub fn validate_image_spaces(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
     let image = c.text("/image");
     if image.trim() != image {
         errors.invalid(
@@ -218,15 +227,15 @@ pub fn validate_image_spaces(errors: &mut Errors, path: &Path<'_>, c: &Value) {
     }
 }
 
-fn ports(errors: &mut Errors, path: &Path<'_>, ports: &[Value]) {
+fn ports(errors: &mut ErrorList, path: &FieldPath<'_>, ports: &[Value]) {
     let mut seen = BTreeSet::new();
     for (i, port) in ports.iter().enumerate() {
         let path = path.index(i);
         let name = port.text("/name");
         if !name.is_empty() {
-            let complaints = names::port_name(name);
+            let complaints = name_validation::port_name(name);
             if !complaints.is_empty() {
-                errors.complaints(&path.child("name"), name, complaints);
+                errors.invalid_for_each(&path.child("name"), name, complaints);
             } else if !seen.insert(name) {
                 errors.duplicate(&path.child("name"), name);
             }
@@ -239,26 +248,28 @@ fn ports(errors: &mut Errors, path: &Path<'_>, ports: &[Value]) {
             port_number(errors, &path.child("hostPort"), port.int("/hostPort"));
         }
         let protocols = ["SCTP", "TCP", "UDP"];
-        errors.some_of(&path.child("protocol"), port.text("/protocol"), &protocols);
+        errors.required_one_of(&path.child("protocol"), port.text("/protocol"), &protocols);
     }
 }
 
 /// Field errors of the number of a port.
-pub fn port_number(errors: &mut Errors, path: &Path<'_>, number: i64) {
-    for complaint in names::port_number(number) {
+pub fn port_number(errors: &mut ErrorList, path: &FieldPath<'_>, number: i64) {
+    for complaint in name_validation::port_number(number) {
         errors.invalid(path, number, complaint);
     }
 }
 
 /// Field errors of a port given by number or name.
-pub fn port_or_name(errors: &mut Errors, path: &Path<'_>, port: &Value) {
+pub fn port_or_name(errors: &mut ErrorList, path: &FieldPath<'_>, port: &Value) {
     match port {
-        Value::String(name) => errors.complaints(path, name, names::port_name(name)),
+        Value::String(name) => {
+            errors.invalid_for_each(path, name, name_validation::port_name(name))
+        }
         other => port_number(errors, path, other.as_i64().unwrap_or_default()),
     }
 }
 
-fn host_ports(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
+fn host_ports(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     let mut seen = BTreeSet::new();
     for (i, c) in list.iter().enumerate() {
         for (j, port) in c.list("/ports").iter().enumerate() {
@@ -281,15 +292,20 @@ fn host_ports(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
     }
 }
 
-fn resize_policy(errors: &mut Errors, path: &Path<'_>, list: &[Value], pod: &PodFacts<'_>) {
+fn resize_policy(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    list: &[Value],
+    pod: &PodValidationContext<'_>,
+) {
     let mut seen = BTreeSet::new();
     for (i, policy) in list.iter().enumerate() {
         let (resource, restart) = (policy.text("/resourceName"), policy.text("/restartPolicy"));
         if !seen.insert(resource) {
             errors.duplicate(&path.index(i), resource);
         }
-        errors.some_of(path, resource, &["cpu", "memory"]);
-        errors.some_of(path, restart, &["NotRequired", "RestartContainer"]);
+        errors.required_one_of(path, resource, &["cpu", "memory"]);
+        errors.required_one_of(path, restart, &["NotRequired", "RestartContainer"]);
         if pod.restart_policy == "Never" && restart != "NotRequired" {
             let detail = "must be 'NotRequired' when `restartPolicy` is 'Never'";
             errors.invalid(path, restart, detail);

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::value::{Fill, Look};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Defaults of a pod.
 pub fn pod(pod: &mut Value) {
-    if let Some(spec) = pod.child_if("spec") {
+    if let Some(spec) = pod.get_object_mut("spec") {
         pod_spec(spec);
-        spec.or_set("enableServiceLinks", true);
+        spec.set_default("enableServiceLinks", true);
         for field in ["containers", "initContainers"] {
             for container in spec.items_mut(field) {
                 requests_from_limits(container);
@@ -21,7 +21,7 @@ pub fn pod(pod: &mut Value) {
                     for port in container.items_mut("ports") {
                         let number = port.at("/containerPort").clone();
                         if port.int("/hostPort") == 0 {
-                            port.put("hostPort", Some(number));
+                            port.set_or_remove("hostPort", Some(number));
                         }
                     }
                 }
@@ -33,25 +33,25 @@ pub fn pod(pod: &mut Value) {
 
 /// The one address of a pod is the first of its addresses.
 fn addresses(pod: &mut Value) {
-    let Some(status) = pod.child_if("status") else {
+    let Some(status) = pod.get_object_mut("status") else {
         return;
     };
     let one = status.text("/podIP").to_string();
     let first = status.text("/podIPs/0/ip").to_string();
     if !one.is_empty() && one != first {
-        status.put("podIPs", Some(json!([{"ip": one}])));
+        status.set_or_remove("podIPs", Some(json!([{"ip": one}])));
     } else if one.is_empty() && !first.is_empty() {
-        status.put("podIP", Some(first.into()));
+        status.set_or_remove("podIP", Some(first.into()));
     }
 }
 
 /// Defaults of the spec of a pod template.
 pub fn pod_spec(spec: &mut Value) {
-    spec.or_set("restartPolicy", "Always");
-    spec.or_set("dnsPolicy", "ClusterFirst");
-    spec.or_set("terminationGracePeriodSeconds", 30);
-    spec.or_set("securityContext", json!({}));
-    spec.or_set("schedulerName", "default-scheduler");
+    spec.set_default("restartPolicy", "Always");
+    spec.set_default("dnsPolicy", "ClusterFirst");
+    spec.set_default("terminationGracePeriodSeconds", 30);
+    spec.set_default("securityContext", json!({}));
+    spec.set_default("schedulerName", "default-scheduler");
     // Both names of the account say the same.
     match (
         spec.text("/serviceAccountName"),
@@ -60,11 +60,11 @@ pub fn pod_spec(spec: &mut Value) {
         ("", "") => {}
         ("", account) => {
             let account = account.to_string();
-            spec.put("serviceAccountName", Some(account.into()));
+            spec.set_or_remove("serviceAccountName", Some(account.into()));
         }
         (account, _) => {
             let account = account.to_string();
-            spec.put("serviceAccount", Some(account.into()));
+            spec.set_or_remove("serviceAccount", Some(account.into()));
         }
     }
     for field in ["containers", "initContainers", "ephemeralContainers"] {
@@ -75,36 +75,39 @@ pub fn pod_spec(spec: &mut Value) {
     for v in spec.items_mut("volumes") {
         volume(v);
     }
-    if let Some(overhead) = spec.child_if("overhead") {
+    if let Some(overhead) = spec.get_object_mut("overhead") {
         round_to_milli(overhead);
     }
 }
 
 /// Defaults of the pod template of a workload.
 pub fn template(holder: &mut Value) {
-    if let Some(spec) = holder.child_if("template").and_then(|t| t.child_if("spec")) {
+    if let Some(spec) = holder
+        .get_object_mut("template")
+        .and_then(|t| t.get_object_mut("spec"))
+    {
         pod_spec(spec);
     }
 }
 
 fn container(c: &mut Value) {
-    c.or_set("terminationMessagePath", "/dev/termination-log");
-    c.or_set("terminationMessagePolicy", "File");
+    c.set_default("terminationMessagePath", "/dev/termination-log");
+    c.set_default("terminationMessagePolicy", "File");
     let policy = pull_policy(c.text("/image"));
-    c.or_set("imagePullPolicy", policy);
+    c.set_default("imagePullPolicy", policy);
     for port in c.items_mut("ports") {
-        port.or_set("protocol", "TCP");
+        port.set_default("protocol", "TCP");
     }
     for field in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(p) = c.child_if(field) {
+        if let Some(p) = c.get_object_mut(field) {
             probe(p);
         }
     }
-    if let Some(lifecycle) = c.child_if("lifecycle") {
+    if let Some(lifecycle) = c.get_object_mut("lifecycle") {
         for field in ["postStart", "preStop"] {
             if let Some(get) = lifecycle
-                .child_if(field)
-                .and_then(|h| h.child_if("httpGet"))
+                .get_object_mut(field)
+                .and_then(|h| h.get_object_mut("httpGet"))
             {
                 http_get(get);
             }
@@ -112,26 +115,26 @@ fn container(c: &mut Value) {
     }
     for variable in c.items_mut("env") {
         if let Some(reference) = variable
-            .child_if("valueFrom")
-            .and_then(|from| from.child_if("fieldRef"))
+            .get_object_mut("valueFrom")
+            .and_then(|from| from.get_object_mut("fieldRef"))
         {
-            reference.or_set("apiVersion", "v1");
+            reference.set_default("apiVersion", "v1");
         }
         if let Some(reference) = variable
-            .child_if("valueFrom")
-            .and_then(|from| from.child_if("resourceFieldRef"))
+            .get_object_mut("valueFrom")
+            .and_then(|from| from.get_object_mut("resourceFieldRef"))
         {
-            reference.or_set("divisor", "0");
+            reference.set_default("divisor", "0");
         }
     }
-    if let Some(resources) = c.child_if("resources") {
+    if let Some(resources) = c.get_object_mut("resources") {
         for list in ["limits", "requests"] {
-            if let Some(list) = resources.child_if(list) {
+            if let Some(list) = resources.get_object_mut(list) {
                 round_to_milli(list);
             }
         }
     }
-    c.or_set("resources", json!({}));
+    c.set_default("resources", json!({}));
 }
 
 /// The pull policy of an image: one that may change under its tag is always pulled.
@@ -156,34 +159,34 @@ fn probe(p: &mut Value) {
         ("failureThreshold", 3),
     ] {
         if p.int(&format!("/{field}")) == 0 {
-            p.put(field, Some(default.into()));
+            p.set_or_remove(field, Some(default.into()));
         }
     }
-    if let Some(get) = p.child_if("httpGet") {
+    if let Some(get) = p.get_object_mut("httpGet") {
         http_get(get);
     }
-    if let Some(grpc) = p.child_if("grpc") {
-        grpc.or_set("service", "");
+    if let Some(grpc) = p.get_object_mut("grpc") {
+        grpc.set_default("service", "");
     }
 }
 
 fn http_get(get: &mut Value) {
-    get.or_set("path", "/");
-    get.or_set("scheme", "HTTP");
+    get.set_default("path", "/");
+    get.set_default("scheme", "HTTP");
 }
 
 /// What a container may use at most is also what it asks for, where it does not ask itself.
 fn requests_from_limits(container: &mut Value) {
-    let Some(resources) = container.child_if("resources") else {
+    let Some(resources) = container.get_object_mut("resources") else {
         return;
     };
     let limits: Map<String, Value> = match resources.get("limits") {
         Some(Value::Object(limits)) if !limits.is_empty() => limits.clone(),
         _ => return,
     };
-    let requests = resources.child("requests");
+    let requests = resources.object_mut("requests");
     for (name, limit) in limits {
-        requests.or_set(&name, limit);
+        requests.set_default(&name, limit);
     }
 }
 
@@ -206,44 +209,44 @@ const VOLUME_SOURCES: usize = 1;
 fn volume(v: &mut Value) {
     let Value::Object(map) = v else { return };
     if map.keys().filter(|k| *k != "name").count() < VOLUME_SOURCES {
-        v.put("emptyDir", Some(json!({})));
+        v.set_or_remove("emptyDir", Some(json!({})));
         return;
     }
     for field in ["secret", "configMap", "downwardAPI", "projected"] {
-        if let Some(source) = v.child_if(field) {
-            source.or_set("defaultMode", 0o644);
+        if let Some(source) = v.get_object_mut(field) {
+            source.set_default("defaultMode", 0o644);
             downward_items(source);
         }
     }
-    if let Some(projected) = v.child_if("projected") {
+    if let Some(projected) = v.get_object_mut("projected") {
         for source in projected.items_mut("sources") {
-            if let Some(token) = source.child_if("serviceAccountToken") {
-                token.or_set("expirationSeconds", 3600);
+            if let Some(token) = source.get_object_mut("serviceAccountToken") {
+                token.set_default("expirationSeconds", 3600);
             }
-            if let Some(downward) = source.child_if("downwardAPI") {
+            if let Some(downward) = source.get_object_mut("downwardAPI") {
                 downward_items(downward);
             }
         }
     }
-    if let Some(path) = v.child_if("hostPath") {
-        path.or_set("type", "");
+    if let Some(path) = v.get_object_mut("hostPath") {
+        path.set_default("type", "");
     }
     if let Some(template) = v
-        .child_if("ephemeral")
-        .and_then(|e| e.child_if("volumeClaimTemplate"))
-        && let Some(spec) = template.child_if("spec")
+        .get_object_mut("ephemeral")
+        .and_then(|e| e.get_object_mut("volumeClaimTemplate"))
+        && let Some(spec) = template.get_object_mut("spec")
     {
-        spec.or_set("volumeMode", "Filesystem");
+        spec.set_default("volumeMode", "Filesystem");
     }
-    if let Some(iscsi) = v.child_if("iscsi") {
-        iscsi.or_set("iscsiInterface", "default");
+    if let Some(iscsi) = v.get_object_mut("iscsi") {
+        iscsi.set_default("iscsiInterface", "default");
     }
 }
 
 fn downward_items(source: &mut Value) {
     for item in source.items_mut("items") {
-        if let Some(reference) = item.child_if("fieldRef") {
-            reference.or_set("apiVersion", "v1");
+        if let Some(reference) = item.get_object_mut("fieldRef") {
+            reference.set_default("apiVersion", "v1");
         }
     }
 }

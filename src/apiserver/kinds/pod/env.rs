@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::names;
-use crate::kinds::value::Look;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::name_validation;
+use crate::kinds::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Fields of a pod that a variable may show, in order.
-const ENV_FIELDS: [&str; 9] = [
+const ENV_FIELD_PATHS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
     "metadata.uid",
@@ -20,7 +20,7 @@ const ENV_FIELDS: [&str; 9] = [
     "status.podIPs",
 ];
 /// Fields of a pod that a file may show, in order.
-pub const VOLUME_FIELDS: [&str; 5] = [
+pub const VOLUME_FIELD_PATHS: [&str; 5] = [
     "metadata.annotations",
     "metadata.labels",
     "metadata.name",
@@ -37,12 +37,16 @@ const RESOURCES: [&str; 6] = [
 ];
 
 /// Field errors of the variables of a container.
-pub fn validate(errors: &mut Errors, path: &Path<'_>, variables: &[Value]) {
+pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, variables: &[Value]) {
     for (i, variable) in variables.iter().enumerate() {
         let path = path.index(i);
         match variable.text("/name") {
             "" => errors.required(&path.child("name"), ""),
-            name => errors.complaints(&path.child("name"), name, names::env_var(name)),
+            name => errors.invalid_for_each(
+                &path.child("name"),
+                name,
+                name_validation::env_var_name(name),
+            ),
         }
         if variable.has("/valueFrom") {
             value_from(errors, &path.child("valueFrom"), variable);
@@ -50,7 +54,7 @@ pub fn validate(errors: &mut Errors, path: &Path<'_>, variables: &[Value]) {
     }
 }
 
-fn value_from(errors: &mut Errors, path: &Path<'_>, variable: &Value) {
+fn value_from(errors: &mut ErrorList, path: &FieldPath<'_>, variable: &Value) {
     let from = variable.at("/valueFrom");
     let mut sources = 0;
     if from.has("/fieldRef") {
@@ -59,7 +63,7 @@ fn value_from(errors: &mut Errors, path: &Path<'_>, variable: &Value) {
             errors,
             &path.child("fieldRef"),
             from.at("/fieldRef"),
-            &ENV_FIELDS,
+            &ENV_FIELD_PATHS,
         );
     }
     if from.has("/resourceFieldRef") {
@@ -92,17 +96,30 @@ fn value_from(errors: &mut Errors, path: &Path<'_>, variable: &Value) {
     }
 }
 
-fn key_ref(errors: &mut Errors, path: &Path<'_>, reference: &Value) {
+fn key_ref(errors: &mut ErrorList, path: &FieldPath<'_>, reference: &Value) {
     let name = reference.text("/name");
-    errors.complaints(&path.child("name"), name, names::subdomain(name));
+    errors.invalid_for_each(
+        &path.child("name"),
+        name,
+        name_validation::dns1123_subdomain(name),
+    );
     match reference.text("/key") {
         "" => errors.required(&path.child("key"), ""),
-        key => errors.complaints(&path.child("key"), key, names::config_key(key)),
+        key => errors.invalid_for_each(
+            &path.child("key"),
+            key,
+            name_validation::config_map_key(key),
+        ),
     }
 }
 
 /// Field errors of a reference to a field of the pod.
-pub fn field_ref(errors: &mut Errors, path: &Path<'_>, reference: &Value, allowed: &[&str]) {
+pub fn field_ref(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    reference: &Value,
+    allowed: &[&str],
+) {
     if reference.text("/apiVersion").is_empty() {
         errors.required(&path.child("apiVersion"), "");
         return;
@@ -117,15 +134,17 @@ pub fn field_ref(errors: &mut Errors, path: &Path<'_>, reference: &Value, allowe
         match base {
             "metadata.annotations" => {
                 let key = key.to_lowercase();
-                errors.complaints(path, &key, names::qualified_name(&key));
+                errors.invalid_for_each(path, &key, name_validation::qualified_name(&key));
             }
-            "metadata.labels" => errors.complaints(path, key, names::qualified_name(key)),
+            "metadata.labels" => {
+                errors.invalid_for_each(path, key, name_validation::qualified_name(key))
+            }
             _ => errors.invalid(path, field, "does not support subscript"),
         }
         return;
     }
-    let known = ENV_FIELDS.contains(&field)
-        || VOLUME_FIELDS.contains(&field)
+    let known = ENV_FIELD_PATHS.contains(&field)
+        || VOLUME_FIELD_PATHS.contains(&field)
         || matches!(
             field,
             "spec.restartPolicy" | "spec.schedulerName" | "status.phase" | "spec.host"
@@ -144,7 +163,12 @@ fn subscript(field: &str) -> Option<(&str, &str)> {
 }
 
 /// Field errors of a reference to a resource of a container.
-pub fn resource_ref(errors: &mut Errors, path: &Path<'_>, reference: &Value, in_volume: bool) {
+pub fn resource_ref(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    reference: &Value,
+    in_volume: bool,
+) {
     if in_volume && reference.text("/containerName").is_empty() {
         errors.required(&path.child("containerName"), "");
         return;
@@ -192,12 +216,16 @@ pub fn resource_ref(errors: &mut Errors, path: &Path<'_>, reference: &Value, in_
 }
 
 /// Field errors of whole maps taken as variables.
-pub fn validate_from(errors: &mut Errors, path: &Path<'_>, sources: &[Value]) {
+pub fn validate_from(errors: &mut ErrorList, path: &FieldPath<'_>, sources: &[Value]) {
     for (i, source) in sources.iter().enumerate() {
         let path = path.index(i);
         let prefix = source.text("/prefix");
         if !prefix.is_empty() {
-            errors.complaints(&path.child("prefix"), prefix, names::env_var(prefix));
+            errors.invalid_for_each(
+                &path.child("prefix"),
+                prefix,
+                name_validation::env_var_name(prefix),
+            );
         }
         let mut count = 0;
         for field in ["configMapRef", "secretRef"] {
@@ -209,9 +237,11 @@ pub fn validate_from(errors: &mut Errors, path: &Path<'_>, sources: &[Value]) {
             let path = path.child(field);
             match reference.text("/name") {
                 "" => errors.required(&path.child("name"), ""),
-                name => {
-                    errors.complaints(&path.child("name"), name, names::subdomain_name(name, true))
-                }
+                name => errors.invalid_for_each(
+                    &path.child("name"),
+                    name,
+                    name_validation::name_is_dns_subdomain(name, true),
+                ),
             }
         }
         match count {
@@ -237,8 +267,8 @@ mod tests {
     use super::*;
 
     fn texts(variable: Value) -> Vec<String> {
-        let mut errors = Errors::default();
-        validate(&mut errors, &Path::root("env"), &[variable]);
+        let mut errors = ErrorList::default();
+        validate(&mut errors, &FieldPath::root("env"), &[variable]);
         errors.0.iter().map(ToString::to_string).collect()
     }
 

@@ -3,53 +3,53 @@
 pub mod container;
 pub mod defaults;
 mod env;
-mod mount;
+pub mod pod_requests;
 mod probe;
 pub mod qos;
 mod resize;
-pub mod resources;
+pub mod resource_validation;
 pub mod scheduling;
-mod security;
+mod security_context;
 pub mod spec;
 mod status;
-pub mod total;
 mod update;
 mod volume;
+mod volume_mount;
 
 use serde_json::{Value, json};
 
-use super::check::{Errors, Path};
-use super::rules::Rules;
-use super::value::{Fill, Look};
-use crate::field::FieldError;
+use super::builtin_strategy::BuiltinStrategy;
+use super::error_list::{ErrorList, FieldPath};
+use super::value_ext::{ValueExt, ValueMutExt};
+use crate::field_error::FieldError;
 
 /// The rules of pods, but for their field selectors.
-pub const RULES: Rules = Rules {
-    default: defaults::pod,
-    prepare_create,
-    prepare_update,
-    prepare_subresource,
-    create: validate_create,
-    update: update::validate,
-    subresource: validate_subresource,
+pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    set_defaults: defaults::pod,
+    prepare_for_create: prepare_create,
+    prepare_for_update: prepare_update,
+    prepare_for_subresource_update: prepare_subresource,
+    validate_create,
+    validate_update: update::validate,
+    validate_subresource_update: validate_subresource,
     warnings,
-    generation_of: &["spec"],
-    ..Rules::PLAIN
+    generation_fields: &["spec"],
+    ..BuiltinStrategy::DEFAULT
 };
 
-const SPEC: Path<'_> = Path::root("spec");
+const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
 fn prepare_create(pod: &mut Value) {
     let mut status = json!({"phase": "Pending", "qosClass": qos::class(pod)});
     if !pod.list("/spec/schedulingGates").is_empty() {
-        status["conditions"] = json!([gated_condition(pod)]);
+        status["conditions"] = json!([scheduling_gated_condition(pod)]);
     }
     pod["status"] = status;
-    scheduling::match_label_keys(pod);
+    scheduling::apply_match_label_keys(pod);
 }
 
 /// The condition that tells that the scheduler does not look at the pod yet.
-fn gated_condition(pod: &Value) -> Value {
+fn scheduling_gated_condition(pod: &Value) -> Value {
     json!({
         "type": "PodScheduled",
         "status": "False",
@@ -64,7 +64,8 @@ fn prepare_update(new: &mut Value, old: &Value) {
     // A container is debugged through its own subresource; the list as such may not change here.
     if new.at("/spec/ephemeralContainers").is_null() && old.has("/spec/ephemeralContainers") {
         let kept = old.at("/spec/ephemeralContainers").clone();
-        new.child("spec").put("ephemeralContainers", Some(kept));
+        new.object_mut("spec")
+            .set_or_remove("ephemeralContainers", Some(kept));
     }
 }
 
@@ -73,14 +74,16 @@ fn prepare_subresource(subresource: &str, new: &mut Value, old: &Value) {
         // Only the server itself decides on the class of service.
         "status" if !new.has("/status/qosClass") && old.has("/status/qosClass") => {
             let class = old.at("/status/qosClass").clone();
-            new.child("status").put("qosClass", Some(class));
+            new.object_mut("status")
+                .set_or_remove("qosClass", Some(class));
         }
         "ephemeralcontainers" => {
             let containers = new.at("/spec/ephemeralContainers").clone();
             let mut kept = old.clone();
             kept["metadata"] = new.at("/metadata").clone();
             let containers = (!containers.is_null()).then_some(containers);
-            kept.child("spec").put("ephemeralContainers", containers);
+            kept.object_mut("spec")
+                .set_or_remove("ephemeralContainers", containers);
             *new = kept;
         }
         "resize" => resize::prepare(new, old),
@@ -89,7 +92,7 @@ fn prepare_subresource(subresource: &str, new: &mut Value, old: &Value) {
 }
 
 fn validate_create(pod: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, pod);
     if !pod.list("/spec/ephemeralContainers").is_empty() {
         errors.forbidden(
@@ -105,8 +108,8 @@ fn validate_create(pod: &Value) -> Vec<FieldError> {
 }
 
 /// What creates and updates of a pod are both checked for.
-fn metadata_and_spec(errors: &mut Errors, pod: &Value) {
-    let metadata = Path::root("metadata");
+fn metadata_and_spec(errors: &mut ErrorList, pod: &Value) {
+    let metadata = FieldPath::root("metadata");
     annotations(
         errors,
         &metadata.child("annotations"),
@@ -114,7 +117,7 @@ fn metadata_and_spec(errors: &mut Errors, pod: &Value) {
     );
     spec::validate(errors, &SPEC, pod.at("/spec"), true);
     if pod.text("/spec/serviceAccountName").is_empty() {
-        tokens_without_account(errors, pod);
+        validate_token_volumes_have_service_account(errors, pod);
     }
     for field in ["containers", "initContainers"] {
         let path = SPEC.child(field);
@@ -130,7 +133,7 @@ fn metadata_and_spec(errors: &mut Errors, pod: &Value) {
 }
 
 /// Annotations of pods and pod templates that have a meaning.
-pub fn annotations(errors: &mut Errors, path: &Path<'_>, annotations: &Value) {
+pub fn annotations(errors: &mut ErrorList, path: &FieldPath<'_>, annotations: &Value) {
     const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     if let Some(cost) = annotations.get(COST).and_then(Value::as_str)
         && cost.parse::<i32>().is_err()
@@ -139,7 +142,7 @@ pub fn annotations(errors: &mut Errors, path: &Path<'_>, annotations: &Value) {
     }
 }
 
-fn tokens_without_account(errors: &mut Errors, pod: &Value) {
+fn validate_token_volumes_have_service_account(errors: &mut ErrorList, pod: &Value) {
     let volumes = SPEC.child("volumes");
     for (i, volume) in pod.list("/spec/volumes").iter().enumerate() {
         for (j, source) in volume.list("/projected/sources").iter().enumerate() {
@@ -172,16 +175,18 @@ fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
 }
 
 /// Field errors of a pod template at `path`.
-pub fn validate_template(errors: &mut Errors, path: &Path<'_>, template: &Value) {
+pub fn validate_template(errors: &mut ErrorList, path: &FieldPath<'_>, template: &Value) {
     let metadata = template.at("/metadata");
     let labels = path.child("labels").to_string();
-    errors.extend(super::meta::labels::validate(
+    errors.extend(super::metadata_validation::labels::validate(
         metadata.at("/labels"),
         &labels,
     ));
     let annotations_path = path.child("annotations");
-    let found =
-        super::meta::annotations(metadata.at("/annotations"), &annotations_path.to_string());
+    let found = super::metadata_validation::annotations(
+        metadata.at("/annotations"),
+        &annotations_path.to_string(),
+    );
     errors.extend(found);
     annotations(errors, &annotations_path, metadata.at("/annotations"));
     let spec_path = path.child("spec");

@@ -3,11 +3,16 @@
 use serde_json::Value;
 
 use super::container::port_or_name;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::value::Look;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::value_ext::ValueExt;
 
 /// Field errors of a container's lifecycle and its three probes.
-pub fn lifecycle_and_probes(errors: &mut Errors, path: &Path<'_>, c: &Value, grace: Option<i64>) {
+pub fn lifecycle_and_probes(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    c: &Value,
+    grace: Option<i64>,
+) {
     let lifecycle = path.child("lifecycle");
     for field in ["postStart", "preStop"] {
         let value = c.at("/lifecycle").get(field).unwrap_or(&Value::Null);
@@ -23,7 +28,7 @@ pub fn lifecycle_and_probes(errors: &mut Errors, path: &Path<'_>, c: &Value, gra
     }
 }
 
-fn probe(errors: &mut Errors, path: &Path<'_>, p: &Value, sort: &str, grace: Option<i64>) {
+fn probe(errors: &mut ErrorList, path: &FieldPath<'_>, p: &Value, sort: &str, grace: Option<i64>) {
     handler(errors, path, p, grace);
     for field in [
         "initialDelaySeconds",
@@ -54,7 +59,7 @@ fn probe(errors: &mut Errors, path: &Path<'_>, p: &Value, sort: &str, grace: Opt
     }
 }
 
-fn handler(errors: &mut Errors, path: &Path<'_>, h: &Value, grace: Option<i64>) {
+fn handler(errors: &mut ErrorList, path: &FieldPath<'_>, h: &Value, grace: Option<i64>) {
     let mut found = false;
     for sort in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
         let action = h.get(sort).unwrap_or(&Value::Null);
@@ -92,7 +97,7 @@ fn handler(errors: &mut Errors, path: &Path<'_>, h: &Value, grace: Option<i64>) 
     }
 }
 
-fn http_get(errors: &mut Errors, path: &Path<'_>, get: &Value) {
+fn http_get(errors: &mut ErrorList, path: &FieldPath<'_>, get: &Value) {
     if get.text("/path").is_empty() {
         errors.required(&path.child("path"), "");
     }
@@ -123,8 +128,8 @@ mod tests {
         let c = json!({"livenessProbe": {"periodSeconds": -1, "successThreshold": 1}, "lifecycle": {"preStop": {}},
             "readinessProbe": {"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}, "successThreshold": 1},
             "startupProbe": {"httpGet": {"path": "/", "port": 99999, "scheme": "FTP"}, "successThreshold": 2}});
-        let mut errors = Errors::default();
-        lifecycle_and_probes(&mut errors, &Path::root("c"), &c, Some(30));
+        let mut errors = ErrorList::default();
+        lifecycle_and_probes(&mut errors, &FieldPath::root("c"), &c, Some(30));
         let texts: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,

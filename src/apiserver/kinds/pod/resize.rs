@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{SPEC, metadata_and_spec, qos};
-use crate::field::FieldError;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::value::{Fill, Look};
+use crate::field_error::FieldError;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Keeps everything but the containers' resources and resize policies.
@@ -23,12 +23,18 @@ pub fn prepare(new: &mut Value, old: &Value) {
                     .all(|(a, b)| a.text("/name") == b.text("/name"))
         };
         if !same {
-            kept.child("spec").put(list, Some(wanted.into()));
+            kept.object_mut("spec")
+                .set_or_remove(list, Some(wanted.into()));
             continue;
         }
-        for (c, wanted) in kept.child("spec").items_mut(list).iter_mut().zip(wanted) {
-            c.put("resources", wanted.get("resources").cloned());
-            c.put("resizePolicy", wanted.get("resizePolicy").cloned());
+        for (c, wanted) in kept
+            .object_mut("spec")
+            .items_mut(list)
+            .iter_mut()
+            .zip(wanted)
+        {
+            c.set_or_remove("resources", wanted.get("resources").cloned());
+            c.set_or_remove("resizePolicy", wanted.get("resizePolicy").cloned());
         }
     }
     *new = kept;
@@ -36,7 +42,7 @@ pub fn prepare(new: &mut Value, old: &Value) {
 
 /// Field errors of a resize.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);
     if qos::class(new) != old.text("/status/qosClass") {
         let detail = "Pod QOS Class may not change as a result of resizing";
@@ -61,7 +67,7 @@ pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-fn container_order(errors: &mut Errors, list: &str, new: &Value, old: &Value) {
+fn container_order(errors: &mut ErrorList, list: &str, new: &Value, old: &Value) {
     let path = SPEC.child(list);
     let pointer = format!("/spec/{list}");
     let (new, old) = (new.list(&pointer), old.list(&pointer));
@@ -81,7 +87,7 @@ fn container_order(errors: &mut Errors, list: &str, new: &Value, old: &Value) {
     }
 }
 
-fn container_resize(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) {
+fn container_resize(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Value, old: &Value) {
     for (list, what) in [
         ("requests", "resource requests"),
         ("limits", "resource limits"),

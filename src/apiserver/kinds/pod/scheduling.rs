@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::{labels, names};
-use crate::kinds::value::{Fill, Look};
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::{labels, name_validation};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// Field errors of scheduling gates.
-pub fn gates(errors: &mut Errors, path: &Path<'_>, gates: &[Value]) {
+pub fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {
     let mut seen = BTreeSet::new();
     for (i, gate) in gates.iter().enumerate() {
         let path = path.index(i);
         let name = gate.text("/name");
-        errors.complaints(&path, name, names::qualified_name(name));
+        errors.invalid_for_each(&path, name, name_validation::qualified_name(name));
         if !seen.insert(name) {
             errors.duplicate(&path, name);
         }
@@ -22,13 +22,17 @@ pub fn gates(errors: &mut Errors, path: &Path<'_>, gates: &[Value]) {
 }
 
 /// Field errors of tolerations.
-pub fn tolerations(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
+pub fn tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     for (i, toleration) in list.iter().enumerate() {
         let path = path.index(i);
         let (key, operator) = (toleration.text("/key"), toleration.text("/operator"));
         let (value, effect) = (toleration.text("/value"), toleration.text("/effect"));
         if !key.is_empty() {
-            errors.complaints(&path.child("key"), key, names::qualified_name(key));
+            errors.invalid_for_each(
+                &path.child("key"),
+                key,
+                name_validation::qualified_name(key),
+            );
         }
         let operator_path = path.child("operator");
         if key.is_empty() && operator != "Exists" {
@@ -41,7 +45,7 @@ pub fn tolerations(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
         }
         match operator {
             "Equal" | "" => {
-                let complaints = names::label_value(value);
+                let complaints = name_validation::label_value(value);
                 if !complaints.is_empty() {
                     errors.invalid(&operator_path, value, complaints.join(";"));
                 }
@@ -60,8 +64,8 @@ pub fn tolerations(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
 }
 
 /// Field errors of the effect of a taint or toleration.
-pub fn taint_effect(errors: &mut Errors, path: &Path<'_>, effect: &str) {
-    errors.some_of(
+pub fn taint_effect(errors: &mut ErrorList, path: &FieldPath<'_>, effect: &str) {
+    errors.required_one_of(
         path,
         effect,
         &["NoSchedule", "PreferNoSchedule", "NoExecute"],
@@ -69,7 +73,7 @@ pub fn taint_effect(errors: &mut Errors, path: &Path<'_>, effect: &str) {
 }
 
 /// Field errors of affinities.
-pub fn affinity(errors: &mut Errors, path: &Path<'_>, affinity: &Value) {
+pub fn affinity(errors: &mut ErrorList, path: &FieldPath<'_>, affinity: &Value) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
     let node = affinity.at("/nodeAffinity");
@@ -109,7 +113,7 @@ pub fn affinity(errors: &mut Errors, path: &Path<'_>, affinity: &Value) {
     }
 }
 
-fn weight(errors: &mut Errors, path: &Path<'_>, term: &Value) {
+fn weight(errors: &mut ErrorList, path: &FieldPath<'_>, term: &Value) {
     let weight = term.int("/weight");
     if !(1..=100).contains(&weight) {
         errors.invalid(&path.child("weight"), weight, "must be in the range 1-100");
@@ -117,7 +121,7 @@ fn weight(errors: &mut Errors, path: &Path<'_>, term: &Value) {
 }
 
 /// Field errors of a node selector.
-pub fn node_selector(errors: &mut Errors, path: &Path<'_>, selector: &Value) {
+pub fn node_selector(errors: &mut ErrorList, path: &FieldPath<'_>, selector: &Value) {
     let path = path.child("nodeSelectorTerms");
     let terms = selector.list("/nodeSelectorTerms");
     if terms.is_empty() {
@@ -128,7 +132,12 @@ pub fn node_selector(errors: &mut Errors, path: &Path<'_>, selector: &Value) {
     }
 }
 
-fn node_selector_term(errors: &mut Errors, path: &Path<'_>, term: &Value, check_values: bool) {
+fn node_selector_term(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    term: &Value,
+    check_values: bool,
+) {
     let expressions = path.child("matchExpressions");
     for (i, requirement) in term.list("/matchExpressions").iter().enumerate() {
         let path = expressions.index(i);
@@ -160,11 +169,15 @@ fn node_selector_term(errors: &mut Errors, path: &Path<'_>, term: &Value, check_
             ),
         }
         let key = requirement.text("/key");
-        errors.complaints(&path.child("key"), key, names::qualified_name(key));
+        errors.invalid_for_each(
+            &path.child("key"),
+            key,
+            name_validation::qualified_name(key),
+        );
         if check_values {
             let path = path.child("values");
             for (i, value) in values.iter().filter_map(Value::as_str).enumerate() {
-                errors.complaints(&path.index(i), value, names::label_value(value));
+                errors.invalid_for_each(&path.index(i), value, name_validation::label_value(value));
             }
         }
     }
@@ -188,7 +201,11 @@ fn node_selector_term(errors: &mut Errors, path: &Path<'_>, term: &Value, check_
             "metadata.name" => {
                 let path = path.child("values");
                 for (i, value) in values.iter().filter_map(Value::as_str).enumerate() {
-                    errors.complaints(&path.index(i), value, names::subdomain(value));
+                    errors.invalid_for_each(
+                        &path.index(i),
+                        value,
+                        name_validation::dns1123_subdomain(value),
+                    );
                 }
             }
             other => errors.invalid(&path.child("key"), other, "not a valid field selector key"),
@@ -196,7 +213,7 @@ fn node_selector_term(errors: &mut Errors, path: &Path<'_>, term: &Value, check_
     }
 }
 
-fn pod_term(errors: &mut Errors, path: &Path<'_>, term: &Value) {
+fn pod_term(errors: &mut ErrorList, path: &FieldPath<'_>, term: &Value) {
     for field in ["labelSelector", "namespaceSelector"] {
         let selector = term.get(field).unwrap_or(&Value::Null);
         errors.extend(labels::validate_selector(
@@ -205,7 +222,11 @@ fn pod_term(errors: &mut Errors, path: &Path<'_>, term: &Value) {
         ));
     }
     for name in term.list("/namespaces").iter().filter_map(Value::as_str) {
-        errors.complaints(&path.child("namespace"), name, names::label(name));
+        errors.invalid_for_each(
+            &path.child("namespace"),
+            name,
+            name_validation::dns1123_label(name),
+        );
     }
     let no_selector = !term.has("/labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
@@ -229,21 +250,21 @@ fn pod_term(errors: &mut Errors, path: &Path<'_>, term: &Value) {
     if key.is_empty() {
         errors.required(&path, "can not be empty");
     }
-    errors.complaints(&path, key, names::qualified_name(key));
+    errors.invalid_for_each(&path, key, name_validation::qualified_name(key));
 }
 
-fn label_keys(errors: &mut Errors, path: &Path<'_>, keys: &[Value], no_selector: bool) {
+fn label_keys(errors: &mut ErrorList, path: &FieldPath<'_>, keys: &[Value], no_selector: bool) {
     if !keys.is_empty() && no_selector {
         errors.forbidden(path, "must not be specified when labelSelector is not set");
         return;
     }
     for (i, key) in keys.iter().filter_map(Value::as_str).enumerate() {
-        errors.complaints(&path.index(i), key, names::qualified_name(key));
+        errors.invalid_for_each(&path.index(i), key, name_validation::qualified_name(key));
     }
 }
 
 /// Field errors of topology spread constraints.
-pub fn spread(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
+pub fn topology_spread_constraints(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     for (i, constraint) in list.iter().enumerate() {
         let path = path.index(i);
         positive(errors, &path.child("maxSkew"), constraint.int("/maxSkew"));
@@ -287,7 +308,7 @@ pub fn spread(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
     }
 }
 
-fn positive(errors: &mut Errors, path: &Path<'_>, n: i64) {
+fn positive(errors: &mut ErrorList, path: &FieldPath<'_>, n: i64) {
     if n <= 0 {
         errors.invalid(path, n, "must be greater than zero");
     }
@@ -295,19 +316,19 @@ fn positive(errors: &mut Errors, path: &Path<'_>, n: i64) {
 
 /// Turns the `matchLabelKeys` of a new pod's affinities and constraints into terms of their
 /// selectors, with the values of the pod's own labels.
-pub fn match_label_keys(pod: &mut Value) {
+pub fn apply_match_label_keys(pod: &mut Value) {
     let labels = pod.at("/metadata/labels").clone();
-    let Some(spec) = pod.child_if("spec") else {
+    let Some(spec) = pod.get_object_mut("spec") else {
         return;
     };
     for constraint in spec.items_mut("topologySpreadConstraints") {
         merge_keys(constraint, &labels, "matchLabelKeys", "In");
     }
-    let Some(affinity) = spec.child_if("affinity") else {
+    let Some(affinity) = spec.get_object_mut("affinity") else {
         return;
     };
     for field in ["podAffinity", "podAntiAffinity"] {
-        let Some(part) = affinity.child_if(field) else {
+        let Some(part) = affinity.get_object_mut(field) else {
             continue;
         };
         for term in part.items_mut("requiredDuringSchedulingIgnoredDuringExecution") {
@@ -315,7 +336,7 @@ pub fn match_label_keys(pod: &mut Value) {
             merge_keys(term, &labels, "mismatchLabelKeys", "NotIn");
         }
         for term in part.items_mut("preferredDuringSchedulingIgnoredDuringExecution") {
-            if let Some(term) = term.child_if("podAffinityTerm") {
+            if let Some(term) = term.get_object_mut("podAffinityTerm") {
                 merge_keys(term, &labels, "matchLabelKeys", "In");
                 merge_keys(term, &labels, "mismatchLabelKeys", "NotIn");
             }
@@ -334,11 +355,11 @@ fn merge_keys(term: &mut Value, labels: &Value, field: &str, operator: &str) {
             terms.push(json!({"key": key, "operator": operator, "values": [value]}));
         }
     }
-    let selector = term.child("labelSelector");
+    let selector = term.object_mut("labelSelector");
     if !terms.is_empty() {
         let mut all = selector.list("/matchExpressions").to_vec();
         all.extend(terms);
-        selector.put("matchExpressions", Some(all.into()));
+        selector.set_or_remove("matchExpressions", Some(all.into()));
     }
 }
 
@@ -346,9 +367,9 @@ fn merge_keys(term: &mut Value, labels: &Value, field: &str, operator: &str) {
 mod tests {
     use super::*;
 
-    fn texts(check: fn(&mut Errors, &Path<'_>, &[Value]), list: Value) -> Vec<String> {
-        let mut errors = Errors::default();
-        check(&mut errors, &Path::root("p"), list.as_array().unwrap());
+    fn texts(check: fn(&mut ErrorList, &FieldPath<'_>, &[Value]), list: Value) -> Vec<String> {
+        let mut errors = ErrorList::default();
+        check(&mut errors, &FieldPath::root("p"), list.as_array().unwrap());
         errors.0.iter().map(ToString::to_string).collect()
     }
 
@@ -376,7 +397,7 @@ mod tests {
             {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"},
             {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]);
         assert_eq!(
-            texts(spread, list),
+            texts(topology_spread_constraints, list),
             [
                 "p[0].maxSkew: Invalid value: 0: must be greater than zero",
                 "p[0].topologyKey: Required value: can not be empty",
@@ -390,7 +411,7 @@ mod tests {
     fn keys_become_terms() {
         let mut pod = json!({"metadata": {"labels": {"h": "1"}}, "spec": {"topologySpreadConstraints": [
             {"labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["h", "absent"]}]}});
-        match_label_keys(&mut pod);
+        apply_match_label_keys(&mut pod);
         let terms = pod.at("/spec/topologySpreadConstraints/0/labelSelector/matchExpressions");
         assert_eq!(
             *terms,

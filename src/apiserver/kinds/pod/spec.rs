@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::container::{self, PodFacts};
-use super::{resources, scheduling, security, volume};
-use crate::kinds::check::{self, Errors, Path};
-use crate::kinds::meta::{labels, names};
-use crate::kinds::value::Look;
+use super::container::{self, PodValidationContext};
+use super::{resource_validation, scheduling, security_context, volume};
+use crate::kinds::error_list::{self, ErrorList, FieldPath};
+use crate::kinds::metadata_validation::{labels, name_validation};
+use crate::kinds::value_ext::ValueExt;
 
 /// Field errors of a pod spec; `is_pod` tells a pod from a template.
-pub fn validate(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool) {
+pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_pod: bool) {
     let grace_period = spec.at("/terminationGracePeriodSeconds").as_i64();
     if grace_period.is_none() {
         errors.required(&path.child("terminationGracePeriodSeconds"), "");
     }
     let claims = spec.list("/resourceClaims");
-    let pod = PodFacts {
+    let pod = PodValidationContext {
         volumes: volume::validate(errors, &path.child("volumes"), spec.list("/volumes")),
         claims,
         grace_period,
@@ -35,26 +35,26 @@ pub fn validate(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool
     pod_resources(errors, &path.child("resources"), spec);
     host_network_ports(errors, path, spec, is_pod);
     let policies = ["Always", "OnFailure", "Never"];
-    errors.some_of(
+    errors.required_one_of(
         &path.child("restartPolicy"),
         spec.text("/restartPolicy"),
         &policies,
     );
     let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
-    errors.some_of(&path.child("dnsPolicy"), spec.text("/dnsPolicy"), &policies);
+    errors.required_one_of(&path.child("dnsPolicy"), spec.text("/dnsPolicy"), &policies);
     let selector_path = path.child("nodeSelector").to_string();
     errors.extend(labels::validate(spec.at("/nodeSelector"), &selector_path));
-    security::pod(errors, &path.child("securityContext"), spec);
+    security_context::pod(errors, &path.child("securityContext"), spec);
     scheduling::affinity(errors, &path.child("affinity"), spec.at("/affinity"));
     dns_config(errors, &path.child("dnsConfig"), spec);
     let gates = path.child("readinessGates");
     for (i, gate) in spec.list("/readinessGates").iter().enumerate() {
         let gate_path = gates.index(i);
         let kind = gate.text("/conditionType");
-        errors.complaints(
+        errors.invalid_for_each(
             &gate_path.child("conditionType"),
             kind,
-            names::qualified_name(kind),
+            name_validation::qualified_name(kind),
         );
     }
     scheduling::gates(
@@ -63,13 +63,13 @@ pub fn validate(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool
         spec.list("/schedulingGates"),
     );
     let constraints = spec.list("/topologySpreadConstraints");
-    scheduling::spread(
+    scheduling::topology_spread_constraints(
         errors,
         &path.child("topologySpreadConstraints"),
         constraints,
     );
     host_users(errors, path, spec);
-    names_of_others(errors, path, spec);
+    validate_object_references(errors, path, spec);
     scheduling::tolerations(
         errors,
         &path.child("tolerations"),
@@ -82,23 +82,23 @@ pub fn validate(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool
     );
     let class = spec.text("/priorityClassName");
     if !class.is_empty() {
-        errors.complaints(
+        errors.invalid_for_each(
             &path.child("priorityClassName"),
             class,
-            names::subdomain(class),
+            name_validation::dns1123_subdomain(class),
         );
     }
     if spec.has("/runtimeClassName") {
         let class = spec.text("/runtimeClassName");
-        errors.complaints(
+        errors.invalid_for_each(
             &path.child("runtimeClassName"),
             class,
-            names::subdomain(class),
+            name_validation::dns1123_subdomain(class),
         );
     }
     if spec.has("/preemptionPolicy") {
         let policies = ["PreemptLowerPriority", "Never"];
-        errors.some_of(
+        errors.required_one_of(
             &path.child("preemptionPolicy"),
             spec.text("/preemptionPolicy"),
             &policies,
@@ -107,12 +107,12 @@ pub fn validate(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool
     let overhead = path.child("overhead");
     for (name, value) in spec.entries("/overhead") {
         let path = overhead.key(name);
-        resources::container_resource_name(errors, &path, name);
-        resources::amount(errors, &path, name, value);
+        resource_validation::container_resource_name(errors, &path, name);
+        resource_validation::resource_quantity(errors, &path, name, value);
     }
     if spec.has("/os") {
         let os = path.child("os");
-        errors.some_of(
+        errors.required_one_of(
             &os.child("name"),
             spec.text("/os/name"),
             &["linux", "windows"],
@@ -121,11 +121,15 @@ pub fn validate(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool
 }
 
 /// Names of other objects, the deadline and the host name, in the order of their checks.
-fn names_of_others(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+fn validate_object_references(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     for field in ["serviceAccountName", "nodeName"] {
         let name = spec.get(field).and_then(Value::as_str).unwrap_or_default();
         if !name.is_empty() {
-            errors.complaints(&path.child(field), name, names::subdomain(name));
+            errors.invalid_for_each(
+                &path.child(field),
+                name,
+                name_validation::dns1123_subdomain(name),
+            );
         }
     }
     let max = i64::from(i32::MAX);
@@ -133,17 +137,25 @@ fn names_of_others(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         && !(1..=max).contains(&seconds)
     {
         let path = path.child("activeDeadlineSeconds");
-        errors.invalid(&path, seconds, names::not_between(1, max));
+        errors.invalid(
+            &path,
+            seconds,
+            name_validation::inclusive_range_error(1, max),
+        );
     }
     for field in ["hostname", "subdomain"] {
         let name = spec.get(field).and_then(Value::as_str).unwrap_or_default();
         if !name.is_empty() {
-            errors.complaints(&path.child(field), name, names::label(name));
+            errors.invalid_for_each(
+                &path.child(field),
+                name,
+                name_validation::dns1123_label(name),
+            );
         }
     }
 }
 
-fn resource_claims(errors: &mut Errors, path: &Path<'_>, claims: &[Value]) {
+fn resource_claims(errors: &mut ErrorList, path: &FieldPath<'_>, claims: &[Value]) {
     let mut seen = BTreeSet::new();
     for (i, claim) in claims.iter().enumerate() {
         let path = path.index(i);
@@ -151,7 +163,11 @@ fn resource_claims(errors: &mut Errors, path: &Path<'_>, claims: &[Value]) {
             "" => errors.required(&path.child("name"), ""),
             name if seen.contains(name) => errors.duplicate(&path.child("name"), name),
             name => {
-                errors.complaints(&path.child("name"), name, names::label(name));
+                errors.invalid_for_each(
+                    &path.child("name"),
+                    name,
+                    name_validation::dns1123_label(name),
+                );
                 seen.insert(name);
             }
         }
@@ -170,14 +186,18 @@ fn resource_claims(errors: &mut Errors, path: &Path<'_>, claims: &[Value]) {
             ("resourceClaimTemplateName", template),
         ] {
             if let Some(name) = name {
-                errors.complaints(&path.child(field), name, names::subdomain(name));
+                errors.invalid_for_each(
+                    &path.child(field),
+                    name,
+                    name_validation::dns1123_subdomain(name),
+                );
             }
         }
     }
 }
 
 /// Resources of the pod as a whole.
-fn pod_resources(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+fn pod_resources(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let own = spec.at("/resources");
     if own.is_null() {
         return;
@@ -192,15 +212,17 @@ fn pod_resources(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         let list_path = path.child(list);
         for (name, value) in own.entries(&format!("/{list}")) {
             let path = list_path.key(name);
-            if resources::name(errors, &path, name) && !resources::is_huge_page(name) {
+            if resource_validation::name(errors, &path, name)
+                && !resource_validation::is_huge_page(name)
+            {
                 errors.one_of(&path, name, &["cpu", "memory"]);
             }
-            resources::amount(errors, &path, name, value);
+            resource_validation::resource_quantity(errors, &path, name, value);
         }
     }
 }
 
-fn host_network_ports(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod: bool) {
+fn host_network_ports(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_pod: bool) {
     if !spec.flag("/hostNetwork") {
         return;
     }
@@ -219,7 +241,7 @@ fn host_network_ports(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_pod
     }
 }
 
-fn dns_config(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+fn dns_config(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let config = spec.at("/dnsConfig");
     if spec.text("/dnsPolicy") == "None" {
         if config.is_null() {
@@ -239,7 +261,7 @@ fn dns_config(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         errors.invalid(&servers_path, config.at("/nameservers").clone(), detail);
     }
     for (i, server) in servers.iter().enumerate() {
-        check::ip(
+        error_list::ip(
             errors,
             &servers_path.index(i),
             server.as_str().unwrap_or_default(),
@@ -254,10 +276,10 @@ fn dns_config(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     for (i, search) in searches.iter().filter_map(Value::as_str).enumerate() {
         let name = search.strip_suffix('.').unwrap_or(search);
         if search != "." {
-            errors.complaints(
+            errors.invalid_for_each(
                 &searches_path.index(i),
                 name,
-                names::subdomain(&name.replace('_', "-")),
+                name_validation::dns1123_subdomain(&name.replace('_', "-")),
             );
         }
     }
@@ -270,7 +292,7 @@ fn dns_config(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
 }
 
 /// A pod with users of its own shares no other namespace of its host.
-fn host_users(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+fn host_users(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     if spec.at("/hostUsers") != false {
         return;
     }
@@ -285,10 +307,10 @@ fn host_users(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     }
 }
 
-fn host_aliases(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
+fn host_aliases(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     for (i, alias) in list.iter().enumerate() {
         let path = path.index(i);
-        check::ip(errors, &path.child("ip"), alias.text("/ip"));
+        error_list::ip(errors, &path.child("ip"), alias.text("/ip"));
         let names_path = path.child("hostnames");
         for (j, name) in alias
             .list("/hostnames")
@@ -296,7 +318,11 @@ fn host_aliases(errors: &mut Errors, path: &Path<'_>, list: &[Value]) {
             .filter_map(Value::as_str)
             .enumerate()
         {
-            errors.complaints(&names_path.index(j), name, names::subdomain(name));
+            errors.invalid_for_each(
+                &names_path.index(j),
+                name,
+                name_validation::dns1123_subdomain(name),
+            );
         }
     }
 }

@@ -2,24 +2,24 @@
 
 use serde_json::Value;
 
-use crate::field::FieldError;
-use crate::kinds::check::{self, Errors, Path};
-use crate::kinds::meta::names;
-use crate::kinds::value::Look;
+use crate::field_error::FieldError;
+use crate::kinds::error_list::{self, ErrorList, FieldPath};
+use crate::kinds::metadata_validation::name_validation;
+use crate::kinds::value_ext::ValueExt;
 
-const STATUS: Path<'_> = Path::root("status");
+const STATUS: FieldPath<'_> = FieldPath::root("status");
 
 /// Field errors of a change of status.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     conditions(&mut errors, new.list("/status/conditions"));
     if new.text("/spec/nodeName") != old.text("/spec/nodeName") {
         errors.forbidden(&STATUS.child("nodeName"), "may not be changed directly");
     }
     let nominated = new.text("/status/nominatedNodeName");
     if !nominated.is_empty() && nominated != old.text("/status/nominatedNodeName") {
-        let complaints = names::subdomain(nominated);
-        errors.complaints(&STATUS.child("nominatedNodeName"), nominated, complaints);
+        let complaints = name_validation::dns1123_subdomain(nominated);
+        errors.invalid_for_each(&STATUS.child("nominatedNodeName"), nominated, complaints);
     }
     let generation = new.int("/status/observedGeneration");
     if generation < 0 {
@@ -58,7 +58,7 @@ pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-fn conditions(errors: &mut Errors, list: &[Value]) {
+fn conditions(errors: &mut ErrorList, list: &[Value]) {
     let path = STATUS.child("conditions");
     for (i, condition) in list.iter().enumerate() {
         let path = path.index(i);
@@ -69,14 +69,18 @@ fn conditions(errors: &mut Errors, list: &[Value]) {
         }
         let kind = condition.text("/type");
         if !matches!(kind, "PodScheduled" | "Ready" | "Initialized") {
-            errors.complaints(&path.child("Type"), kind, names::qualified_name(kind));
+            errors.invalid_for_each(
+                &path.child("Type"),
+                kind,
+                name_validation::qualified_name(kind),
+            );
         }
     }
 }
 
 /// A container that has ended for good does not come back.
 fn transitions(
-    errors: &mut Errors,
+    errors: &mut ErrorList,
     field: &str,
     new: &Value,
     old: &Value,
@@ -107,7 +111,7 @@ fn transitions(
     }
 }
 
-fn addresses(errors: &mut Errors, field: &str, single: Option<&str>, new: &Value) {
+fn addresses(errors: &mut ErrorList, field: &str, single: Option<&str>, new: &Value) {
     let pointer = format!("/status/{field}");
     let list = new.list(&pointer);
     let path = STATUS.child(field);
@@ -122,7 +126,7 @@ fn addresses(errors: &mut Errors, field: &str, single: Option<&str>, new: &Value
         );
     }
     for (i, address) in list.iter().enumerate() {
-        check::ip(errors, &path.index(i), address.text("/ip"));
+        error_list::ip(errors, &path.index(i), address.text("/ip"));
     }
     let families: Vec<bool> = list.iter().map(|a| a.text("/ip").contains(':')).collect();
     let v6 = families.iter().filter(|f| **f).count();

@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{SPEC, metadata_and_spec, scheduling};
-use crate::field::FieldError;
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::godump;
-use crate::kinds::meta::names::not_between;
-use crate::kinds::value::{Fill, Look};
+use crate::field_error::FieldError;
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::go_struct_format;
+use crate::kinds::metadata_validation::name_validation::inclusive_range_error;
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
-const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+const UPDATABLE_FIELDS_MESSAGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// Field errors of a change of a pod.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);
     for list in ["containers", "initContainers"] {
         if !same_containers(&mut errors, list, new, old) {
@@ -30,13 +30,13 @@ pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     only_added_tolerations(&mut errors, &path, new, old);
     only_removed_gates(&mut errors, &SPEC.child("schedulingGates"), new, old);
     if new.at("/spec") != old.at("/spec") {
-        rest(&mut errors, new, old);
+        validate_other_fields_unchanged(&mut errors, new, old);
     }
     errors.0
 }
 
 /// Containers cannot come or go; false where they do.
-fn same_containers(errors: &mut Errors, list: &str, new: &Value, old: &Value) -> bool {
+fn same_containers(errors: &mut ErrorList, list: &str, new: &Value, old: &Value) -> bool {
     let path = SPEC.child(list);
     let pointer = format!("/spec/{list}");
     let (new, old) = (new.list(&pointer), old.list(&pointer));
@@ -59,13 +59,13 @@ fn same_containers(errors: &mut Errors, list: &str, new: &Value, old: &Value) ->
 }
 
 /// The deadline may be set and lowered; false where nothing more is worth checking.
-fn deadline(errors: &mut Errors, new: &Value, old: &Value) -> bool {
+fn deadline(errors: &mut ErrorList, new: &Value, old: &Value) -> bool {
     let path = SPEC.child("activeDeadlineSeconds");
     let of = |pod: &Value| pod.at("/spec/activeDeadlineSeconds").as_i64();
     let max = i64::from(i32::MAX);
     match (of(new), of(old)) {
         (Some(new), _) if !(0..=max).contains(&new) => {
-            errors.invalid(&path, new, not_between(0, max));
+            errors.invalid(&path, new, inclusive_range_error(0, max));
             false
         }
         (Some(new), Some(old)) if old < new => {
@@ -81,11 +81,11 @@ fn deadline(errors: &mut Errors, new: &Value, old: &Value) -> bool {
     }
 }
 
-fn only_added_tolerations(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) {
+fn only_added_tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Value, old: &Value) {
     let list = new.list("/spec/tolerations");
     let without_time = |t: &Value| {
         let mut t = t.clone();
-        t.take_key("tolerationSeconds");
+        t.remove_key("tolerationSeconds");
         t
     };
     let kept = |old: &Value| {
@@ -100,7 +100,7 @@ fn only_added_tolerations(errors: &mut Errors, path: &Path<'_>, new: &Value, old
     scheduling::tolerations(errors, path, list);
 }
 
-fn only_removed_gates(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) {
+fn only_removed_gates(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Value, old: &Value) {
     let before: BTreeSet<&str> = old
         .list("/spec/schedulingGates")
         .iter()
@@ -118,7 +118,7 @@ fn only_removed_gates(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &V
 }
 
 /// Everything else must be as it was.
-fn rest(errors: &mut Errors, new: &Value, old: &Value) {
+fn validate_other_fields_unchanged(errors: &mut ErrorList, new: &Value, old: &Value) {
     let old_spec = old.at("/spec");
     let mut munged = new.at("/spec").clone();
     for list in ["containers", "initContainers"] {
@@ -128,10 +128,11 @@ fn rest(errors: &mut Errors, new: &Value, old: &Value) {
             .map(|c| c.at("/image").clone())
             .collect();
         for (c, image) in munged.items_mut(list).iter_mut().zip(images) {
-            c.put("image", Some(image));
+            c.set_or_remove("image", Some(image));
         }
     }
-    let keep = |spec: &mut Value, field: &str| spec.put(field, old_spec.get(field).cloned());
+    let keep =
+        |spec: &mut Value, field: &str| spec.set_or_remove(field, old_spec.get(field).cloned());
     keep(&mut munged, "activeDeadlineSeconds");
     keep(&mut munged, "schedulingGates");
     keep(&mut munged, "tolerations");
@@ -160,8 +161,10 @@ fn rest(errors: &mut Errors, new: &Value, old: &Value) {
         }
     }
     if munged != *old_spec {
-        let diff = godump::pod_spec_diff(old_spec, &munged);
-        let detail = format!("pod updates may not change fields other than {UPDATABLE}\n{diff}");
+        let diff = go_struct_format::pod_spec_diff(old_spec, &munged);
+        let detail = format!(
+            "pod updates may not change fields other than {UPDATABLE_FIELDS_MESSAGE}\n{diff}"
+        );
         errors.forbidden(&SPEC, detail);
     }
 }
@@ -169,21 +172,21 @@ fn rest(errors: &mut Errors, new: &Value, old: &Value) {
 fn keep_node_affinity(spec: &mut Value, old: &Value) {
     let before = old.at("/affinity/nodeAffinity");
     if before.is_null() {
-        if let Some(affinity) = spec.child_if("affinity") {
-            affinity.take_key("nodeAffinity");
+        if let Some(affinity) = spec.get_object_mut("affinity") {
+            affinity.remove_key("nodeAffinity");
         }
         let empty = spec.entries("/affinity").next().is_none();
         if empty && old.at("/affinity").is_null() {
-            spec.take_key("affinity");
+            spec.remove_key("affinity");
         }
     } else {
-        spec.child("affinity")
-            .put("nodeAffinity", Some(before.clone()));
+        spec.object_mut("affinity")
+            .set_or_remove("nodeAffinity", Some(before.clone()));
     }
 }
 
 /// A gated pod's node selector may get more entries.
-fn node_selector(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) {
+fn node_selector(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Value, old: &Value) {
     for (key, value) in old.entries("") {
         if new.get(key) != Some(value) {
             errors.invalid(
@@ -197,7 +200,7 @@ fn node_selector(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value)
 }
 
 /// A gated pod's required node affinity may be set, and its terms may get more requirements.
-fn node_affinity(errors: &mut Errors, new: &Value, old: &Value) {
+fn node_affinity(errors: &mut ErrorList, new: &Value, old: &Value) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     let affinity = SPEC.child("affinity");
     let node = affinity.child("nodeAffinity");
@@ -241,7 +244,7 @@ fn is_narrower(new: &Value, old: &Value) -> bool {
 
 /// Field errors of a change of the ephemeral containers.
 pub fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);
     let path = SPEC.child("ephemeralContainers");
     let list = new.list("/spec/ephemeralContainers");
@@ -323,7 +326,9 @@ mod tests {
         let first = |new: Value, old: Value| texts(new, old)[0].lines().next().unwrap().to_string();
         assert_eq!(
             first(json!({"nodeSelector": {"a": "b"}}), json!({})),
-            format!("spec: Forbidden: pod updates may not change fields other than {UPDATABLE}")
+            format!(
+                "spec: Forbidden: pod updates may not change fields other than {UPDATABLE_FIELDS_MESSAGE}"
+            )
         );
         assert_eq!(
             first(json!({"schedulingGates": [{"name": "x.io/y"}]}), json!({})),

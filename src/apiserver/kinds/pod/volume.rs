@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::env;
-use super::security::{descending, no_backsteps};
-use crate::kinds::check::{Errors, Path};
-use crate::kinds::meta::names;
-use crate::kinds::value::Look;
+use super::security_context::{local_descending_path, path_no_backsteps};
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::name_validation;
+use crate::kinds::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Sources of volumes in the order in which Kubernetes looks for them.
@@ -46,8 +46,8 @@ const SOURCES: [&str; 29] = [
 
 /// Field errors of the volumes; those without any, by name.
 pub fn validate<'a>(
-    errors: &mut Errors,
-    path: &Path<'_>,
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
     list: &'a [Value],
 ) -> Vec<(&'a str, &'a Value)> {
     let mut fine = Vec::new();
@@ -55,11 +55,15 @@ pub fn validate<'a>(
     for (i, volume) in list.iter().enumerate() {
         let path = path.index(i);
         let name = volume.text("/name");
-        let mut found = Errors::default();
+        let mut found = ErrorList::default();
         sources(&mut found, &path, volume);
         match name {
             "" => found.required(&path.child("name"), ""),
-            name => found.complaints(&path.child("name"), name, names::label(name)),
+            name => found.invalid_for_each(
+                &path.child("name"),
+                name,
+                name_validation::dns1123_label(name),
+            ),
         }
         if seen.contains(name) {
             found.duplicate(&path.child("name"), name);
@@ -73,7 +77,7 @@ pub fn validate<'a>(
     fine
 }
 
-fn sources(errors: &mut Errors, path: &Path<'_>, volume: &Value) {
+fn sources(errors: &mut ErrorList, path: &FieldPath<'_>, volume: &Value) {
     let mut found = false;
     for sort in SOURCES {
         let source = volume.get(sort).unwrap_or(&Value::Null);
@@ -93,7 +97,7 @@ fn sources(errors: &mut Errors, path: &Path<'_>, volume: &Value) {
     }
 }
 
-fn one_source(errors: &mut Errors, path: &Path<'_>, sort: &str, source: &Value) {
+fn one_source(errors: &mut ErrorList, path: &FieldPath<'_>, sort: &str, source: &Value) {
     match sort {
         "emptyDir" => {
             let limit = Quantity::of(source.at("/sizeLimit"));
@@ -145,7 +149,7 @@ fn one_source(errors: &mut Errors, path: &Path<'_>, sort: &str, source: &Value) 
         }
         "image" if source.has("/pullPolicy") => {
             let policy = source.text("/pullPolicy");
-            errors.some_of(
+            errors.required_one_of(
                 &path.child("pullPolicy"),
                 policy,
                 &["Always", "IfNotPresent", "Never"],
@@ -170,7 +174,7 @@ fn one_source(errors: &mut Errors, path: &Path<'_>, sort: &str, source: &Value) 
     }
 }
 
-fn required(errors: &mut Errors, path: &Path<'_>, source: &Value, field: &str) {
+fn required(errors: &mut ErrorList, path: &FieldPath<'_>, source: &Value, field: &str) {
     if source
         .get(field)
         .and_then(Value::as_str)
@@ -181,13 +185,13 @@ fn required(errors: &mut Errors, path: &Path<'_>, source: &Value, field: &str) {
     }
 }
 
-fn host_path(errors: &mut Errors, path: &Path<'_>, source: &Value) {
+fn host_path(errors: &mut ErrorList, path: &FieldPath<'_>, source: &Value) {
     let text = source.text("/path");
     if text.is_empty() {
         errors.required(&path.child("path"), "");
         return;
     }
-    no_backsteps(errors, &path.child("path"), text);
+    path_no_backsteps(errors, &path.child("path"), text);
     const TYPES: [&str; 8] = [
         "",
         "BlockDevice",
@@ -203,7 +207,7 @@ fn host_path(errors: &mut Errors, path: &Path<'_>, source: &Value) {
     }
 }
 
-fn mode(errors: &mut Errors, path: &Path<'_>, value: &Value) {
+fn mode(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {
     if let Some(mode) = value.as_i64()
         && !(0..=0o777).contains(&mode)
     {
@@ -212,7 +216,7 @@ fn mode(errors: &mut Errors, path: &Path<'_>, value: &Value) {
     }
 }
 
-fn key_items(errors: &mut Errors, path: &Path<'_>, items: &[Value]) {
+fn key_items(errors: &mut ErrorList, path: &FieldPath<'_>, items: &[Value]) {
     for (i, item) in items.iter().enumerate() {
         let path = path.index(i);
         required(errors, &path, item, "key");
@@ -222,18 +226,18 @@ fn key_items(errors: &mut Errors, path: &Path<'_>, items: &[Value]) {
 }
 
 /// Where a file goes inside a volume.
-fn file_path(errors: &mut Errors, path: &Path<'_>, text: &str) {
+fn file_path(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.is_empty() {
         errors.required(path, "");
         return;
     }
-    descending(errors, path, text);
+    local_descending_path(errors, path, text);
     if text.starts_with("..") && !text.starts_with("../") && text != ".." {
         errors.invalid(path, text, "must not start with '..'");
     }
 }
 
-fn downward_files(errors: &mut Errors, path: &Path<'_>, items: &[Value]) {
+fn downward_files(errors: &mut ErrorList, path: &FieldPath<'_>, items: &[Value]) {
     for item in items {
         file_path(errors, &path.child("path"), item.text("/path"));
         let both = item.has("/fieldRef") && item.has("/resourceFieldRef");
@@ -246,7 +250,7 @@ fn downward_files(errors: &mut Errors, path: &Path<'_>, items: &[Value]) {
                 errors,
                 &path.child("fieldRef"),
                 reference,
-                &env::VOLUME_FIELDS,
+                &env::VOLUME_FIELD_PATHS,
             );
         } else if item.has("/resourceFieldRef") {
             let reference = item.at("/resourceFieldRef");
@@ -259,7 +263,7 @@ fn downward_files(errors: &mut Errors, path: &Path<'_>, items: &[Value]) {
     }
 }
 
-fn projected(errors: &mut Errors, path: &Path<'_>, source: &Value) {
+fn projected(errors: &mut ErrorList, path: &FieldPath<'_>, source: &Value) {
     mode(
         errors,
         &path.child("defaultMode"),
@@ -299,7 +303,7 @@ fn projected(errors: &mut Errors, path: &Path<'_>, source: &Value) {
     }
 }
 
-fn token(errors: &mut Errors, path: &Path<'_>, token: &Value) {
+fn token(errors: &mut ErrorList, path: &FieldPath<'_>, token: &Value) {
     let seconds = token.int("/expirationSeconds");
     if seconds < 600 {
         let detail = "may not specify a duration less than 10 minutes";

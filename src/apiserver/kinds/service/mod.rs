@@ -1,122 +1,124 @@
 //! Services.
 
-mod checks;
+mod validation;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::check::Errors;
-use super::meta::names;
-use super::rules::{Fields, Rules};
-use super::value::{Fill, Look};
-use checks::{addresses_stay, validate};
+use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
+use super::error_list::ErrorList;
+use super::metadata_validation::name_validation;
+use super::value_ext::{ValueExt, ValueMutExt};
+use validation::{validate, validate_cluster_ips_update};
 
-/// The rules of services. Addresses are given out by `policy`.
-pub const RULES: Rules = Rules {
-    name: names::label_1035_name,
-    fields: Fields::Some(&[
+/// The rules of services. Addresses are given out by `create_policy`.
+pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+    validate_name: name_validation::name_is_dns1035_label,
+    selectable_fields: SelectableFields::Some(&[
         ("spec.clusterIP", "/spec/clusterIP", ""),
         ("spec.type", "/spec/type", ""),
     ]),
-    default,
-    prepare_create: |service| {
+    set_defaults: default,
+    prepare_for_create: |service| {
         service["status"] = json!({"loadBalancer": {}});
-        one_address(service);
+        normalize_cluster_ips(service);
     },
-    prepare_update: |new, old| {
-        keep_addresses(new, old);
-        one_address(new);
+    prepare_for_update: |new, old| {
+        keep_allocated_values(new, old);
+        normalize_cluster_ips(new);
     },
-    create: validate,
-    update: |new, old| {
-        let mut errors = Errors::default();
-        addresses_stay(&mut errors, new, old);
+    validate_create: validate,
+    validate_update: |new, old| {
+        let mut errors = ErrorList::default();
+        validate_cluster_ips_update(&mut errors, new, old);
         errors.extend(validate(new));
         errors.0
     },
-    creates_on_update: true,
-    ..Rules::PLAIN
+    allow_create_on_update: true,
+    ..BuiltinStrategy::DEFAULT
 };
 
 fn default(service: &mut Value) {
-    let Some(spec) = service.child_if("spec") else {
+    let Some(spec) = service.get_object_mut("spec") else {
         return;
     };
-    spec.or_set("type", "ClusterIP");
-    spec.or_set("sessionAffinity", "None");
+    spec.set_default("type", "ClusterIP");
+    spec.set_default("sessionAffinity", "None");
     match spec.text("/sessionAffinity") {
         "None" => {
-            spec.take_key("sessionAffinityConfig");
+            spec.remove_key("sessionAffinityConfig");
         }
         "ClientIP" => {
-            let config = spec.child("sessionAffinityConfig");
-            config.child("clientIP").or_set("timeoutSeconds", 10800);
+            let config = spec.object_mut("sessionAffinityConfig");
+            config
+                .object_mut("clientIP")
+                .set_default("timeoutSeconds", 10800);
         }
         _ => {}
     }
     for port in spec.items_mut("ports") {
-        port.or_set("protocol", "TCP");
+        port.set_default("protocol", "TCP");
         let number = port.at("/port").clone();
         let unset = matches!(port.at("/targetPort"), Value::Null)
             || port.at("/targetPort") == 0
             || port.at("/targetPort") == "";
         if unset {
-            port.put("targetPort", Some(number));
+            port.set_or_remove("targetPort", Some(number));
         }
     }
     let kind = spec.text("/type").to_string();
     let outside = matches!(kind.as_str(), "NodePort" | "LoadBalancer")
         || kind == "ClusterIP" && !spec.list("/externalIPs").is_empty();
     if outside {
-        spec.or_set("externalTrafficPolicy", "Cluster");
+        spec.set_default("externalTrafficPolicy", "Cluster");
     }
     if matches!(kind.as_str(), "NodePort" | "LoadBalancer" | "ClusterIP") {
-        spec.or_set("internalTrafficPolicy", "Cluster");
+        spec.set_default("internalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {
-        spec.or_set("allocateLoadBalancerNodePorts", true);
+        spec.set_default("allocateLoadBalancerNodePorts", true);
     }
 }
 
 /// Completes what a service says of its addresses and ports from what it said before.
-pub(crate) fn settle(service: &mut Value, old: Option<&Value>) {
+pub(crate) fn patch_allocated_values(service: &mut Value, old: Option<&Value>) {
     if let Some(old) = old {
-        keep_addresses(service, old);
+        keep_allocated_values(service, old);
     }
-    one_address(service);
+    normalize_cluster_ips(service);
 }
 
 /// The one address is the first of the addresses.
-fn one_address(service: &mut Value) {
-    let Some(spec) = service.child_if("spec") else {
+fn normalize_cluster_ips(service: &mut Value) {
+    let Some(spec) = service.get_object_mut("spec") else {
         return;
     };
     let one = spec.text("/clusterIP").to_string();
     let first = spec.text("/clusterIPs/0").to_string();
     if !one.is_empty() && first.is_empty() {
-        spec.put("clusterIPs", Some(vec![one].into()));
+        spec.set_or_remove("clusterIPs", Some(vec![one].into()));
     } else if one.is_empty() && !first.is_empty() {
-        spec.put("clusterIP", Some(first.into()));
+        spec.set_or_remove("clusterIP", Some(first.into()));
     }
 }
 
 /// An update that does not speak of addresses and ports the server gave out keeps them.
-fn keep_addresses(new: &mut Value, old: &Value) {
+fn keep_allocated_values(new: &mut Value, old: &Value) {
     let (kind, before) = (new.text("/spec/type").to_string(), old.text("/spec/type"));
     if kind == "ExternalName" || before == "ExternalName" {
         return;
     }
-    let spec = new.child("spec");
+    let spec = new.object_mut("spec");
     let was = old.at("/spec");
     if spec.text("/clusterIP").is_empty() && spec.list("/clusterIPs").is_empty() {
         for field in ["clusterIP", "clusterIPs"] {
-            spec.put(field, was.get(field).cloned());
+            spec.set_or_remove(field, was.get(field).cloned());
         }
     }
     for field in ["ipFamilies", "ipFamilyPolicy"] {
         if spec.get(field).is_none_or(Value::is_null) {
-            spec.put(field, was.get(field).cloned());
+            spec.set_or_remove(field, was.get(field).cloned());
         }
     }
     if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
@@ -139,7 +141,7 @@ fn keep_addresses(new: &mut Value, old: &Value) {
         if let Some(number) = before.filter(|n| *n != 0 && !used.contains(n))
             && port.int("/nodePort") == 0
         {
-            port.put("nodePort", Some(number.into()));
+            port.set_or_remove("nodePort", Some(number.into()));
         }
     }
 }
@@ -151,7 +153,7 @@ mod tests {
     fn service(spec: Value) -> Value {
         let mut s = json!({"metadata": {"name": "s"}, "spec": spec});
         default(&mut s);
-        one_address(&mut s);
+        normalize_cluster_ips(&mut s);
         s
     }
 
@@ -212,7 +214,7 @@ mod tests {
         let mut new = service(
             json!({"type": "NodePort", "ports": [{"port": 80}, {"port": 81, "name": "b"}]}),
         );
-        keep_addresses(&mut new, &old);
+        keep_allocated_values(&mut new, &old);
         assert_eq!(
             (
                 new.text("/spec/clusterIP"),
@@ -221,8 +223,8 @@ mod tests {
             ("10.0.0.1", 30080)
         );
         new["spec"]["clusterIPs"] = json!(["10.0.0.2"]);
-        let mut errors = Errors::default();
-        addresses_stay(&mut errors, &new, &old);
+        let mut errors = ErrorList::default();
+        validate_cluster_ips_update(&mut errors, &new, &old);
         assert_eq!(
             errors.0[0].to_string(),
             r#"spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set"#

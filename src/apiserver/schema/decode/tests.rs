@@ -4,13 +4,13 @@ use super::*;
 use crate::schema;
 
 fn decoded(kind: (&str, &str, &str), mut value: Value) -> (Value, Vec<String>) {
-    let schema = schema::builtin(kind.0, kind.1, kind.2).unwrap();
-    let unknown = decode(&schema, &mut value, Source::Json).unwrap();
+    let schema = schema::builtin_schema(kind.0, kind.1, kind.2).unwrap();
+    let unknown = decode(&schema, &mut value, DecodeSource::Json).unwrap();
     (value, unknown)
 }
 
-fn refused(kind: (&str, &str, &str), mut value: Value, source: Source) -> String {
-    let schema = schema::builtin(kind.0, kind.1, kind.2).unwrap();
+fn refused(kind: (&str, &str, &str), mut value: Value, source: DecodeSource) -> String {
+    let schema = schema::builtin_schema(kind.0, kind.1, kind.2).unwrap();
     decode(&schema, &mut value, source).unwrap_err()
 }
 
@@ -80,7 +80,7 @@ fn unknown_fields_are_named_and_dropped() {
 
 #[test]
 fn types_are_checked_with_gos_words() {
-    let json_text = |k, v| refused(k, v, Source::Json);
+    let json_text = |k, v| refused(k, v, DecodeSource::Json);
     assert_eq!(
         json_text(DEPLOYMENT, json!({"spec": {"replicas": "two"}})),
         "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
@@ -115,7 +115,7 @@ fn types_are_checked_with_gos_words() {
         )
         .starts_with("quantities must match the regular expression")
     );
-    let merged = |k, v| refused(k, v, Source::Unstructured);
+    let merged = |k, v| refused(k, v, DecodeSource::Unstructured);
     assert_eq!(
         merged(DEPLOYMENT, json!({"spec": {"replicas": "x"}})),
         "unrecognized type: int32"
@@ -128,11 +128,11 @@ fn types_are_checked_with_gos_words() {
 
 #[test]
 fn decoding_twice_changes_nothing() {
-    for id in schema::table::names() {
-        let schema = schema::named(&id).unwrap();
+    for id in schema::builtin_types::names() {
+        let schema = schema::find_named_type(&id).unwrap();
         let once = zero(&schema);
         let mut twice = once.clone();
-        decode(&schema, &mut twice, Source::Json).unwrap();
+        decode(&schema, &mut twice, DecodeSource::Json).unwrap();
         assert_eq!(once, twice, "{id}");
     }
 }

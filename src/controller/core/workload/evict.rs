@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::Shared;
-use crate::patch::{self, Insist};
+use crate::ControllerContext;
+use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::{self, Eviction};
 use kueue_lab_api::v1beta2::Workload;
@@ -13,23 +13,24 @@ use kueue_lab_api::v1beta2::Workload;
 /// # Errors
 /// When the API server refuses, such as for a conflict, or is not there.
 pub async fn evict(
-    shared: &Shared,
+    shared: &ControllerContext,
     wl: &Workload,
     eviction: &Eviction,
     prepare: impl FnOnce(&mut Workload),
 ) -> kube::Result<Option<Arc<Workload>>> {
     let now = shared.now();
-    let written = patch::admission_status(shared, wl, Insist::Strict, |wl| {
-        prepare(wl);
-        status::evict(wl, eviction, now);
-        true
-    })
-    .await?;
+    let written =
+        workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
+            prepare(wl);
+            status::evict(wl, eviction, now);
+            true
+        })
+        .await?;
     if let Some(written) = &written
         && wl.status.admission.is_some()
     {
         let message = eviction.message.clone();
-        super::tell(
+        super::record_event(
             shared,
             written,
             EventType::Normal,

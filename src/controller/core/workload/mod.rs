@@ -3,45 +3,45 @@
 //!
 //! One look at a Workload does the first thing that is due; what it writes makes it look again.
 
-mod active;
-mod checks;
-mod devices;
+mod admission_checks;
+mod concurrent_admission;
+mod dra;
 mod evict;
-mod limits;
-mod over;
-mod queues;
-mod variants;
+mod queue_active_state;
+mod requeue_backoff;
+mod retention;
+mod time_limits;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Shared;
-use crate::events::Telling;
-use crate::informers::{BY_CLUSTER_QUEUE, BY_QUEUE};
-use crate::patch::{self, Insist};
+use crate::ControllerContext;
+use crate::event_recorder::EventSpec;
+use crate::informers::{BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE};
+use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::status::{condition, set_condition, sync_admitted};
+use kueue_lab_admission::status::{condition, set_condition, sync_admitted_condition};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy, Workload};
-use kueue_lab_runtime::{Change, ObjectKey, Outcome, WorkQueue};
+use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
-use devices::Counted;
+use dra::DraOutcome;
 pub use evict::evict;
 
 const WORKERS: usize = 10;
 /// How much later than the others some Workloads of a queue that stopped or runs again are looked at.
-const AFTER_OTHERS: Duration = Duration::from_millis(10);
+const DRAINED_WORKLOADS_DELAY: Duration = Duration::from_millis(10);
 
-pub(super) fn start(shared: &Shared) {
+pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
     let told = queue.clone();
-    shared.informers.workloads.subscribe(move |change| {
+    shared.informers.workloads.add_event_handler(move |change| {
         let (Change::Added(wl) | Change::Updated { new: wl, .. } | Change::Deleted(wl)) = change;
         told.add(ObjectKey::of(wl.as_ref()));
     });
-    follow_queues(shared, &queue);
-    devices::follow(shared, &queue);
+    add_queue_event_handlers(shared, &queue);
+    dra::add_event_handlers(shared, &queue);
     let s = shared.clone();
     queue.run(&shared.ctx, "workload", WORKERS, move |key| {
         let shared = s.clone();
@@ -50,65 +50,82 @@ pub(super) fn start(shared: &Shared) {
 }
 
 /// Looks at Workloads again when their queues come, go, stop or start.
-fn follow_queues(shared: &Shared, queue: &WorkQueue<ObjectKey>) {
+fn add_queue_event_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectKey>) {
     let (told, s) = (queue.clone(), shared.clone());
-    shared.informers.local_queues.subscribe(move |change| {
-        let lq = match change {
-            Change::Updated { old, new }
-                if new.metadata.deletion_timestamp.is_none()
-                    && old.spec.stop_policy == new.spec.stop_policy =>
-            {
-                return;
+    shared
+        .informers
+        .local_queues
+        .add_event_handler(move |change| {
+            let lq = match change {
+                Change::Updated { old, new }
+                    if new.metadata.deletion_timestamp.is_none()
+                        && old.spec.stop_policy == new.spec.stop_policy =>
+                {
+                    return;
+                }
+                Change::Added(lq) | Change::Updated { new: lq, .. } | Change::Deleted(lq) => lq,
+            };
+            enqueue_workloads_of_local_queue(&s, lq, &told);
+        });
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .cluster_queues
+        .add_event_handler(move |change| {
+            let cq = match change {
+                Change::Updated { old, new } if !is_relevant_cluster_queue_update(old, new) => {
+                    return;
+                }
+                Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq) => cq,
+            };
+            let name = ObjectKey::of(cq.as_ref()).name;
+            for lq in s.informers.local_queues.by_index(BY_CLUSTER_QUEUE, &name) {
+                enqueue_workloads_of_local_queue(&s, &lq, &told);
             }
-            Change::Added(lq) | Change::Updated { new: lq, .. } | Change::Deleted(lq) => lq,
-        };
-        add_all(&s, lq, &told);
-    });
-    let (told, s) = (queue.clone(), shared.clone());
-    shared.informers.cluster_queues.subscribe(move |change| {
-        let cq = match change {
-            Change::Updated { old, new } if !concerns_workloads(old, new) => return,
-            Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq) => cq,
-        };
-        let name = ObjectKey::of(cq.as_ref()).name;
-        for lq in s.informers.local_queues.by(BY_CLUSTER_QUEUE, &name) {
-            add_all(&s, &lq, &told);
-        }
-    });
+        });
 }
 
-fn concerns_workloads(old: &ClusterQueue, new: &ClusterQueue) -> bool {
+fn is_relevant_cluster_queue_update(old: &ClusterQueue, new: &ClusterQueue) -> bool {
     new.metadata.deletion_timestamp.is_some()
         || old.spec.admission_checks_strategy != new.spec.admission_checks_strategy
         || old.spec.stop_policy != new.spec.stop_policy
 }
 
-fn add_all(shared: &Shared, lq: &LocalQueue, queue: &WorkQueue<ObjectKey>) {
+fn enqueue_workloads_of_local_queue(
+    shared: &ControllerContext,
+    lq: &LocalQueue,
+    queue: &WorkQueue<ObjectKey>,
+) {
     let key = ObjectKey::of(lq);
     let index = format!("{}/{}", key.namespace, key.name);
-    let workloads = shared.informers.workloads.by(BY_QUEUE, &index);
+    let workloads = shared.informers.workloads.by_index(BY_LOCAL_QUEUE, &index);
     // Kueue looks at them in no order, and the first one written has quota given out. So those that were
     // drained come after those that wait, unless they are more.
-    let drained = workloads.iter().filter(|wl| queues::is_drained(wl)).count();
+    let drained = workloads
+        .iter()
+        .filter(|wl| queue_active_state::is_disabled_requeued_by_stopped_queue(wl))
+        .count();
     for wl in &workloads {
         let key = ObjectKey::of(wl.as_ref());
-        match queues::is_drained(wl) && drained <= workloads.len() / 2 {
-            true => queue.add_after(key, AFTER_OTHERS),
+        match queue_active_state::is_disabled_requeued_by_stopped_queue(wl)
+            && drained <= workloads.len() / 2
+        {
+            true => queue.add_after(key, DRAINED_WORKLOADS_DELAY),
             false => queue.add(key),
         }
     }
 }
 
 /// The queues of a Workload.
-struct Queues {
-    local: Option<Arc<LocalQueue>>,
+struct WorkloadQueues {
+    local_queue: Option<Arc<LocalQueue>>,
     /// The name of the ClusterQueue, as the queues know it.
-    name: Option<Arc<str>>,
-    cluster: Option<Arc<ClusterQueue>>,
+    cluster_queue_name: Option<Arc<str>>,
+    cluster_queue: Option<Arc<ClusterQueue>>,
 }
 
-impl Queues {
-    fn of(shared: &Shared, wl: &Workload) -> Self {
+impl WorkloadQueues {
+    fn of(shared: &ControllerContext, wl: &Workload) -> Self {
         let key = ObjectKey::new(predicates::namespace(wl), &wl.spec.queue_name);
         let engine = shared.engine();
         let behind = engine
@@ -122,80 +139,88 @@ impl Queues {
                 .get(&ObjectKey::cluster(name))
         };
         Self {
-            local: shared.informers.local_queues.get(&key),
-            cluster: behind
+            local_queue: shared.informers.local_queues.get(&key),
+            cluster_queue: behind
                 .as_ref()
                 .filter(|(_, exists)| *exists)
                 .and_then(|(n, _)| cluster(n)),
-            name: behind.map(|(name, _)| name),
+            cluster_queue_name: behind.map(|(name, _)| name),
         }
     }
 
-    fn is_local_active(&self) -> bool {
-        self.local
+    fn is_local_queue_active(&self) -> bool {
+        self.local_queue
             .as_ref()
             .is_none_or(|lq| lq.spec.stop_policy() == StopPolicy::None)
     }
 }
 
-async fn reconcile(shared: &Shared, key: &ObjectKey) -> kube::Result<Outcome> {
+async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<ReconcileResult> {
     let Some(wl) = shared.informers.workloads.get(key) else {
-        return Ok(Outcome::Done);
+        return Ok(ReconcileResult::Done);
     };
-    match patch::ignore_not_found(look(shared, wl).await)? {
+    match workload_patching::ignore_not_found(reconcile_workload(shared, wl).await)? {
         Some(outcome) => Ok(outcome),
-        None => Ok(Outcome::Done),
+        None => Ok(ReconcileResult::Done),
     }
 }
 
 /// Does the first thing that is due.
-async fn look(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Outcome> {
-    let Some(wl) = over::orphaned(shared, wl).await? else {
-        return Ok(Outcome::Done);
+async fn reconcile_workload(
+    shared: &ControllerContext,
+    wl: Arc<Workload>,
+) -> kube::Result<ReconcileResult> {
+    let Some(wl) = retention::finish_orphaned(shared, wl).await? else {
+        return Ok(ReconcileResult::Done);
     };
-    if variants::mark_parent(shared, &wl).await? {
-        return Ok(Outcome::Done);
+    if concurrent_admission::label_concurrent_admission_parent(shared, &wl).await? {
+        return Ok(ReconcileResult::Done);
     }
-    if let Some(outcome) = over::finished(shared, &wl).await? {
+    if let Some(outcome) = retention::delete_after_retention(shared, &wl).await? {
         return Ok(outcome);
     }
-    if checks::set_requeue_time(shared, &wl).await? {
-        return Ok(Outcome::Done);
+    if admission_checks::set_requeue_time(shared, &wl).await? {
+        return Ok(ReconcileResult::Done);
     }
-    let wl = match devices::count(shared, wl).await? {
-        Counted::Further(wl) => wl,
-        Counted::Stop(outcome) => return Ok(outcome),
+    let wl = match dra::count(shared, wl).await? {
+        DraOutcome::Continue(wl) => wl,
+        DraOutcome::Stop(outcome) => return Ok(outcome),
     };
     let settled = if wl.spec.is_active() {
-        active::activate(shared, &wl).await?
+        requeue_backoff::reconcile_active(shared, &wl).await?
     } else {
-        active::deactivate(shared, &wl).await?
+        requeue_backoff::reconcile_deactivated(shared, &wl).await?
     };
     if let Some(outcome) = settled {
         return Ok(outcome);
     }
-    let queues = Queues::of(shared, &wl);
-    if queues::restarted(shared, &wl, &queues).await?
-        || queues::gated(shared, &wl).await?
-        || checks::sync(shared, &wl, &queues).await?
+    let queues = WorkloadQueues::of(shared, &wl);
+    if queue_active_state::sync_requeued_on_queue_restart(shared, &wl, &queues).await?
+        || queue_active_state::sync_admission_gated_by(shared, &wl).await?
+        || admission_checks::sync_admission_checks(shared, &wl, &queues).await?
     {
-        return Ok(Outcome::Done);
+        return Ok(ReconcileResult::Done);
     }
-    let wl = unadmitted(shared, wl).await?;
+    let wl = sync_unadmitted_conditions(shared, wl).await?;
     if !predicates::has_quota_reservation(&wl) {
-        return Ok(Outcome::Done);
+        return Ok(ReconcileResult::Done);
     }
-    if checks::evict_failed(shared, &wl).await? || queues::stopped(shared, &wl, &queues).await? {
-        return Ok(Outcome::Done);
+    if admission_checks::reconcile_check_based_eviction(shared, &wl).await?
+        || queue_active_state::stopped(shared, &wl, &queues).await?
+    {
+        return Ok(ReconcileResult::Done);
     }
-    let pods = limits::pods_ready(shared, &wl).await?;
-    let time = limits::execution_time(shared, &wl).await?;
+    let pods = time_limits::reconcile_not_ready_timeout(shared, &wl).await?;
+    let time = time_limits::reconcile_max_execution_time(shared, &wl).await?;
     let next = [pods, time].into_iter().flatten().min();
-    Ok(next.map_or(Outcome::Done, Outcome::After))
+    Ok(next.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
 }
 
 /// Brings QuotaReserved, as long as it is false, and Admitted up to date.
-async fn unadmitted(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Arc<Workload>> {
+async fn sync_unadmitted_conditions(
+    shared: &ControllerContext,
+    wl: Arc<Workload>,
+) -> kube::Result<Arc<Workload>> {
     if predicates::is_admitted(&wl) {
         return Ok(wl);
     }
@@ -203,18 +228,21 @@ async fn unadmitted(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Arc<Work
     let (why, gates) = {
         let engine = shared.engine();
         let waits = !predicates::has_quota_reservation(&wl);
-        let why = waits.then(|| engine.unreserved_condition(&wl)).flatten();
+        let why = waits
+            .then(|| engine.quota_reserved_false_condition(&wl))
+            .flatten();
         (why, engine.config().gates.clone())
     };
-    let written = patch::admission_status(shared, &wl, Insist::Strict, |wl| {
-        let mut changed = false;
-        if let Some((reason, message)) = why {
-            let cond = condition(wl, c::QUOTA_RESERVED, false, &reason, message, now);
-            changed |= set_condition(&mut wl.status.conditions, cond);
-        }
-        changed | sync_admitted(wl, now, &gates)
-    })
-    .await?;
+    let written =
+        workload_patching::patch_admission_status(shared, &wl, StatusApplyMode::Strict, |wl| {
+            let mut changed = false;
+            if let Some((reason, message)) = why {
+                let cond = condition(wl, c::QUOTA_RESERVED, false, &reason, message, now);
+                changed |= set_condition(&mut wl.status.conditions, cond);
+            }
+            changed | sync_admitted_condition(wl, now, &gates)
+        })
+        .await?;
     let Some(written) = written else {
         return Ok(wl);
     };
@@ -229,7 +257,7 @@ async fn unadmitted(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Arc<Work
             "Admitted by ClusterQueue {}, wait time since reservation was {waited:.0}s",
             admission.cluster_queue
         );
-        tell(
+        record_event(
             shared,
             &written,
             EventType::Normal,
@@ -241,7 +269,7 @@ async fn unadmitted(shared: &Shared, wl: Arc<Workload>) -> kube::Result<Arc<Work
 }
 
 /// Sets the Requeued condition. True when that changed anything.
-fn set_requeued(
+fn set_requeued_condition(
     wl: &mut Workload,
     reason: &str,
     message: &str,
@@ -252,13 +280,13 @@ fn set_requeued(
     set_condition(&mut wl.status.conditions, cond)
 }
 
-fn tell(
-    shared: &Shared,
+fn record_event(
+    shared: &ControllerContext,
     wl: &Workload,
     type_: EventType,
     reason: &str,
     message: impl Into<String>,
 ) {
-    let telling = Telling::new(c::WORKLOAD_CONTROLLER, type_, reason, message);
-    shared.recorder.tell(wl, telling);
+    let telling = EventSpec::new(c::WORKLOAD_CONTROLLER, type_, reason, message);
+    shared.recorder.record(wl, telling);
 }

@@ -10,18 +10,18 @@ use kueue_lab_runtime::ObjectKey;
 
 /// UIDs of pods by group.
 #[derive(Clone, Default)]
-pub struct Expectations(Arc<Mutex<BTreeMap<ObjectKey, BTreeSet<String>>>>);
+pub struct ExcessPodExpectations(Arc<Mutex<BTreeMap<ObjectKey, BTreeSet<String>>>>);
 
-impl Expectations {
+impl ExcessPodExpectations {
     /// These pods are about to be finalized.
-    pub fn expect<'a>(&self, group: &ObjectKey, uids: impl Iterator<Item = &'a str>) {
+    pub fn expect_uids<'a>(&self, group: &ObjectKey, uids: impl Iterator<Item = &'a str>) {
         let mut expected = self.0.lock();
         let of_group = expected.entry(group.clone()).or_default();
         of_group.extend(uids.map(str::to_owned));
     }
 
     /// This pod is seen to be finalized, or will never be.
-    pub fn observed(&self, group: &ObjectKey, uid: &str) {
+    pub fn observed_uid(&self, group: &ObjectKey, uid: &str) {
         let mut expected = self.0.lock();
         if let Some(of_group) = expected.get_mut(group) {
             of_group.remove(uid);

@@ -4,12 +4,12 @@
 //! that it is still there to be counted when it has ended.
 
 mod expectations;
-mod facts;
-mod group;
-mod members;
-mod replacement;
-mod run;
-mod writes;
+mod group_pods;
+mod pod_controller;
+mod pod_group;
+mod pod_state;
+mod start_stop;
+mod waiting_for_replacement_pods;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,23 +21,25 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Api;
 use kube::api::DeleteParams;
 
-use self::expectations::Expectations;
-use self::facts::{is_active, is_going, is_ready, is_suspended, is_terminated, phase, role};
-use super::env::Env;
+use self::expectations::ExcessPodExpectations;
+use self::pod_state::{
+    is_active, is_ready, is_suspended, is_terminated, is_terminating, phase, pod_role_hash,
+};
 use super::error::{JobError, ignore_not_found};
-use super::frameworks::Gvk;
-use super::job::{Finish, GenericJob, Matching, StopReason};
+use super::generic_job::{GenericJob, JobResult, MatchingWorkloads, StopReason};
+use super::integration_context::IntegrationContext;
+use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
-use super::pod_sets::{Indexes, topology_request};
-use super::{compose, infos, marks, single};
-use crate::events::reference;
+use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request};
+use super::{construct_workload, job_annotations, pod_set_infos, single_object_job};
+use crate::event_recorder::object_reference;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event, stop};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 use kueue_lab_runtime::ObjectKey;
 
-pub use facts::{is_terminated as has_ended, ungate};
-pub use run::start;
+pub use pod_controller::start;
+pub use pod_state::{is_terminated as has_ended, ungate};
 
 /// Group, version and kind.
 pub const GVK: Gvk = Gvk::new("", "v1", "Pod");
@@ -48,21 +50,21 @@ pub struct PodJob {
     /// The pod, or the first of the group; of one that is gone only the name.
     pod: Pod,
     found: bool,
-    group: Option<Group>,
+    group: Option<PodGroup>,
 }
 
 /// The pods of a group.
-struct Group {
+struct PodGroup {
     key: ObjectKey,
     pods: Vec<Pod>,
     /// Pods that are missing.
     absent: i64,
     /// Whether all pods let go before are seen to be.
-    settled: bool,
-    expectations: Expectations,
+    satisfied_excess_pods: bool,
+    expectations: ExcessPodExpectations,
 }
 
-fn none(key: &ObjectKey) -> Pod {
+fn placeholder_pod(key: &ObjectKey) -> Pod {
     Pod {
         metadata: ObjectMeta {
             name: Some(key.name.clone()),
@@ -74,12 +76,12 @@ fn none(key: &ObjectKey) -> Pod {
 }
 
 /// The pod set of a pod on its own.
-pub fn pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobError> {
-    let indexes = Indexes {
-        pod: Some(c::POD_GROUP_POD_INDEX_LABEL),
+pub fn construct_pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobError> {
+    let indexes = TopologyIndexLabels {
+        pod_index_label: Some(c::POD_GROUP_POD_INDEX_LABEL),
         ..Default::default()
     };
-    let request = topology_request(Some(&pod.metadata), indexes, gates);
+    let request = pod_set_topology_request(Some(&pod.metadata), indexes, gates);
     Ok(PodSet {
         name: c::DEFAULT_POD_SET_NAME.to_owned(),
         count: 1,
@@ -88,22 +90,22 @@ pub fn pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobError> {
             spec: pod.spec.clone(),
         }),
         min_count: None,
-        topology_request: request.map_err(JobError::NotYet)?,
+        topology_request: request.map_err(JobError::Retryable)?,
     })
 }
 
 impl PodJob {
     /// The pod of a name. Nothing for one that belongs to a group.
-    fn single(env: &Env, key: &ObjectKey) -> Option<Self> {
+    fn load_pod(env: &IntegrationContext, key: &ObjectKey) -> Option<Self> {
         let found = env.shared.informers.pods.get(key);
         if let Some(pod) = &found
-            && marks::pod_group(&pod.metadata, &env.gates).is_some()
+            && job_annotations::pod_group_name(&pod.metadata, &env.gates).is_some()
         {
             return None;
         }
         let pod = found
             .as_ref()
-            .map_or_else(|| none(key), |pod| pod.as_ref().clone());
+            .map_or_else(|| placeholder_pod(key), |pod| pod.as_ref().clone());
         Some(Self {
             gvk: GVK,
             pod,
@@ -113,19 +115,26 @@ impl PodJob {
     }
 
     /// The group of a name.
-    fn group(env: &Env, key: &ObjectKey, expectations: &Expectations) -> Self {
+    fn load_group(
+        env: &IntegrationContext,
+        key: &ObjectKey,
+        expectations: &ExcessPodExpectations,
+    ) -> Self {
         // Asked before the pods are listed, so that what is seen meanwhile is not missed.
         let settled = expectations.satisfied(key);
-        let pods = members::of(env, key);
+        let pods = group_pods::pods_of_group(env, key);
         Self {
             gvk: GVK,
-            pod: pods.first().cloned().unwrap_or_else(|| none(key)),
+            pod: pods
+                .first()
+                .cloned()
+                .unwrap_or_else(|| placeholder_pod(key)),
             found: !pods.is_empty(),
-            group: Some(Group {
+            group: Some(PodGroup {
                 key: key.clone(),
                 pods,
                 absent: 0,
-                settled,
+                satisfied_excess_pods: settled,
                 expectations: expectations.clone(),
             }),
         }
@@ -139,18 +148,20 @@ impl PodJob {
     }
 
     /// How many pods the group is to have.
-    fn total_count(&self, env: &Env) -> Result<usize, String> {
-        group::total_count(&self.pod.metadata, &env.gates)
+    fn group_total_count(&self, env: &IntegrationContext) -> Result<usize, String> {
+        pod_group::group_total_count(&self.pod.metadata, &env.gates)
     }
 
     /// Whether the pods of the group serve and never finish.
     fn is_serving(&self) -> bool {
-        let value = marks::annotation(&self.pod.metadata, c::POD_GROUP_SERVING_ANNOTATION);
+        let value =
+            job_annotations::annotation(&self.pod.metadata, c::POD_GROUP_SERVING_ANNOTATION);
         self.group.is_some() && value == Some(c::POD_GROUP_SERVING_VALUE)
     }
 
-    fn is_fast(&self) -> bool {
-        let value = marks::annotation(&self.pod.metadata, c::POD_GROUP_FAST_ADMISSION_ANNOTATION);
+    fn uses_fast_admission(&self) -> bool {
+        let value =
+            job_annotations::annotation(&self.pod.metadata, c::POD_GROUP_FAST_ADMISSION_ANNOTATION);
         value == Some(c::POD_GROUP_FAST_ADMISSION_VALUE)
     }
 }
@@ -166,24 +177,26 @@ impl GenericJob for PodJob {
     }
 
     fn reference(&self) -> ObjectReference {
-        reference(&self.pod)
+        object_reference(&self.pod)
     }
 
     fn members(&self) -> Vec<ObjectReference> {
-        self.pods().iter().map(reference).collect()
+        self.pods().iter().map(object_reference).collect()
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_deleted(&self) -> bool {
         match self.group {
             Some(_) => !self.found,
-            None => !self.found || is_going(&self.pod),
+            None => !self.found || is_terminating(&self.pod),
         }
     }
 
-    fn skip(&self, env: &Env) -> bool {
-        let marked = marks::label(self.meta(), c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
-        let by_parent = marks::annotation(self.meta(), c::SUSPENDED_BY_PARENT_ANNOTATION).is_some();
-        self.found && (!marked || (env.frameworks.pods_implicit() && !by_parent))
+    fn skip(&self, env: &IntegrationContext) -> bool {
+        let marked =
+            job_annotations::label(self.meta(), c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
+        let by_parent =
+            job_annotations::annotation(self.meta(), c::SUSPENDED_BY_PARENT_ANNOTATION).is_some();
+        self.found && (!marked || (env.integrations.is_pod_implicitly_enabled() && !by_parent))
     }
 
     fn is_top_level(&self) -> bool {
@@ -194,7 +207,7 @@ impl GenericJob for PodJob {
         self.pods().iter().any(is_suspended)
     }
 
-    fn is_active(&self, env: &Env) -> bool {
+    fn is_active(&self, env: &IntegrationContext) -> bool {
         // A pod of its own gives its quota back as soon as it is deleted.
         let fast = env.enabled(Feature::FastQuotaReleaseInPodIntegration);
         let now = env.shared.now();
@@ -203,10 +216,10 @@ impl GenericJob for PodJob {
             .is_some_and(|g| g.pods.iter().any(|pod| is_active(pod, now, fast)))
     }
 
-    fn finished(&self, env: &Env) -> Option<Finish> {
+    fn finished(&self, env: &IntegrationContext) -> Option<JobResult> {
         let Some(group) = &self.group else {
             let message = self.pod.status.as_ref().and_then(|s| s.message.clone());
-            return is_terminated(&self.pod).then(|| Finish {
+            return is_terminated(&self.pod).then(|| JobResult {
                 success: phase(&self.pod) == "Succeeded",
                 message: message.unwrap_or_default(),
             });
@@ -214,33 +227,33 @@ impl GenericJob for PodJob {
         if self.is_serving() {
             return None;
         }
-        let total = self.total_count(env).ok()?;
+        let total = self.group_total_count(env).ok()?;
         let succeeded = group
             .pods
             .iter()
             .filter(|pod| phase(pod) == "Succeeded")
             .count();
         let over = group.pods.iter().all(is_terminated);
-        let gives_up = over && group.pods.iter().any(facts::is_unretriable);
-        (succeeded == total || gives_up).then(|| Finish {
+        let gives_up = over && group.pods.iter().any(pod_state::is_unretriable_pod);
+        (succeeded == total || gives_up).then(|| JobResult {
             success: true,
             message: format!("Pods succeeded: {succeeded}/{total}."),
         })
     }
 
-    fn pods_ready(&self, env: &Env) -> bool {
+    fn pods_ready(&self, env: &IntegrationContext) -> bool {
         match &self.group {
             None => is_ready(&self.pod),
             Some(group) => {
                 let complete = self
-                    .total_count(env)
+                    .group_total_count(env)
                     .is_ok_and(|total| group.pods.len() >= total);
                 complete && group.pods.iter().all(is_ready)
             }
         }
     }
 
-    fn reclaimable_pods(&self, _env: &Env) -> Option<Vec<ReclaimablePod>> {
+    fn reclaimable_pods(&self, _env: &IntegrationContext) -> Option<Vec<ReclaimablePod>> {
         let mut done: Vec<ReclaimablePod> = Vec::new();
         let pods = self
             .group
@@ -248,7 +261,7 @@ impl GenericJob for PodJob {
             .filter(|_| !self.is_serving())
             .flat_map(|g| &g.pods);
         for pod in pods.filter(|pod| phase(pod) == "Succeeded") {
-            let role = role(pod);
+            let role = pod_role_hash(pod);
             match done.iter_mut().find(|known| known.name == role) {
                 Some(known) => known.count += 1,
                 None => done.push(ReclaimablePod {
@@ -260,52 +273,67 @@ impl GenericJob for PodJob {
         Some(done)
     }
 
-    fn rest_after_reclaiming(&self) -> Duration {
+    fn reclaimable_pods_write_delay(&self) -> Duration {
         match self.group {
-            Some(_) => run::WRITE,
+            Some(_) => pod_controller::WORKLOAD_WRITE_LATENCY,
             None => Duration::ZERO,
         }
     }
 
-    fn pod_sets(&self, env: &Env) -> Result<Vec<PodSet>, JobError> {
+    fn pod_sets(&self, env: &IntegrationContext) -> Result<Vec<PodSet>, JobError> {
         let Some(group) = &self.group else {
-            return Ok(vec![pod_set(&self.pod, &env.gates)?]);
+            return Ok(vec![construct_pod_set(&self.pod, &env.gates)?]);
         };
-        if self.is_fast() {
-            let total = self.total_count(env).map_err(JobError::NotYet)?;
-            return group::fast_pod_sets(&group.pods, total, &env.gates);
+        if self.uses_fast_admission() {
+            let total = self.group_total_count(env).map_err(JobError::Retryable)?;
+            return pod_group::construct_group_pod_sets_fast(&group.pods, total, &env.gates);
         }
-        group::pod_sets(&group.pods, &env.gates)
+        pod_group::construct_group_pod_sets(&group.pods, &env.gates)
     }
 
-    fn follows_queue_name(&self) -> bool {
+    fn syncs_queue_name(&self) -> bool {
         !self.is_serving()
     }
 
-    fn conditions(&self, env: &Env, wl: &Workload) -> Option<Vec<Condition>> {
+    fn custom_workload_conditions(
+        &self,
+        env: &IntegrationContext,
+        wl: &Workload,
+    ) -> Option<Vec<Condition>> {
         let group = self.group.as_ref()?;
-        let changed = replacement::condition(wl, group.absent > 0, env.shared.now())?;
+        let changed = waiting_for_replacement_pods::waiting_for_replacement_pods_condition(
+            wl,
+            group.absent > 0,
+            env.shared.now(),
+        )?;
         Some(vec![changed])
     }
 
-    fn workloads(&self, env: &Env) -> Vec<Arc<Workload>> {
+    fn list_child_workloads(&self, env: &IntegrationContext) -> Vec<Arc<Workload>> {
         match &self.group {
-            None => env.workloads_of(&GVK, self.meta()),
-            Some(group) => group::workloads(env, &group.key),
+            None => env.workloads_owned_by(&GVK, self.meta()),
+            Some(group) => pod_group::list_group_workloads(env, &group.key),
         }
     }
 
-    async fn matching(&mut self, env: &Env) -> Result<Matching, JobError> {
+    async fn find_matching_workloads(
+        &mut self,
+        env: &IntegrationContext,
+    ) -> Result<MatchingWorkloads, JobError> {
         match self.group {
-            None => single::matching(env, self),
-            Some(_) => self.group_matching(env).await,
+            None => single_object_job::find_matching_workloads(env, self),
+            Some(_) => self.find_matching_group_workload(env).await,
         }
     }
 
-    fn is_like(&self, env: &Env, wl: &Workload) -> Result<bool, JobError> {
+    fn equivalent_to_workload(
+        &self,
+        env: &IntegrationContext,
+        wl: &Workload,
+    ) -> Result<bool, JobError> {
         match self.group {
-            None => infos::is_equivalent(env, self, wl),
-            Some(_) => Ok(group::is_equivalent(
+            None => pod_set_infos::equivalent_to_workload(env, self, wl),
+            Some(_) => Ok(pod_group::equivalent_to_workload(
                 wl,
                 &self.workload_name(env),
                 &self.pod_sets(env)?,
@@ -313,23 +341,27 @@ impl GenericJob for PodJob {
         }
     }
 
-    async fn adopt(&mut self, env: &Env, wl: Arc<Workload>) -> Result<Arc<Workload>, JobError> {
+    async fn ensure_workload_ownership(
+        &mut self,
+        env: &IntegrationContext,
+        wl: Arc<Workload>,
+    ) -> Result<Arc<Workload>, JobError> {
         match self.group {
-            None => single::adopt(env, self, wl).await,
-            Some(_) => self.own(env, wl).await,
+            None => single_object_job::ensure_prebuilt_workload_ownership(env, self, wl).await,
+            Some(_) => self.ensure_workload_owned_by_all_members(env, wl).await,
         }
     }
 
-    async fn compose(&mut self, env: &Env) -> Result<Workload, JobError> {
+    async fn construct_workload(&mut self, env: &IntegrationContext) -> Result<Workload, JobError> {
         match self.group {
-            None => compose::of_one_object(env, self),
-            Some(_) => self.compose_group(env).await,
+            None => construct_workload::construct_workload(env, self),
+            Some(_) => self.construct_group_workload(env).await,
         }
     }
 
     async fn start(
         &mut self,
-        env: &Env,
+        env: &IntegrationContext,
         infos: &[PodSetInfo],
         message: &str,
     ) -> Result<(), JobError> {
@@ -341,36 +373,36 @@ impl GenericJob for PodJob {
                 }
                 .into());
             };
-            return writes::start(env, &mut self.pod, info, message).await;
+            return start_stop::start_pod(env, &mut self.pod, info, message).await;
         };
         let starts = group
             .pods
             .iter_mut()
-            .filter(|pod| facts::is_gated(pod))
+            .filter(|pod| pod_state::is_gated(pod))
             .map(async |pod| {
-                let role = role(pod);
+                let role = pod_role_hash(pod);
                 let info = infos.iter().find(|info| info.name == role);
                 let info = info.ok_or(PodSetInfoError::NotFound(role))?;
-                writes::start(env, pod, info, message).await
+                start_stop::start_pod(env, pod, info, message).await
             });
         join_all(starts).await.into_iter().collect()
     }
 
     async fn stop(
         &mut self,
-        env: &Env,
+        env: &IntegrationContext,
         _infos: &[PodSetInfo],
         reason: &StopReason,
         message: &str,
     ) -> Result<(), JobError> {
         let deleted = *reason == StopReason::WorkloadDeleted;
-        let text = stop_text(reason);
+        let text = termination_reason(reason);
         for pod in self.pods() {
-            if is_going(pod) || (!deleted && is_suspended(pod)) {
+            if is_terminating(pod) || (!deleted && is_suspended(pod)) {
                 continue;
             }
-            writes::stop(env, pod, &text, message).await?;
-            env.tell(reference(pod), event::STOPPED, message);
+            start_stop::stop_pod(env, pod, &text, message).await?;
+            env.record_normal_event(object_reference(pod), event::STOPPED, message);
         }
         if self.group.is_some() && deleted {
             self.finalize(env).await?;
@@ -378,33 +410,38 @@ impl GenericJob for PodJob {
         Ok(())
     }
 
-    async fn suspend_child(&mut self, _env: &Env) -> Result<(), JobError> {
+    async fn suspend_child_job(&mut self, _env: &IntegrationContext) -> Result<(), JobError> {
         Ok(())
     }
 
-    async fn finalize(&mut self, env: &Env) -> Result<(), JobError> {
+    async fn finalize(&mut self, env: &IntegrationContext) -> Result<(), JobError> {
         let pods = match &self.group {
             None => vec![self.pod.clone()],
-            Some(group) => members::of(env, &group.key),
+            Some(group) => group_pods::pods_of_group(env, &group.key),
         };
-        let all = pods.iter().map(|pod| writes::remove_finalizer(env, pod));
+        let all = pods
+            .iter()
+            .map(|pod| start_stop::remove_pod_finalizer(env, pod));
         join_all(all)
             .await
             .into_iter()
             .try_for_each(|removed| removed.map(drop))
     }
 
-    async fn delete(&mut self, env: &Env) -> Result<(), JobError> {
-        let namespace = marks::namespace(self.meta());
+    async fn delete(&mut self, env: &IntegrationContext) -> Result<(), JobError> {
+        let namespace = job_annotations::namespace(self.meta());
         let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
         let deleted = api
-            .delete(marks::name(self.meta()), &DeleteParams::background())
+            .delete(
+                job_annotations::name(self.meta()),
+                &DeleteParams::background(),
+            )
             .await;
         ignore_not_found(deleted.map(drop).map_err(JobError::from))
     }
 }
 
-fn stop_text(reason: &StopReason) -> String {
+fn termination_reason(reason: &StopReason) -> String {
     match reason {
         StopReason::WorkloadDeleted => stop::WORKLOAD_DELETED.to_owned(),
         StopReason::WorkloadEvicted(why) => format!("{}DueTo{why}", stop::WORKLOAD_EVICTED),

@@ -2,9 +2,9 @@
 //! the words that scripts in job examples are made of and takes every other command for one that
 //! succeeds at once.
 
-mod exec;
-mod lex;
-mod words;
+mod expansion;
+mod interpreter;
+mod lexer;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -94,13 +94,13 @@ pub(super) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Ste
     match name {
         "sh" | "bash" | "ash" | "dash" | "zsh" => {
             let (script, strict) = script(words)?;
-            Some(exec::run(script, environment, strict))
+            Some(interpreter::run(script, environment, strict))
         }
         "python" | "python3" => {
             let at = words.iter().position(|w| *w == "-c")?;
             Some(python(words.get(at + 1)?))
         }
-        _ if exec::KNOWN.contains(&name) => Some(exec::single(words, environment)),
+        _ if interpreter::BUILTINS.contains(&name) => Some(interpreter::single(words, environment)),
         _ => None,
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// Lines, seconds and the exit code, in one line.
-    fn told(script: &str) -> String {
+    fn trace(script: &str) -> String {
         let words = run(script).into_iter().map(|step| match step {
             Step::Print(line) => line,
             Step::Wait(time) => format!("+{}", time.as_secs_f64()),
@@ -219,7 +219,7 @@ mod tests {
             ("cat <<EOF\nnot; exit 9\nEOF\necho done", "done"),
             ("exec sleep 5", "+5"),
         ] {
-            assert_eq!(told(script), expected, "{script}");
+            assert_eq!(trace(script), expected, "{script}");
         }
     }
 

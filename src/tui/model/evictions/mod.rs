@@ -3,36 +3,36 @@
 //! Put together from the conditions of Workloads and from Events, because neither is enough: the
 //! conditions of a plain pod's Workload go with the pod, and an old cluster's Events may be gone.
 
-mod policy;
-mod said;
+mod preemption_message;
+mod preemption_policy;
 
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-use super::cond::Cond;
+use super::condition::ConditionRow;
 use super::event::EventRow;
 use super::meta::Requests;
 use super::queues::ClusterQueueRow;
 use super::store::Store;
 use super::workload::WorkloadRow;
-use super::{Key, Row};
+use super::{NamespacedName, Row};
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, event, evicted, preempted};
-use policy::policy;
-use said::Said;
+use preemption_message::PreemptionMessage;
+use preemption_policy::preemption_policy;
 
 /// The most evictions that are kept.
-const MOST: usize = 2_000;
+const MAX_EVICTIONS: usize = 2_000;
 /// Seconds within which condition and Event of one eviction appear.
-const SAME: i64 = 10;
+const MERGE_WINDOW_SECONDS: i64 = 10;
 
 /// One of the two workloads of an eviction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Party {
+pub struct InvolvedWorkload {
     /// UID of the Workload.
     pub uid: String,
     /// Namespace and name; an empty name while they are not known.
-    pub key: Key,
+    pub key: NamespacedName,
     /// What the Workload was made for.
     pub owner: String,
     /// Its ClusterQueue.
@@ -45,9 +45,9 @@ pub struct Party {
     pub requests: Requests,
 }
 
-impl Party {
+impl InvolvedWorkload {
     /// The name, or as much of the UID as identifies it.
-    pub fn shown(&self) -> String {
+    pub fn display_name(&self) -> String {
         if self.key.name.is_empty() {
             format!("workload {}", self.uid.get(..8).unwrap_or(&self.uid))
         } else {
@@ -62,9 +62,9 @@ pub struct Eviction {
     /// When.
     pub at: Timestamp,
     /// Who had to leave.
-    pub victim: Party,
+    pub victim: InvolvedWorkload,
     /// For whom, if for another workload.
-    pub preemptor: Option<Party>,
+    pub preemptor: Option<InvolvedWorkload>,
     /// Reason of the Preempted condition, or of Evicted where nobody preempted.
     pub reason: String,
     /// The setting that allowed it.
@@ -75,7 +75,7 @@ pub struct Eviction {
 
 impl Eviction {
     /// The reason in words.
-    pub fn cause(&self) -> &str {
+    pub fn reason_text(&self) -> &str {
         match self.reason.as_str() {
             preempted::IN_CLUSTER_QUEUE => "priority in the queue",
             preempted::IN_COHORT_RECLAMATION => "reclaims lent quota",
@@ -96,12 +96,12 @@ impl Eviction {
 
 /// Evictions in the order in which they became known.
 #[derive(Clone, Debug, Default)]
-pub struct Feed {
+pub struct EvictionLog {
     entries: VecDeque<Eviction>,
     revision: u64,
 }
 
-impl Feed {
+impl EvictionLog {
     /// Newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &Eviction> {
         self.entries.iter().rev()
@@ -128,21 +128,23 @@ impl Feed {
     }
 
     /// Learns from a Workload: its eviction, and its name where only the UID was known.
-    pub fn see_workload(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
-        self.name_parties(wl, queues);
-        let Some(left) = wl.conds.when_true(EVICTED) else {
+    pub fn observe_workload(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
+        self.complete_entries(wl, queues);
+        let Some(left) = wl.conditions.when_true(EVICTED) else {
             return;
         };
-        let by = wl.conds.when_true(PREEMPTED);
+        let by = wl.conditions.when_true(PREEMPTED);
         let (cond, said) = match by {
-            Some(by) if left.reason == evicted::PREEMPTED => (by, Said::of(&by.message)),
-            _ => (left, Said::default()),
+            Some(by) if left.reason == evicted::PREEMPTED => {
+                (by, PreemptionMessage::parse(&by.message))
+            }
+            _ => (left, PreemptionMessage::default()),
         };
-        self.note(from_condition(wl, cond, &said), &said, queues);
+        self.record(from_condition(wl, cond, &said), &said, queues);
     }
 
     /// Learns from an Event.
-    pub fn see_event(
+    pub fn observe_event(
         &mut self,
         event: &EventRow,
         workloads: &Store<WorkloadRow>,
@@ -151,7 +153,7 @@ impl Feed {
         if event.kind != "Workload" || event.uid.is_empty() {
             return;
         }
-        let said = Said::of(&event.message);
+        let said = PreemptionMessage::parse(&event.message);
         let reason = match event.reason.as_str() {
             event::PREEMPTED => said.reason().to_owned(),
             other => match other.strip_prefix(event::EVICTED_DUE_TO) {
@@ -161,11 +163,11 @@ impl Feed {
         };
         let mut entry = Eviction {
             at: event.at,
-            victim: Party {
+            victim: InvolvedWorkload {
                 uid: event.uid.clone(),
                 key: event.object.clone(),
                 priority: said.victim_priority,
-                ..Party::default()
+                ..InvolvedWorkload::default()
             },
             reason,
             message: event.message.clone(),
@@ -173,24 +175,29 @@ impl Feed {
         };
         let known = workloads.get(&event.object);
         if let Some(wl) = known.filter(|wl| wl.meta.uid == event.uid) {
-            describe(&mut entry.victim, wl);
+            fill_from_workload(&mut entry.victim, wl);
         }
-        self.note(entry, &said, queues);
+        self.record(entry, &said, queues);
         if let Some(preemptor) = &said.preemptor
             && let Some(wl) = workloads.iter().find(|wl| wl.meta.uid == *preemptor)
         {
-            self.name_parties(wl, queues);
+            self.complete_entries(wl, queues);
         }
     }
 
     /// Puts the entry into the feed, or what is new in it into the entry of the same eviction.
-    fn note(&mut self, mut entry: Eviction, said: &Said, queues: &Store<ClusterQueueRow>) {
-        entry.preemptor = said.preemptor.as_ref().map(|uid| Party {
+    fn record(
+        &mut self,
+        mut entry: Eviction,
+        said: &PreemptionMessage,
+        queues: &Store<ClusterQueueRow>,
+    ) {
+        entry.preemptor = said.preemptor.as_ref().map(|uid| InvolvedWorkload {
             uid: uid.clone(),
             cluster_queue: last_segment(&said.preemptor_path),
             path: said.preemptor_path.clone(),
             priority: said.preemptor_priority,
-            ..Party::default()
+            ..InvolvedWorkload::default()
         });
         if !said.victim_path.is_empty() {
             entry.victim.cluster_queue = last_segment(&said.victim_path);
@@ -200,14 +207,14 @@ impl Feed {
         let same = self.entries.iter_mut().rev().find(|e| {
             e.victim.uid == entry.victim.uid
                 && uid(e) == uid(&entry)
-                && e.at.duration_since(entry.at).as_secs().abs() <= SAME
+                && e.at.duration_since(entry.at).as_secs().abs() <= MERGE_WINDOW_SECONDS
         });
         if let Some(known) = same {
             merge(known, entry, queues);
         } else {
-            entry.policy = policy(&entry, queues);
+            entry.policy = preemption_policy(&entry, queues);
             self.entries.push_back(entry);
-            if self.entries.len() > MOST {
+            if self.entries.len() > MAX_EVICTIONS {
                 self.entries.pop_front();
             }
             // Events of the past arrive in any order.
@@ -217,34 +224,34 @@ impl Feed {
     }
 
     /// Fills in what is missing of parties that are this Workload.
-    fn name_parties(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
+    fn complete_entries(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
         for entry in self.entries.iter_mut().rev() {
             let mut found = false;
             if entry.victim.uid == wl.meta.uid && entry.victim.owner.is_empty() {
-                describe(&mut entry.victim, wl);
+                fill_from_workload(&mut entry.victim, wl);
                 found = true;
             }
             if let Some(p) = &mut entry.preemptor
                 && p.uid == wl.meta.uid
                 && p.key.name.is_empty()
             {
-                describe(p, wl);
+                fill_from_workload(p, wl);
                 found = true;
             }
             if found {
-                entry.policy = policy(entry, queues);
+                entry.policy = preemption_policy(entry, queues);
                 self.revision += 1;
             }
         }
     }
 }
 
-fn from_condition(wl: &WorkloadRow, cond: &Cond, said: &Said) -> Eviction {
-    let mut victim = Party {
+fn from_condition(wl: &WorkloadRow, cond: &ConditionRow, said: &PreemptionMessage) -> Eviction {
+    let mut victim = InvolvedWorkload {
         priority: said.victim_priority,
-        ..Party::default()
+        ..InvolvedWorkload::default()
     };
-    describe(&mut victim, wl);
+    fill_from_workload(&mut victim, wl);
     Eviction {
         at: cond.at,
         victim,
@@ -255,7 +262,7 @@ fn from_condition(wl: &WorkloadRow, cond: &Cond, said: &Said) -> Eviction {
 }
 
 /// Fills in what a Workload tells about itself.
-fn describe(party: &mut Party, wl: &WorkloadRow) {
+fn fill_from_workload(party: &mut InvolvedWorkload, wl: &WorkloadRow) {
     party.uid.clone_from(&wl.meta.uid);
     party.key = wl.key().clone();
     party.owner = wl.owner_text();
@@ -270,7 +277,7 @@ fn describe(party: &mut Party, wl: &WorkloadRow) {
 
 /// Takes over what a second source knows better.
 fn merge(known: &mut Eviction, new: Eviction, queues: &Store<ClusterQueueRow>) {
-    let better = |a: &mut Party, b: Party| {
+    let better = |a: &mut InvolvedWorkload, b: InvolvedWorkload| {
         if a.key.name.is_empty() {
             a.key = b.key;
         }
@@ -299,7 +306,7 @@ fn merge(known: &mut Eviction, new: Eviction, queues: &Store<ClusterQueueRow>) {
     if new.at.subsec_nanosecond() != 0 {
         known.at = new.at;
     }
-    known.policy = policy(known, queues);
+    known.policy = preemption_policy(known, queues);
 }
 
 fn last_segment(path: &str) -> String {
@@ -314,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_message_of_a_preemption_is_understood() {
-        let said = Said::of(MESSAGE);
+        let said = PreemptionMessage::parse(MESSAGE);
         assert_eq!(said.preemptor.as_deref(), Some("8b84"));
         assert_eq!(said.reason(), preempted::IN_COHORT_RECLAMATION);
         assert_eq!(said.preemptor_path, "/team/cq-c2");
@@ -323,32 +330,35 @@ mod tests {
             (said.preemptor_priority, said.victim_priority),
             (Some(1000), Some(100))
         );
-        assert_eq!(Said::of("Evicted because of rain"), Said::default());
+        assert_eq!(
+            PreemptionMessage::parse("Evicted because of rain"),
+            PreemptionMessage::default()
+        );
     }
 
     #[test]
     fn event_and_condition_of_one_eviction_are_one_entry() {
-        let mut feed = Feed::default();
+        let mut feed = EvictionLog::default();
         let queues = Store::default();
         let at = |s: &str| s.parse::<Timestamp>().unwrap();
         let entry = |at| Eviction {
             at,
-            victim: Party {
+            victim: InvolvedWorkload {
                 uid: "victim".to_owned(),
-                ..Party::default()
+                ..InvolvedWorkload::default()
             },
             reason: preempted::IN_CLUSTER_QUEUE.to_owned(),
             ..Eviction::default()
         };
-        let said = Said::of(MESSAGE);
-        feed.note(entry(at("2026-03-02T12:00:05Z")), &said, &queues);
-        feed.note(entry(at("2026-03-02T12:00:05.25Z")), &said, &queues);
+        let said = PreemptionMessage::parse(MESSAGE);
+        feed.record(entry(at("2026-03-02T12:00:05Z")), &said, &queues);
+        feed.record(entry(at("2026-03-02T12:00:05.25Z")), &said, &queues);
         assert_eq!(feed.len(), 1);
         assert_eq!(
             feed.latest_of("victim").unwrap().at,
             at("2026-03-02T12:00:05.25Z")
         );
-        feed.note(entry(at("2026-03-02T12:01:05Z")), &said, &queues);
+        feed.record(entry(at("2026-03-02T12:01:05Z")), &said, &queues);
         assert_eq!(feed.len(), 2);
     }
 }

@@ -1,22 +1,22 @@
 //! Workloads as rows: what was asked for, what was got, where each stands and why.
 
-mod lacks;
+mod assignment_failure;
 mod state;
-mod why;
+mod status_reason;
 
-pub use lacks::{Lack, lacks_in};
+pub use assignment_failure::{AssignmentFailure, parse_assignment_failures};
 pub use state::WorkloadState;
-pub use why::{Outlook, Why, why};
+pub use status_reason::{ReasonKind, StatusReason, status_reason};
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::cond::Conds;
-use super::meta::{Meta, Requests, add, requests_of};
+use super::condition::Conditions;
+use super::meta::{Meta, Requests, add_requests, requests_of};
 use super::pod::pod_requests;
-use super::{Key, Row};
-use crate::text::clean;
+use super::{NamespacedName, Row};
+use crate::text::sanitize;
 use kueue_lab_api::constants::PRIORITY_BOOST_ANNOTATION;
 use kueue_lab_api::v1beta2::{
     CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment, Workload,
@@ -30,7 +30,7 @@ pub struct WorkloadRow {
     /// Name of its LocalQueue.
     pub queue: String,
     /// Namespace and name of its LocalQueue.
-    pub queue_key: Key,
+    pub queue_key: NamespacedName,
     /// The priority that orders and preempts, boost included.
     pub priority: i64,
     /// The class the priority came from.
@@ -44,23 +44,23 @@ pub struct WorkloadRow {
     /// What it holds.
     pub admission: Option<AdmissionRow>,
     /// Conditions.
-    pub conds: Conds,
+    pub conditions: Conditions,
     /// Where its AdmissionChecks stand.
-    pub checks: Vec<CheckRow>,
+    pub admission_checks: Vec<AdmissionCheckRow>,
     /// When it is queued again after an eviction.
     pub requeue_at: Option<Timestamp>,
     /// Evictions so far, by reason.
     pub evictions: BTreeMap<String, i64>,
     /// Pods whose quota was given back already.
-    pub reclaimed: i32,
+    pub reclaimable_pods: i32,
     /// The worker cluster it runs in, or those among which one is to be chosen.
-    pub clusters: Vec<String>,
+    pub worker_clusters: Vec<String>,
     /// Failed nodes with pods of it, for which replacements are sought.
     pub unhealthy_nodes: Vec<String>,
     /// Total requests as the controller counted them, while it waits.
-    pub counted: Requests,
+    pub resource_requests: Requests,
     /// Where it stands.
-    at: WorkloadState,
+    state: WorkloadState,
 }
 
 /// What a Workload was made for.
@@ -95,12 +95,12 @@ pub struct AdmissionRow {
     /// Whose quota.
     pub cluster_queue: String,
     /// What each pod set got.
-    pub pod_sets: Vec<AssignedRow>,
+    pub pod_sets: Vec<PodSetAssignmentRow>,
 }
 
 /// What one pod set got.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct AssignedRow {
+pub struct PodSetAssignmentRow {
     /// Name of the set.
     pub name: String,
     /// Flavor by resource.
@@ -110,43 +110,43 @@ pub struct AssignedRow {
     /// How many pods were admitted.
     pub count: i32,
     /// Where in the topology its pods go.
-    pub placed: Option<Placed>,
+    pub topology_assignment: Option<TopologyAssignmentRow>,
     /// Whether it is still to be placed, on nodes that are yet to come.
-    pub place_later: bool,
+    pub delayed_topology_request: bool,
 }
 
 /// Where in a topology the pods of a set go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placed {
+pub struct TopologyAssignmentRow {
     /// The levels, from the widest to the narrowest.
     pub levels: Vec<String>,
     /// The domains, as many as are worth showing, with the pods in each.
     pub domains: Vec<(String, i32)>,
     /// How many domains there are in all.
-    pub of: usize,
+    pub domain_count: usize,
 }
 
 /// The most domains of one assignment that are kept.
-const MOST_DOMAINS: usize = 64;
+const MAX_DOMAINS: usize = 64;
 
-impl Placed {
+impl TopologyAssignmentRow {
     fn of(assignment: &TopologyAssignment) -> Self {
         let all = assignment.decode().unwrap_or_default();
         Self {
-            levels: assignment.levels.iter().map(|l| clean(l)).collect(),
+            levels: assignment.levels.iter().map(|l| sanitize(l)).collect(),
             domains: all
                 .iter()
-                .take(MOST_DOMAINS)
-                .map(|d| (clean(&d.values.join("/")), d.count))
+                .take(MAX_DOMAINS)
+                .map(|d| (sanitize(&d.values.join("/")), d.count))
                 .collect(),
-            of: all.len(),
+            domain_count: all.len(),
         }
     }
 }
 
 /// Where one AdmissionCheck stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CheckRow {
+pub struct AdmissionCheckRow {
     /// Name of the check.
     pub name: String,
     /// The judgement.
@@ -171,47 +171,50 @@ impl WorkloadRow {
             .into();
         let mut counted = Requests::new();
         for set in &status.resource_requests {
-            add(&mut counted, &requests_of(&set.resources), 1);
+            add_requests(&mut counted, &requests_of(&set.resources), 1);
         }
         let meta = Meta::of(&wl.metadata);
-        let queue = clean(&spec.queue_name);
+        let queue = sanitize(&spec.queue_name);
         let mut row = Self {
-            queue_key: Key::new(&meta.key.namespace, &queue),
+            queue_key: NamespacedName::new(&meta.key.namespace, &queue),
             meta,
             queue,
             priority: i64::from(spec.priority.unwrap_or(0)) + boost,
-            priority_class: spec.priority_class_ref.as_ref().map(|r| clean(&r.name)),
+            priority_class: spec.priority_class_ref.as_ref().map(|r| sanitize(&r.name)),
             active: spec.is_active(),
             owners: owners_of(wl),
             pod_sets: spec.pod_sets.iter().map(pod_set_row).collect(),
             admission: status.admission.as_ref().map(|a| AdmissionRow {
-                cluster_queue: clean(&a.cluster_queue),
+                cluster_queue: sanitize(&a.cluster_queue),
                 pod_sets: a
                     .pod_set_assignments
                     .iter()
-                    .map(|p| AssignedRow {
-                        name: clean(&p.name),
+                    .map(|p| PodSetAssignmentRow {
+                        name: sanitize(&p.name),
                         flavors: p
                             .flavors
                             .iter()
-                            .map(|(r, f)| (clean(r), clean(f)))
+                            .map(|(r, f)| (sanitize(r), sanitize(f)))
                             .collect(),
                         usage: requests_of(&p.resource_usage),
-                        placed: p.topology_assignment.as_ref().map(Placed::of),
-                        place_later: p.delayed_topology_request
+                        topology_assignment: p
+                            .topology_assignment
+                            .as_ref()
+                            .map(TopologyAssignmentRow::of),
+                        delayed_topology_request: p.delayed_topology_request
                             == Some(DelayedTopologyRequestState::Pending),
                         count: p.count.unwrap_or_else(|| count_of(&spec.pod_sets, &p.name)),
                     })
                     .collect(),
             }),
-            conds: Conds::of(&status.conditions),
-            checks: status
+            conditions: Conditions::of(&status.conditions),
+            admission_checks: status
                 .admission_checks
                 .iter()
-                .map(|c| CheckRow {
-                    name: clean(&c.name),
+                .map(|c| AdmissionCheckRow {
+                    name: sanitize(&c.name),
                     state: c.state,
-                    message: clean(&c.message),
+                    message: sanitize(&c.message),
                     retries: c.retry_count.unwrap_or(0),
                 })
                 .collect(),
@@ -221,27 +224,27 @@ impl WorkloadRow {
                 .and_then(|r| r.requeue_at.as_ref())
                 .map(|t| t.0),
             evictions: evictions_of(wl),
-            clusters: match &status.cluster_name {
-                Some(name) => vec![clean(name)],
+            worker_clusters: match &status.cluster_name {
+                Some(name) => vec![sanitize(name)],
                 None => status
                     .nominated_cluster_names
                     .iter()
-                    .map(|n| clean(n))
+                    .map(|n| sanitize(n))
                     .collect(),
             },
             unhealthy_nodes: status
                 .unhealthy_nodes
                 .iter()
-                .map(|n| clean(&n.name))
+                .map(|n| sanitize(&n.name))
                 .collect(),
-            reclaimed: status
+            reclaimable_pods: status
                 .reclaimable_pods
                 .iter()
                 .fold(0, |sum, r| r.count.saturating_add(sum)),
-            counted,
-            at: WorkloadState::default(),
+            resource_requests: counted,
+            state: WorkloadState::default(),
         };
-        row.at = row.reckon();
+        row.state = row.compute_state();
         row
     }
 
@@ -250,22 +253,22 @@ impl WorkloadRow {
         if let Some(admission) = &self.admission {
             let mut total = Requests::new();
             for set in &admission.pod_sets {
-                add(&mut total, &set.usage, 1);
+                add_requests(&mut total, &set.usage, 1);
             }
             return total;
         }
-        if !self.counted.is_empty() {
-            return self.counted.clone();
+        if !self.resource_requests.is_empty() {
+            return self.resource_requests.clone();
         }
         let mut total = Requests::new();
         for set in &self.pod_sets {
-            add(&mut total, &set.per_pod, i64::from(set.count));
+            add_requests(&mut total, &set.per_pod, i64::from(set.count));
         }
         total
     }
 
     /// How many pods it has when it runs.
-    pub fn pods_wanted(&self) -> i32 {
+    pub fn pod_count(&self) -> i32 {
         let admitted = self.admission.as_ref().map(|a| {
             a.pod_sets
                 .iter()
@@ -293,13 +296,13 @@ impl WorkloadRow {
     }
 
     /// How often it was evicted.
-    pub fn evicted_times(&self) -> i64 {
+    pub fn eviction_count(&self) -> i64 {
         self.evictions.values().sum()
     }
 }
 
 impl Row for WorkloadRow {
-    fn key(&self) -> &Key {
+    fn key(&self) -> &NamespacedName {
         &self.meta.key
     }
 }
@@ -310,17 +313,17 @@ fn owners_of(wl: &Workload) -> Vec<Owner> {
     refs.sort_by_key(|r| !r.controller.unwrap_or(false));
     refs.into_iter()
         .map(|r| Owner {
-            api_version: clean(&r.api_version),
-            kind: clean(&r.kind),
-            name: clean(&r.name),
-            uid: clean(&r.uid),
+            api_version: sanitize(&r.api_version),
+            kind: sanitize(&r.kind),
+            name: sanitize(&r.name),
+            uid: sanitize(&r.uid),
         })
         .collect()
 }
 
 fn pod_set_row(set: &PodSet) -> PodSetRow {
     PodSetRow {
-        name: clean(&set.name),
+        name: sanitize(&set.name),
         count: set.count,
         min_count: set.min_count,
         per_pod: set
@@ -340,7 +343,7 @@ fn evictions_of(wl: &Workload) -> BTreeMap<String, i64> {
     let mut out = BTreeMap::new();
     let stats = wl.status.scheduling_stats.as_ref();
     for eviction in stats.into_iter().flat_map(|s| &s.evictions) {
-        *out.entry(clean(&eviction.reason)).or_default() += i64::from(eviction.count);
+        *out.entry(sanitize(&eviction.reason)).or_default() += i64::from(eviction.count);
     }
     out
 }

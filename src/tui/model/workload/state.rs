@@ -38,7 +38,7 @@ impl WorkloadState {
     ];
 
     /// The state as it is shown.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Evicted => "Evicted",
             Self::Pending => "Pending",
@@ -51,7 +51,7 @@ impl WorkloadState {
     }
 
     /// Whether nothing more will happen to it.
-    pub fn over(self) -> bool {
+    pub fn is_finished(self) -> bool {
         matches!(self, Self::Failed | Self::Finished)
     }
 }
@@ -59,12 +59,12 @@ impl WorkloadState {
 impl WorkloadRow {
     /// Where it stands.
     pub fn state(&self) -> WorkloadState {
-        self.at
+        self.state
     }
 
     /// Where it stands by its conditions.
-    pub(super) fn reckon(&self) -> WorkloadState {
-        let conds = &self.conds;
+    pub(super) fn compute_state(&self) -> WorkloadState {
+        let conds = &self.conditions;
         if let Some(end) = conds.when_true(FINISHED) {
             return match end.reason.as_str() {
                 finished::FAILED | finished::FAILED_TO_START => WorkloadState::Failed,
@@ -96,6 +96,8 @@ impl WorkloadRow {
 
     /// Whether it holds quota.
     pub fn holds_quota(&self) -> bool {
-        self.admission.is_some() && self.conds.is_true(QUOTA_RESERVED) && !self.state().over()
+        self.admission.is_some()
+            && self.conditions.is_true(QUOTA_RESERVED)
+            && !self.state().is_finished()
     }
 }

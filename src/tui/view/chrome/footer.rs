@@ -8,7 +8,7 @@ use crate::text::width;
 use crate::theme::Role;
 use crate::update::scopes;
 use crate::view::canvas::Canvas;
-use crate::view::offers;
+use crate::view::is_available;
 
 /// The most useful keys, as many as there is room for.
 pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
@@ -17,7 +17,7 @@ pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>
     }
     let mut x = area.x + 1;
     for (key, word, act) in keymap::hints(scopes(state)) {
-        if !offers(state, act) {
+        if !is_available(state, act) {
             continue;
         }
         let wide = (width(key) + width(word) + 3) as u16;

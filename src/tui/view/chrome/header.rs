@@ -4,24 +4,24 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use crate::model::Kind;
-use crate::model::health::{Health, Trouble};
 use crate::model::meta::Requests;
-use crate::model::node::is_device;
+use crate::model::node::is_extended_resource;
+use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::model::workload::WorkloadState;
 use crate::state::State;
-use crate::text::{amount_text, clean, clock_time, resource_label};
+use crate::text::{amount_text, clock_time, resource_label, sanitize};
 use crate::theme::Role;
 use crate::view::canvas::{Canvas, spans_width};
 
 /// Columns from which words are written out.
-const ROOMY: u16 = 110;
+const LONG_LABELS_MIN_WIDTH: u16 = 110;
 
 /// Cluster, clock and totals, as many as there is room for.
 pub(in crate::view) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }
-    let mut groups = groups(state, canvas, area.width < ROOMY);
+    let mut groups = groups(state, canvas, area.width < LONG_LABELS_MIN_WIDTH);
     let width = |groups: &[Group]| -> usize {
         let texts: usize = groups.iter().map(|(_, g)| spans_width(g)).sum();
         texts + GAP.len() * groups.len().saturating_sub(1)
@@ -51,22 +51,22 @@ const GAP: &str = "  ";
 fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
     let name = vec![
         canvas.span(" kueue-lab ", Role::Title),
-        canvas.span(clean(&state.env.cluster), Role::Strong),
+        canvas.span(sanitize(&state.env.cluster), Role::Bold),
     ];
     let mut groups = vec![(0, name)];
-    if let Some(preset) = state.preset_in_force() {
+    if let Some(preset) = state.applied_preset() {
         let word = if short { "" } else { "preset " };
-        let text = format!("{word}{}", clean(&preset.name));
-        groups.push((7, vec![canvas.span(text, Role::Half)]));
+        let text = format!("{word}{}", sanitize(&preset.name));
+        groups.push((7, vec![canvas.span(text, Role::InProgress)]));
     }
     if state.env.read_only {
-        groups.push((1, vec![canvas.span("READ-ONLY", Role::Lost)]));
+        groups.push((1, vec![canvas.span("READ-ONLY", Role::Warning)]));
     }
     if let Some(ns) = &state.ui.namespace {
-        groups.push((2, vec![canvas.span(format!("ns {ns}"), Role::Half)]));
+        groups.push((2, vec![canvas.span(format!("ns {ns}"), Role::InProgress)]));
     }
-    if let Some(trouble) = trouble(state) {
-        groups.push((3, vec![canvas.span(trouble, Role::Bad)]));
+    if let Some(trouble) = failing_watches(state) {
+        groups.push((3, vec![canvas.span(trouble, Role::Error)]));
     }
     groups.push((5, vec![canvas.span(clock(state), Role::Text)]));
     groups.push((4, workload_totals(state, canvas, short)));
@@ -88,15 +88,15 @@ fn clock(state: &State) -> String {
 }
 
 /// Watches that fail, in a word.
-fn trouble(state: &State) -> Option<String> {
+fn failing_watches(state: &State) -> Option<String> {
     let failing: Vec<&str> = state
         .data
-        .health
+        .watch_statuses
         .iter()
         // A cluster with an old Kueue has no Cohort objects, which is no trouble.
         .filter(|(kind, h)| match h {
-            Health::Failing(Trouble::NotInstalled) => **kind != Kind::Cohort,
-            Health::Failing(_) => true,
+            WatchStatus::Failing(WatchFailure::NotInstalled) => **kind != Kind::Cohort,
+            WatchStatus::Failing(_) => true,
             _ => false,
         })
         .map(|(kind, _)| kind.plural())
@@ -111,15 +111,15 @@ fn trouble(state: &State) -> Option<String> {
 fn workload_totals(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for (at, words, role) in [
-        (WorkloadState::Pending, ["pending", "pend"], Role::Wait),
+        (WorkloadState::Pending, ["pending", "pend"], Role::Waiting),
         (
             WorkloadState::QuotaReserved,
             ["reserved", "resv"],
-            Role::Half,
+            Role::InProgress,
         ),
-        (WorkloadState::Admitted, ["admitted", "adm"], Role::Fine),
-        (WorkloadState::Evicted, ["evicted", "evict"], Role::Lost),
-        (WorkloadState::Failed, ["failed", "fail"], Role::Bad),
+        (WorkloadState::Admitted, ["admitted", "adm"], Role::Success),
+        (WorkloadState::Evicted, ["evicted", "evict"], Role::Warning),
+        (WorkloadState::Failed, ["failed", "fail"], Role::Error),
     ] {
         let number = state.derived.totals.in_state(at);
         let always = matches!(at, WorkloadState::Pending | WorkloadState::Admitted);
@@ -140,9 +140,12 @@ fn node_totals(state: &State) -> Vec<String> {
     let totals = &state.derived.totals;
     let mut out = Vec::new();
     let on = |list: &Requests, name: &str| list.get(name).copied().unwrap_or_default();
-    let names = totals.allocatable.keys().filter(|name| is_device(name));
+    let names = totals
+        .allocatable
+        .keys()
+        .filter(|name| is_extended_resource(name));
     for name in names.map(String::as_str).chain(["cpu", "memory"]) {
-        let (used, all) = (on(&totals.occupied, name), on(&totals.allocatable, name));
+        let (used, all) = (on(&totals.allocated, name), on(&totals.allocatable, name));
         if !all.is_zero() {
             out.push(format!(
                 "{} {}/{}",

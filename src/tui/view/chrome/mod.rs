@@ -2,12 +2,12 @@
 
 mod footer;
 mod header;
-mod message;
-mod story;
+mod message_line;
+mod scenario_panel;
 mod tabs;
 
 pub(super) use footer::footer;
 pub(super) use header::header;
-pub(super) use message::{message, message_height};
-pub(super) use story::{story, story_height};
+pub(super) use message_line::{message, message_height};
+pub(super) use scenario_panel::{scenario_panel, scenario_panel_height};
 pub(super) use tabs::{tab_at, tabs};

@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
-use crate::actions::PresetState;
+use crate::operations::PresetState;
 use crate::state::State;
 use crate::text::width;
 use crate::theme::Role;
-use crate::ui::ViewId;
+use crate::ui_state::ViewId;
 use crate::view::canvas::Canvas;
 
 /// The tabs: place and text of each.
@@ -15,7 +15,7 @@ fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
         .presets
         .iter()
         .flat_map(|b| &b.presets)
-        .any(|p| matches!(p.state, PresetState::Broken { .. }));
+        .any(|p| matches!(p.state, PresetState::Invalid { .. }));
     let mut x = 1;
     let mut out = Vec::new();
     for (n, view) in ViewId::ALL.into_iter().enumerate() {
@@ -48,9 +48,9 @@ pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) 
     let mut end = area.x;
     for (view, x, text) in tab_texts(state) {
         let role = if view == state.ui.view {
-            Role::TabOn
+            Role::ActiveTab
         } else {
-            Role::TabOff
+            Role::InactiveTab
         };
         let room = area.width.saturating_sub(x);
         end = x + canvas.text(x, area.y, room, &text, role);
@@ -60,12 +60,12 @@ pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) 
         Some(filter) if state.ui.view == ViewId::Queues => format!("/{}", filter.text),
         Some(filter) => format!("/{} {}/{}", filter.text, list.rows.len(), list.unfiltered),
         None if list.rows.is_empty() || state.ui.view == ViewId::Queues => String::new(),
-        None => format!("{}/{}", list.at + 1, list.rows.len()),
+        None => format!("{}/{}", list.selected_index + 1, list.rows.len()),
     };
     let room = area.width.saturating_sub(end + 2);
     let x = area
         .width
         .saturating_sub(width(&status) as u16 + 1)
         .max(end + 2);
-    canvas.text(x, area.y, room, &status, Role::Half);
+    canvas.text(x, area.y, room, &status, Role::InProgress);
 }

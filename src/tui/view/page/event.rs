@@ -1,20 +1,20 @@
 //! Details of an Event.
 
-use super::doc::Doc;
+use super::page_builder::PageBuilder;
 use crate::model::event::EventRow;
 use crate::state::State;
 use crate::text::{age, clock_time};
 use crate::theme::Role;
 
 /// Writes the details.
-pub(super) fn write(state: &State, e: &EventRow, doc: &mut Doc<'_>) {
+pub(super) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {
     let (word, role) = if e.warning {
-        ("Warning", Role::Bad)
+        ("Warning", Role::Error)
     } else {
         ("Normal", Role::Text)
     };
     doc.field("Type", word, role);
-    doc.field("Reason", &e.reason, Role::Strong);
+    doc.field("Reason", &e.reason, Role::Bold);
     let ago = age(state.data.now, Some(e.at));
     doc.field(
         "When",

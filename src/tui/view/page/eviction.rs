@@ -1,21 +1,21 @@
 //! Details of an eviction.
 
-use super::doc::Doc;
-use crate::model::evictions::{Eviction, Party};
+use super::page_builder::PageBuilder;
+use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::state::State;
 use crate::text::{age, clock_time};
 use crate::theme::Role;
-use crate::view::words::requests_text;
+use crate::view::format::requests_text;
 
 /// Writes the details.
-pub(super) fn write(state: &State, e: &Eviction, doc: &mut Doc<'_>) {
+pub(super) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {
     let ago = age(state.data.now, Some(e.at));
     doc.field(
         "When",
         &format!("{} ({ago} ago)", clock_time(e.at, &state.env.zone)),
         Role::Text,
     );
-    doc.field("Cause", e.cause(), Role::Strong);
+    doc.field("Cause", e.reason_text(), Role::Bold);
     doc.field("Reason", &e.reason, Role::Text);
     if !e.policy.is_empty() {
         doc.field("Policy", &e.policy, Role::Text);
@@ -26,17 +26,17 @@ pub(super) fn write(state: &State, e: &Eviction, doc: &mut Doc<'_>) {
         );
     }
     doc.section("Who had to leave");
-    party(state, &e.victim, doc);
+    involved_workload(state, &e.victim, doc);
     if let Some(by) = &e.preemptor {
         doc.section("For whom");
-        party(state, by, doc);
+        involved_workload(state, by, doc);
     }
     doc.section("What the controller said");
     doc.text(&e.message, Role::Text);
 }
 
-fn party(state: &State, p: &Party, doc: &mut Doc<'_>) {
-    doc.field("Workload", &p.shown(), Role::Strong);
+fn involved_workload(state: &State, p: &InvolvedWorkload, doc: &mut PageBuilder<'_>) {
+    doc.field("Workload", &p.display_name(), Role::Bold);
     if !p.owner.is_empty() {
         doc.field("Made for", &p.owner, Role::Text);
     }
@@ -54,8 +54,8 @@ fn party(state: &State, p: &Party, doc: &mut Doc<'_>) {
     }
     let now = match state.data.workloads.get(&p.key) {
         Some(wl) if wl.meta.uid == p.uid => {
-            let why = crate::model::workload::why(wl, &state.data, &state.derived);
-            format!("{}: {}", wl.state().word(), why.line())
+            let why = crate::model::workload::status_reason(wl, &state.data, &state.derived);
+            format!("{}: {}", wl.state().as_str(), why.line())
         }
         _ => "gone".to_owned(),
     };

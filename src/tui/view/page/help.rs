@@ -1,6 +1,6 @@
 //! The help, made from the tables of keys and commands.
 
-use super::doc::Doc;
+use super::page_builder::PageBuilder;
 use crate::keymap::{BINDINGS, Scope};
 use crate::text::pad;
 use crate::theme::Role;
@@ -10,8 +10,8 @@ use crate::update::COMMANDS;
 const KEYS: usize = 21;
 
 /// Writes the help.
-pub(super) fn write(doc: &mut Doc<'_>) {
-    if let Some(access) = doc.access() {
+pub(super) fn write(doc: &mut PageBuilder<'_>) {
+    if let Some(access) = doc.kubectl_command() {
         doc.section("From outside");
         doc.text(&access, Role::Text);
     }
@@ -44,10 +44,10 @@ pub(super) fn write(doc: &mut Doc<'_>) {
         (g.used, Role::Used, "used, within the queue's own quota"),
         (g.free, Role::Free, "its own, not used"),
         (g.lent, Role::Lent, "its own, used by others in the cohort"),
-        (g.mark, Role::Strong, "where its own quota ends"),
+        (g.nominal_mark, Role::Bold, "where its own quota ends"),
         (g.borrowed, Role::Borrowed, "borrowed from the cohort"),
-        (g.slot_used, Role::Used, "a device in use"),
-        (g.slot_free, Role::Free, "a device not in use"),
+        (g.device_used, Role::Used, "a device in use"),
+        (g.device_free, Role::Free, "a device not in use"),
     ] {
         let sign = doc.span(pad(&sign.repeat(3), KEYS, false), role);
         let meaning = doc.span(meaning, Role::Text);

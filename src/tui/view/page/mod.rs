@@ -1,71 +1,72 @@
 //! Pages of text: details of a row made from what is watched, fetched documents, messages, help.
 
-mod doc;
 mod event;
 mod eviction;
 mod help;
 mod node;
-mod notes;
-mod placement;
+mod notifications;
+mod page_builder;
 mod preset;
 mod queue;
-mod quota;
+mod quota_arithmetic;
+mod topology_assignment;
 mod workload;
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::canvas::Canvas;
-use crate::model::quota::Member;
+use crate::model::cohort_tree::QuotaNode;
 use crate::state::State;
 use crate::text::wrap;
 use crate::theme::Role;
-use crate::ui::{Content, Page, PageKind, RowId};
-use doc::Doc;
+use crate::ui_state::{Page, PageContent, PageKind, RowId};
+use page_builder::PageBuilder;
 
 /// The lines of a page that is made from the state.
 pub fn lines(state: &State, kind: &PageKind, width: u16) -> Vec<Line<'static>> {
-    let mut doc = Doc::new(state, width);
+    let mut doc = PageBuilder::new(state, width);
     match kind {
         PageKind::Details(id) => details(state, id, &mut doc),
-        PageKind::Notes => notes::write(state, &mut doc),
+        PageKind::Notifications => notifications::write(state, &mut doc),
         PageKind::Help => help::write(&mut doc),
         PageKind::Describe(_) | PageKind::Yaml(_) | PageKind::Explain(_) => {}
     }
     doc.finish()
 }
 
-fn details(state: &State, id: &RowId, doc: &mut Doc<'_>) {
+fn details(state: &State, id: &RowId, doc: &mut PageBuilder<'_>) {
     match id {
         RowId::Workload(key) => match state.data.workloads.get(key) {
             Some(wl) => workload::write(state, wl, doc),
-            None => doc.gone("Workload", &key.to_string()),
+            None => doc.not_found("Workload", &key.to_string()),
         },
-        RowId::Member(Member::ClusterQueue(name)) | RowId::Quota(Member::ClusterQueue(name), _) => {
+        RowId::QuotaNode(QuotaNode::ClusterQueue(name))
+        | RowId::Quota(QuotaNode::ClusterQueue(name), _) => {
             match state.data.cluster_queues.named(name) {
                 Some(cq) => queue::cluster_queue(state, cq, doc),
-                None => doc.gone("ClusterQueue", name),
+                None => doc.not_found("ClusterQueue", name),
             }
         }
-        RowId::Member(Member::Cohort(name)) | RowId::Quota(Member::Cohort(name), _) => {
+        RowId::QuotaNode(QuotaNode::Cohort(name)) | RowId::Quota(QuotaNode::Cohort(name), _) => {
             queue::cohort(state, name, doc);
         }
         RowId::LocalQueue(key) => match state.data.local_queues.get(key) {
             Some(lq) => queue::local_queue(state, lq, doc),
-            None => doc.gone("LocalQueue", &key.to_string()),
+            None => doc.not_found("LocalQueue", &key.to_string()),
         },
         RowId::Node(name) => match state.data.nodes.named(name) {
             Some(found) => node::write(state, found, doc),
-            None => doc.gone("Node", name),
+            None => doc.not_found("Node", name),
         },
         RowId::Eviction(uid, at) => match state.eviction(uid, *at) {
             Some(found) => eviction::write(state, found, doc),
-            None => doc.gone("eviction of", uid),
+            None => doc.not_found("eviction of", uid),
         },
         RowId::Preset(name) => preset::write(state, name, doc),
         RowId::Event(key) => match state.data.events.get(key) {
             Some(found) => event::write(state, found, doc),
-            None => doc.gone("Event", &key.to_string()),
+            None => doc.not_found("Event", &key.to_string()),
         },
     }
 }
@@ -75,10 +76,11 @@ fn title(kind: &PageKind) -> String {
     match kind {
         PageKind::Details(id) => match id {
             RowId::Workload(key) => format!("Workload {key}"),
-            RowId::Member(Member::ClusterQueue(n)) | RowId::Quota(Member::ClusterQueue(n), _) => {
+            RowId::QuotaNode(QuotaNode::ClusterQueue(n))
+            | RowId::Quota(QuotaNode::ClusterQueue(n), _) => {
                 format!("ClusterQueue {n}")
             }
-            RowId::Member(Member::Cohort(n)) | RowId::Quota(Member::Cohort(n), _) => {
+            RowId::QuotaNode(QuotaNode::Cohort(n)) | RowId::Quota(QuotaNode::Cohort(n), _) => {
                 format!("Cohort {n}")
             }
             RowId::LocalQueue(key) => format!("LocalQueue {key}"),
@@ -90,7 +92,7 @@ fn title(kind: &PageKind) -> String {
         PageKind::Describe(object) => format!("{object} (described)"),
         PageKind::Yaml(object) => format!("{object} (YAML)"),
         PageKind::Explain(key) => format!("Why Workload {key} stands where it stands"),
-        PageKind::Notes => "Messages".to_owned(),
+        PageKind::Notifications => "Messages".to_owned(),
         PageKind::Help => "Keys and commands".to_owned(),
     }
 }
@@ -103,30 +105,30 @@ pub(super) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'
         let last = (page.offset + page.height).min(total);
         shown.push_str(&format!("  {}-{last} of {total} ", page.offset + 1));
     }
-    canvas.text(heading.x, heading.y, heading.width, &shown, Role::TabOn);
+    canvas.text(heading.x, heading.y, heading.width, &shown, Role::ActiveTab);
     let window = page.offset..(page.offset + usize::from(area.height)).min(total);
     match &page.content {
-        Content::Live(lines) => {
+        PageContent::Live(lines) => {
             for (line, y) in lines[window].iter().zip(area.top()..area.bottom()) {
                 canvas.line(area.x + 1, y, area.width.saturating_sub(2), line);
             }
         }
-        Content::Fetched(_, broken) => {
+        PageContent::Fetched(_, broken) => {
             for (line, y) in broken.lines[window].iter().zip(area.top()..area.bottom()) {
                 fetched_line(canvas, area, y, line);
             }
         }
-        Content::Awaited => {
+        PageContent::Loading => {
             canvas.text(area.x + 1, area.y, area.width, "Fetching ...", Role::Dim);
         }
-        Content::Failed(why) => {
+        PageContent::Failed(why) => {
             let room = usize::from(area.width.saturating_sub(2));
             for (line, y) in wrap(why, room).iter().zip(area.top()..area.bottom()) {
-                canvas.text(area.x + 1, y, area.width, line, Role::Bad);
+                canvas.text(area.x + 1, y, area.width, line, Role::Error);
             }
         }
     }
-    canvas.thumb(area, page.offset, total);
+    canvas.scrollbar(area, page.offset, total);
 }
 
 /// A line of a fetched document; what stands before its first colon is a key.

@@ -2,26 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::doc::{Doc, TableCell};
+use super::page_builder::{PageBuilder, TableCell};
 use crate::model::Row;
 use crate::model::node::NodeRow;
 use crate::model::pod::PodRow;
 use crate::state::State;
 use crate::text::{Amount, age, amount_text};
 use crate::theme::Role;
-use crate::view::words::requests_text;
+use crate::view::format::requests_text;
 
 /// The most devices drawn one by one.
-const MOST_SLOTS: usize = 64;
+const MAX_DEVICES: usize = 64;
 
 /// Writes the details.
-pub(super) fn write(state: &State, node: &NodeRow, doc: &mut Doc<'_>) {
+pub(super) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
     let name = &node.key().name;
-    let role = if node.ready { Role::Fine } else { Role::Bad };
-    let because = if node.ready || node.not_ready_because.is_empty() {
+    let role = if node.ready {
+        Role::Success
+    } else {
+        Role::Error
+    };
+    let because = if node.ready || node.not_ready_reason.is_empty() {
         String::new()
     } else {
-        format!(": {}", node.not_ready_because)
+        format!(": {}", node.not_ready_reason)
     };
     doc.field("State", &format!("{}{because}", node.state()), role);
     if let Some(product) = node.gpu_product() {
@@ -47,7 +51,7 @@ pub(super) fn write(state: &State, node: &NodeRow, doc: &mut Doc<'_>) {
     }
 
     doc.section("Occupied by pods");
-    let occupied = state.derived.occupied_on(name);
+    let occupied = state.derived.allocated_on(name);
     let rows: Vec<Vec<TableCell>> = node
         .allocatable
         .iter()
@@ -117,9 +121,9 @@ fn slots(
     resource: &str,
     pods: &[&PodRow],
     letters: &BTreeMap<String, char>,
-    doc: &mut Doc<'_>,
+    doc: &mut PageBuilder<'_>,
 ) {
-    let count = |a: Option<&Amount>| a.map_or(0, |a| a.whole().max(0)) as usize;
+    let count = |a: Option<&Amount>| a.map_or(0, |a| a.ceil().max(0)) as usize;
     let total = count(node.allocatable.get(resource));
     let mut signs: Vec<(String, Role)> = Vec::new();
     let mut used = 0;
@@ -128,12 +132,12 @@ fn slots(
         used += n;
         let workload = state.derived.workload_of(pod.key());
         let letter = workload.and_then(|w| letters.get(&w.to_string()));
-        let sign = letter.map_or_else(|| doc.glyphs.slot_used.to_owned(), char::to_string);
-        signs.extend((0..n.min(MOST_SLOTS)).map(|_| (sign.clone(), Role::Used)));
+        let sign = letter.map_or_else(|| doc.glyphs.device_used.to_owned(), char::to_string);
+        signs.extend((0..n.min(MAX_DEVICES)).map(|_| (sign.clone(), Role::Used)));
     }
-    signs.truncate(total.min(MOST_SLOTS));
-    while signs.len() < total.min(MOST_SLOTS) {
-        signs.push((doc.glyphs.slot_free.to_owned(), Role::Free));
+    signs.truncate(total.min(MAX_DEVICES));
+    while signs.len() < total.min(MAX_DEVICES) {
+        signs.push((doc.glyphs.device_free.to_owned(), Role::Free));
     }
     doc.section(&format!("{resource}: {used} of {total} in use"));
     let room = doc.width();

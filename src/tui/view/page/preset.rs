@@ -1,32 +1,32 @@
 //! Details of a preset: state, faults with their places, what it teaches, what is applied of it.
 
-use super::doc::Doc;
-use crate::actions::PresetState;
+use super::page_builder::PageBuilder;
+use crate::operations::PresetState;
 use crate::state::State;
-use crate::text::{age, clean, clean_lines, wrap, wrap_indented};
+use crate::text::{age, sanitize, sanitize_lines, wrap, wrap_indented};
 use crate::theme::Role;
 
 /// Writes the details.
-pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
+pub(super) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let mut all = state.presets.iter().flat_map(|b| &b.presets);
     let Some(preset) = all.find(|p| p.name == name) else {
-        doc.gone("preset", name);
+        doc.not_found("preset", name);
         return;
     };
     let (word, role) = match &preset.state {
         PresetState::Idle => ("idle; a applies it", Role::Text),
-        PresetState::Applying => ("being applied", Role::Half),
-        PresetState::Active => ("active", Role::Fine),
-        PresetState::Broken {
-            last_good_in_force: true,
+        PresetState::Applying => ("being applied", Role::InProgress),
+        PresetState::Active => ("active", Role::Success),
+        PresetState::Invalid {
+            last_good_applied: true,
             ..
-        } => ("broken; the last good state stays in force", Role::Bad),
-        PresetState::Broken { .. } => ("broken", Role::Bad),
+        } => ("broken; the last good state stays in force", Role::Error),
+        PresetState::Invalid { .. } => ("broken", Role::Error),
     };
     doc.field("State", word, role);
     if preset.revision > 0 {
         let ago = age(state.data.now, preset.applied_at);
-        let summary = clean(&preset.summary);
+        let summary = sanitize(&preset.summary);
         doc.field("Applied", &format!("{ago} ago: {summary}"), Role::Text);
         doc.field(
             "In force",
@@ -35,34 +35,38 @@ pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
         );
     }
     if let Some(board) = &state.presets {
-        let place = format!("{}/{}", clean(&board.folder), clean(&preset.name));
+        let place = format!("{}/{}", sanitize(&board.folder), sanitize(&preset.name));
         doc.field("Folder", &place, Role::Text);
     }
-    if let PresetState::Broken { faults, .. } = &preset.state {
+    if let PresetState::Invalid {
+        diagnostics: faults,
+        ..
+    } = &preset.state
+    {
         doc.section("What is wrong");
         for fault in faults {
-            let place = state.presets.as_ref().map(|b| b.place(fault));
-            doc.text(&clean(&place.unwrap_or_default()), Role::Strong);
+            let place = state.presets.as_ref().map(|b| b.location(fault));
+            doc.text(&sanitize(&place.unwrap_or_default()), Role::Bold);
             if let Some(object) = &fault.object {
-                doc.indented(&clean(object), Role::Text);
+                doc.indented(&sanitize(object), Role::Text);
             }
-            doc.indented(&clean(&fault.reason), Role::Bad);
+            doc.indented(&sanitize(&fault.reason), Role::Error);
             if let Some(remedy) = &fault.remedy {
-                doc.indented(&clean(remedy), Role::Text);
+                doc.indented(&sanitize(remedy), Role::Text);
             }
         }
     }
     if !preset.warnings.is_empty() {
         doc.section("Warnings");
         for warning in &preset.warnings {
-            doc.text(&clean(warning), Role::Lost);
+            doc.text(&sanitize(warning), Role::Warning);
         }
     }
     doc.section("What it teaches");
-    if preset.teaches.trim().is_empty() {
+    if preset.description.trim().is_empty() {
         doc.text("Its files begin with no comment.", Role::Dim);
     }
-    for paragraph in paragraphs(&clean_lines(&preset.teaches, 200)) {
+    for paragraph in paragraphs(&sanitize_lines(&preset.description, 200)) {
         // An example keeps its indentation.
         let lines = match paragraph.starts_with(' ') {
             true => wrap_indented(&paragraph, doc.width()),
@@ -76,13 +80,13 @@ pub(super) fn write(state: &State, name: &str, doc: &mut Doc<'_>) {
     if !preset.samples.is_empty() {
         doc.section("Samples (S submits one)");
         for (name, about) in &preset.samples {
-            doc.field(&clean(name), &clean(about), Role::Text);
+            doc.field(&sanitize(name), &sanitize(about), Role::Text);
         }
     }
     if !preset.files.is_empty() {
         doc.section("Files");
         for file in &preset.files {
-            doc.text(&clean(file), Role::Text);
+            doc.text(&sanitize(file), Role::Text);
         }
     }
 }

@@ -1,33 +1,33 @@
 //! Details of ClusterQueues, Cohorts and LocalQueues.
 
-use super::doc::{Doc, TableCell};
+use super::page_builder::{PageBuilder, TableCell};
+use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::{ClusterQueueRow, LocalQueueRow};
-use crate::model::quota::Member;
-use crate::model::workload::why;
-use crate::model::{Key, Row};
+use crate::model::workload::status_reason;
+use crate::model::{NamespacedName, Row};
 use crate::state::State;
 use crate::text::{age, amount_text};
 use crate::theme::Role;
-use crate::view::words::{local_queue_status, queue_status, requests_text, share_text};
+use crate::view::format::{cluster_queue_status, local_queue_status, requests_text, share_text};
 use kueue_lab_api::constants::ACTIVE;
 
 /// A ClusterQueue: whether it admits, its quota, its rules, its line, who holds its quota.
-pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut Doc<'_>) {
+pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
     let name = &cq.key().name;
-    let member = Member::ClusterQueue(name.clone());
-    let (status, role) = queue_status(cq);
+    let member = QuotaNode::ClusterQueue(name.clone());
+    let (status, role) = cluster_queue_status(cq);
     doc.field("Status", &status, role);
     if let Some(c) = cq.conds.when_false(ACTIVE) {
-        doc.field("", &c.message, Role::Bad);
+        doc.field("", &c.message, Role::Error);
     }
-    if cq.selects_no_namespace {
+    if cq.no_namespace_selector {
         doc.field(
             "",
             "It has no namespaceSelector, so no namespace may use it; {} means all.",
-            Role::Bad,
+            Role::Error,
         );
     }
-    let path = state.derived.forest.path(&member).join("/");
+    let path = state.derived.cohort_tree.path(&member).join("/");
     doc.field(
         "Cohort",
         if path.is_empty() { "none" } else { &path },
@@ -35,7 +35,7 @@ pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut Doc<'
     );
     doc.field(
         "Order",
-        if cq.strict() {
+        if cq.is_strict_fifo() {
             "StrictFIFO: one that does not fit holds up all behind it"
         } else {
             "BestEffortFIFO: one that does not fit is set aside"
@@ -50,33 +50,33 @@ pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut Doc<'
         ),
         Role::Text,
     );
-    if cq.share.weighted.is_some() {
-        let share = share_text(&cq.share, doc.glyphs.endless);
+    if cq.share.weighted_share.is_some() {
+        let share = share_text(&cq.share, doc.glyphs.infinity);
         doc.field("Fair share", &share, Role::Text);
     }
-    if !cq.checks.is_empty() {
-        doc.field("Checks", &cq.checks.join(", "), Role::Text);
+    if !cq.admission_checks.is_empty() {
+        doc.field("Checks", &cq.admission_checks.join(", "), Role::Text);
     }
     quota_table(state, &member, doc);
     policies(cq, doc);
-    locals(state, name, doc);
-    line(state, name, doc);
-    holders(state, name, doc);
+    local_queues(state, name, doc);
+    pending_workloads(state, name, doc);
+    quota_holders(state, name, doc);
     doc.conditions(&cq.conds);
     doc.events("ClusterQueue", cq.key(), 10);
 }
 
 /// Quota by flavor and resource.
-fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
-    let forest = &state.derived.forest;
+fn quota_table(state: &State, member: &QuotaNode, doc: &mut PageBuilder<'_>) {
+    let forest = &state.derived.cohort_tree;
     let limited = forest.resources(member).any(|fr| {
-        let quota = forest.standing(member, fr).quota;
+        let quota = forest.quota_status(member, fr).quota;
         quota.borrowing_limit.is_some() || quota.lending_limit.is_some()
     });
     let rows: Vec<Vec<TableCell>> = forest
         .resources(member)
         .map(|fr| {
-            let s = forest.standing(member, fr);
+            let s = forest.quota_status(member, fr);
             let text = |a| amount_text(&fr.resource, a);
             let limit = |a: Option<_>| a.map_or_else(|| "-".to_owned(), text);
             let lent = if s.lent_min == s.lent_max {
@@ -88,12 +88,12 @@ fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
             let mut row = vec![
                 (fr.flavor.clone(), Role::Text),
                 (fr.resource.clone(), Role::Text),
-                (text(s.nominal), Role::Strong),
-                (text(s.used), Role::Text),
+                (text(s.nominal), Role::Bold),
+                (text(s.usage), Role::Text),
                 (text(s.borrowed), Role::Text),
                 (lent, Role::Text),
                 (text(free), Role::Text),
-                (text(s.limit), Role::Text),
+                (text(s.potential_available), Role::Text),
             ];
             if limited {
                 row.push((limit(s.quota.borrowing_limit), Role::Dim));
@@ -122,7 +122,7 @@ fn quota_table(state: &State, member: &Member, doc: &mut Doc<'_>) {
     doc.table(&titles, &rows);
 }
 
-fn policies(cq: &ClusterQueueRow, doc: &mut Doc<'_>) {
+fn policies(cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
     doc.section("Preemption and flavors");
     let p = &cq.preemption;
     doc.field(
@@ -149,17 +149,17 @@ fn policies(cq: &ClusterQueueRow, doc: &mut Doc<'_>) {
         "Next flavor",
         &format!(
             "when it can borrow: {}, when it can preempt: {}",
-            cq.fungibility.when_can_borrow(),
-            cq.fungibility.when_can_preempt()
+            cq.flavor_fungibility.when_can_borrow(),
+            cq.flavor_fungibility.when_can_preempt()
         ),
         Role::Text,
     );
 }
 
-fn locals(state: &State, name: &str, doc: &mut Doc<'_>) {
+fn local_queues(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let rows: Vec<Vec<TableCell>> = state
         .data
-        .queues_to(name)
+        .local_queues_of(name)
         .map(|lq| {
             let (status, role) = local_queue_status(lq);
             vec![
@@ -173,15 +173,18 @@ fn locals(state: &State, name: &str, doc: &mut Doc<'_>) {
         .collect();
     doc.section("LocalQueues");
     if rows.is_empty() {
-        doc.text("None leads here, so nothing can be submitted.", Role::Lost);
+        doc.text(
+            "None leads here, so nothing can be submitted.",
+            Role::Warning,
+        );
     } else {
         doc.table(&["NAME", ">PEND", ">RESV", ">ADM", "STATUS"], &rows);
     }
 }
 
 /// Who waits, in order.
-fn line(state: &State, name: &str, doc: &mut Doc<'_>) {
-    let line = state.derived.line(name);
+fn pending_workloads(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
+    let line = state.derived.pending_workloads_of(name);
     if line.is_empty() {
         return;
     }
@@ -195,13 +198,16 @@ fn line(state: &State, name: &str, doc: &mut Doc<'_>) {
             (wl.key().to_string(), Role::Text),
             (wl.priority.to_string(), Role::Text),
             (age(state.data.now, wl.meta.created), Role::Text),
-            (why(wl, &state.data, &state.derived).line(), Role::Text),
+            (
+                status_reason(wl, &state.data, &state.derived).line(),
+                Role::Text,
+            ),
         ]
     });
 }
 
 /// Who holds its quota.
-fn holders(state: &State, name: &str, doc: &mut Doc<'_>) {
+fn quota_holders(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let workloads = state.data.workloads.iter();
     let mut holders = workloads
         .filter(|wl| wl.holds_quota())
@@ -218,7 +224,7 @@ fn holders(state: &State, name: &str, doc: &mut Doc<'_>) {
             vec![
                 (wl.key().to_string(), Role::Text),
                 (wl.priority.to_string(), Role::Text),
-                (wl.state().word().to_owned(), Role::Text),
+                (wl.state().as_str().to_owned(), Role::Text),
                 (requests_text(&wl.requests()), Role::Text),
             ]
         });
@@ -226,9 +232,9 @@ fn holders(state: &State, name: &str, doc: &mut Doc<'_>) {
 }
 
 /// A Cohort: its place, its members, its quota.
-pub(super) fn cohort(state: &State, name: &str, doc: &mut Doc<'_>) {
-    let forest = &state.derived.forest;
-    let member = Member::Cohort(name.to_owned());
+pub(super) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
+    let forest = &state.derived.cohort_tree;
+    let member = QuotaNode::Cohort(name.to_owned());
     let path = forest.path(&member).join("/");
     doc.field(
         "Parent",
@@ -239,7 +245,7 @@ pub(super) fn cohort(state: &State, name: &str, doc: &mut Doc<'_>) {
         doc.field(
             "",
             "Its parents lead back to it. Nothing is admitted in any of them until one parentName is changed.",
-            Role::Bad,
+            Role::Error,
         );
     }
     if !forest.exists(&member) {
@@ -250,9 +256,9 @@ pub(super) fn cohort(state: &State, name: &str, doc: &mut Doc<'_>) {
         );
     }
     if let Some(c) = state.data.cohorts.named(name)
-        && c.share.weighted.is_some()
+        && c.share.weighted_share.is_some()
     {
-        let share = share_text(&c.share, doc.glyphs.endless);
+        let share = share_text(&c.share, doc.glyphs.infinity);
         doc.field("Fair share", &share, Role::Text);
     }
     quota_table(state, &member, doc);
@@ -260,27 +266,27 @@ pub(super) fn cohort(state: &State, name: &str, doc: &mut Doc<'_>) {
     let members: Vec<String> = forest
         .children(&member)
         .map(|m| match m {
-            Member::Cohort(name) => format!("cohort {name}"),
-            Member::ClusterQueue(name) => name.clone(),
+            QuotaNode::Cohort(name) => format!("cohort {name}"),
+            QuotaNode::ClusterQueue(name) => name.clone(),
         })
         .collect();
     doc.text(&members.join(", "), Role::Text);
-    doc.events("Cohort", &Key::cluster(name), 10);
+    doc.events("Cohort", &NamespacedName::cluster_scoped(name), 10);
 }
 
 /// A LocalQueue.
-pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut Doc<'_>) {
+pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut PageBuilder<'_>) {
     let (status, role) = local_queue_status(lq);
     doc.field("Status", &status, role);
     if let Some(c) = lq.conds.when_false(ACTIVE) {
-        doc.field("", &c.message, Role::Bad);
+        doc.field("", &c.message, Role::Error);
     }
     let exists = state.data.cluster_queues.named(&lq.cluster_queue).is_some();
     let note = if exists { "" } else { " (does not exist)" };
     doc.field(
         "Leads to",
         &format!("{}{note}", lq.cluster_queue),
-        if exists { Role::Text } else { Role::Bad },
+        if exists { Role::Text } else { Role::Error },
     );
     doc.field(
         "Workloads",
@@ -293,16 +299,19 @@ pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut Doc<'_>) 
     let workloads = state.data.workloads.iter();
     let mut open = workloads
         .filter(|wl| wl.key().namespace == lq.key().namespace && wl.queue == lq.key().name)
-        .filter(|wl| !wl.state().over())
+        .filter(|wl| !wl.state().is_finished())
         .peekable();
     if open.peek().is_some() {
         doc.section("Workloads that have not ended");
         doc.list(&["WORKLOAD", "STATE", ">PRI", "WHY"], open, 20, |wl| {
             vec![
                 (wl.key().name.clone(), Role::Text),
-                (wl.state().word().to_owned(), Role::Text),
+                (wl.state().as_str().to_owned(), Role::Text),
                 (wl.priority.to_string(), Role::Text),
-                (why(wl, &state.data, &state.derived).line(), Role::Text),
+                (
+                    status_reason(wl, &state.data, &state.derived).line(),
+                    Role::Text,
+                ),
             ]
         });
     }

@@ -1,65 +1,65 @@
 //! The whole story of a Workload: where it stands and why, the arithmetic behind it, who holds the
 //! quota it wants, who is ahead, what it got, and what happened to it.
 
-use super::doc::Doc;
-use super::{placement, quota};
-use crate::model::quota::Member;
-use crate::model::workload::{Outlook, WorkloadRow, WorkloadState, why};
-use crate::model::{Key, Row};
+use super::page_builder::PageBuilder;
+use super::{quota_arithmetic, topology_assignment};
+use crate::model::cohort_tree::QuotaNode;
+use crate::model::workload::{ReasonKind, WorkloadRow, WorkloadState, status_reason};
+use crate::model::{NamespacedName, Row};
 use crate::state::State;
 use crate::text::{age, clock_time, human_duration};
 use crate::theme::Role;
-use crate::view::words::{requests_text, state_role};
+use crate::view::format::{requests_text, state_role};
 use kueue_lab_api::v1beta2::CheckState;
 
 /// Writes the story.
-pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
+pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let at = wl.state();
-    standing(state, wl, at, doc);
+    status(state, wl, at, doc);
     identity(state, wl, at, doc);
     let waits = matches!(
         at,
         WorkloadState::Pending | WorkloadState::Evicted | WorkloadState::Inactive
     );
     if waits {
-        quota::arithmetic(state, wl, doc);
-        quota::holders(state, wl, doc);
-        ahead(state, wl, doc);
+        quota_arithmetic::quota_arithmetic(state, wl, doc);
+        quota_arithmetic::quota_holders(state, wl, doc);
+        workloads_ahead(state, wl, doc);
     }
     pod_sets(wl, doc);
-    placement::write(wl, doc);
+    topology_assignment::write(wl, doc);
     checks(wl, doc);
     evictions(state, wl, doc);
     pods(state, wl, doc);
-    doc.conditions(&wl.conds);
+    doc.conditions(&wl.conditions);
     doc.events("Workload", wl.key(), 30);
     if let Some(owner) = wl.owner() {
-        let key = Key::new(&wl.key().namespace, &owner.name);
+        let key = NamespacedName::new(&wl.key().namespace, &owner.name);
         doc.events(&owner.kind, &key, 12);
     }
 }
 
-fn standing(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_>) {
-    let reason = why(wl, &state.data, &state.derived);
-    let hope = match (at, reason.outlook) {
-        (WorkloadState::Pending, Outlook::Never) => {
+fn status(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuilder<'_>) {
+    let reason = status_reason(wl, &state.data, &state.derived);
+    let hope = match (at, reason.kind) {
+        (WorkloadState::Pending, ReasonKind::Never) => {
             "It will never be admitted as things are: change the workload or the queue."
         }
-        (WorkloadState::Pending, Outlook::Held) => {
+        (WorkloadState::Pending, ReasonKind::OnHold) => {
             "It will be tried again when what holds it lets go."
         }
-        (WorkloadState::Pending, Outlook::NotNow) => {
+        (WorkloadState::Pending, ReasonKind::Waiting) => {
             "Not now: it will be tried again when quota is given back."
         }
         _ => "",
     };
-    let word = doc.span(at.word(), state_role(at));
+    let word = doc.span(at.as_str(), state_role(at));
     doc.field_of("State", vec![word]);
-    let role = match reason.outlook {
-        Outlook::Never | Outlook::Bad => Role::Bad,
-        Outlook::Held => Role::Lost,
-        Outlook::NotNow => Role::Wait,
-        Outlook::Fine => Role::Text,
+    let role = match reason.kind {
+        ReasonKind::Never | ReasonKind::Unhealthy => Role::Error,
+        ReasonKind::OnHold => Role::Warning,
+        ReasonKind::Waiting => Role::Waiting,
+        ReasonKind::Healthy => Role::Text,
     };
     doc.field("Why", &reason.line(), role);
     if !hope.is_empty() {
@@ -82,12 +82,12 @@ fn standing(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_
     }
 }
 
-fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_>) {
+fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuilder<'_>) {
     doc.field("Made for", &wl.owner_text(), Role::Text);
     let queue = match state.data.cluster_queue_of(wl) {
         Some(cq) => {
-            let member = Member::ClusterQueue(cq.to_owned());
-            let path = state.derived.forest.path(&member).join("/");
+            let member = QuotaNode::ClusterQueue(cq.to_owned());
+            let path = state.derived.cohort_tree.path(&member).join("/");
             let within = if path.is_empty() {
                 String::new()
             } else {
@@ -103,15 +103,19 @@ fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_
         None => wl.priority.to_string(),
     };
     doc.field("Priority", &class, Role::Text);
-    if !wl.clusters.is_empty() {
-        doc.field("Cluster", &wl.clusters.join(" or "), Role::Text);
+    if !wl.worker_clusters.is_empty() {
+        doc.field("Cluster", &wl.worker_clusters.join(" or "), Role::Text);
     }
     if !wl.unhealthy_nodes.is_empty() {
         let nodes = wl.unhealthy_nodes.join(", ");
-        doc.field("Lost nodes", &nodes, Role::Bad);
+        doc.field("Lost nodes", &nodes, Role::Error);
     }
-    let asks = if at.over() { "Asked for" } else { "Asks for" };
-    let pods = wl.pods_wanted();
+    let asks = if at.is_finished() {
+        "Asked for"
+    } else {
+        "Asks for"
+    };
+    let pods = wl.pod_count();
     let noun = if pods == 1 { "pod" } else { "pods" };
     doc.field(
         asks,
@@ -119,7 +123,7 @@ fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_
         Role::Text,
     );
     doc.field("Age", &age(state.data.now, wl.meta.created), Role::Text);
-    let times = wl.evicted_times();
+    let times = wl.eviction_count();
     if times > 0 {
         let by: Vec<String> = wl
             .evictions
@@ -129,20 +133,20 @@ fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut Doc<'_
         doc.field(
             "Evicted",
             &format!("{times} times: {}", by.join(", ")),
-            Role::Lost,
+            Role::Warning,
         );
     }
     if wl.meta.deleting {
-        doc.field("", "is being deleted", Role::Lost);
+        doc.field("", "is being deleted", Role::Warning);
     }
 }
 
 /// Who is ahead in the line.
-fn ahead(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
+fn workloads_ahead(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let Some(cq) = state.data.cluster_queue_of(wl) else {
         return;
     };
-    let line = state.derived.line(cq);
+    let line = state.derived.pending_workloads_of(cq);
     let place = line.iter().position(|key| key == wl.key()).unwrap_or(0);
     if place == 0 {
         return;
@@ -152,7 +156,7 @@ fn ahead(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
         .data
         .cluster_queues
         .named(cq)
-        .is_some_and(|q| q.by_usage)
+        .is_some_and(|q| q.admission_fair_sharing)
     {
         doc.text(
             "The queue orders by past usage too, so the line may be another.",
@@ -173,7 +177,7 @@ fn ahead(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
     });
 }
 
-fn pod_sets(wl: &WorkloadRow, doc: &mut Doc<'_>) {
+fn pod_sets(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     doc.section("Pod sets");
     let assigned = |name: &str| {
         let sets = wl.admission.iter().flat_map(|a| &a.pod_sets);
@@ -207,25 +211,28 @@ fn pod_sets(wl: &WorkloadRow, doc: &mut Doc<'_>) {
             (flavors, Role::Text),
         ]
     });
-    if wl.reclaimed > 0 {
+    if wl.reclaimable_pods > 0 {
         doc.text(
-            &format!("Quota of {} pods was given back already.", wl.reclaimed),
+            &format!(
+                "Quota of {} pods was given back already.",
+                wl.reclaimable_pods
+            ),
             Role::Dim,
         );
     }
 }
 
-fn checks(wl: &WorkloadRow, doc: &mut Doc<'_>) {
-    if wl.checks.is_empty() {
+fn checks(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+    if wl.admission_checks.is_empty() {
         return;
     }
     doc.section("Admission checks");
-    for check in &wl.checks {
+    for check in &wl.admission_checks {
         let role = match check.state {
-            CheckState::Ready => Role::Fine,
-            CheckState::Pending => Role::Wait,
-            CheckState::Retry => Role::Lost,
-            CheckState::Rejected => Role::Bad,
+            CheckState::Ready => Role::Success,
+            CheckState::Pending => Role::Waiting,
+            CheckState::Retry => Role::Warning,
+            CheckState::Rejected => Role::Error,
         };
         let retries = if check.retries > 0 {
             format!(" (retried {} times)", check.retries)
@@ -246,23 +253,26 @@ fn checks(wl: &WorkloadRow, doc: &mut Doc<'_>) {
 }
 
 /// Evictions that are known of it, and those it caused.
-fn evictions(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
+fn evictions(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let uid = &wl.meta.uid;
     let mut lines = Vec::new();
-    for e in state.data.feed.newest_first() {
+    for e in state.data.evictions.newest_first() {
         let time = clock_time(e.at, &state.env.zone);
         if e.victim.uid == *uid {
-            let by = e.preemptor.as_ref().map(|p| format!(" by {}", p.shown()));
+            let by = e
+                .preemptor
+                .as_ref()
+                .map(|p| format!(" by {}", p.display_name()));
             lines.push(format!(
                 "{time}  evicted{}: {}",
                 by.unwrap_or_default(),
-                e.cause()
+                e.reason_text()
             ));
         } else if e.preemptor.as_ref().is_some_and(|p| p.uid == *uid) {
             lines.push(format!(
                 "{time}  preempted {}: {}",
-                e.victim.shown(),
-                e.cause()
+                e.victim.display_name(),
+                e.reason_text()
             ));
         }
     }
@@ -278,18 +288,18 @@ fn evictions(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
     }
 }
 
-fn pods(state: &State, wl: &WorkloadRow, doc: &mut Doc<'_>) {
-    let mine = |key: &&Key| state.derived.workload_of(key) == Some(wl.key());
+fn pods(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+    let mine = |key: &&NamespacedName| state.derived.workload_of(key) == Some(wl.key());
     let pods = state.data.pods.iter();
     let mut pods = pods.filter(|pod| mine(&pod.key())).peekable();
     if pods.peek().is_some() {
         doc.section("Pods");
         doc.list(&["POD", "PHASE", ">AGE", "NODE"], pods, 20, |pod| {
             let (phase, role) = match () {
-                () if pod.meta.deleting => ("Terminating".to_owned(), Role::Lost),
-                () if pod.gated => ("gated".to_owned(), Role::Wait),
-                () if pod.phase == "Running" && pod.ready => (pod.phase.clone(), Role::Fine),
-                () if pod.phase == "Failed" => (pod.phase.clone(), Role::Bad),
+                () if pod.meta.deleting => ("Terminating".to_owned(), Role::Warning),
+                () if pod.gated => ("gated".to_owned(), Role::Waiting),
+                () if pod.phase == "Running" && pod.ready => (pod.phase.clone(), Role::Success),
+                () if pod.phase == "Failed" => (pod.phase.clone(), Role::Error),
                 () => (pod.phase.clone(), Role::Text),
             };
             let node = match (&pod.unschedulable, pod.node.as_str()) {

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::model::quota::Standing;
+use crate::model::cohort_tree::QuotaStatus;
 use crate::text::{Amount, amount_text};
 use crate::theme::Role;
 use crate::view::canvas::Canvas;
@@ -11,23 +11,29 @@ use crate::view::canvas::Canvas;
 /// to others; borrowed.
 pub(in crate::view) fn quota_bar(
     canvas: &Canvas<'_>,
-    standing: &Standing,
+    standing: &QuotaStatus,
     width: u16,
 ) -> Vec<Span<'static>> {
     let width = usize::from(width);
-    let full = standing.limit.max(standing.nominal).max(standing.used);
+    let full = standing
+        .potential_available
+        .max(standing.nominal)
+        .max(standing.usage);
     let beyond = full > standing.nominal && width > 2;
     let cells = width - usize::from(beyond);
     let own = if standing.nominal == full {
         cells
     } else {
-        standing.nominal.cells(full, cells)
+        standing.nominal.bar_cells(full, cells)
     };
-    let used = standing.used.min(standing.nominal);
-    let used_cells = used.cells(full, cells).min(own);
-    let lent_cells = standing.lent_max.cells(full, cells).min(own - used_cells);
+    let used = standing.usage.min(standing.nominal);
+    let used_cells = used.bar_cells(full, cells).min(own);
+    let lent_cells = standing
+        .lent_max
+        .bar_cells(full, cells)
+        .min(own - used_cells);
     let free_cells = own - used_cells - lent_cells;
-    let borrowed_cells = standing.borrowed.cells(full, cells).min(cells - own);
+    let borrowed_cells = standing.borrowed.bar_cells(full, cells).min(cells - own);
     let g = canvas.glyphs;
     let mut parts = vec![
         (g.used, used_cells, Role::Used),
@@ -35,9 +41,9 @@ pub(in crate::view) fn quota_bar(
         (g.lent, lent_cells, Role::Lent),
     ];
     if beyond {
-        parts.push((g.mark, 1, Role::Strong));
+        parts.push((g.nominal_mark, 1, Role::Bold));
         parts.push((g.borrowed, borrowed_cells, Role::Borrowed));
-        parts.push((g.beyond, cells - own - borrowed_cells, Role::Free));
+        parts.push((g.borrowable, cells - own - borrowed_cells, Role::Free));
     }
     parts
         .into_iter()
@@ -47,9 +53,9 @@ pub(in crate::view) fn quota_bar(
 }
 
 /// The numbers of such a bar in words: used of nominal, borrowed, lent, the most it may use.
-pub(in crate::view) fn standing_text(resource: &str, s: &Standing) -> String {
+pub(in crate::view) fn quota_status_text(resource: &str, s: &QuotaStatus) -> String {
     let text = |amount| amount_text(resource, amount);
-    let mut parts = vec![format!("{}/{}", text(s.used), text(s.nominal))];
+    let mut parts = vec![format!("{}/{}", text(s.usage), text(s.nominal))];
     if !s.borrowed.is_zero() {
         parts.push(format!("{} borrowed", text(s.borrowed)));
     }
@@ -60,21 +66,21 @@ pub(in crate::view) fn standing_text(resource: &str, s: &Standing) -> String {
             parts.push(format!("{}-{} lent", text(s.lent_min), text(s.lent_max)));
         }
     }
-    if s.limit != s.nominal {
-        parts.push(format!("max {}", text(s.limit)));
+    if s.potential_available != s.nominal {
+        parts.push(format!("max {}", text(s.potential_available)));
     }
     parts.join(", ")
 }
 
 /// A plain bar: so much of so much.
-pub(in crate::view) fn fill(
+pub(in crate::view) fn usage_bar(
     canvas: &Canvas<'_>,
     used: Amount,
     full: Amount,
     width: u16,
 ) -> Vec<Span<'static>> {
     let width = usize::from(width);
-    let cells = used.cells(full, width);
+    let cells = used.bar_cells(full, width);
     vec![
         canvas.span(canvas.glyphs.used.repeat(cells), Role::Used),
         canvas.span(canvas.glyphs.free.repeat(width - cells), Role::Free),

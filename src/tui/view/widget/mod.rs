@@ -1,7 +1,7 @@
 //! Small drawings: bars and slots.
 
 mod bar;
-mod slots;
+mod device_slots;
 
-pub(super) use bar::{fill, quota_bar, standing_text};
-pub(super) use slots::{Slot, slots};
+pub(super) use bar::{quota_bar, quota_status_text, usage_bar};
+pub(super) use device_slots::{DeviceSlot, device_slots};

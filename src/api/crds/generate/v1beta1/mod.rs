@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use crate::schema::{QUANTITY, cel};
 
 /// One difference. A path names properties; `[]` the items of the list before it.
-enum Edit {
+enum SchemaEdit {
     /// Keywords that v1beta1 does not have there.
-    Without(&'static str, &'static [&'static str]),
+    RemoveKeywords(&'static str, &'static [&'static str]),
     /// Keywords that are different there.
-    With(&'static str, Value),
+    SetKeyword(&'static str, Value),
     /// A property that v1beta1 does not have.
-    Gone(&'static str),
+    RemoveProperty(&'static str),
     /// A property that only v1beta1 has.
-    Added(&'static str, Value),
+    AddProperty(&'static str, Value),
     /// A property that v1beta1 has under another name.
-    Renamed(&'static str, &'static str),
+    RenameProperty(&'static str, &'static str),
 }
 
 /// The schema of v1beta1, from that of v1beta2.
@@ -30,27 +30,27 @@ pub(super) fn schema(plural: &str, mut schema: Value) -> Value {
     schema
 }
 
-fn apply(schema: &mut Value, edit: Edit) {
+fn apply(schema: &mut Value, edit: SchemaEdit) {
     match edit {
-        Edit::Without(path, keywords) => {
+        SchemaEdit::RemoveKeywords(path, keywords) => {
             let at = find(schema, path);
             for keyword in keywords {
                 let had = at.as_object_mut().and_then(|o| o.remove(*keyword));
                 assert!(had.is_some(), "{path} has no {keyword}");
             }
         }
-        Edit::With(path, keywords) => {
+        SchemaEdit::SetKeyword(path, keywords) => {
             if let (Value::Object(at), Value::Object(keywords)) = (find(schema, path), keywords) {
                 at.extend(keywords);
             }
         }
-        Edit::Gone(path) => {
-            take(schema, path);
+        SchemaEdit::RemoveProperty(path) => {
+            remove_property(schema, path);
         }
-        Edit::Added(path, property) => put(schema, path, property),
-        Edit::Renamed(from, to) => {
-            let property = take(schema, from);
-            put(schema, to, property);
+        SchemaEdit::AddProperty(path, property) => insert_property(schema, path, property),
+        SchemaEdit::RenameProperty(from, to) => {
+            let property = remove_property(schema, from);
+            insert_property(schema, to, property);
         }
     }
 }
@@ -71,7 +71,7 @@ fn parent(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }
 
-fn take(schema: &mut Value, path: &str) -> Value {
+fn remove_property(schema: &mut Value, path: &str) -> Value {
     let (owner, name) = parent(path);
     let properties = find(schema, owner)["properties"].as_object_mut();
     properties
@@ -79,7 +79,7 @@ fn take(schema: &mut Value, path: &str) -> Value {
         .unwrap_or_else(|| panic!("no {path}"))
 }
 
-fn put(schema: &mut Value, path: &str, property: Value) {
+fn insert_property(schema: &mut Value, path: &str, property: Value) {
     let (owner, name) = parent(path);
     find(schema, owner)["properties"][name] = property;
 }
@@ -92,7 +92,7 @@ fn quantity() -> Value {
     })
 }
 
-fn edits(plural: &str) -> Vec<Edit> {
+fn edits(plural: &str) -> Vec<SchemaEdit> {
     match plural {
         "admissionchecks" => admission_check(),
         "clusterqueues" => queues::cluster_queue(),
@@ -100,20 +100,22 @@ fn edits(plural: &str) -> Vec<Edit> {
         "localqueues" => queues::local_queue(),
         "multikueueclusters" => multi_kueue_cluster(),
         "multikueueconfigs" => vec![
-            Edit::Gone("spec.quotaManagement"),
-            Edit::Without("spec.clusters", &["x-kubernetes-validations"]),
-            Edit::With("spec.clusters", json!({ "x-kubernetes-list-type": "set" })),
-            Edit::Without("spec.clusters.[]", &["maxLength"]),
+            SchemaEdit::RemoveProperty("spec.quotaManagement"),
+            SchemaEdit::RemoveKeywords("spec.clusters", &["x-kubernetes-validations"]),
+            SchemaEdit::SetKeyword("spec.clusters", json!({ "x-kubernetes-list-type": "set" })),
+            SchemaEdit::RemoveKeywords("spec.clusters.[]", &["maxLength"]),
         ],
         "provisioningrequestconfigs" => vec![
-            Edit::Without(
+            SchemaEdit::RemoveKeywords(
                 "spec.podSetUpdates.nodeSelector",
                 &["x-kubernetes-list-type", "x-kubernetes-list-map-keys"],
             ),
-            Edit::Without("spec.provisioningClassName", &["minLength"]),
+            SchemaEdit::RemoveKeywords("spec.provisioningClassName", &["minLength"]),
         ],
         "topologies" => topology(),
-        "workloadpriorityclasses" => vec![Edit::Without("description", &["maxLength"])],
+        "workloadpriorityclasses" => {
+            vec![SchemaEdit::RemoveKeywords("description", &["maxLength"])]
+        }
         "workloads" => workload::spec()
             .into_iter()
             .chain(workload::status())
@@ -122,14 +124,14 @@ fn edits(plural: &str) -> Vec<Edit> {
     }
 }
 
-fn admission_check() -> Vec<Edit> {
+fn admission_check() -> Vec<SchemaEdit> {
     vec![
-        Edit::Without("spec.controllerName", &["minLength", "maxLength"]),
-        Edit::Without("spec.parameters.apiGroup", &["minLength"]),
-        Edit::Without("spec.parameters.kind", &["minLength"]),
-        Edit::Without("spec.parameters.name", &["minLength"]),
-        Edit::Without("status.conditions", &["maxItems"]),
-        Edit::Added(
+        SchemaEdit::RemoveKeywords("spec.controllerName", &["minLength", "maxLength"]),
+        SchemaEdit::RemoveKeywords("spec.parameters.apiGroup", &["minLength"]),
+        SchemaEdit::RemoveKeywords("spec.parameters.kind", &["minLength"]),
+        SchemaEdit::RemoveKeywords("spec.parameters.name", &["minLength"]),
+        SchemaEdit::RemoveKeywords("status.conditions", &["maxItems"]),
+        SchemaEdit::AddProperty(
             "spec.retryDelayMinutes",
             json!({
                 "description": "Has no effect.",
@@ -139,26 +141,26 @@ fn admission_check() -> Vec<Edit> {
     ]
 }
 
-fn multi_kueue_cluster() -> Vec<Edit> {
+fn multi_kueue_cluster() -> Vec<SchemaEdit> {
     vec![
-        Edit::Renamed("spec.clusterSource.kubeConfig", "spec.kubeConfig"),
-        Edit::Renamed(
+        SchemaEdit::RenameProperty("spec.clusterSource.kubeConfig", "spec.kubeConfig"),
+        SchemaEdit::RenameProperty(
             "spec.clusterSource.clusterProfileRef",
             "spec.clusterProfileRef",
         ),
-        Edit::Gone("spec.clusterSource"),
-        Edit::With("spec", json!({ "required": ["kubeConfig"] })),
-        Edit::With(
+        SchemaEdit::RemoveProperty("spec.clusterSource"),
+        SchemaEdit::SetKeyword("spec", json!({ "required": ["kubeConfig"] })),
+        SchemaEdit::SetKeyword(
             "spec.kubeConfig",
             json!({ "required": ["location", "locationType"] }),
         ),
-        Edit::Without("spec.kubeConfig.location", &["minLength", "maxLength"]),
-        Edit::Without("status.conditions", &["maxItems"]),
+        SchemaEdit::RemoveKeywords("spec.kubeConfig.location", &["minLength", "maxLength"]),
+        SchemaEdit::RemoveKeywords("status.conditions", &["maxItems"]),
     ]
 }
 
-fn topology() -> Vec<Edit> {
-    vec![Edit::With(
+fn topology() -> Vec<SchemaEdit> {
+    vec![SchemaEdit::SetKeyword(
         "spec.levels",
         json!({ "x-kubernetes-validations": cel(&[
         ("self == oldSelf", "field is immutable"),

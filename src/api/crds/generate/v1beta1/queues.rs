@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Edit, quantity};
+use super::{SchemaEdit, quantity};
 use crate::schema::{SUBDOMAIN, cel};
 
 /// In v1beta1 the share of ClusterQueues and Cohorts has room for usage over time.
-fn usage_over_time() -> Value {
+fn admission_fair_sharing_status() -> Value {
     json!({
         "description": "Usage over time; never set here.",
         "type": "object",
@@ -26,19 +26,19 @@ fn usage_over_time() -> Value {
     })
 }
 
-pub(super) fn cluster_queue() -> Vec<Edit> {
+pub(super) fn cluster_queue() -> Vec<SchemaEdit> {
     let checks = "spec.admissionChecksStrategy.admissionChecks";
     vec![
-        Edit::Renamed("spec.cohortName", "spec.cohort"),
-        Edit::With(
+        SchemaEdit::RenameProperty("spec.cohortName", "spec.cohort"),
+        SchemaEdit::SetKeyword(
             "spec",
             json!({ "x-kubernetes-validations": cel(&[(
             "!has(self.cohort) && has(self.resourceGroups) ? self.resourceGroups.all(rg, rg.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit)))) : true",
             "borrowingLimit must be nil when cohort is empty",
         )]) }),
         ),
-        Edit::Gone("spec.concurrentAdmissionPolicy"),
-        Edit::Added(
+        SchemaEdit::RemoveProperty("spec.concurrentAdmissionPolicy"),
+        SchemaEdit::AddProperty(
             "spec.admissionChecks",
             json!({
                 "description": "AdmissionChecks for all flavors; takes the place of admissionChecksStrategy.",
@@ -46,8 +46,8 @@ pub(super) fn cluster_queue() -> Vec<Edit> {
                 "items": { "type": "string", "maxLength": 316 },
             }),
         ),
-        Edit::Without("spec.admissionChecksStrategy", &["required"]),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords("spec.admissionChecksStrategy", &["required"]),
+        SchemaEdit::RemoveKeywords(
             checks,
             &[
                 "minItems",
@@ -56,33 +56,33 @@ pub(super) fn cluster_queue() -> Vec<Edit> {
                 "x-kubernetes-list-map-keys",
             ],
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "spec.admissionChecksStrategy.admissionChecks.[].name",
             &["minLength"],
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "spec.admissionChecksStrategy.admissionChecks.[].onFlavors",
             &["maxItems", "x-kubernetes-list-type"],
         ),
-        Edit::Without("spec.admissionScope.admissionMode", &["enum"]),
-        Edit::With(
+        SchemaEdit::RemoveKeywords("spec.admissionScope.admissionMode", &["enum"]),
+        SchemaEdit::SetKeyword(
             "spec.flavorFungibility.whenCanBorrow",
             json!({ "enum": ["MayStopSearch", "TryNextFlavor", "Borrow"] }),
         ),
-        Edit::With(
+        SchemaEdit::SetKeyword(
             "spec.flavorFungibility.whenCanPreempt",
             json!({ "enum": ["MayStopSearch", "TryNextFlavor", "Preempt"] }),
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "spec.resourceGroups.[].coveredResources",
             &["x-kubernetes-list-type"],
         ),
-        Edit::Without("status.conditions", &["maxItems"]),
-        Edit::Added(
+        SchemaEdit::RemoveKeywords("status.conditions", &["maxItems"]),
+        SchemaEdit::AddProperty(
             "status.fairSharing.admissionFairSharingStatus",
-            usage_over_time(),
+            admission_fair_sharing_status(),
         ),
-        Edit::Added(
+        SchemaEdit::AddProperty(
             "status.pendingWorkloadsStatus",
             json!({
                 "description": "The head of the queue; never set, the visibility API tells it.",
@@ -113,28 +113,28 @@ pub(super) fn cluster_queue() -> Vec<Edit> {
     ]
 }
 
-pub(super) fn cohort() -> Vec<Edit> {
+pub(super) fn cohort() -> Vec<SchemaEdit> {
     vec![
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "spec.resourceGroups.[].coveredResources",
             &["x-kubernetes-list-type"],
         ),
-        Edit::Added(
+        SchemaEdit::AddProperty(
             "status.fairSharing.admissionFairSharingStatus",
-            usage_over_time(),
+            admission_fair_sharing_status(),
         ),
     ]
 }
 
-pub(super) fn local_queue() -> Vec<Edit> {
+pub(super) fn local_queue() -> Vec<SchemaEdit> {
     let name = json!({
         "description": "Name of the flavor.",
         "type": "string", "maxLength": 253, "pattern": SUBDOMAIN,
     });
     vec![
-        Edit::Renamed("status.flavorsUsage", "status.flavorUsage"),
-        Edit::Without("status.conditions", &["maxItems"]),
-        Edit::Added(
+        SchemaEdit::RenameProperty("status.flavorsUsage", "status.flavorUsage"),
+        SchemaEdit::RemoveKeywords("status.conditions", &["maxItems"]),
+        SchemaEdit::AddProperty(
             "status.flavors",
             json!({
                 "description": "The flavors of the ClusterQueue; never set any more.",

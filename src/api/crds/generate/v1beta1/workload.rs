@@ -2,17 +2,17 @@
 
 use serde_json::json;
 
-use super::Edit;
+use super::SchemaEdit;
 use crate::schema::{SUBDOMAIN, cel};
 use crate::v1beta2::workload_rules;
 
-pub(super) fn spec() -> Vec<Edit> {
+pub(super) fn spec() -> Vec<SchemaEdit> {
     vec![
-        Edit::With(
+        SchemaEdit::SetKeyword(
             "",
             json!({ "x-kubernetes-validations": cel(&workload_rules::v1beta1()) }),
         ),
-        Edit::With(
+        SchemaEdit::SetKeyword(
             "spec",
             json!({
                 "required": ["podSets"],
@@ -22,15 +22,15 @@ pub(super) fn spec() -> Vec<Edit> {
                 )]),
             }),
         ),
-        Edit::Gone("spec.priorityClassRef"),
-        Edit::Added(
+        SchemaEdit::RemoveProperty("spec.priorityClassRef"),
+        SchemaEdit::AddProperty(
             "spec.priorityClassName",
             json!({
                 "description": "Name of the class the priority was taken from.",
                 "type": "string", "maxLength": 253, "pattern": SUBDOMAIN,
             }),
         ),
-        Edit::Added(
+        SchemaEdit::AddProperty(
             "spec.priorityClassSource",
             json!({
                 "description": "Which sort of class priorityClassName names.",
@@ -39,65 +39,69 @@ pub(super) fn spec() -> Vec<Edit> {
                 "enum": ["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""],
             }),
         ),
-        Edit::Gone("spec.preemptionGates"),
-        Edit::With(
+        SchemaEdit::RemoveProperty("spec.preemptionGates"),
+        SchemaEdit::SetKeyword(
             "spec.podSets.[]",
             json!({ "required": ["count", "template"] }),
         ),
-        Edit::Gone("spec.podSets.[].topologyRequest.podsetSliceRequiredTopologyConstraints"),
-        Edit::Without(
+        SchemaEdit::RemoveProperty(
+            "spec.podSets.[].topologyRequest.podsetSliceRequiredTopologyConstraints",
+        ),
+        SchemaEdit::RemoveKeywords(
             "spec.podSets.[].topologyRequest.podIndexLabel",
             &["maxLength"],
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "spec.podSets.[].topologyRequest.podSetGroupName",
             &["maxLength"],
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "spec.podSets.[].topologyRequest.podSetSliceRequiredTopology",
             &["maxLength"],
         ),
-        Edit::Without("spec.podSets.[].topologyRequest.preferred", &["maxLength"]),
-        Edit::Without("spec.podSets.[].topologyRequest.required", &["maxLength"]),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords("spec.podSets.[].topologyRequest.preferred", &["maxLength"]),
+        SchemaEdit::RemoveKeywords("spec.podSets.[].topologyRequest.required", &["maxLength"]),
+        SchemaEdit::RemoveKeywords(
             "spec.podSets.[].topologyRequest.subGroupCount",
             &["minimum"],
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "spec.podSets.[].topologyRequest.subGroupIndexLabel",
             &["maxLength"],
         ),
     ]
 }
 
-pub(super) fn status() -> Vec<Edit> {
+pub(super) fn status() -> Vec<SchemaEdit> {
     vec![
-        Edit::Renamed(
+        SchemaEdit::RenameProperty(
             "status.accumulatedPastExecutionTimeSeconds",
             "status.accumulatedPastExexcutionTimeSeconds",
         ),
-        Edit::With(
+        SchemaEdit::SetKeyword(
             "status.admission",
             json!({ "required": ["clusterQueue", "podSetAssignments"] }),
         ),
-        Edit::With(
+        SchemaEdit::SetKeyword(
             "status.admission.podSetAssignments.[]",
             json!({ "required": ["name"] }),
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "status.admission.podSetAssignments.[].delayedTopologyRequest",
             &["enum", "maxLength"],
         ),
-        Edit::Gone("status.admission.podSetAssignments.[].topologyAssignment.slices"),
-        Edit::Without(
+        SchemaEdit::RemoveProperty(
+            "status.admission.podSetAssignments.[].topologyAssignment.slices",
+        ),
+        SchemaEdit::RemoveKeywords(
             "status.admission.podSetAssignments.[].topologyAssignment",
             &["x-kubernetes-validations"],
         ),
-        Edit::With(
+        SchemaEdit::SetKeyword(
             "status.admission.podSetAssignments.[].topologyAssignment",
             json!({ "required": ["domains", "levels"] }),
         ),
-        Edit::Added(
+        SchemaEdit::AddProperty(
             "status.admission.podSetAssignments.[].topologyAssignment.domains",
             json!({
                 "description": "The domains, one by one.",
@@ -122,21 +126,21 @@ pub(super) fn status() -> Vec<Edit> {
                 },
             }),
         ),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords(
             "status.admission.podSetAssignments.[].topologyAssignment.levels.[]",
             &["maxLength"],
         ),
-        Edit::Without("status.admissionChecks.[].name", &["minLength"]),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords("status.admissionChecks.[].name", &["minLength"]),
+        SchemaEdit::RemoveKeywords(
             "status.admissionChecks.[].podSetUpdates.[].tolerations",
             &["x-kubernetes-list-type"],
         ),
-        Edit::Without("status.clusterName", &["maxLength"]),
-        Edit::Without("status.conditions", &["maxItems"]),
-        Edit::Without("status.nominatedClusterNames.[]", &["maxLength"]),
-        Edit::Gone("status.preemptionGates"),
-        Edit::Without("status.schedulingStats.evictions", &["maxItems"]),
-        Edit::Without(
+        SchemaEdit::RemoveKeywords("status.clusterName", &["maxLength"]),
+        SchemaEdit::RemoveKeywords("status.conditions", &["maxItems"]),
+        SchemaEdit::RemoveKeywords("status.nominatedClusterNames.[]", &["maxLength"]),
+        SchemaEdit::RemoveProperty("status.preemptionGates"),
+        SchemaEdit::RemoveKeywords("status.schedulingStats.evictions", &["maxItems"]),
+        SchemaEdit::RemoveKeywords(
             "status.unhealthyNodes",
             &[
                 "maxItems",
@@ -144,6 +148,6 @@ pub(super) fn status() -> Vec<Edit> {
                 "x-kubernetes-list-map-keys",
             ],
         ),
-        Edit::Without("status.unhealthyNodes.[].name", &["maxLength"]),
+        SchemaEdit::RemoveKeywords("status.unhealthyNodes.[].name", &["maxLength"]),
     ]
 }

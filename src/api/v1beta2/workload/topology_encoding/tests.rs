@@ -113,7 +113,7 @@ fn long_prefixes_give_way_when_they_make_too_many_slices() {
     let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
     let keys = prefixes(&hosts);
     assert_eq!(keys[0], "region-0-");
-    assert_eq!(runs(hosts.len(), &keys).count(), 2);
+    assert_eq!(runs_by_key(hosts.len(), &keys).count(), 2);
     // Without dashes there is nothing to cut by.
     assert!(prefixes(&["a", "b"]).is_empty());
 }

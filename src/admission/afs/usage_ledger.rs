@@ -1,0 +1,157 @@
+//! [`AfsUsageLedger`]: past usage and pending penalties of every LocalQueue.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{calculate_decayed_consumed, calculate_usage, sum};
+use crate::config::AdmissionFairSharing;
+use crate::kube::pod_requests::ExactList;
+use crate::workload::{LocalQueueKey, WorkloadKey};
+
+/// What one LocalQueue used in the past, and what it is charged but not yet settled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsageLedgerEntry {
+    /// Decayed past usage.
+    pub consumed: ExactList,
+    pending: ExactList,
+    records: BTreeMap<WorkloadKey, ExactList>,
+    /// When the past usage was last worked out.
+    pub last_update: Timestamp,
+    /// Whether the usage stored in the LocalQueue's status is included.
+    pub status_accounted: bool,
+}
+
+impl UsageLedgerEntry {
+    /// An entry with this past usage.
+    pub fn new(consumed: ExactList, last_update: Timestamp, status_accounted: bool) -> Self {
+        UsageLedgerEntry {
+            consumed,
+            pending: ExactList::new(),
+            records: BTreeMap::new(),
+            last_update,
+            status_accounted,
+        }
+    }
+
+    /// The penalties not settled yet, together.
+    pub fn pending_penalty(&self) -> &ExactList {
+        &self.pending
+    }
+
+    /// Takes one workload's penalty off, if there is one.
+    pub fn remove_penalty(&mut self, workload: &WorkloadKey) -> Option<ExactList> {
+        let removed = self.records.remove(workload)?;
+        for (name, quantity) in &removed {
+            if let Some(total) = self.pending.get_mut(name) {
+                *total = total.minus(*quantity);
+            }
+        }
+        self.pending.retain(|_, quantity| !quantity.is_zero());
+        Some(removed)
+    }
+
+    fn set_penalty(&mut self, workload: &WorkloadKey, penalty: ExactList) {
+        self.remove_penalty(workload);
+        self.pending = sum(&self.pending, &penalty);
+        self.records.insert(workload.clone(), penalty);
+    }
+
+    /// Lets time pass until `now`, during which `current` was in use. Time does not go back.
+    pub fn apply_decay(
+        &mut self,
+        current: &ExactList,
+        now: Timestamp,
+        config: &AdmissionFairSharing,
+    ) {
+        let elapsed = now.duration_since(self.last_update);
+        self.consumed = calculate_decayed_consumed(&self.consumed, current, elapsed, config);
+        self.last_update = self.last_update.max(now);
+    }
+}
+
+/// Past usage and pending penalties of every LocalQueue.
+#[derive(Clone, Debug, Default)]
+pub struct AfsUsageLedger {
+    entries: BTreeMap<LocalQueueKey, UsageLedgerEntry>,
+}
+
+impl AfsUsageLedger {
+    /// The entry of a LocalQueue.
+    pub fn get(&self, queue: &LocalQueueKey) -> Option<&UsageLedgerEntry> {
+        self.entries.get(queue)
+    }
+
+    /// The entry of a LocalQueue, to change.
+    pub fn get_mut(&mut self, queue: &LocalQueueKey) -> Option<&mut UsageLedgerEntry> {
+        self.entries.get_mut(queue)
+    }
+
+    /// Replaces the entry of a LocalQueue.
+    pub fn set(&mut self, queue: LocalQueueKey, entry: UsageLedgerEntry) {
+        self.entries.insert(queue, entry);
+    }
+
+    /// Forgets a LocalQueue.
+    pub fn delete(&mut self, queue: &LocalQueueKey) {
+        self.entries.remove(queue);
+    }
+
+    /// Charges a LocalQueue for a workload, in place of an earlier charge for it.
+    pub fn push_penalty(
+        &mut self,
+        queue: &LocalQueueKey,
+        workload: &WorkloadKey,
+        penalty: ExactList,
+        now: Timestamp,
+    ) {
+        self.entries
+            .entry(queue.clone())
+            .or_insert_with(|| UsageLedgerEntry::new(ExactList::new(), now, false))
+            .set_penalty(workload, penalty);
+    }
+
+    /// Takes the charge for a workload back, if there is one.
+    pub fn remove_penalty(
+        &mut self,
+        queue: &LocalQueueKey,
+        workload: &WorkloadKey,
+    ) -> Option<ExactList> {
+        self.entries.get_mut(queue)?.remove_penalty(workload)
+    }
+
+    /// Whether a LocalQueue has charges that are not settled.
+    pub fn has_pending_penalty(&self, queue: &LocalQueueKey) -> bool {
+        self.get(queue)
+            .is_some_and(|e| e.pending.values().any(|q| !q.is_zero()))
+    }
+
+    /// The usage that orders a LocalQueue of some weight.
+    pub fn usage(&self, queue: &LocalQueueKey, weight: f64, config: &AdmissionFairSharing) -> f64 {
+        let none = ExactList::new();
+        let (consumed, pending) = self
+            .get(queue)
+            .map_or((&none, &none), |e| (&e.consumed, &e.pending));
+        calculate_usage(consumed, pending, weight, config)
+    }
+
+    /// Settles the charge for a workload that is now admitted: lets time pass with `current` in
+    /// use, and counts the charge, if there is one, as used.
+    pub fn subtract_penalty_on_admission(
+        &mut self,
+        queue: &LocalQueueKey,
+        workload: &WorkloadKey,
+        current: &ExactList,
+        now: Timestamp,
+        config: &AdmissionFairSharing,
+    ) {
+        let entry = self
+            .entries
+            .entry(queue.clone())
+            .or_insert_with(|| UsageLedgerEntry::new(ExactList::new(), now, false));
+        entry.apply_decay(current, now, config);
+        if let Some(penalty) = entry.remove_penalty(workload) {
+            entry.consumed = sum(&entry.consumed, &penalty);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The workloads that hold quota, each with what preemption and usage need to know at hand.
+//!
+//! Must not know of quota.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use smallvec::SmallVec;
+
+use super::hierarchy::HierarchyNodeId;
+use crate::resources::Amount;
+use crate::resources::{FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable};
+use crate::topology_assignment::TasUsage;
+use crate::workload::{Info, predicates};
+use kueue_lab_api::constants as c;
+
+/// A workload that holds quota, by its place in the slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkloadIndex(u32);
+
+impl WorkloadIndex {
+    /// The number, for indexing.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A workload that holds quota.
+#[derive(Clone, Debug)]
+pub struct CachedWorkload {
+    /// The workload.
+    pub info: Arc<Info>,
+    /// The node of its ClusterQueue.
+    pub queue: HierarchyNodeId,
+    /// The quota it holds.
+    pub usage: FlavorResourceQuantities,
+    /// The pairs it was assigned, also those it requests nothing of.
+    pub uses: SmallVec<[FlavorResourceId; 4]>,
+    /// The topology domains it takes up.
+    pub tas_usage: Option<Arc<TasUsage>>,
+    /// Whether it is being evicted.
+    pub evicted: bool,
+    /// Whether it is admitted.
+    pub admitted: bool,
+    /// When it got its quota; none when its conditions do not tell.
+    pub reserved_at: Option<Timestamp>,
+    /// Whether a simulation took it out of its ClusterQueue.
+    pub removed: bool,
+    /// Its place among the members of its ClusterQueue.
+    pub(super) position: usize,
+}
+
+impl CachedWorkload {
+    /// Works out what a workload holds.
+    pub fn new(info: Arc<Info>, queue: HierarchyNodeId, frs: &mut FlavorResourceTable) -> Self {
+        let (usage, uses) = usage_of(&info, frs);
+        let reserved = predicates::true_condition(&info.obj, c::QUOTA_RESERVED);
+        CachedWorkload {
+            usage,
+            uses,
+            tas_usage: info.is_using_tas().then(|| Arc::new(info.tas_usage())),
+            evicted: predicates::is_evicted(&info.obj),
+            admitted: predicates::is_admitted(&info.obj),
+            reserved_at: reserved.map(|cond| cond.last_transition_time.0),
+            removed: false,
+            position: 0,
+            queue,
+            info,
+        }
+    }
+
+    /// Whether it was assigned one of these pairs.
+    pub fn uses_any(&self, frs: &[FlavorResourceId]) -> bool {
+        self.uses.iter().any(|fr| frs.contains(fr))
+    }
+}
+
+/// The quota a workload with flavors takes up, and all pairs it was assigned.
+pub fn usage_of(
+    info: &Info,
+    frs: &mut FlavorResourceTable,
+) -> (FlavorResourceQuantities, SmallVec<[FlavorResourceId; 4]>) {
+    let mut usage = FlavorResourceQuantities::new();
+    let mut uses: SmallVec<[FlavorResourceId; 4]> = SmallVec::new();
+    for ps in &*info.total_requests {
+        for (&resource, flavor) in &ps.flavors {
+            let fr = frs.intern(flavor, resource);
+            if !uses.contains(&fr) {
+                uses.push(fr);
+            }
+        }
+        for (resource, amount) in ps.requests.iter() {
+            if let Some(flavor) = ps.flavors.get(&resource).filter(|f| !f.is_empty()) {
+                usage.add(frs.intern(flavor, resource), Amount::new(amount));
+            }
+        }
+    }
+    (usage, uses)
+}
+
+/// All workloads that hold quota.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CachedWorkloads {
+    slots: Vec<Option<CachedWorkload>>,
+    free: Vec<WorkloadIndex>,
+}
+
+impl CachedWorkloads {
+    pub fn insert(&mut self, workload: CachedWorkload) -> WorkloadIndex {
+        if let Some(idx) = self.free.pop() {
+            self.slots[idx.index()] = Some(workload);
+            return idx;
+        }
+        self.slots.push(Some(workload));
+        WorkloadIndex(self.slots.len() as u32 - 1)
+    }
+
+    pub fn remove(&mut self, idx: WorkloadIndex) -> Option<CachedWorkload> {
+        let workload = self.slots.get_mut(idx.index())?.take();
+        if workload.is_some() {
+            self.free.push(idx);
+        }
+        workload
+    }
+
+    pub fn get(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
+        self.slots.get(idx.index())?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
+        self.slots.get_mut(idx.index())?.as_mut()
+    }
+}

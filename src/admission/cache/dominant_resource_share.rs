@@ -1,0 +1,164 @@
+//! Dominant resource share: how much of what its cohort could lend a node has borrowed.
+//!
+//! Must not know of workloads or preemption.
+
+use std::cmp::Ordering;
+
+use serde::Serialize;
+use smallvec::SmallVec;
+
+use super::hierarchy::{CohortHierarchy, HierarchyNodeId};
+use crate::resources::{Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName};
+
+/// The dominant resource share of a ClusterQueue or cohort at some state of usage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drs {
+    /// The node's weight.
+    pub weight: f64,
+    /// The highest ratio, over resources, of what is borrowed to what could be lent, in thousandths.
+    pub unweighted_ratio: f64,
+    /// The resource with that ratio, the alphabetically first among equals.
+    pub dominant_resource: Option<ResourceName>,
+    /// Whether anything is borrowed at all.
+    pub borrowing: bool,
+    /// The pairs that are borrowed.
+    pub borrowed: SmallVec<[FlavorResourceId; 4]>,
+}
+
+impl Drs {
+    /// A share below any other, to start a comparison with.
+    pub fn negative() -> Self {
+        Drs {
+            unweighted_ratio: -1.0,
+            ..Drs::zero(1.0)
+        }
+    }
+
+    fn zero(weight: f64) -> Self {
+        Drs {
+            weight,
+            unweighted_ratio: 0.0,
+            dominant_resource: None,
+            borrowing: false,
+            borrowed: SmallVec::new(),
+        }
+    }
+
+    /// The share of a node as it stands, with `extra` requested on top.
+    pub fn of(
+        forest: &mut CohortHierarchy,
+        id: HierarchyNodeId,
+        extra: Option<&FlavorResourceQuantities>,
+    ) -> Self {
+        let mut drs = Drs::zero(forest[id].weight);
+        let Some(parent) = forest.ancestors(id).next() else {
+            return drs;
+        };
+        let mut borrowed: SmallVec<[(ResourceName, Amount); 4]> = SmallVec::new();
+        let frs: SmallVec<[(FlavorResourceId, Amount); 8]> =
+            forest[id].resources.subtree_quotas().collect();
+        for (fr, quota) in frs {
+            let wanted = extra.map_or(Amount::ZERO, |e| e.get(fr));
+            let over = wanted.plus(forest[id].resources.usage(fr)).minus(quota);
+            if over.is_positive() {
+                drs.borrowed.push(fr);
+                let resource = forest.frs.resource(fr);
+                match borrowed.iter_mut().find(|(r, _)| *r == resource) {
+                    Some((_, sum)) => *sum = sum.plus(over),
+                    None => borrowed.push((resource, over)),
+                }
+            }
+        }
+        if borrowed.is_empty() {
+            return drs;
+        }
+        drs.borrowing = true;
+        let lendable = forest.lendable(parent);
+        for (resource, amount) in borrowed {
+            let lendable = lendable
+                .iter()
+                .find(|(r, _)| *r == resource)
+                .map(|&(_, a)| a);
+            let Some(lendable) = lendable.filter(|l| l.is_positive()) else {
+                continue;
+            };
+            let ratio = amount.value() as f64 * 1000.0 / lendable.value() as f64;
+            let first = drs
+                .dominant_resource
+                .is_none_or(|d| resource.as_str() < d.as_str());
+            if ratio > drs.unweighted_ratio || (ratio == drs.unweighted_ratio && first) {
+                drs.unweighted_ratio = ratio;
+                drs.dominant_resource = Some(resource);
+            }
+        }
+        drs
+    }
+
+    fn is_zero(&self) -> bool {
+        self.unweighted_ratio == 0.0
+    }
+
+    fn zero_weight_borrows(&self) -> bool {
+        self.weight == 0.0 && !self.is_zero()
+    }
+
+    /// Whether any of these requests is for a pair the node borrows.
+    pub fn is_borrowing_on(&self, requested: &FlavorResourceQuantities) -> bool {
+        self.borrowed
+            .iter()
+            .any(|&fr| requested.get(fr).is_positive())
+    }
+
+    /// The share by weight; infinite for a node that borrows with weight zero.
+    pub fn precise_weighted_share(&self) -> f64 {
+        if self.is_zero() {
+            0.0
+        } else if self.weight == 0.0 {
+            f64::INFINITY
+        } else {
+            self.unweighted_ratio / self.weight
+        }
+    }
+
+    /// The share by weight, rounded up, as status shows it; the largest integer when infinite.
+    pub fn rounded_weighted_share(&self) -> i64 {
+        if self.zero_weight_borrows() {
+            return i64::MAX;
+        }
+        self.precise_weighted_share().ceil() as i64
+    }
+
+    /// The lower share goes first when admitting, the higher is taken from when preempting. Nodes
+    /// that borrow with weight zero are above all others, among each other by plain ratio.
+    pub fn compare(&self, other: &Drs) -> Ordering {
+        match (self.zero_weight_borrows(), other.zero_weight_borrows()) {
+            (true, true) => self.unweighted_ratio.total_cmp(&other.unweighted_ratio),
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => self
+                .precise_weighted_share()
+                .total_cmp(&other.precise_weighted_share()),
+        }
+    }
+}
+
+/// A share as decisions report it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WeightedShare {
+    /// The share by weight in thousandths; none when infinite.
+    pub weighted_share: Option<f64>,
+    /// The resource that determines it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dominant_resource: Option<ResourceName>,
+}
+
+impl From<&Drs> for WeightedShare {
+    fn from(drs: &Drs) -> Self {
+        let share = drs.precise_weighted_share();
+        WeightedShare {
+            weighted_share: share.is_finite().then_some(share),
+            dominant_resource: drs.dominant_resource,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Workloads coming to hold quota and giving it back, and LocalQueues counting their own.
+
+use std::sync::Arc;
+
+use super::cached_workloads::{CachedWorkload, WorkloadIndex};
+use super::cluster_queue::ReservingWorkload;
+use super::local_queue::LocalQueueUsage;
+use super::{Cache, CacheError, HierarchyNodeId};
+use crate::concurrent_admission::is_variant;
+use crate::config::EngineConfig;
+use crate::resources::{Amount, FlavorResourceQuantities};
+use crate::workload::{Info, LocalQueueKey, WorkloadKey, predicates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+
+fn update_flavor_usage(
+    total: &mut FlavorResourceQuantities,
+    usage: &FlavorResourceQuantities,
+    add: bool,
+) {
+    for (fr, amount) in usage.iter() {
+        let signed = if add {
+            amount.value()
+        } else {
+            amount.value().saturating_neg()
+        };
+        total.add(fr, Amount::new(signed));
+    }
+}
+
+fn step(count: &mut usize, add: bool) {
+    *count = if add {
+        *count + 1
+    } else {
+        count.saturating_sub(1)
+    };
+}
+
+impl Cache {
+    /// Counts a workload that holds quota, in its newest version; one that no longer holds any is
+    /// taken out. True when it is counted now.
+    ///
+    /// # Errors
+    /// When the ClusterQueue it is admitted to is not there.
+    pub fn upsert_workload(
+        &mut self,
+        wl: &Arc<Workload>,
+        config: &EngineConfig,
+    ) -> Result<bool, CacheError> {
+        self.upsert(
+            wl,
+            || Info::without_scheduling_hash(wl.clone(), config),
+            config,
+        )
+    }
+
+    /// Counts a workload that was just given quota, of which `before` tells what does not change
+    /// with that. True when it is counted now.
+    ///
+    /// # Errors
+    /// When the ClusterQueue it is admitted to is not there.
+    pub fn assume_workload(
+        &mut self,
+        wl: &Arc<Workload>,
+        before: &Info,
+        config: &EngineConfig,
+    ) -> Result<bool, CacheError> {
+        self.upsert(wl, || before.admitted(wl.clone(), config), config)
+    }
+
+    fn upsert(
+        &mut self,
+        wl: &Arc<Workload>,
+        info: impl FnOnce() -> Info,
+        config: &EngineConfig,
+    ) -> Result<bool, CacheError> {
+        let admission = wl.status.admission.as_ref();
+        if config.gates.concurrent_admission && !is_variant(wl) {
+            let queue = admission.and_then(|a| self.cluster_queue(&a.cluster_queue));
+            if queue.is_some_and(|q| q.concurrent_admission.is_some()) {
+                return Ok(false);
+            }
+        }
+        let Some(admission) = admission.filter(|_| predicates::has_active_quota_reservation(wl))
+        else {
+            let key = predicates::key(wl);
+            if let Some(name) = self.assigned.remove(&key) {
+                self.remove_reserving_workload(&name, &key);
+            }
+            return Ok(false);
+        };
+        let node = self
+            .node_of(&admission.cluster_queue)
+            .ok_or(CacheError::ClusterQueueNotFound)?;
+        let info = info();
+        let name = self.hierarchy[node].name.clone();
+        if let Some(old) = self.assigned.insert(info.key.clone(), name)
+            && *old != *admission.cluster_queue
+        {
+            self.remove_reserving_workload(&old, &info.key);
+        }
+        self.add_reserving_workload(node, info, config);
+        Ok(true)
+    }
+
+    /// Takes a workload out, if it is counted.
+    ///
+    /// # Errors
+    /// When the ClusterQueue it was counted in is gone.
+    pub fn delete_workload(&mut self, key: &WorkloadKey) -> Result<(), CacheError> {
+        let Some(name) = self.assigned.get(key).cloned() else {
+            return Ok(());
+        };
+        if !self.queues.contains_key(&name) {
+            return Err(CacheError::ClusterQueueNotFound);
+        }
+        self.remove_reserving_workload(&name, key);
+        self.assigned.remove(key);
+        Ok(())
+    }
+
+    /// Counts a workload in a ClusterQueue, replacing an earlier version of it.
+    pub(crate) fn add_reserving_workload(
+        &mut self,
+        node: HierarchyNodeId,
+        info: Info,
+        config: &EngineConfig,
+    ) {
+        let name = self.hierarchy[node].name.clone();
+        self.remove_reserving_workload(&name, &info.key);
+        let key = info.key.clone();
+        let rank = info.queue_order_key();
+        let ready = info.obj.is_condition_true(c::PODS_READY);
+        let mut workload = CachedWorkload::new(Arc::new(info), node, &mut self.hierarchy.frs);
+        let Some(queue) = self.cluster_queue_by_node_mut(node) else {
+            return;
+        };
+        workload.position = queue.reserving_workloads.len();
+        let idx = self.workloads.insert(workload);
+        let Some(queue) = self.cluster_queue_by_node_mut(node) else {
+            return;
+        };
+        queue.reserving_workloads.push(ReservingWorkload {
+            idx,
+            order_key: rank,
+        });
+        queue.by_key.insert(key.clone(), idx);
+        if config.block_admission_until_pods_ready && !ready {
+            queue.not_ready.insert(key);
+        }
+        self.update_workload_usage(idx, true);
+    }
+
+    fn remove_reserving_workload(&mut self, queue: &str, key: &WorkloadKey) {
+        let Some(node) = self.node_of(queue) else {
+            return;
+        };
+        let Some(idx) = self
+            .cluster_queue_by_node(node)
+            .and_then(|q| q.reserving_workload(key))
+        else {
+            return;
+        };
+        self.update_workload_usage(idx, false);
+        // Less is used than before, so that more may fit.
+        self.hierarchy[node].generation += 1;
+        let Some(gone) = self.workloads.remove(idx) else {
+            return;
+        };
+        let Some(queue) = self.cluster_queue_by_node_mut(node) else {
+            return;
+        };
+        queue.by_key.remove(key);
+        queue.not_ready.remove(key);
+        queue.reserving_workloads.swap_remove(gone.position);
+        if let Some(ReservingWorkload { idx, .. }) =
+            queue.reserving_workloads.get(gone.position).copied()
+            && let Some(workload) = self.workloads.get_mut(idx)
+        {
+            workload.position = gone.position;
+        }
+    }
+
+    /// Adds a member's usage to, or removes it from, its ClusterQueue, cohorts and LocalQueue.
+    fn update_workload_usage(&mut self, idx: WorkloadIndex, add: bool) {
+        let Some(workload) = self.workloads.get(idx) else {
+            return;
+        };
+        let (node, admitted) = (workload.queue, workload.admitted);
+        let usage = workload.usage.clone();
+        let local_queue = workload.info.local_queue.clone();
+        if let Some(tas) = workload.tas_usage.clone() {
+            let key = workload.info.key.as_str();
+            for (flavor, domains) in tas.iter() {
+                if add {
+                    self.tas.add_usage(flavor, key, domains);
+                } else {
+                    self.tas.remove_usage(flavor, key);
+                }
+            }
+        }
+        for (fr, amount) in usage.iter() {
+            if add {
+                self.hierarchy.add_usage(node, fr, amount);
+            } else {
+                self.hierarchy.remove_usage(node, fr, amount);
+            }
+        }
+        let Some(queue) = self.cluster_queue_by_node_mut(node) else {
+            return;
+        };
+        if admitted {
+            update_flavor_usage(&mut queue.admitted_usage, &usage, add);
+            step(&mut queue.admitted_workloads, add);
+        }
+        if let Some(lq) = queue.local_queues.get_mut(&local_queue) {
+            update_flavor_usage(&mut lq.reserved, &usage, add);
+            step(&mut lq.reserving_workloads, add);
+            if admitted {
+                update_flavor_usage(&mut lq.admitted, &usage, add);
+                step(&mut lq.admitted_workloads, add);
+            }
+        }
+    }
+
+    /// Counts for a LocalQueue of a ClusterQueue from now on, members it already has included.
+    ///
+    /// # Errors
+    /// When it is counted for already. Nothing happens when the ClusterQueue is not there.
+    pub fn add_local_queue(&mut self, queue: &str, key: &LocalQueueKey) -> Result<(), CacheError> {
+        let Some(node) = self.node_of(queue) else {
+            return Ok(());
+        };
+        let Some(queue) = self.cluster_queue_by_node(node) else {
+            return Ok(());
+        };
+        if queue.local_queues.contains_key(key) {
+            return Err(CacheError::LocalQueueExists);
+        }
+        let mut usage = LocalQueueUsage::default();
+        for workload in queue
+            .reserving_workloads
+            .iter()
+            .filter_map(|member| self.workloads.get(member.idx))
+        {
+            if workload.info.local_queue == *key {
+                update_flavor_usage(&mut usage.reserved, &workload.usage, true);
+                usage.reserving_workloads += 1;
+                if workload.admitted {
+                    update_flavor_usage(&mut usage.admitted, &workload.usage, true);
+                    usage.admitted_workloads += 1;
+                }
+            }
+        }
+        if let Some(queue) = self.cluster_queue_by_node_mut(node) {
+            queue.local_queues.insert(key.clone(), usage);
+        }
+        Ok(())
+    }
+
+    /// Counts no longer for a LocalQueue of a ClusterQueue.
+    pub fn delete_local_queue(&mut self, queue: &str, key: &LocalQueueKey) {
+        if let Some(node) = self.node_of(queue)
+            && let Some(queue) = self.cluster_queue_by_node_mut(node)
+        {
+            queue.local_queues.remove(key);
+        }
+    }
+
+    /// Whether a workload is counted in a ClusterQueue.
+    pub fn is_added(&self, queue: &str, key: &WorkloadKey) -> bool {
+        self.cluster_queue(queue)
+            .is_some_and(|q| q.by_key.contains_key(key))
+    }
+
+    /// Whether the pods of all workloads counted are ready. True when that is not watched.
+    pub fn pods_ready_for_all_admitted_workloads(&self) -> bool {
+        self.cluster_queues().all(|q| q.not_ready.is_empty())
+    }
+}

@@ -1,0 +1,97 @@
+//! [`World`]: the objects of Kubernetes itself that bear on admission.
+//!
+//! Must not know of queues.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{LimitRange, Namespace};
+use k8s_openapi::api::node::v1::RuntimeClass;
+
+use super::dra::DraCache;
+use super::kube::label_selector::Labels;
+use super::kube::limit_range::LimitRangeSummary;
+use super::resources::ResourceList;
+
+/// Namespaces, LimitRanges, RuntimeClasses and devices as last seen.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterObjects {
+    /// Devices of dynamic resource allocation.
+    pub dra: DraCache,
+    namespaces: BTreeMap<String, Labels>,
+    limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
+    summaries: BTreeMap<String, LimitRangeSummary>,
+    overheads: BTreeMap<String, Option<ResourceList>>,
+}
+
+impl ClusterObjects {
+    /// Takes note of a Namespace; gives its labels before, if it was known.
+    pub fn upsert_namespace(&mut self, namespace: &Namespace) -> Option<Labels> {
+        let name = namespace.metadata.name.clone().unwrap_or_default();
+        self.namespaces
+            .insert(name, namespace.metadata.labels.clone().unwrap_or_default())
+    }
+
+    /// Forgets a Namespace.
+    pub fn remove_namespace(&mut self, name: &str) {
+        self.namespaces.remove(name);
+    }
+
+    /// The labels of a Namespace, if it exists.
+    pub fn namespace(&self, name: &str) -> Option<&Labels> {
+        self.namespaces.get(name)
+    }
+
+    /// Takes note of a LimitRange.
+    pub fn upsert_limit_range(&mut self, range: LimitRange) {
+        let namespace = range.metadata.namespace.clone().unwrap_or_default();
+        let name = range.metadata.name.clone().unwrap_or_default();
+        self.limit_ranges
+            .entry(namespace.clone())
+            .or_default()
+            .insert(name, range);
+        self.summarize(&namespace);
+    }
+
+    /// Forgets a LimitRange.
+    pub fn remove_limit_range(&mut self, namespace: &str, name: &str) {
+        if let Some(ranges) = self.limit_ranges.get_mut(namespace) {
+            ranges.remove(name);
+        }
+        self.summarize(namespace);
+    }
+
+    fn summarize(&mut self, namespace: &str) {
+        let ranges = self.limit_ranges.get(namespace);
+        let summary = LimitRangeSummary::of(ranges.into_iter().flat_map(BTreeMap::values));
+        if summary.is_empty() {
+            self.summaries.remove(namespace);
+        } else {
+            self.summaries.insert(namespace.to_owned(), summary);
+        }
+    }
+
+    /// The LimitRanges of a namespace taken together, if any concerns pods.
+    pub fn limit_range_summary(&self, namespace: &str) -> Option<&LimitRangeSummary> {
+        self.summaries.get(namespace)
+    }
+
+    /// Takes note of a RuntimeClass.
+    pub fn upsert_runtime_class(&mut self, class: &RuntimeClass) {
+        let name = class.metadata.name.clone().unwrap_or_default();
+        let overhead = class
+            .overhead
+            .as_ref()
+            .map(|o| o.pod_fixed.clone().unwrap_or_default());
+        self.overheads.insert(name, overhead);
+    }
+
+    /// Forgets a RuntimeClass.
+    pub fn remove_runtime_class(&mut self, name: &str) {
+        self.overheads.remove(name);
+    }
+
+    /// The overhead a RuntimeClass gives to pods, if it exists and gives any.
+    pub fn overhead(&self, runtime_class: &str) -> Option<&ResourceList> {
+        self.overheads.get(runtime_class)?.as_ref()
+    }
+}

@@ -1,0 +1,99 @@
+//! The victims of a cycle so far, and whether something fits once they are gone.
+
+use std::collections::BTreeMap;
+
+use crate::cache::{HierarchyNodeId, WorkloadIndex};
+use crate::hash_map::FastHashSet;
+use crate::preemption::Target;
+use crate::snapshot_transaction::{FitsCheck, SnapshotTransaction, Usage};
+
+/// The victims of a cycle so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PreemptedWorkloads {
+    all: FastHashSet<WorkloadIndex>,
+    by_root: BTreeMap<HierarchyNodeId, Vec<WorkloadIndex>>,
+}
+
+impl PreemptedWorkloads {
+    /// Whether any of these is a victim already.
+    pub fn has_any(&self, targets: &[Target]) -> bool {
+        targets.iter().any(|t| self.all.contains(&t.idx))
+    }
+
+    /// Adds victims.
+    pub fn insert(&mut self, targets: &[Target], snapshot: &SnapshotTransaction<'_>) {
+        for target in targets {
+            if self.all.insert(target.idx)
+                && let Some(workload) = snapshot.workload(target.idx)
+            {
+                let root = snapshot.cache.hierarchy.root(workload.queue);
+                self.by_root.entry(root).or_default().push(target.idx);
+            }
+        }
+    }
+
+    /// All victims, by cohort tree and in the order they became so.
+    pub fn iter(&self) -> impl Iterator<Item = WorkloadIndex> + '_ {
+        self.by_root.values().flatten().copied()
+    }
+
+    /// The victims whose going may make room for usage in this ClusterQueue: those of its cohort
+    /// tree and, if topology domains are asked for, those that take up any.
+    fn relevant(
+        &self,
+        node: HierarchyNodeId,
+        usage: &Usage,
+        snapshot: &SnapshotTransaction<'_>,
+    ) -> Vec<WorkloadIndex> {
+        let root = snapshot.cache.hierarchy.root(node);
+        if usage.tas.is_empty() {
+            return self.by_root.get(&root).cloned().unwrap_or_default();
+        }
+        let placed = |idx: WorkloadIndex| {
+            snapshot
+                .workload(idx)
+                .is_some_and(|w| w.tas_usage.is_some())
+        };
+        self.by_root
+            .iter()
+            .flat_map(|(&r, victims)| victims.iter().map(move |&idx| (r, idx)))
+            .filter(|&(r, idx)| r == root || placed(idx))
+            .map(|(_, idx)| idx)
+            .collect()
+    }
+
+    /// Whether usage fits once all victims, and these targets, are gone.
+    pub fn fits(
+        &self,
+        snapshot: &mut SnapshotTransaction<'_>,
+        node: HierarchyNodeId,
+        usage: &Usage,
+        targets: &[Target],
+    ) -> FitsCheck {
+        let mut gone: Vec<WorkloadIndex> = Vec::new();
+        let mut check = FitsCheck::NoQuota;
+        // Less usage never makes anything fit worse, so that most often few need to be taken out.
+        for step in 0..3 {
+            let more: Vec<WorkloadIndex> = match step {
+                0 => Vec::new(),
+                1 => targets.iter().map(|t| t.idx).collect(),
+                _ => self.relevant(node, usage, snapshot),
+            };
+            let more: Vec<WorkloadIndex> =
+                more.into_iter().filter(|idx| !gone.contains(idx)).collect();
+            if step > 0 && more.is_empty() {
+                continue;
+            }
+            more.iter()
+                .for_each(|&idx| snapshot.remove_workload_usage(idx));
+            gone.extend(more);
+            check = snapshot.fits(node, usage);
+            if check == FitsCheck::Ok {
+                break;
+            }
+        }
+        gone.iter()
+            .for_each(|&idx| snapshot.add_workload_usage(idx));
+        check
+    }
+}

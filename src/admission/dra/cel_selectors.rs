@@ -1,0 +1,235 @@
+//! The CEL expressions that select devices.
+//!
+//! Must not know which device is asked for by whom.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceSelector};
+use kube_cel::KubeCelExt;
+use kube_cel::cel::objects::{Key, Map};
+use kube_cel::cel::parser::{Expression, Parser};
+use kube_cel::cel::{Context, ExecutionError, Value};
+
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+
+/// A compiled selector.
+pub(super) struct CelSelector {
+    expression: Expression,
+    /// What it looks up by literal names: domains without any attribute or capacity are empty to it.
+    literal_keys: Vec<String>,
+}
+
+impl CelSelector {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(text: &str) -> Result<Self, String> {
+        let parsed = Parser::new().enable_optional_syntax(true).parse(text);
+        let expression = parsed.map_err(|error| format!("compilation failed: {error}"))?;
+        Ok(Self {
+            expression,
+            literal_keys: literal_keys(text),
+        })
+    }
+}
+
+/// The texts between `["` and `"]`, with either quote.
+fn literal_keys(text: &str) -> Vec<String> {
+    let pieces = text.split('[').skip(1);
+    let literals = pieces.filter_map(|piece| {
+        let inside = piece.split(']').next()?.trim();
+        let inside = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| inside.strip_prefix(quote)?.strip_suffix(quote));
+        inside.map(str::to_owned)
+    });
+    literals.collect()
+}
+
+/// Compiles the CEL selectors of a list.
+///
+/// # Errors
+/// Of all that cannot be compiled, at the item of `path`.
+pub(super) fn compile_cel_selectors(
+    selectors: Option<&Vec<DeviceSelector>>,
+    path: &Path,
+    context: &str,
+) -> Result<Vec<CelSelector>, FieldErrors> {
+    let mut compiled = Vec::new();
+    let mut errors = FieldErrors::new();
+    for (i, selector) in selectors.into_iter().flatten().enumerate() {
+        let Some(cel) = &selector.cel else { continue };
+        match CelSelector::compile(&cel.expression) {
+            Ok(selector) => compiled.push(selector),
+            Err(error) => {
+                let path = path.index(i).child("cel").child("expression");
+                let detail = format!("{context}: {error}");
+                errors.push(FieldError::invalid(&path, &cel.expression, detail));
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(compiled)
+    } else {
+        Err(errors)
+    }
+}
+
+/// A device as selectors see it, or why they cannot.
+pub(super) struct CelDevice<'a> {
+    /// The device.
+    pub device: &'a Device,
+    value: Result<CelDeviceValue, String>,
+}
+
+/// A device as selectors see it.
+struct CelDeviceValue {
+    driver: Value,
+    multiple: Value,
+    attributes: ValuesByDomain,
+    capacity: ValuesByDomain,
+}
+
+impl CelDeviceValue {
+    fn value(&self, looks_up: &[String]) -> Value {
+        mapping([
+            (key("driver"), self.driver.clone()),
+            (key("allowMultipleAllocations"), self.multiple.clone()),
+            (key("attributes"), self.attributes.value(looks_up)),
+            (key("capacity"), self.capacity.value(looks_up)),
+        ])
+    }
+}
+
+/// Evaluates selectors on devices.
+pub(super) struct Evaluator {
+    base: Context<'static>,
+}
+
+impl Evaluator {
+    pub fn new() -> Self {
+        Self {
+            base: Context::default().with_all(),
+        }
+    }
+
+    /// A device of a driver.
+    pub fn candidate<'a>(&self, driver: &str, device: &'a Device) -> CelDevice<'a> {
+        CelDevice {
+            device,
+            value: self.cel_device_value(driver, device),
+        }
+    }
+
+    /// Whether all selectors match the device.
+    ///
+    /// # Errors
+    /// Why the first of them that fails cannot be told.
+    pub fn matches(
+        &self,
+        selectors: &[CelSelector],
+        candidate: &CelDevice<'_>,
+    ) -> Result<bool, String> {
+        for selector in selectors {
+            let device = candidate.value.as_ref().map_err(Clone::clone)?;
+            let mut scope = self.base.new_inner_scope();
+            scope.add_variable_from_value("device", device.value(&selector.literal_keys));
+            match scope.resolve(&selector.expression) {
+                Ok(Value::Bool(true)) => {}
+                Ok(Value::Bool(false)) => return Ok(false),
+                Ok(other) => {
+                    return Err(format!(
+                        "CEL result of type {} could not be converted to bool",
+                        other.type_of()
+                    ));
+                }
+                Err(ExecutionError::NoSuchKey(key)) => return Err(format!("no such key: {key}")),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// `driver`, `attributes` and `capacity_charge` by domain, and `allowMultipleAllocations`. What has no
+    /// domain is of the driver's.
+    fn cel_device_value(&self, driver: &str, device: &Device) -> Result<CelDeviceValue, String> {
+        let mut attributes = ValuesByDomain::default();
+        for (name, attribute) in device.attributes.iter().flatten() {
+            let value = self.attribute(attribute);
+            let value = value.map_err(|error| format!("attribute {name}: {error}"))?;
+            attributes.put(driver, name, value);
+        }
+        let mut capacity = ValuesByDomain::default();
+        for (name, dimension) in device.capacity.iter().flatten() {
+            let value = self.call("quantity", &dimension.value.0)?;
+            capacity.put(driver, name, value);
+        }
+        Ok(CelDeviceValue {
+            driver: string(driver),
+            multiple: Value::Bool(device.allow_multiple_allocations.unwrap_or(false)),
+            attributes,
+            capacity,
+        })
+    }
+
+    fn attribute(&self, attribute: &DeviceAttribute) -> Result<Value, String> {
+        if let Some(int) = attribute.int {
+            return Ok(Value::Int(int));
+        }
+        if let Some(bool) = attribute.bool {
+            return Ok(Value::Bool(bool));
+        }
+        if let Some(text) = &attribute.string {
+            return Ok(string(text));
+        }
+        match &attribute.version {
+            Some(version) => self.call("semver", version),
+            None => Err("unsupported attribute value".to_owned()),
+        }
+    }
+
+    /// A value that only a function of the libraries can make.
+    fn call(&self, function: &str, text: &str) -> Result<Value, String> {
+        let mut scope = self.base.new_inner_scope();
+        scope.add_variable_from_value("text", string(text));
+        let call = Parser::new().parse(&format!("{function}(text)"));
+        let call = call.map_err(|error| error.to_string())?;
+        scope.resolve(&call).map_err(|error| error.to_string())
+    }
+}
+
+/// Values by domain and name.
+#[derive(Default)]
+struct ValuesByDomain(HashMap<String, HashMap<Key, Value>>);
+
+impl ValuesByDomain {
+    fn put(&mut self, driver: &str, name: &str, value: Value) {
+        let (domain, name) = name.split_once('/').unwrap_or((driver, name));
+        let domain = self.0.entry(domain.to_owned()).or_default();
+        domain.insert(key(name), value);
+    }
+
+    /// Also with empty domains of these names, where there are none.
+    fn value(&self, names: &[String]) -> Value {
+        let empty = names.iter().map(|name| (key(name), mapping([])));
+        let domains = self.0.iter();
+        let domains = domains.map(|(domain, map)| (key(domain), mapping(map.clone())));
+        mapping(empty.chain(domains))
+    }
+}
+
+fn string(text: &str) -> Value {
+    Value::String(Arc::new(text.to_owned()))
+}
+
+fn key(text: &str) -> Key {
+    Key::String(Arc::new(text.to_owned()))
+}
+
+fn mapping(entries: impl IntoIterator<Item = (Key, Value)>) -> Value {
+    Value::Map(Map {
+        map: Arc::new(entries.into_iter().collect()),
+    })
+}

@@ -1,0 +1,132 @@
+//! [`DraCache`]: the objects of `resource.k8s.io` that counting looks at, as last seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
+
+/// DeviceClasses, ResourceClaimTemplates and ResourceSlices as last seen.
+#[derive(Clone, Debug, Default)]
+pub struct DraCache {
+    classes: BTreeMap<String, Arc<DeviceClass>>,
+    templates: BTreeMap<(String, String), Arc<ResourceClaimTemplate>>,
+    slices: BTreeMap<String, Arc<ResourceSlice>>,
+    /// The classes behind each extended resource.
+    extended: BTreeMap<String, BTreeSet<String>>,
+    /// The cluster has no slices at all.
+    resource_slices_unavailable: bool,
+}
+
+fn name_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> String {
+    meta.name.clone().unwrap_or_default()
+}
+
+/// The extended resource a class stands behind.
+pub(super) fn extended_name(class: &DeviceClass) -> Option<&str> {
+    let name = class.spec.extended_resource_name.as_deref();
+    name.filter(|name| !name.is_empty())
+}
+
+impl DraCache {
+    /// Takes note of a class; gives the extended resources it stood and stands behind.
+    pub fn upsert_class(&mut self, class: Arc<DeviceClass>) -> BTreeSet<String> {
+        let name = name_of(&class.metadata);
+        let mut changed = self.remove_class(&name);
+        if let Some(resource) = extended_name(&class) {
+            let behind = self.extended.entry(resource.to_owned()).or_default();
+            behind.insert(name.clone());
+            changed.insert(resource.to_owned());
+        }
+        self.classes.insert(name, class);
+        changed
+    }
+
+    /// Forgets a class; gives the extended resource it stood behind.
+    pub fn remove_class(&mut self, name: &str) -> BTreeSet<String> {
+        let old = self.classes.remove(name);
+        let resource = old.as_deref().and_then(extended_name);
+        if let Some(behind) = resource.and_then(|r| self.extended.get_mut(r)) {
+            behind.remove(name);
+        }
+        self.extended.retain(|_, behind| !behind.is_empty());
+        resource.map(str::to_owned).into_iter().collect()
+    }
+
+    /// A class.
+    pub fn class(&self, name: &str) -> Option<&Arc<DeviceClass>> {
+        self.classes.get(name)
+    }
+
+    /// Whether a class stands behind an extended resource.
+    pub fn has_extended_resource(&self, extended: &str) -> bool {
+        self.extended.contains_key(extended)
+    }
+
+    /// Whether a class stands behind any extended resource.
+    pub fn has_extended_resources(&self) -> bool {
+        !self.extended.is_empty()
+    }
+
+    /// The class whose devices serve an extended resource: of several the one created last, and of
+    /// those created in the same second the one whose name comes first.
+    pub fn selected_device_class(&self, extended: &str) -> Option<&str> {
+        let behind = self.extended.get(extended)?.iter();
+        let behind = behind.filter_map(|name| self.classes.get(name));
+        let created = |c: &DeviceClass| c.metadata.creation_timestamp.as_ref().map(|t| t.0);
+        let mut best: Option<&Arc<DeviceClass>> = None;
+        for class in behind {
+            if best.is_none_or(|best| created(class) > created(best)) {
+                best = Some(class);
+            }
+        }
+        best?.metadata.name.as_deref()
+    }
+
+    /// Takes note of a template.
+    pub fn upsert_template(&mut self, template: Arc<ResourceClaimTemplate>) {
+        let namespace = template.metadata.namespace.clone().unwrap_or_default();
+        let key = (namespace, name_of(&template.metadata));
+        self.templates.insert(key, template);
+    }
+
+    /// Forgets a template.
+    pub fn remove_template(&mut self, namespace: &str, name: &str) {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.templates.remove(&key);
+    }
+
+    /// A template.
+    pub fn template(&self, namespace: &str, name: &str) -> Option<&ResourceClaimTemplate> {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.templates.get(&key).map(|t| &**t)
+    }
+
+    /// Takes note of a slice.
+    pub fn upsert_slice(&mut self, slice: Arc<ResourceSlice>) {
+        self.slices.insert(name_of(&slice.metadata), slice);
+    }
+
+    /// Forgets a slice; gives it as it was.
+    pub fn remove_slice(&mut self, name: &str) -> Option<Arc<ResourceSlice>> {
+        self.slices.remove(name)
+    }
+
+    /// The slices of all drivers, or of one, by name.
+    pub(super) fn slices<'a, 'd>(
+        &'a self,
+        driver: Option<&'d str>,
+    ) -> impl Iterator<Item = &'a ResourceSlice> + use<'a, 'd> {
+        let slices = self.slices.values().map(|s| &**s);
+        slices.filter(move |s| driver.is_none_or(|driver| s.spec.driver == driver))
+    }
+
+    /// Says that the cluster does not serve slices: nothing is counted by them.
+    pub fn set_resource_slices_unavailable(&mut self) {
+        self.resource_slices_unavailable = true;
+    }
+
+    /// Whether the cluster serves slices.
+    pub fn resource_slices_available(&self) -> bool {
+        !self.resource_slices_unavailable
+    }
+}

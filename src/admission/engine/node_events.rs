@@ -1,0 +1,48 @@
+//! Events of nodes and pods, which topology-aware scheduling places workloads on and around.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+
+use super::Engine;
+
+impl Engine {
+    /// Takes note of a Node as it is now. When that matters for placement, parked workloads are
+    /// retried after a while.
+    pub fn upsert_node(&mut self, node: &Node, now: Timestamp) {
+        let name = node.metadata.name.clone().unwrap_or_default();
+        let labels = node.metadata.labels.clone().unwrap_or_default();
+        let before = self.timers.node_labels.insert(name, labels.clone());
+        if !self.cache.tas.upsert_node(node) {
+            return;
+        }
+        for labels in before.iter().chain([&labels]) {
+            if !self.cache.tas.flavors_of_node(labels).is_empty() {
+                self.timers.schedule_node_retry(now);
+            }
+        }
+    }
+
+    /// Forgets a Node.
+    pub fn delete_node(&mut self, name: &str, now: Timestamp) {
+        let before = self.timers.node_labels.remove(name);
+        let concerned = before.is_some_and(|l| !self.cache.tas.flavors_of_node(&l).is_empty());
+        if self.cache.tas.delete_node(name) && concerned {
+            self.timers.schedule_node_retry(now);
+        }
+    }
+
+    /// Takes note of a Pod as it is now. When it frees room on a node that workloads are placed
+    /// on, parked workloads are retried after a while.
+    pub fn upsert_pod(&mut self, pod: &Pod, now: Timestamp) {
+        if let Some(node) = self.cache.tas.upsert_pod(pod) {
+            self.timers.schedule_freed_node_retry(node, now);
+        }
+    }
+
+    /// Forgets a Pod.
+    pub fn delete_pod(&mut self, namespace: &str, name: &str, now: Timestamp) {
+        if let Some(node) = self.cache.tas.delete_pod(namespace, name) {
+            self.timers.schedule_freed_node_retry(node, now);
+        }
+    }
+}

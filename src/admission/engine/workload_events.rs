@@ -1,0 +1,364 @@
+//! Events of Workloads: where each goes as it comes, changes and goes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Engine, order_context};
+use crate::feature_gates::Gates;
+use crate::workload::ordering::effective_priority;
+use crate::workload::predicates::{self, Status};
+use crate::workload::{DraRequests, LocalQueueKey, WorkloadKey, adjust_resources};
+use kueue_lab_api::v1beta2::{PriorityClassKind, PriorityClassRef, Workload};
+
+impl Engine {
+    /// Takes note of a Workload as it is now.
+    pub fn upsert_workload(&mut self, wl: Arc<Workload>, now: Timestamp) {
+        let key = predicates::key(&wl);
+        match self.store.insert_workload(&key, wl.clone()) {
+            None => self.workload_created(&wl, now),
+            Some(old) => self.workload_updated(&key, &old, &wl, now),
+        }
+    }
+
+    /// The newest version of a Workload.
+    pub fn workload(&self, key: &WorkloadKey) -> Option<&Arc<Workload>> {
+        self.store.workload(key)
+    }
+
+    /// All Workloads, by name.
+    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+        self.store.workloads()
+    }
+
+    fn workload_created(&mut self, wl: &Arc<Workload>, now: Timestamp) {
+        if predicates::is_finished(wl) {
+            return;
+        }
+        let adjusted = adjust_resources(wl, &self.cluster_objects);
+        if predicates::is_admissible(wl, &self.config.gates) {
+            if !self.needs_dra_reconcile(wl) {
+                self.queue_workload(&adjusted, None, now);
+            }
+            return;
+        }
+        // Upstream learns of these when it comes to know a LocalQueue. Here LocalQueues may come before
+        // the Workloads, as after a restart.
+        self.queues
+            .assign_workload(&predicates::key(wl), predicates::local_queue_key(wl));
+        self.cache_workload(&adjusted);
+        self.queues.second_pass.queue_if_needed(&adjusted, 0, now);
+    }
+
+    /// Queues a Workload. One whose queue is not there is queued when the queue comes.
+    fn queue_workload(&mut self, wl: &Arc<Workload>, dra: Option<&DraRequests>, now: Timestamp) {
+        let ctx = order_context!(self);
+        let queued = self.queues.add_or_update_workload(wl, dra, ctx, now);
+        if queued.is_ok() {
+            // Whoever preempted it has nothing to wait for any more.
+            let key = predicates::key(wl);
+            self.expectations.observed(&key, predicates::uid(wl));
+        }
+    }
+
+    /// Counts a Workload that holds quota. One whose ClusterQueue is not there is counted when it
+    /// comes.
+    fn cache_workload(&mut self, wl: &Arc<Workload>) -> bool {
+        let counted = self.cache.upsert_workload(wl, &self.config);
+        counted.unwrap_or(false)
+    }
+
+    fn delete_cached_workload(&mut self, key: &WorkloadKey) {
+        // It need not have been counted.
+        let _ = self.cache.delete_workload(key);
+    }
+
+    /// Retries what is parked in the cohorts of the ClusterQueue whose quota a Workload was about.
+    fn notify_retry_associated_inadmissible(&mut self, key: &WorkloadKey, now: Timestamp) {
+        let queue = self.queues.associated_cluster_queue(key).cloned();
+        self.notify_retry_inadmissible(queue, now);
+    }
+
+    fn workload_updated(
+        &mut self,
+        key: &WorkloadKey,
+        old: &Arc<Workload>,
+        wl: &Arc<Workload>,
+        now: Timestamp,
+    ) {
+        let (before, after) = (predicates::status(old), predicates::status(wl));
+        let active = wl.spec.is_active();
+        let adjusted = adjust_resources(wl, &self.cluster_objects);
+        let on_hold = predicates::is_on_hold(wl);
+        if after == Status::Finished || !active {
+            self.queues.delete_workload(key, order_context!(self));
+            self.delete_cached_workload(key);
+            self.notify_retry_associated_inadmissible(key, now);
+        } else if before == Status::Pending && after == Status::Pending {
+            if on_hold {
+                self.queues.delete_workload(key, order_context!(self));
+            } else if !self.needs_dra_reconcile(wl) {
+                self.queue_workload(&adjusted, None, now);
+            }
+        } else if before == Status::Pending {
+            self.queues.delete_workload(key, order_context!(self));
+            self.cache_workload(&adjusted);
+        } else if matches!(before, Status::QuotaReserved | Status::Admitted)
+            && after == Status::Pending
+        {
+            self.delete_cached_workload(key);
+            let requeue_at = wl
+                .status
+                .requeue_state
+                .as_ref()
+                .and_then(|s| s.requeue_at.as_ref());
+            // One that has to back off is queued when its time has come.
+            if requeue_at.is_none_or(|at| at.0 <= now) && !on_hold && !self.needs_dra_reconcile(wl)
+            {
+                self.queue_workload(&adjusted, None, now);
+                self.queues.second_pass.delete(key);
+            }
+            if !predicates::needs_second_pass(wl) {
+                self.queues.second_pass.delete(key);
+            }
+            self.notify_retry_associated_inadmissible(key, now);
+        } else {
+            self.cache_workload(&adjusted);
+            if self.frees_quota(old, wl, before, after) {
+                self.notify_retry_associated_inadmissible(key, now);
+            }
+        }
+        self.update_entry_penalties(key, old, wl, now);
+        self.queues.second_pass.queue_if_needed(&adjusted, 0, now);
+    }
+
+    /// Whether a change of a Workload that keeps its quota may let others in.
+    fn frees_quota(&self, old: &Workload, wl: &Workload, before: Status, after: Status) -> bool {
+        let admitted = before == Status::Admitted && after == Status::Admitted;
+        let gates = &self.config.gates;
+        (admitted && old.status.reclaimable_pods != wl.status.reclaimable_pods)
+            || (gates.elastic_jobs_via_workload_slices && is_scaled_down(old, wl))
+            || is_priority_changed(old, wl, gates)
+    }
+
+    /// Forgets a Workload.
+    pub fn delete_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
+        let Some(last) = self.store.remove_workload(key) else {
+            return;
+        };
+        self.expectations.observed(key, predicates::uid(&last));
+        self.delete_cached_workload(key);
+        self.notify_retry_associated_inadmissible(key, now);
+        self.queues
+            .delete_and_forget_workload(key, order_context!(self));
+        self.decisions.remove(key);
+        self.assumed.remove(key);
+        if self.config.afs().is_some() {
+            let queue = predicates::local_queue_key(&last);
+            self.ledger.remove_penalty(&queue, key);
+        }
+    }
+
+    /// Queues a Workload again whose backoff is over. One whose devices count is queued when they
+    /// were counted.
+    pub fn requeue_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
+        let Some(wl) = self.store.workload(key) else {
+            return;
+        };
+        if !self.needs_dra_reconcile(wl) {
+            let adjusted = adjust_resources(wl, &self.cluster_objects);
+            self.queue_workload(&adjusted, None, now);
+        }
+    }
+
+    /// Charges and discharges LocalQueues as Workloads get admitted, move and end.
+    fn update_entry_penalties(
+        &mut self,
+        key: &WorkloadKey,
+        old: &Workload,
+        wl: &Workload,
+        now: Timestamp,
+    ) {
+        let Some(afs) = self.config.afs() else {
+            return;
+        };
+        let (before, after) = (predicates::status(old), predicates::status(wl));
+        let active = wl.spec.is_active();
+        let queue: LocalQueueKey = predicates::local_queue_key(wl);
+        let cluster_queue = wl
+            .status
+            .admission
+            .as_ref()
+            .map(|a| a.cluster_queue.as_str());
+        if active
+            && after == Status::Admitted
+            && before != Status::Admitted
+            && let Some(name) = cluster_queue
+            && self
+                .cache
+                .cluster_queue(name)
+                .is_some_and(|q| q.uses_admission_fair_sharing())
+            && let Ok(usage) = self.cache.local_queue(name, &queue)
+        {
+            let used = usage.admitted_by_resource(&self.cache.hierarchy.frs);
+            let used = crate::afs::exact_requests(&used);
+            self.ledger
+                .subtract_penalty_on_admission(&queue, key, &used, now, afs);
+        }
+        let was = predicates::local_queue_key(old);
+        if was != queue {
+            self.ledger.remove_penalty(&was, key);
+        }
+        let reserved = predicates::has_quota_reservation;
+        let lost = !active && !reserved(wl) && (old.spec.is_active() || reserved(old));
+        let finished = after == Status::Finished && before != Status::Finished;
+        if lost || finished {
+            self.ledger.remove_penalty(&queue, key);
+        }
+    }
+
+    /// Reads the requests of pending Workloads again after what adjusts them changed; not of those
+    /// whose devices have to be counted again as well.
+    pub(super) fn requeue_pending(&mut self, concerns: impl Fn(&Workload) -> bool, now: Timestamp) {
+        let gates = &self.config.gates;
+        let pending: Vec<Arc<Workload>> = self
+            .store
+            .workloads()
+            .filter(|wl| predicates::is_admissible(wl, gates) && concerns(wl))
+            .filter(|wl| !self.needs_dra_reconcile(wl))
+            .cloned()
+            .collect();
+        for wl in pending {
+            let adjusted = adjust_resources(&wl, &self.cluster_objects);
+            self.queue_workload(&adjusted, None, now);
+        }
+    }
+}
+
+/// Whether some pod set has fewer pods than before, and none more.
+fn is_scaled_down(old: &Workload, new: &Workload) -> bool {
+    let count = |wl: &Workload, name: &str| {
+        let mut sets = wl.spec.pod_sets.iter();
+        sets.find(|ps| ps.name == name).map(|ps| ps.count)
+    };
+    let changes = new
+        .spec
+        .pod_sets
+        .iter()
+        .filter_map(|ps| Some((count(old, &ps.name)?, ps.count)));
+    let mut fewer = false;
+    for (was, is) in changes {
+        if is > was {
+            return false;
+        }
+        fewer |= is < was;
+    }
+    fewer
+}
+
+/// Whether a Workload got another priority by a class of Kueue's own. That of a pod does not
+/// change.
+fn is_priority_changed(old: &Workload, new: &Workload, gates: &Gates) -> bool {
+    let of_pods = |r: &PriorityClassRef| r.kind == PriorityClassKind::PriorityClass;
+    let was = old.spec.priority_class_ref.as_ref();
+    let Some(is) = new.spec.priority_class_ref.as_ref() else {
+        return false;
+    };
+    if was.is_some_and(of_pods) || of_pods(is) {
+        return false;
+    }
+    (!is.name.is_empty() && was.map_or("", |w| &w.name) != is.name)
+        || effective_priority(old, gates) != effective_priority(new, gates)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::config::EngineConfig;
+    use crate::cycle::ActionKind;
+
+    fn typed<T: DeserializeOwned>(object: Value) -> T {
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_785_585_600 + second).unwrap()
+    }
+
+    /// A ClusterQueue for one workload at a time, in which priority preempts.
+    fn engine() -> Engine {
+        let mut engine = Engine::new(EngineConfig::default());
+        engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), at(0));
+        engine.upsert_flavor(typed(json!({"metadata": {"name": "f"}, "spec": {}})), at(0));
+        let flavor = json!({"name": "f", "resources": [{"name": "cpu", "nominalQuota": "1"}]});
+        let spec = json!({
+            "namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO",
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+        });
+        engine.upsert_cluster_queue(
+            typed(json!({"metadata": {"name": "q"}, "spec": spec})),
+            at(0),
+        );
+        let lq =
+            json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"clusterQueue": "q"}});
+        engine.upsert_local_queue(typed(lq));
+        engine
+    }
+
+    fn workload(name: &str, priority: i32, status: Value) -> Arc<Workload> {
+        let created = at(-1_000).to_string();
+        typed(json!({
+            "metadata": {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": created},
+            "spec": {"queueName": "q", "active": true, "priority": priority,
+                "podSets": [{"name": "main", "count": 1, "template": {"spec": {
+                    "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}}]},
+            "status": status,
+        }))
+    }
+
+    fn conditions(list: &[(&str, &str)]) -> Value {
+        let list = list.iter().map(|(type_, status)| {
+            json!({"type": type_, "status": status, "reason": "R", "message": "",
+                "lastTransitionTime": at(-500).to_string()})
+        });
+        list.collect()
+    }
+
+    /// The kinds of the next cycle's actions, by workload; admissions are not written yet.
+    fn cycle(engine: &mut Engine, second: i64) -> Vec<(ActionKind, String)> {
+        let open = engine.begin_cycle(at(second)).unwrap();
+        let done = open
+            .actions
+            .iter()
+            .map(|a| (a.kind, a.workload.name().to_owned()));
+        let done = done.collect();
+        engine.finish_cycle(open, &Default::default(), at(second));
+        done
+    }
+
+    #[test]
+    fn a_victim_that_was_queued_again_can_be_preempted_again() {
+        let mut engine = engine();
+        let admission = json!({"clusterQueue": "q", "podSetAssignments": [{"name": "main", "count": 1,
+            "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1"}}]});
+        let admitted = conditions(&[("QuotaReserved", "True"), ("Admitted", "True")]);
+        let running = json!({"conditions": admitted, "admission": admission});
+        engine.upsert_workload(workload("low", 1, running), at(0));
+        engine.upsert_workload(workload("first", 2, json!({})), at(0));
+        let preempts = (ActionKind::Preempt, "low".to_owned());
+        assert!(cycle(&mut engine, 1).contains(&preempts));
+        let lost = conditions(&[("QuotaReserved", "False"), ("Evicted", "True")]);
+        engine.upsert_workload(workload("low", 1, json!({"conditions": lost})), at(2));
+        engine.delete_workload(&WorkloadKey::new("ns", "first"), at(2));
+        assert_eq!(
+            cycle(&mut engine, 3),
+            [(ActionKind::Admit, "low".to_owned())]
+        );
+        engine.upsert_workload(workload("second", 3, json!({})), at(4));
+        assert!(cycle(&mut engine, 5).contains(&preempts));
+    }
+}

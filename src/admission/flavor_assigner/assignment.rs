@@ -1,0 +1,404 @@
+//! [`Assignment`]: flavors for every pod set of a workload, and how they could be had.
+//!
+//! Must not know how flavors are searched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::flavor_attempts::{FlavorAssignmentAttempt, format_attempts_for_events};
+use super::granular_mode::FlavorAssignmentMode;
+use crate::cache::ClusterQueue;
+use crate::config::EngineConfig;
+use crate::queue::QuotaReservedReason;
+use crate::resources::{
+    Amount, FlavorName, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable, Requests,
+    ResourceName,
+};
+use crate::tas;
+use crate::topology_assignment::{TasUsage, TopologyAssignment};
+use crate::workload::{AssignmentClusterQueueState, Info};
+use kueue_lab_api::v1beta2::{self as api, DelayedTopologyRequestState};
+
+/// A flavor for a resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlavorAssignment {
+    /// The flavor.
+    pub flavor: FlavorName,
+    /// How it could be had.
+    pub mode: FlavorAssignmentMode,
+    /// Where the search stopped; -1 when it went through all flavors.
+    pub tried_flavor_idx: i32,
+    /// How far away it borrows.
+    pub borrow: usize,
+}
+
+/// What stands in the way of a pod set. Nothing means it fits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AssignmentStatus {
+    /// Obstacles, in the order they were met. Each text is made once and shared with the attempts
+    /// and the decision.
+    pub reasons: Vec<Arc<str>>,
+    /// A reason for which flavors could not be looked for at all.
+    pub error: Option<String>,
+}
+
+impl AssignmentStatus {
+    /// Whether nothing stands in the way.
+    pub fn is_fit(&self) -> bool {
+        self.error.is_none() && self.reasons.is_empty()
+    }
+
+    /// The obstacles as messages print them.
+    pub fn message(&self) -> String {
+        self.error
+            .clone()
+            .unwrap_or_else(|| joined(self.sorted().iter().copied(), ", "))
+    }
+
+    /// The obstacles one by one.
+    pub fn sorted_reasons(&self) -> Vec<Arc<str>> {
+        match &self.error {
+            Some(error) => vec![error.as_str().into()],
+            None => self.sorted().into_iter().cloned().collect(),
+        }
+    }
+
+    fn sorted(&self) -> Vec<&Arc<str>> {
+        let mut reasons: Vec<&Arc<str>> = self.reasons.iter().collect();
+        reasons.sort_unstable();
+        reasons
+    }
+}
+
+/// Texts one after another.
+pub(super) fn joined<'a, I>(texts: I, between: &str) -> String
+where
+    I: IntoIterator<Item = &'a Arc<str>, IntoIter: Clone>,
+{
+    let texts = texts.into_iter();
+    let length = texts.clone().map(|text| text.len() + between.len()).sum();
+    let mut all = String::with_capacity(length);
+    for (i, text) in texts.enumerate() {
+        if i > 0 {
+            all.push_str(between);
+        }
+        all.push_str(text);
+    }
+    all
+}
+
+/// The flavors of one pod set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodSetAssignment {
+    /// The pod set.
+    pub name: String,
+    /// The flavor of each resource, by its place in [`Assignment::flavors`]: pod sets of one group
+    /// share them.
+    pub flavors: BTreeMap<ResourceName, usize>,
+    /// The group of pod sets it was assigned with, for [`Assignment::attempts`].
+    pub group: usize,
+    /// What stands in the way.
+    pub status: AssignmentStatus,
+    /// What all its pods request together.
+    pub requests: Requests,
+    /// How many pods.
+    pub count: i32,
+    /// Where the pods go.
+    pub topology_assignment: Option<TopologyAssignment>,
+    /// Whether that is settled later.
+    pub delayed_topology_request: Option<DelayedTopologyRequestState>,
+}
+
+/// Flavors for every pod set of a workload, as far as the search got.
+#[derive(Clone, Debug, Default)]
+pub struct Assignment {
+    /// The pod sets.
+    pub pod_sets: Vec<PodSetAssignment>,
+    /// The flavors assigned.
+    pub flavors: Vec<FlavorAssignment>,
+    /// What came of each flavor, for each group of pod sets.
+    pub attempts: Vec<Vec<FlavorAssignmentAttempt>>,
+    /// How far away the workload borrows; 0 is not at all.
+    pub borrowing: usize,
+    /// Where the search stopped.
+    pub last_state: AssignmentClusterQueueState,
+    /// The quota it takes, beyond what a slice it replaces holds.
+    pub usage: FlavorResourceQuantities,
+    /// The topology domains it takes, beyond what it holds already.
+    pub tas_usage: TasUsage,
+    /// Why it does not fit, when it does not.
+    pub no_fit_reason: Option<QuotaReservedReason>,
+    /// The slice it replaces.
+    pub(super) replaced: Option<Arc<Info>>,
+    pub(super) representative_mode: Option<FlavorAssignmentMode>,
+}
+
+impl Assignment {
+    /// The same assignment, taking over the quota of a slice.
+    #[must_use]
+    pub fn with_replaced_slice(self, replaced: Option<Arc<Info>>) -> Self {
+        Assignment { replaced, ..self }
+    }
+
+    /// The flavor of a resource of a pod set.
+    pub fn flavor(
+        &self,
+        pod_set: &PodSetAssignment,
+        resource: ResourceName,
+    ) -> Option<&FlavorAssignment> {
+        pod_set.flavors.get(&resource).map(|&i| &self.flavors[i])
+    }
+
+    /// The flavors of a pod set by resource.
+    pub fn flavors_of<'a>(
+        &'a self,
+        pod_set: &'a PodSetAssignment,
+    ) -> impl Iterator<Item = (ResourceName, &'a FlavorAssignment)> {
+        pod_set
+            .flavors
+            .iter()
+            .map(|(&resource, &i)| (resource, &self.flavors[i]))
+    }
+
+    /// The place of a pod set in the assignment.
+    pub fn position(&self, pod_set: &str) -> Option<usize> {
+        self.pod_sets.iter().position(|ps| ps.name == pod_set)
+    }
+
+    /// The worst way among the flavors of a pod set.
+    pub fn pod_set_mode(&self, pod_set: &PodSetAssignment) -> FlavorAssignmentMode {
+        if pod_set.status.is_fit() {
+            return FlavorAssignmentMode::Fit;
+        }
+        if pod_set.status.error.is_some() {
+            return FlavorAssignmentMode::NoFit;
+        }
+        self.flavors_of(pod_set)
+            .map(|(_, f)| f.mode)
+            .min()
+            .unwrap_or(FlavorAssignmentMode::NoFit)
+    }
+
+    /// The worst way among the pod sets.
+    pub fn mode(&self) -> FlavorAssignmentMode {
+        if self.pod_sets.is_empty() {
+            return FlavorAssignmentMode::NoFit;
+        }
+        self.representative_mode.unwrap_or_else(|| {
+            self.pod_sets
+                .iter()
+                .map(|ps| self.pod_set_mode(ps))
+                .min()
+                .unwrap_or(FlavorAssignmentMode::NoFit)
+        })
+    }
+
+    /// Fixes the mode as it stands, so that obstacles noted later do not change it.
+    pub(super) fn fix_representative_mode(&mut self) -> FlavorAssignmentMode {
+        let mode = self.mode();
+        if !self.pod_sets.is_empty() {
+            self.representative_mode = Some(mode);
+        }
+        mode
+    }
+
+    /// Sets the mode of the whole assignment.
+    pub fn set_mode(&mut self, mode: FlavorAssignmentMode) {
+        self.representative_mode = Some(mode);
+        let used: Vec<usize> = self
+            .pod_sets
+            .iter()
+            .flat_map(|ps| ps.flavors.values().copied())
+            .collect();
+        for i in used {
+            self.flavors[i].mode = mode;
+        }
+    }
+
+    /// Sets the mode of a pod set's flavors, and with it that of the assignment.
+    pub(super) fn update_mode(&mut self, pod_set: &str, mode: FlavorAssignmentMode) {
+        let Some(at) = self.position(pod_set) else {
+            return;
+        };
+        for &i in self.pod_sets[at].flavors.values() {
+            self.flavors[i].mode = mode;
+        }
+        self.representative_mode = Some(mode);
+    }
+
+    /// Notes that flavors of a pod set could not be looked for.
+    pub(super) fn set_error(&mut self, at: usize, error: String) {
+        self.pod_sets[at].status.error = Some(error);
+        self.representative_mode = None;
+    }
+
+    /// What stands in the way of the pod sets, as conditions print it.
+    pub fn message(&self) -> String {
+        let mut parts = Vec::new();
+        for ps in self.pod_sets.iter().filter(|ps| !ps.status.is_fit()) {
+            let message = ps.status.message();
+            if ps.status.error.is_some() {
+                return format!("failed to assign flavors to pod set {}: {message}", ps.name);
+            }
+            parts.push(format!(
+                "couldn't assign flavors to pod set {}: {message}",
+                ps.name
+            ));
+        }
+        parts.join("; ")
+    }
+
+    /// The flavors considered, as the QuotaReserved event prints them.
+    pub fn format_attempts_for_events(&self) -> String {
+        format_attempts_for_events(self.pod_sets.iter().map(|ps| {
+            let attempts = self
+                .attempts
+                .get(ps.group)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            (ps.name.as_str(), attempts)
+        }))
+    }
+
+    /// The assignment as the API has it.
+    pub fn to_api(&self, config: &EngineConfig) -> Vec<api::PodSetAssignment> {
+        let by_prefix = config.gates.tas_assignments_encoding_by_hostname_prefix;
+        self.pod_sets
+            .iter()
+            .map(|ps| api::PodSetAssignment {
+                name: ps.name.clone(),
+                flavors: self
+                    .flavors_of(ps)
+                    .map(|(r, f)| (r.as_str().to_owned(), f.flavor.to_string()))
+                    .collect(),
+                resource_usage: ps
+                    .flavors
+                    .keys()
+                    .map(|&r| {
+                        let quantity = config.formatter.quantity(r, ps.requests.get(r));
+                        (r.as_str().to_owned(), quantity)
+                    })
+                    .collect(),
+                count: Some(ps.count),
+                topology_assignment: ps
+                    .topology_assignment
+                    .as_ref()
+                    .map(|ta| tas::encode(ta, by_prefix)),
+                delayed_topology_request: ps.delayed_topology_request,
+            })
+            .collect()
+    }
+
+    /// The quota a workload needs under this assignment: at the assigned size, and beyond what a
+    /// slice it replaces holds.
+    pub fn total_requests_for(
+        &self,
+        wl: &Info,
+        frs: &mut FlavorResourceTable,
+    ) -> FlavorResourceQuantities {
+        let mut usage = FlavorResourceQuantities::new();
+        for (i, (ps, assigned)) in wl.total_requests.iter().zip(&self.pod_sets).enumerate() {
+            let count = match &self.replaced {
+                Some(old) => ps.count - old.total_requests.get(i).map_or(0, |o| o.count),
+                None => assigned.count,
+            };
+            for (resource, amount) in ps.scaled_to(count).requests.iter() {
+                // Nothing requested may have no flavor, and does not matter; nor does what is not
+                // declared, where that is ignored.
+                let Some(flavor) = self.flavor(assigned, resource).filter(|_| amount != 0) else {
+                    continue;
+                };
+                usage.add(frs.intern(&flavor.flavor, resource), Amount::new(amount));
+            }
+        }
+        usage
+    }
+
+    /// The pairs for which others would have to go.
+    pub fn flavor_resources_need_preemption(
+        &self,
+        frs: &mut FlavorResourceTable,
+    ) -> Vec<FlavorResourceId> {
+        let mut pairs: Vec<FlavorResourceId> = self
+            .pod_sets
+            .iter()
+            .flat_map(|ps| self.flavors_of(ps))
+            .filter(|(_, f)| f.mode == FlavorAssignmentMode::Preempt)
+            .map(|(resource, f)| frs.intern(&f.flavor, resource))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+    }
+
+    /// The flavor of each resource of each pod set, to hold on to when assigning again.
+    pub fn nomination(&self) -> NominationMapping {
+        self.pod_sets
+            .iter()
+            .map(|ps| {
+                let flavors = self
+                    .flavors_of(ps)
+                    .map(|(r, f)| (r, f.flavor.clone()))
+                    .collect();
+                (ps.name.clone(), flavors)
+            })
+            .collect()
+    }
+
+    /// Works out the kind of obstacle: within a resource group flavors are alternatives, so that
+    /// the one nearest to fitting counts; groups and pod sets are all needed, so that the one
+    /// furthest from it counts.
+    pub(super) fn resolve_no_fit_reason(&mut self, queue: &ClusterQueue) {
+        if self.mode() != FlavorAssignmentMode::NoFit {
+            return;
+        }
+        let mut overall = None;
+        for ps in self
+            .pod_sets
+            .iter()
+            .filter(|ps| self.pod_set_mode(ps) == FlavorAssignmentMode::NoFit)
+        {
+            let attempts = self
+                .attempts
+                .get(ps.group)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            if attempts.is_empty() {
+                let no_flavor = Some(QuotaReservedReason::NoMatchingFlavor);
+                overall = QuotaReservedReason::most_severe(overall, no_flavor);
+                continue;
+            }
+            let mut nearest: BTreeMap<isize, Option<QuotaReservedReason>> = BTreeMap::new();
+            for (i, attempt) in attempts
+                .iter()
+                .enumerate()
+                .filter(|(_, a)| a.mode == FlavorAssignmentMode::NoFit)
+            {
+                let groups = queue.groups.iter().enumerate();
+                let mut groups: Vec<isize> = groups
+                    .filter(|(_, g)| g.flavors.contains(&attempt.flavor))
+                    .map(|(i, _)| i as isize)
+                    .collect();
+                if groups.is_empty() {
+                    // A flavor of no group stands by itself.
+                    groups.push(-1 - i as isize);
+                }
+                for group in groups {
+                    let known = nearest.entry(group).or_insert(attempt.no_fit_reason);
+                    let severity = QuotaReservedReason::severity;
+                    if severity(attempt.no_fit_reason) < severity(*known) {
+                        *known = attempt.no_fit_reason;
+                    }
+                }
+            }
+            let of_pod_set = nearest
+                .into_values()
+                .fold(None, QuotaReservedReason::most_severe);
+            overall = QuotaReservedReason::most_severe(overall, of_pod_set);
+        }
+        self.no_fit_reason = overall;
+    }
+}
+
+/// The flavor of each resource of each pod set.
+pub type NominationMapping = BTreeMap<String, BTreeMap<ResourceName, FlavorName>>;

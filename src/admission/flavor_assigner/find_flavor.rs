@@ -1,0 +1,370 @@
+//! The search through the flavors of a resource group.
+
+use std::sync::Arc;
+
+use super::assigner::{FlavorAssigner, PreemptionOracle};
+use super::assignment::{AssignmentStatus, FlavorAssignment};
+use super::flavor_attempts::FlavorAssignmentAttempt;
+use super::flavor_eligibility::{IneligibleFlavor, check_flavor_for_pod_sets, no_fit_status};
+use super::granular_mode::{GranularMode, PreemptionMode};
+use super::resource_attempt::{FlavorMismatch, ResourceAttempt};
+use crate::cache::{PreemptionPolicy, ResourceGroup};
+use crate::concurrent_admission::is_flavor_allowed;
+use crate::queue::QuotaReservedReason;
+use crate::resources::{
+    Amount, FlavorName, FlavorResourceId, FlavorResourceQuantities, Requests, ResourceName,
+};
+use crate::snapshot_transaction::SnapshotTransaction;
+use crate::workload::AssignmentClusterQueueState;
+
+/// What the search through a resource group came to.
+#[derive(Default)]
+pub(super) struct FlavorSearchResult {
+    /// The flavor of each resource of the group that is requested, in the order of the requests;
+    /// empty when there is none.
+    pub flavors: Vec<(ResourceName, FlavorAssignment)>,
+    /// What stands in the way; none when it fits.
+    pub status: Option<AssignmentStatus>,
+    /// What came of each flavor.
+    pub attempts: Vec<FlavorAssignmentAttempt>,
+}
+
+/// How well one flavor serves all resources of the group.
+struct FlavorEvaluation {
+    mode: GranularMode,
+    max_borrow: usize,
+    flavors: Vec<(ResourceName, FlavorAssignment)>,
+    reasons: Vec<Arc<str>>,
+    no_fit_reason: Option<QuotaReservedReason>,
+    mismatch: Option<FlavorMismatch>,
+    resources: Vec<ResourceAttempt>,
+}
+
+impl FlavorAssigner<'_> {
+    /// Finds the flavor, for the resources of the group that `resource` belongs to, that serves
+    /// these pod sets best, or the first that is good enough.
+    pub(super) fn find_flavor_for_pod_sets(
+        &self,
+        snapshot: &mut SnapshotTransaction<'_>,
+        oracle: &mut dyn PreemptionOracle,
+        pod_sets: &[usize],
+        requests: &Requests,
+        resource: ResourceName,
+        charged: &FlavorResourceQuantities,
+    ) -> FlavorSearchResult {
+        let Some(group) = self.resource_group_for(resource) else {
+            let reason = format!("resource {resource} unavailable in ClusterQueue");
+            return FlavorSearchResult {
+                status: Some(no_fit_status(reason)),
+                ..Default::default()
+            };
+        };
+        let requests: Requests = requests.iter().filter(|(r, _)| group.covers(*r)).collect();
+        let gates = &snapshot.config.gates;
+        let with_reasons = gates.unadmitted_workloads_observability;
+        let fungible = gates.flavor_fungibility;
+        let last = self.wl.last_assignment.as_deref();
+        let first =
+            AssignmentClusterQueueState::next_flavor_to_try(last, pod_sets[0], resource, gates);
+
+        let mut status = AssignmentStatus::default();
+        let mut attempts = Vec::with_capacity(group.flavors.len());
+        let mut best: Vec<(ResourceName, FlavorAssignment)> = Vec::new();
+        let mut best_mode = GranularMode::WORST;
+        let mut attempted = None;
+        for (i, flavor) in group.flavors.iter().enumerate().skip(first) {
+            attempted = Some(i);
+            if let Some(reason) = self.skip_reason(snapshot, flavor, pod_sets, resource) {
+                status.reasons.push(reason.into());
+                continue;
+            }
+            if let Some(unsuitable) = self.flavor_mismatch(snapshot, flavor, pod_sets, group) {
+                let reason = with_reasons.then_some(QuotaReservedReason::NoMatchingFlavor);
+                let IneligibleFlavor {
+                    status: why,
+                    mismatch,
+                } = unsuitable;
+                let reasons = why.reasons.clone();
+                attempts.push(FlavorAssignmentAttempt::no_fit(
+                    flavor.clone(),
+                    reasons,
+                    Some(mismatch),
+                    reason,
+                ));
+                status.reasons.extend(why.reasons);
+                if why.error.is_some() {
+                    status.error = why.error;
+                    return FlavorSearchResult {
+                        status: Some(status),
+                        attempts,
+                        ..Default::default()
+                    };
+                }
+                continue;
+            }
+            let judged =
+                self.evaluate_flavor(snapshot, oracle, flavor, pod_sets, &requests, charged);
+            status.reasons.extend(judged.reasons.iter().cloned());
+            let attempt = FlavorAssignmentAttempt::evaluated(
+                flavor.clone(),
+                judged.mode.preemption,
+                judged.max_borrow,
+                judged.reasons,
+                judged.resources,
+                judged.no_fit_reason.filter(|_| with_reasons),
+            );
+            attempts.push(FlavorAssignmentAttempt {
+                mismatch: judged.mismatch,
+                ..attempt
+            });
+            if !fungible {
+                if judged.mode.preemption > best_mode.preemption {
+                    best = judged.flavors;
+                    best_mode = judged.mode;
+                    if best_mode.preemption == PreemptionMode::Fit {
+                        return FlavorSearchResult {
+                            flavors: best,
+                            status: None,
+                            attempts,
+                        };
+                    }
+                }
+                continue;
+            }
+            if !judged.mode.should_try_next_flavor(&self.fungibility) {
+                best = judged.flavors;
+                best_mode = judged.mode;
+                break;
+            }
+            if judged.mode.is_preferred_to(best_mode, &self.fungibility) {
+                best = judged.flavors;
+                best_mode = judged.mode;
+            }
+        }
+        if fungible {
+            // After the last flavor the next search starts over.
+            let last = group.flavors.len().checked_sub(1);
+            let tried = attempted.filter(|_| attempted != last);
+            let tried = tried.and_then(|i| i32::try_from(i).ok()).unwrap_or(-1);
+            best.iter_mut()
+                .for_each(|(_, f)| f.tried_flavor_idx = tried);
+            if best_mode.preemption == PreemptionMode::Fit {
+                return FlavorSearchResult {
+                    flavors: best,
+                    status: None,
+                    attempts,
+                };
+            }
+        }
+        FlavorSearchResult {
+            flavors: best,
+            status: Some(status),
+            attempts,
+        }
+    }
+
+    /// Why a flavor is not even looked at.
+    fn skip_reason(
+        &self,
+        snapshot: &SnapshotTransaction<'_>,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        resource: ResourceName,
+    ) -> Option<String> {
+        let gates = &snapshot.config.gates;
+        let pinned = gates.recompute_assignment_upon_preemption_targets_overlap
+            || (gates.topology_aware_scheduling
+                && gates.tas_recompute_assignment_within_scheduling_cycle);
+        if let Some(nomination) = self.nomination.filter(|n| pinned && !n.is_empty()) {
+            let nominated = pod_sets.iter().any(|&i| {
+                let name = self.wl.obj.spec.pod_sets.get(i).map(|ps| &ps.name);
+                let flavors = name.and_then(|name| nomination.get(name));
+                flavors.and_then(|f| f.get(&resource)) == Some(flavor)
+            });
+            if !nominated {
+                return Some(format!(
+                    "skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
+                ));
+            }
+        }
+        (!is_flavor_allowed(&self.wl.obj, flavor, gates)).then(|| {
+            format!(
+                "skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
+            )
+        })
+    }
+
+    fn flavor_mismatch(
+        &self,
+        snapshot: &SnapshotTransaction<'_>,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        group: &ResourceGroup,
+    ) -> Option<IneligibleFlavor> {
+        let forgotten = self.missing_flavors.contains(flavor);
+        let Some(object) = snapshot.cache.flavor(flavor).filter(|_| !forgotten) else {
+            let reason = format!("flavor {flavor} not found");
+            return Some(IneligibleFlavor::new(reason, FlavorMismatch::NotFound));
+        };
+        let pod_sets = pod_sets
+            .iter()
+            .filter_map(|&i| self.wl.obj.spec.pod_sets.get(i));
+        check_flavor_for_pod_sets(snapshot, self.node, object, pod_sets, group)
+    }
+
+    /// Looks at the quota of a flavor for each resource requested.
+    fn evaluate_flavor(
+        &self,
+        snapshot: &mut SnapshotTransaction<'_>,
+        oracle: &mut dyn PreemptionOracle,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        requests: &Requests,
+        charged: &FlavorResourceQuantities,
+    ) -> FlavorEvaluation {
+        let mut judged = FlavorEvaluation {
+            mode: GranularMode::BEST,
+            max_borrow: 0,
+            flavors: Vec::with_capacity(requests.len()),
+            reasons: Vec::with_capacity(requests.len()),
+            no_fit_reason: None,
+            mismatch: None,
+            resources: Vec::with_capacity(requests.len()),
+        };
+        for (resource, mut amount) in requests.iter() {
+            if snapshot.config.gates.elastic_jobs_via_workload_slices {
+                amount =
+                    self.subtract_replaced_slice(flavor, pod_sets, resource, amount, &mut judged);
+            }
+            let fr = snapshot.cache.hierarchy.frs.intern(flavor, resource);
+            let quota = self.fits_resource_quota(snapshot, oracle, fr, charged.get(fr), amount);
+            judged.resources.push(quota.attempt);
+            if let Some((reason, kind)) = quota.no_fit {
+                judged.reasons.push(reason.into());
+                judged.no_fit_reason = QuotaReservedReason::most_severe(judged.no_fit_reason, kind);
+            }
+            judged.max_borrow = judged.max_borrow.max(quota.mode.borrow);
+            if judged.mode.is_preferred_to(quota.mode, &self.fungibility) {
+                judged.mode = quota.mode;
+            }
+            if judged.mode.preemption != PreemptionMode::NoFit {
+                let assignment = FlavorAssignment {
+                    flavor: flavor.clone(),
+                    mode: quota.mode.preemption.mode(),
+                    tried_flavor_idx: 0,
+                    borrow: quota.mode.borrow,
+                };
+                judged.flavors.push((resource, assignment));
+            }
+        }
+        judged
+    }
+
+    /// What is requested beyond the slice that is replaced, which holds the rest. Both slices have
+    /// to have the same flavor.
+    fn subtract_replaced_slice(
+        &self,
+        flavor: &FlavorName,
+        pod_sets: &[usize],
+        resource: ResourceName,
+        mut amount: i64,
+        judged: &mut FlavorEvaluation,
+    ) -> i64 {
+        let Some(old) = self.replaced else {
+            return amount;
+        };
+        for total in pod_sets.iter().filter_map(|&i| old.total_requests.get(i)) {
+            let original = total.flavors.get(&resource).map_or("", |f| &**f);
+            if original != &**flavor {
+                judged.mode = GranularMode::WORST;
+                judged.mismatch = Some(FlavorMismatch::OtherThanReplaced);
+                let reason = format!(
+                    "could not assign {flavor} flavor since the original workload is assigned: {original}"
+                );
+                judged.reasons.push(reason.into());
+                judged.no_fit_reason = QuotaReservedReason::most_severe(
+                    judged.no_fit_reason,
+                    Some(QuotaReservedReason::NoMatchingFlavor),
+                );
+                break;
+            }
+            amount = amount.saturating_sub(total.requests.get(resource));
+        }
+        amount
+    }
+
+    /// Looks at the quota of one pair.
+    fn fits_resource_quota(
+        &self,
+        snapshot: &mut SnapshotTransaction<'_>,
+        oracle: &mut dyn PreemptionOracle,
+        fr: FlavorResourceId,
+        charged: Amount,
+        requested: i64,
+    ) -> QuotaEvaluation {
+        let forest = &snapshot.cache.hierarchy;
+        let available = snapshot.available(self.node, fr);
+        let most = forest.potential_available(self.node, fr);
+        let amount = charged.plus(Amount::new(requested));
+        let pair = forest.frs.pair(fr);
+        let (resource, flavor) = (pair.resource, &pair.flavor);
+        let formatter = &snapshot.config.formatter;
+        let nominal = forest[self.node].resources.quota(fr).nominal;
+        let judge = |preemption: PreemptionMode, borrow, obstacle| QuotaEvaluation {
+            mode: GranularMode { preemption, borrow },
+            no_fit: obstacle,
+            attempt: ResourceAttempt {
+                resource,
+                mode: preemption.mode(),
+                borrow,
+                preemption_possibility: preemption.possibility(),
+                requested: Amount::new(requested),
+                taken_before: charged,
+                available,
+                capacity: most,
+                nominal,
+                lacking: amount.minus(available).or_zero(),
+            },
+        };
+        if amount > most {
+            let reason = format!(
+                "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + current podset request ({}) > maximum capacity ({})",
+                formatter.amount_text(resource, charged),
+                formatter.text(resource, requested),
+                formatter.amount_text(resource, most),
+            );
+            let obstacle = Some((reason, Some(QuotaReservedReason::ExceedsMaxQuota)));
+            return judge(PreemptionMode::NoFit, 0, obstacle);
+        }
+        let (borrow, may_reclaim) =
+            forest.height_of_lowest_subtree_that_fits(self.node, fr, amount);
+        if amount <= available {
+            return judge(PreemptionMode::Fit, borrow, None);
+        }
+        let reason = format!(
+            "insufficient unused quota for {resource} in flavor {flavor}, {} more needed",
+            formatter.amount_text(resource, amount.minus(available)),
+        );
+        if nominal >= amount || may_reclaim || self.can_preempt_while_borrowing(snapshot) {
+            let (possibility, borrow) =
+                oracle.simulate_preemption(snapshot, self.node, self.wl, fr, amount);
+            return judge(possibility.into(), borrow, Some((reason, None)));
+        }
+        let obstacle = Some((reason, Some(QuotaReservedReason::WaitingForQuota)));
+        judge(PreemptionMode::NoFit, borrow, obstacle)
+    }
+
+    fn can_preempt_while_borrowing(&self, snapshot: &SnapshotTransaction<'_>) -> bool {
+        self.preemption.borrow_within_cohort.is_some()
+            || (snapshot.config.fair_sharing_enabled()
+                && self.preemption.reclaim_within_cohort != PreemptionPolicy::Never)
+    }
+}
+
+/// How well the quota of one pair serves.
+struct QuotaEvaluation {
+    mode: GranularMode,
+    /// What stands in the way, and of which kind it is when preemption does not help.
+    no_fit: Option<(String, Option<QuotaReservedReason>)>,
+    attempt: ResourceAttempt,
+}

@@ -1,0 +1,197 @@
+//! What came of every flavor that was tried.
+//!
+//! Must not know how flavors are tried.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use smallvec::SmallVec;
+
+use super::assignment::joined;
+use super::granular_mode::{FlavorAssignmentMode, PreemptionMode, PreemptionPossibility};
+use super::resource_attempt::{FlavorMismatch, ResourceAttempt};
+use crate::cache::ResourceGroup;
+use crate::queue::QuotaReservedReason;
+use crate::resources::{FlavorName, ResourceName};
+
+/// What came of one flavor for a pod set.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlavorAssignmentAttempt {
+    /// The flavor.
+    pub flavor: FlavorName,
+    /// The worst way over the resources requested.
+    pub mode: FlavorAssignmentMode,
+    /// How far away it borrows.
+    pub borrow: usize,
+    /// What a simulated preemption found, if one was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemption_possibility: Option<PreemptionPossibility>,
+    /// What stands in the way, sorted.
+    pub reasons: Vec<Arc<str>>,
+    /// Why the flavor does not suit the pods, if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<FlavorMismatch>,
+    /// What came of its quota, for each resource that was looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceAttempt>,
+    /// The kind of obstacle, when there is no way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_fit_reason: Option<QuotaReservedReason>,
+}
+
+impl FlavorAssignmentAttempt {
+    /// A flavor that does not suit the pod set.
+    pub fn no_fit(
+        flavor: FlavorName,
+        reasons: Vec<Arc<str>>,
+        mismatch: Option<FlavorMismatch>,
+        reason: Option<QuotaReservedReason>,
+    ) -> Self {
+        FlavorAssignmentAttempt {
+            flavor,
+            mode: FlavorAssignmentMode::NoFit,
+            borrow: 0,
+            preemption_possibility: None,
+            reasons,
+            mismatch,
+            resources: Vec::new(),
+            no_fit_reason: reason,
+        }
+    }
+
+    /// A flavor whose quota was looked at.
+    pub fn evaluated(
+        flavor: FlavorName,
+        mode: PreemptionMode,
+        borrow: usize,
+        mut reasons: Vec<Arc<str>>,
+        resources: Vec<ResourceAttempt>,
+        reason: Option<QuotaReservedReason>,
+    ) -> Self {
+        reasons.sort();
+        FlavorAssignmentAttempt {
+            flavor,
+            mode: mode.mode(),
+            borrow,
+            preemption_possibility: mode.possibility(),
+            reasons,
+            mismatch: None,
+            resources,
+            no_fit_reason: reason,
+        }
+    }
+
+    /// As events print it: `flavor(preemptionMode=Reclaim;borrow=1;reason)`.
+    fn describe(&self) -> String {
+        let mut text = format!("{}(", self.flavor);
+        match self.preemption_possibility {
+            None => text.push_str(self.mode.as_str()),
+            Some(p) => {
+                text.push_str("preemptionMode=");
+                text.push_str(p.as_str());
+            }
+        }
+        if self.borrow > 0 {
+            text.push_str(&format!(";borrow={}", self.borrow));
+        }
+        if !self.reasons.is_empty() {
+            text.push(';');
+            text.push_str(&joined(&self.reasons, ";"));
+        }
+        text.push(')');
+        text
+    }
+}
+
+/// What came of all flavors for a group of pod sets, over its resources; by the names of the
+/// flavors.
+#[derive(Clone, Debug, Default)]
+pub struct FlavorAssignmentAttempts(Vec<FlavorAssignmentAttempt>);
+
+impl FlavorAssignmentAttempts {
+    /// Adds what came of the flavors for one resource. A flavor of the resource's group that was
+    /// tried for other resources, but not for this one, does not provide it.
+    pub fn merge(
+        &mut self,
+        tried: Vec<FlavorAssignmentAttempt>,
+        resource: ResourceName,
+        group: Option<&ResourceGroup>,
+        with_reasons: bool,
+    ) {
+        let present: SmallVec<[FlavorName; 8]> = tried.iter().map(|a| a.flavor.clone()).collect();
+        for attempt in tried {
+            self.merge_one(attempt, with_reasons);
+        }
+        let Some(group) = group.filter(|_| !present.is_empty()) else {
+            return;
+        };
+        for attempt in &mut self.0 {
+            let flavor = &attempt.flavor;
+            if group.flavors.contains(flavor) && !present.contains(flavor) {
+                attempt.mode = FlavorAssignmentMode::NoFit;
+                let missing = format!("flavor {flavor} does not provide resource {resource}");
+                add_unique(&mut attempt.reasons, [missing.into()]);
+                attempt
+                    .mismatch
+                    .get_or_insert(FlavorMismatch::MissingResource { resource });
+                if with_reasons {
+                    attempt.no_fit_reason = Some(QuotaReservedReason::NoMatchingFlavor);
+                }
+            }
+        }
+    }
+
+    fn merge_one(&mut self, mut attempt: FlavorAssignmentAttempt, with_reasons: bool) {
+        let place = self.0.binary_search_by(|a| a.flavor.cmp(&attempt.flavor));
+        let known = match place {
+            Ok(i) => &mut self.0[i],
+            Err(i) => {
+                add_unique(&mut attempt.reasons, []);
+                return self.0.insert(i, attempt);
+            }
+        };
+        known.mode = known.mode.min(attempt.mode);
+        known.borrow = known.borrow.max(attempt.borrow);
+        known.preemption_possibility =
+            match (known.preemption_possibility, attempt.preemption_possibility) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        add_unique(&mut known.reasons, attempt.reasons);
+        known.mismatch = known.mismatch.take().or(attempt.mismatch);
+        known.resources.extend(attempt.resources);
+        known.no_fit_reason = with_reasons
+            .then(|| QuotaReservedReason::most_severe(known.no_fit_reason, attempt.no_fit_reason))
+            .flatten();
+    }
+
+    /// The attempts by the names of the flavors.
+    pub fn finish(self) -> Vec<FlavorAssignmentAttempt> {
+        self.0
+    }
+}
+
+fn add_unique(into: &mut Vec<Arc<str>>, more: impl IntoIterator<Item = Arc<str>>) {
+    into.extend(more);
+    into.sort();
+    into.dedup();
+}
+
+/// The flavors considered for each pod set as events print them, without those that simply fit.
+pub fn format_attempts_for_events<'a>(
+    pod_sets: impl Iterator<Item = (&'a str, &'a [FlavorAssignmentAttempt])>,
+) -> String {
+    let mut parts = Vec::new();
+    for (name, attempts) in pod_sets {
+        let told: Vec<String> = attempts
+            .iter()
+            .filter(|a| a.mode != FlavorAssignmentMode::Fit || a.borrow > 0)
+            .map(FlavorAssignmentAttempt::describe)
+            .collect();
+        if !told.is_empty() {
+            parts.push(format!("{name}: {}", told.join(", ")));
+        }
+    }
+    parts.join(" | ")
+}

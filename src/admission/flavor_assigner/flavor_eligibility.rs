@@ -1,0 +1,145 @@
+//! Whether a flavor suits pods at all: it exists, has the topology they ask for, its taints are
+//! tolerated and its labels match.
+//!
+//! Must not know of quota.
+
+use k8s_openapi::api::core::v1::PodSpec;
+
+use super::assignment::AssignmentStatus;
+use super::resource_attempt::FlavorMismatch;
+use super::tas_flavor_assigner::{is_tas_implied, is_tas_requested};
+use crate::cache::{HierarchyNodeId, ResourceGroup};
+use crate::kube::node_affinity::RequiredNodeAffinity;
+use crate::kube::pod_requests::pod_requests;
+use crate::kube::taints::{describe, find_untolerated};
+use crate::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
+
+/// Why a flavor does not suit pod sets: as messages word it, and as data.
+pub(super) struct IneligibleFlavor {
+    pub status: AssignmentStatus,
+    pub mismatch: FlavorMismatch,
+}
+
+impl IneligibleFlavor {
+    pub(super) fn new(reason: String, mismatch: FlavorMismatch) -> Self {
+        IneligibleFlavor {
+            status: no_fit_status(reason),
+            mismatch,
+        }
+    }
+}
+
+/// Why a flavor does not suit pod sets that are to share it; none when it does.
+pub(super) fn check_flavor_for_pod_sets<'p>(
+    snapshot: &SnapshotTransaction<'_>,
+    node: HierarchyNodeId,
+    flavor: &ResourceFlavor,
+    pod_sets: impl Iterator<Item = &'p PodSet>,
+    group: &ResourceGroup,
+) -> Option<IneligibleFlavor> {
+    let name = flavor.metadata.name.as_deref().unwrap_or_default();
+    let labels = &flavor.spec.node_labels;
+    let no_spec = PodSpec::default();
+    for ps in pod_sets {
+        if snapshot.config.gates.topology_aware_scheduling
+            && let Some(mismatch) =
+                check_pod_set_and_flavor_match_for_tas(snapshot, node, ps, flavor, group)
+        {
+            let pod_set = ps.name.clone();
+            return Some(IneligibleFlavor::new(
+                mismatch,
+                FlavorMismatch::Topology { pod_set },
+            ));
+        }
+        let spec = ps.template.spec.as_ref().unwrap_or(&no_spec);
+        let tolerations = spec
+            .tolerations
+            .iter()
+            .flatten()
+            .chain(&flavor.spec.tolerations);
+        if let Some(taint) = find_untolerated(&flavor.spec.node_taints, tolerations) {
+            let reason = format!("untolerated taint {} in flavor {name}", describe(taint));
+            let mismatch = FlavorMismatch::UntoleratedTaint {
+                pod_set: ps.name.clone(),
+                key: taint.key.clone(),
+                value: taint.value.clone().unwrap_or_default(),
+                effect: taint.effect.clone(),
+            };
+            return Some(IneligibleFlavor::new(reason, mismatch));
+        }
+        match RequiredNodeAffinity::restricted_to(spec, labels).matches(labels) {
+            Ok(true) => {}
+            Ok(false) => {
+                let reason = format!("flavor {name} doesn't match node affinity");
+                let pod_set = ps.name.clone();
+                return Some(IneligibleFlavor::new(
+                    reason,
+                    FlavorMismatch::NodeAffinity { pod_set },
+                ));
+            }
+            Err(e) => {
+                let error = e.to_string();
+                return Some(IneligibleFlavor {
+                    status: AssignmentStatus {
+                        reasons: Vec::new(),
+                        error: Some(error.clone()),
+                    },
+                    mismatch: FlavorMismatch::InvalidAffinity {
+                        pod_set: ps.name.clone(),
+                        error,
+                    },
+                });
+            }
+        }
+    }
+    None
+}
+
+pub(super) fn no_fit_status(reason: String) -> AssignmentStatus {
+    AssignmentStatus {
+        reasons: vec![reason.into()],
+        error: None,
+    }
+}
+
+/// Why a flavor and the placement a pod set asks for do not go together.
+fn check_pod_set_and_flavor_match_for_tas(
+    snapshot: &SnapshotTransaction<'_>,
+    node: HierarchyNodeId,
+    ps: &PodSet,
+    flavor: &ResourceFlavor,
+    group: &ResourceGroup,
+) -> Option<String> {
+    let queue = snapshot.cluster_queue(node)?;
+    let name = flavor.metadata.name.as_deref().unwrap_or_default();
+    if !is_tas_requested(ps, queue) {
+        return flavor
+            .spec
+            .topology_name
+            .is_some()
+            .then(|| format!("Flavor {name:?} supports only TopologyAwareScheduling"));
+    }
+    if is_tas_implied(ps, queue) {
+        return None;
+    }
+    if flavor.spec.topology_name.is_none() {
+        // A flavor for quota only, of resources that the pods themselves do not request.
+        let requests = ps
+            .template
+            .spec
+            .as_ref()
+            .map(pod_requests)
+            .unwrap_or_default();
+        let provides = requests.iter().any(|(resource, _)| group.covers(resource));
+        return provides
+            .then(|| format!("Flavor {name:?} does not support TopologyAwareScheduling"));
+    }
+    match snapshot.tas_flavor(node, name) {
+        None => Some(format!("Flavor {name:?} information missing in TAS cache")),
+        Some(topology) if !topology.has_level(ps.topology_request.as_ref()) => Some(format!(
+            "Flavor {name:?} does not contain the requested level"
+        )),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,26 @@
+//! Flavor assignment: which flavors a workload could get, and how.
+//!
+//! Must not know of queues or of the order of workloads; preemption is asked through
+//! [`PreemptionOracle`].
+
+mod assigner;
+mod assignment;
+mod find_flavor;
+mod flavor_attempts;
+mod flavor_eligibility;
+mod granular_mode;
+mod pod_set_reducer;
+mod resource_attempt;
+mod tas_flavor_assigner;
+
+pub use assigner::{FlavorAssigner, PreemptionOracle};
+pub use assignment::{
+    Assignment, AssignmentStatus, FlavorAssignment, NominationMapping, PodSetAssignment,
+};
+pub use flavor_attempts::FlavorAssignmentAttempt;
+pub use granular_mode::{
+    FlavorAssignmentMode, GranularMode, PreemptionMode, PreemptionPossibility,
+};
+pub use pod_set_reducer::search as search_counts;
+pub use resource_attempt::{FlavorMismatch, ResourceAttempt};
+pub use tas_flavor_assigner::{TopologyRequestError, is_tas_implied, is_tas_requested};

@@ -1,0 +1,297 @@
+//! What an assignment asks of topology-aware scheduling, and what it takes up there.
+//!
+//! Must not know how places are found.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::assignment::Assignment;
+use super::granular_mode::FlavorAssignmentMode;
+use crate::cache::{ClusterQueue, HierarchyNodeId};
+use crate::kube::pod_requests::pod_requests;
+use crate::resources::FlavorName;
+use crate::snapshot_transaction::SnapshotTransaction;
+use crate::tas::{TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
+use crate::topology_assignment::{TasUsage, TopologyDomainRequests, decode};
+use crate::workload::{Info, predicates};
+use kueue_lab_api::v1beta2::{
+    Admission, CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment,
+};
+
+/// Why placement could not be asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TopologyRequestError {
+    /// Elastic jobs may not require a level.
+    #[error("required topology is not supported with ElasticJobsViaWorkloadSlices")]
+    ElasticRequired,
+    /// Elastic jobs may not prefer a level.
+    #[error("preferred topology is not supported with ElasticJobsViaWorkloadSlices")]
+    ElasticPreferred,
+    /// The ClusterQueue has no flavor with a topology.
+    #[error("workload requires Topology, but there is no TAS cache information")]
+    NoTasCacheInformation,
+    /// None of the flavors assigned has a topology.
+    #[error("no TAS flavor assigned")]
+    NoTasFlavorAssigned,
+    /// Several of the flavors assigned have a topology.
+    #[error("more than one TAS flavor assigned: {0}")]
+    MultipleTasFlavors(String),
+}
+
+/// Whether a pod set is placed by topology because its ClusterQueue has nothing else.
+pub fn is_tas_implied(ps: &PodSet, queue: &ClusterQueue) -> bool {
+    !predicates::is_explicitly_requesting_tas(ps) && queue.is_tas_only()
+}
+
+/// Whether a pod set is placed by topology.
+pub fn is_tas_requested(ps: &PodSet, queue: &ClusterQueue) -> bool {
+    predicates::is_explicitly_requesting_tas(ps) || is_tas_implied(ps, queue)
+}
+
+impl Assignment {
+    /// The places to look for. A pod set for which it makes no sense to ask gets an error.
+    pub fn workload_topology_requests<'w>(
+        &mut self,
+        wl: &'w Info,
+        replaced: Option<&'w Info>,
+        snapshot: &SnapshotTransaction<'_>,
+        node: HierarchyNodeId,
+    ) -> WorkloadTasRequests<'w> {
+        let mut requests = WorkloadTasRequests::new();
+        let gates = &snapshot.config.gates;
+        let Some(queue) = snapshot.cluster_queue(node) else {
+            return requests;
+        };
+        for ps in wl
+            .obj
+            .spec
+            .pod_sets
+            .iter()
+            .filter(|ps| is_tas_requested(ps, queue))
+        {
+            let Some(at) = self.position(&ps.name) else {
+                continue;
+            };
+            let assigned = &self.pod_sets[at];
+            if assigned.status.error.is_some() || assigned.count == 0 {
+                continue;
+            }
+            if assigned.topology_assignment.is_some() && !self.has_unhealthy_node(at, wl) {
+                // Placed already, and nothing wrong with the place.
+                continue;
+            }
+            let mut previous = None;
+            if gates.elastic_jobs_via_workload_slices_with_tas
+                && predicates::is_elastic(&wl.obj, gates)
+            {
+                let request = ps.topology_request.as_ref();
+                if request.is_some_and(|r| r.required.is_some()) {
+                    self.set_error(at, TopologyRequestError::ElasticRequired.to_string());
+                    continue;
+                }
+                if request.is_some_and(|r| r.preferred.is_some()) {
+                    self.set_error(at, TopologyRequestError::ElasticPreferred.to_string());
+                    continue;
+                }
+                previous = replaced.and_then(|old| previous_assignment(old, &ps.name));
+            }
+            match self.pod_set_request(at, wl, ps, snapshot, node, previous) {
+                Ok(Some(request)) => {
+                    requests
+                        .entry(request.flavor.clone())
+                        .or_default()
+                        .push(request);
+                }
+                Ok(None) => {
+                    self.pod_sets[at].delayed_topology_request =
+                        Some(DelayedTopologyRequestState::Pending);
+                }
+                Err(error) => self.set_error(at, error.to_string()),
+            }
+        }
+        requests
+    }
+
+    fn has_unhealthy_node(&self, at: usize, wl: &Info) -> bool {
+        let domains = self.pod_sets[at]
+            .topology_assignment
+            .iter()
+            .flat_map(|ta| &ta.domains);
+        !wl.obj.status.unhealthy_nodes.is_empty()
+            && domains
+                .filter_map(|d| d.values.last())
+                .any(|value| predicates::has_unhealthy_node(&wl.obj, value))
+    }
+
+    /// The request for one pod set; none when placement is settled later.
+    fn pod_set_request<'w>(
+        &self,
+        at: usize,
+        wl: &'w Info,
+        ps: &'w PodSet,
+        snapshot: &SnapshotTransaction<'_>,
+        node: HierarchyNodeId,
+        previous_assignment: Option<&'w TopologyAssignment>,
+    ) -> Result<Option<TasPodSetRequests<'w>>, TopologyRequestError> {
+        if !snapshot.has_tas_flavors(node) {
+            return Err(TopologyRequestError::NoTasCacheInformation);
+        }
+        let flavor = self.only_tas_flavor(at, snapshot, node)?;
+        if let Some(queue) = snapshot.cluster_queue(node) {
+            // Other clusters place their own; capacity yet to be provisioned has no nodes.
+            let first_pass = !predicates::has_quota_reservation(&wl.obj);
+            if queue.has_multi_kueue_check()
+                || (first_pass && queue.has_provisioning_check(&flavor))
+            {
+                return Ok(None);
+            }
+        }
+        let ready = wl
+            .obj
+            .status
+            .admission_checks
+            .iter()
+            .filter(|c| c.state == CheckState::Ready);
+        Ok(Some(TasPodSetRequests {
+            pod_set: ps,
+            pod_set_updates: ready
+                .flat_map(|c| &c.pod_set_updates)
+                .filter(|u| u.name == ps.name)
+                .collect(),
+            single_pod_requests: ps
+                .template
+                .spec
+                .as_ref()
+                .map(pod_requests)
+                .unwrap_or_default(),
+            count: self.pod_sets[at].count,
+            flavor,
+            implied: snapshot
+                .cluster_queue(node)
+                .is_some_and(|q| is_tas_implied(ps, q)),
+            pod_set_group_name: pod_set_group_name(ps),
+            previous_assignment,
+        }))
+    }
+
+    /// The one flavor of a pod set that has a topology.
+    fn only_tas_flavor(
+        &self,
+        at: usize,
+        snapshot: &SnapshotTransaction<'_>,
+        node: HierarchyNodeId,
+    ) -> Result<FlavorName, TopologyRequestError> {
+        let flavors = self.flavors_of(&self.pod_sets[at]).map(|(_, f)| &f.flavor);
+        let found = snapshot.tas_flavors_among(node, flavors);
+        match found.as_slice() {
+            [] => Err(TopologyRequestError::NoTasFlavorAssigned),
+            [one] => Ok(one.clone()),
+            many => Err(TopologyRequestError::MultipleTasFlavors(many.join(", "))),
+        }
+    }
+
+    /// Takes in the places that were found.
+    pub fn update_for_tas_result(
+        &mut self,
+        result: TasAssignmentsResult,
+        wl: &Info,
+        snapshot: &SnapshotTransaction<'_>,
+        node: HierarchyNodeId,
+    ) {
+        for (name, found) in result.0 {
+            let Some(at) = self.position(&name) else {
+                continue;
+            };
+            let ps = &mut self.pod_sets[at];
+            if found.topology_assignment.is_some() && ps.delayed_topology_request.is_some() {
+                ps.delayed_topology_request = Some(DelayedTopologyRequestState::Ready);
+            }
+            ps.topology_assignment = found.topology_assignment;
+        }
+        self.tas_usage = self.compute_tas_net_usage(wl, None, snapshot, node);
+    }
+
+    /// The topology domains the assignment takes beyond those of an admission that is counted
+    /// already.
+    pub fn compute_tas_net_usage(
+        &self,
+        wl: &Info,
+        counted: Option<&Admission>,
+        snapshot: &SnapshotTransaction<'_>,
+        node: HierarchyNodeId,
+    ) -> TasUsage {
+        let mut usage = TasUsage::new();
+        for (at, assigned) in self.pod_sets.iter().enumerate() {
+            let Some(placed) = &assigned.topology_assignment else {
+                continue;
+            };
+            let ps = wl
+                .obj
+                .spec
+                .pod_sets
+                .iter()
+                .find(|ps| ps.name == assigned.name);
+            let (Some(ps), Ok(flavor)) = (ps, self.only_tas_flavor(at, snapshot, node)) else {
+                continue;
+            };
+            let counted = admitted_domain_counts(counted, &assigned.name);
+            let requests = ps
+                .template
+                .spec
+                .as_ref()
+                .map(pod_requests)
+                .unwrap_or_default();
+            for domain in &placed.domains {
+                let known = counted.get(&domain.values.join(",")).copied().unwrap_or(0);
+                let count = domain.count.saturating_sub(known);
+                if count > 0 {
+                    usage
+                        .entry(flavor.clone())
+                        .or_default()
+                        .push(TopologyDomainRequests {
+                            values: domain.values.clone(),
+                            single_pod_requests: requests.clone(),
+                            count,
+                        });
+                }
+            }
+        }
+        usage
+    }
+
+    /// Marks every pod set that asks for placement.
+    pub(super) fn update_mode_for_requests(
+        &mut self,
+        requests: &WorkloadTasRequests<'_>,
+        mode: FlavorAssignmentMode,
+    ) {
+        for request in requests.values().flatten() {
+            self.update_mode(&request.pod_set.name, mode);
+        }
+    }
+}
+
+/// The group of pod sets that are placed together, if a pod set names one.
+pub fn pod_set_group_name(ps: &PodSet) -> Option<&str> {
+    ps.topology_request.as_ref()?.pod_set_group_name.as_deref()
+}
+
+fn previous_assignment<'w>(old: &'w Info, pod_set: &str) -> Option<&'w TopologyAssignment> {
+    let assignments = &old.obj.status.admission.as_ref()?.pod_set_assignments;
+    let mut of_pod_set = assignments.iter().filter(|psa| psa.name == pod_set);
+    of_pod_set.find_map(|psa| psa.topology_assignment.as_ref())
+}
+
+/// Pods by domain that an admission places already.
+fn admitted_domain_counts(admission: Option<&Admission>, pod_set: &str) -> BTreeMap<String, i32> {
+    let mut counts = BTreeMap::new();
+    let assigned = admission.iter().flat_map(|a| &a.pod_set_assignments);
+    let assigned = assigned.filter(|psa| psa.name == pod_set).take(1);
+    for ta in assigned.filter_map(|psa| psa.topology_assignment.as_ref()) {
+        for domain in decode(ta).domains {
+            *counts.entry(domain.values.join(",")).or_insert(0) += domain.count;
+        }
+    }
+    counts
+}

@@ -1,0 +1,268 @@
+//! [`Heap`]: things by precedence, found by key, each change in O(log n).
+//!
+//! The order may change behind the heap's back (a LocalQueue's usage grows); [`Heap::rebuild`]
+//! makes it whole again. Must not know what the order is, nor what is ordered.
+
+use std::hash::Hash;
+
+use crate::hash_map::FastHashMap;
+
+/// Something that is found again by its key.
+pub trait Item {
+    /// What tells it from others in the same heap.
+    type Key: Clone + Eq + Hash;
+
+    /// Its key.
+    fn key(&self) -> &Self::Key;
+}
+
+/// The number of an item for as long as it is in the heap. Moving an item only notes its new
+/// place under its number; keys are hashed when items come and go.
+type Slot = u32;
+
+/// Things by precedence.
+#[derive(Clone, Debug)]
+pub struct Heap<T: Item> {
+    items: Vec<(Slot, T)>,
+    /// Where the item of each slot is in `items`.
+    places: Vec<u32>,
+    free: Vec<Slot>,
+    slots: FastHashMap<T::Key, Slot>,
+}
+
+impl<T: Item> Default for Heap<T> {
+    fn default() -> Self {
+        Heap {
+            items: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            slots: FastHashMap::default(),
+        }
+    }
+}
+
+impl<T: Item> Heap<T> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The first.
+    pub fn first(&self) -> Option<&T> {
+        self.items.first().map(|(_, item)| item)
+    }
+
+    /// One of them by key.
+    pub fn get(&self, key: &T::Key) -> Option<&T> {
+        self.place(key).map(|i| &self.items[i].1)
+    }
+
+    fn place(&self, key: &T::Key) -> Option<usize> {
+        let slot = *self.slots.get(key)?;
+        Some(self.places[slot as usize] as usize)
+    }
+
+    /// All of them, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter().map(|(_, item)| item)
+    }
+
+    /// All of them, in no particular order.
+    pub fn into_items(self) -> impl Iterator<Item = T> {
+        self.items.into_iter().map(|(_, item)| item)
+    }
+
+    /// Adds one, or puts it in the place of its earlier version, which is given back.
+    pub fn push_or_update(&mut self, item: T, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+        if let Some(i) = self.place(item.key()) {
+            let old = std::mem::replace(&mut self.items[i].1, item);
+            self.fix(i, &before);
+            return Some(old);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.places.push(0);
+            self.places.len() as Slot - 1
+        });
+        self.slots.insert(item.key().clone(), slot);
+        self.places[slot as usize] = self.items.len() as u32;
+        self.items.push((slot, item));
+        self.up(self.items.len() - 1, &before);
+        None
+    }
+
+    /// Changes one, which may move it.
+    pub fn change<R>(
+        &mut self,
+        key: &T::Key,
+        f: impl FnOnce(&mut T) -> R,
+        before: impl Fn(&T, &T) -> bool,
+    ) -> Option<R> {
+        let i = self.place(key)?;
+        let result = f(&mut self.items[i].1);
+        self.fix(i, &before);
+        Some(result)
+    }
+
+    /// Changes the first, which may move it.
+    pub fn change_first<R>(
+        &mut self,
+        f: impl FnOnce(&mut T) -> R,
+        before: impl Fn(&T, &T) -> bool,
+    ) -> Option<R> {
+        let result = f(&mut self.items.first_mut()?.1);
+        self.fix(0, &before);
+        Some(result)
+    }
+
+    /// Takes the first.
+    pub fn pop(&mut self, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+        if self.items.is_empty() {
+            return None;
+        }
+        Some(self.remove_at(0, &before))
+    }
+
+    /// Takes one out by key.
+    pub fn remove(&mut self, key: &T::Key, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+        let i = self.place(key)?;
+        Some(self.remove_at(i, &before))
+    }
+
+    fn remove_at(&mut self, i: usize, before: &impl Fn(&T, &T) -> bool) -> T {
+        let last = self.items.len() - 1;
+        self.swap(i, last);
+        let (slot, removed) = self.items.swap_remove(last);
+        self.slots.remove(removed.key());
+        self.free.push(slot);
+        if i < last {
+            self.fix(i, before);
+        }
+        removed
+    }
+
+    /// Restores the order after it changed for many.
+    pub fn rebuild(&mut self, before: impl Fn(&T, &T) -> bool) {
+        for i in (0..self.items.len() / 2).rev() {
+            self.down(i, &before);
+        }
+    }
+
+    fn swap(&mut self, i: usize, j: usize) {
+        self.items.swap(i, j);
+        for at in [i, j] {
+            self.places[self.items[at].0 as usize] = at as u32;
+        }
+    }
+
+    fn fix(&mut self, i: usize, before: &impl Fn(&T, &T) -> bool) {
+        if !self.down(i, before) {
+            self.up(i, before);
+        }
+    }
+
+    fn is_before(&self, i: usize, j: usize, before: &impl Fn(&T, &T) -> bool) -> bool {
+        before(&self.items[i].1, &self.items[j].1)
+    }
+
+    fn up(&mut self, mut i: usize, before: &impl Fn(&T, &T) -> bool) {
+        while i > 0 {
+            let parent = (i - 1) / 2;
+            if !self.is_before(i, parent, before) {
+                break;
+            }
+            self.swap(i, parent);
+            i = parent;
+        }
+    }
+
+    fn down(&mut self, start: usize, before: &impl Fn(&T, &T) -> bool) -> bool {
+        let mut i = start;
+        loop {
+            let left = 2 * i + 1;
+            if left >= self.items.len() {
+                break;
+            }
+            let right = left + 1;
+            let first = if right < self.items.len() && self.is_before(right, left, before) {
+                right
+            } else {
+                left
+            };
+            if !self.is_before(first, i, before) {
+                break;
+            }
+            self.swap(i, first);
+            i = first;
+        }
+        i > start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Clone, Debug)]
+    struct Named(usize, i32);
+
+    impl Item for Named {
+        type Key = usize;
+        fn key(&self) -> &usize {
+            &self.0
+        }
+    }
+
+    fn higher(a: &Named, b: &Named) -> bool {
+        (b.1, a.0) < (a.1, b.0)
+    }
+
+    proptest! {
+        #[test]
+        fn pops_in_order_after_any_changes(steps in proptest::collection::vec((0usize..20, -5i32..5, 0u8..5), 0..80)) {
+            let mut heap = Heap::default();
+            let mut model = BTreeMap::new();
+            for (name, rank, step) in steps {
+                match step {
+                    0 | 1 => {
+                        let old = heap.push_or_update(Named(name, rank), higher);
+                        prop_assert_eq!(old.map(|n| n.1), model.insert(name, rank));
+                    }
+                    2 => {
+                        let changed = heap.change(&name, |n| std::mem::replace(&mut n.1, rank), higher);
+                        let known = model.get_mut(&name).map(|r| std::mem::replace(r, rank));
+                        prop_assert_eq!(changed, known);
+                    }
+                    3 => {
+                        let first = model.iter().min_by_key(|&(name, rank)| (-*rank, *name));
+                        let first = first.map(|(name, _)| *name);
+                        let changed = heap.change_first(|n| std::mem::replace(&mut n.1, rank), higher);
+                        let known = first.and_then(|name| model.insert(name, rank));
+                        prop_assert_eq!(changed, known);
+                    }
+                    _ => {
+                        let removed = heap.remove(&name, higher).map(|n| n.1);
+                        prop_assert_eq!(removed, model.remove(&name));
+                    }
+                }
+                prop_assert_eq!(heap.len(), model.len());
+                for (name, rank) in &model {
+                    prop_assert_eq!(heap.get(name).map(|n| n.1), Some(*rank));
+                }
+            }
+            let mut want: Vec<_> = model.into_iter().collect();
+            want.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            let mut got = Vec::new();
+            while let Some(Named(name, rank)) = heap.pop(higher) {
+                got.push((name, rank));
+            }
+            prop_assert_eq!(got, want);
+        }
+    }
+}

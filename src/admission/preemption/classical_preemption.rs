@@ -1,0 +1,303 @@
+//! Preemption by priority and by the right to quota.
+//!
+//! Victims are taken in order until the workload fits, then put back as far as possible.
+
+use smallvec::SmallVec;
+
+use super::candidates_ordering::{Candidate, sort};
+use super::preemption_policy::satisfies_preemption_policy;
+use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
+use super::target::{
+    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, Target, Victims,
+};
+use crate::cache::{HierarchyNodeId, PreemptionPolicies, PreemptionPolicy};
+use crate::snapshot_transaction::SnapshotTransaction;
+
+/// The candidates of a search, each list in order.
+#[derive(Default)]
+struct ClassicalCandidates {
+    /// In other ClusterQueues, whose quota the preemptor is closer to.
+    hierarchical: Vec<Candidate>,
+    /// In other ClusterQueues, by priority.
+    by_priority: Vec<Candidate>,
+    /// In the preemptor's own.
+    same_queue: Vec<Candidate>,
+}
+
+impl ClassicalCandidates {
+    /// All of them: those that are going already first, then by pool.
+    fn in_order(&self) -> Vec<Candidate> {
+        let pools = [&self.hierarchical, &self.by_priority, &self.same_queue];
+        let going = pools.iter().flat_map(|p| p.iter()).filter(|c| c.evicted);
+        let staying = pools.iter().flat_map(|p| p.iter()).filter(|c| !c.evicted);
+        going.chain(staying).copied().collect()
+    }
+}
+
+/// Finds victims.
+pub(super) fn classical_preemptions(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+) -> Victims {
+    let Some(preemption) = snapshot.cluster_queue(search.node).map(|q| q.preemption) else {
+        return Victims::default();
+    };
+    let pools = collect_candidates(search, snapshot, preemption);
+    let candidates = pools.in_order();
+    let mut considered: Vec<EvaluatedCandidate> = Vec::new();
+    for &borrowing in borrowing_attempts(search, snapshot, preemption, &pools) {
+        considered = candidates
+            .iter()
+            .map(|c| EvaluatedCandidate {
+                idx: c.idx,
+                variant: c.variant,
+                outcome: CandidateOutcome::NotReached,
+                shares: None,
+            })
+            .collect();
+        let mut targets = Vec::new();
+        for (i, candidate) in candidates.iter().enumerate() {
+            if !candidate_is_valid(search, snapshot, candidate, borrowing) {
+                considered[i].outcome = CandidateOutcome::NotAllowed;
+                continue;
+            }
+            snapshot.remove_workload(candidate.idx);
+            considered[i].outcome = CandidateOutcome::Victim;
+            targets.push(Target {
+                idx: candidate.idx,
+                reason: reason(candidate.variant),
+            });
+            if search.workload_fits(snapshot, borrowing) {
+                search.fill_back_workloads(snapshot, &mut targets, &mut considered, borrowing);
+                restore_snapshot(snapshot, &targets);
+                return Victims {
+                    targets,
+                    evaluated_candidates: considered,
+                };
+            }
+        }
+        restore_snapshot(snapshot, &targets);
+        for target in &targets {
+            set_outcome(&mut considered, target.idx, CandidateOutcome::Spared);
+        }
+    }
+    Victims {
+        targets: Vec::new(),
+        evaluated_candidates: considered,
+    }
+}
+
+fn reason(ground: PreemptionVariant) -> Option<PreemptionReason> {
+    Some(match ground {
+        PreemptionVariant::WithinClusterQueue => PreemptionReason::InClusterQueue,
+        PreemptionVariant::HierarchicalReclaim | PreemptionVariant::ReclaimWithoutBorrowing => {
+            PreemptionReason::InCohortReclamation
+        }
+        PreemptionVariant::ReclaimWhileBorrowing => PreemptionReason::InCohortReclaimWhileBorrowing,
+        PreemptionVariant::FairSharing => PreemptionReason::InCohortFairSharing,
+    })
+}
+
+/// Whether to try with borrowing, without, or both, and in which order. Without, more candidates
+/// are allowed; with, there is more quota.
+fn borrowing_attempts(
+    search: &PreemptionSearch<'_>,
+    snapshot: &SnapshotTransaction<'_>,
+    preemption: PreemptionPolicies,
+    pools: &ClassicalCandidates,
+) -> &'static [bool] {
+    let forbidden = preemption.borrow_within_cohort.is_none();
+    let no_others = pools.hierarchical.is_empty() && pools.by_priority.is_empty();
+    if no_others || (forbidden && !is_under_nominal(search, snapshot)) {
+        &[true]
+    } else if forbidden && pools.hierarchical.is_empty() {
+        &[false, true]
+    } else {
+        &[true, false]
+    }
+}
+
+/// Whether the preemptor's ClusterQueue uses less than its nominal quota of every pair it lacks.
+fn is_under_nominal(search: &PreemptionSearch<'_>, snapshot: &SnapshotTransaction<'_>) -> bool {
+    let node = &snapshot.cache.hierarchy[search.node].resources;
+    search
+        .frs
+        .iter()
+        .all(|&fr| node.quota(fr).nominal > node.usage(fr))
+}
+
+/// Whether a candidate may be taken as things stand: preempting others may have made it
+/// untouchable.
+fn candidate_is_valid(
+    search: &PreemptionSearch<'_>,
+    snapshot: &SnapshotTransaction<'_>,
+    candidate: &Candidate,
+    borrowing: bool,
+) -> bool {
+    if candidate.queue == search.node {
+        return true;
+    }
+    if borrowing && candidate.variant == PreemptionVariant::ReclaimWithoutBorrowing {
+        return false;
+    }
+    let forest = &snapshot.cache.hierarchy;
+    let below_common = forest
+        .ancestors(candidate.queue)
+        .take_while(|&n| Some(n) != candidate.lowest_common_cohort);
+    std::iter::once(candidate.queue)
+        .chain(below_common)
+        .all(|node| !forest.is_within_nominal(node, &search.frs))
+}
+
+fn collect_candidates(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+    preemption: PreemptionPolicies,
+) -> ClassicalCandidates {
+    let mut pools = ClassicalCandidates::default();
+    if preemption.within_cluster_queue != PreemptionPolicy::Never {
+        let queue = search.node;
+        get_candidates_from_cluster_queue(
+            search,
+            snapshot,
+            preemption,
+            queue,
+            None,
+            false,
+            &mut pools.same_queue,
+        );
+    }
+    collect_candidates_for_hierarchical_reclaim(search, snapshot, preemption, &mut pools);
+    sort(&mut pools.hierarchical, snapshot);
+    sort(&mut pools.by_priority, snapshot);
+    sort(&mut pools.same_queue, snapshot);
+    pools
+}
+
+/// Walks from the preemptor's cohort to the root, at each taking candidates from what is below it
+/// and was not looked at before. From where the request fits the quota of a subtree on, the
+/// preemptor has the better right to it.
+fn collect_candidates_for_hierarchical_reclaim(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+    preemption: PreemptionPolicies,
+    pools: &mut ClassicalCandidates,
+) {
+    let cohorts: SmallVec<[HierarchyNodeId; 8]> =
+        snapshot.cache.hierarchy.ancestors(search.node).collect();
+    if cohorts.is_empty() || preemption.reclaim_within_cohort == PreemptionPolicy::Never {
+        return;
+    }
+    let forest = &snapshot.cache.hierarchy;
+    let (mut advantage, mut remaining) = forest.quantities_fit_in_quota(search.node, &search.usage);
+    let mut previous = None;
+    for common in cohorts {
+        if let Some(below) = previous {
+            let forest = &snapshot.cache.hierarchy;
+            let (fits, rest) = forest.quantities_fit_in_quota(below, &remaining);
+            remaining = rest;
+            advantage |= fits;
+        }
+        let into = if advantage {
+            &mut pools.hierarchical
+        } else {
+            &mut pools.by_priority
+        };
+        for queue in cluster_queues_over_nominal(search, snapshot, common, previous) {
+            get_candidates_from_cluster_queue(
+                search,
+                snapshot,
+                preemption,
+                queue,
+                Some(common),
+                advantage,
+                into,
+            );
+        }
+        previous = Some(common);
+    }
+}
+
+/// The ClusterQueues below a cohort that use more than their quota, in cohorts that do so too.
+fn cluster_queues_over_nominal(
+    search: &PreemptionSearch<'_>,
+    snapshot: &SnapshotTransaction<'_>,
+    cohort: HierarchyNodeId,
+    skip: Option<HierarchyNodeId>,
+) -> Vec<HierarchyNodeId> {
+    let forest = &snapshot.cache.hierarchy;
+    let mut queues = Vec::new();
+    let mut stack: SmallVec<[HierarchyNodeId; 8]> = SmallVec::from_slice(&[cohort]);
+    while let Some(at) = stack.pop() {
+        let cohorts = forest.child_cohorts(at).iter().rev();
+        stack.extend(
+            cohorts
+                .copied()
+                .filter(|&c| Some(c) != skip && !forest.is_within_nominal(c, &search.frs)),
+        );
+        queues.extend(forest.child_queues(at).iter().copied().filter(|&q| {
+            q != search.node && forest[q].active && !forest.is_within_nominal(q, &search.frs)
+        }));
+    }
+    queues
+}
+
+fn get_candidates_from_cluster_queue(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+    preemption: PreemptionPolicies,
+    queue: HierarchyNodeId,
+    common: Option<HierarchyNodeId>,
+    advantage: bool,
+    into: &mut Vec<Candidate>,
+) {
+    let own = queue == search.node;
+    let policy = if own {
+        preemption.within_cluster_queue
+    } else {
+        preemption.reclaim_within_cohort
+    };
+    let mut found = Vec::new();
+    let preemptor = search.preemptor.queue_order_key();
+    for (idx, workload) in snapshot.reserving_workloads_where(queue, |rank| {
+        satisfies_preemption_policy(policy, preemptor, rank)
+    }) {
+        if !workload.uses_any(&search.frs) {
+            continue;
+        }
+        let ground = if own {
+            PreemptionVariant::WithinClusterQueue
+        } else if advantage {
+            PreemptionVariant::HierarchicalReclaim
+        } else {
+            classify_preemption_variant(
+                preemption,
+                search.preemptor.priority,
+                workload.info.priority,
+            )
+        };
+        found.push((idx, ground));
+    }
+    for (idx, ground) in found {
+        into.extend(Candidate::new(idx, ground, common, search.node, snapshot));
+    }
+}
+
+/// Whether a candidate of this priority may go while the preemptor's ClusterQueue borrows.
+fn classify_preemption_variant(
+    preemption: PreemptionPolicies,
+    preemptor: i64,
+    candidate: i64,
+) -> PreemptionVariant {
+    match preemption.borrow_within_cohort {
+        Some(rule)
+            if candidate < preemptor
+                && rule
+                    .max_priority_threshold
+                    .is_none_or(|t| candidate <= i64::from(t)) =>
+        {
+            PreemptionVariant::ReclaimWhileBorrowing
+        }
+        _ => PreemptionVariant::ReclaimWithoutBorrowing,
+    }
+}

@@ -1,0 +1,322 @@
+//! Preemption by dominant resource share.
+
+use super::candidates_ordering::{Candidate, sort};
+use super::preemption_policy::satisfies_preemption_policy;
+use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
+use super::target::{
+    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
+    Target, Victims,
+};
+use super::target_cluster_queue_ordering::TargetClusterQueueOrdering as TargetOrdering;
+use crate::cache::{Drs, HierarchyNodeId, PreemptionPolicy, WorkloadIndex};
+use crate::config::PreemptionStrategy;
+use crate::snapshot_transaction::SnapshotTransaction;
+
+const DEFAULT_STRATEGIES: [PreemptionStrategy; 2] = [
+    PreemptionStrategy::LessThanOrEqualToFinalShare,
+    PreemptionStrategy::LessThanInitialShare,
+];
+
+/// Whether the shares allow a preemption: the preemptor's with the workload, the target's before
+/// and after its own workload goes.
+fn strategy_allows(
+    strategy: PreemptionStrategy,
+    preemptor: &Drs,
+    before: &Drs,
+    after: &Drs,
+) -> bool {
+    match strategy {
+        PreemptionStrategy::LessThanOrEqualToFinalShare => preemptor.compare(after).is_le(),
+        PreemptionStrategy::LessThanInitialShare => preemptor.compare(before).is_lt(),
+    }
+}
+
+fn shares(
+    strategy: PreemptionStrategy,
+    preemptor: &Drs,
+    before: &Drs,
+    after: Option<&Drs>,
+) -> SharesCompared {
+    let finite = |drs: &Drs| Some(drs.precise_weighted_share()).filter(|s| s.is_finite());
+    SharesCompared {
+        strategy,
+        preemptor: finite(preemptor),
+        before: finite(before),
+        after: after.and_then(finite),
+    }
+}
+
+/// What is found so far.
+#[derive(Default)]
+struct FairPreemptionState {
+    targets: Vec<Target>,
+    retry: Vec<Candidate>,
+    considered: Vec<EvaluatedCandidate>,
+}
+
+impl FairPreemptionState {
+    /// Notes the shares that were compared for a candidate.
+    fn compared(&mut self, idx: WorkloadIndex, shares: SharesCompared) {
+        if let Some(c) = self.considered.iter_mut().find(|c| c.idx == idx) {
+            c.shares = Some(shares);
+        }
+    }
+
+    /// Keeps a candidate for the second strategy.
+    fn retry_later(&mut self, candidate: Candidate) {
+        set_outcome(
+            &mut self.considered,
+            candidate.idx,
+            CandidateOutcome::ShareTooLow,
+        );
+        self.retry.push(candidate);
+    }
+
+    fn take(
+        &mut self,
+        snapshot: &mut SnapshotTransaction<'_>,
+        idx: WorkloadIndex,
+        reason: PreemptionReason,
+    ) {
+        snapshot.remove_workload(idx);
+        set_outcome(&mut self.considered, idx, CandidateOutcome::Victim);
+        self.targets.push(Target {
+            idx,
+            reason: Some(reason),
+        });
+    }
+}
+
+/// Finds victims.
+pub(super) fn fair_preemptions(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+) -> Victims {
+    let mut candidates = find_candidates(search, snapshot);
+    if candidates.is_empty() {
+        return Victims::default();
+    }
+    sort(&mut candidates, snapshot);
+    let configured = snapshot.config.fair_sharing.as_ref();
+    let strategies: Vec<PreemptionStrategy> = match configured {
+        Some(fs) if !fs.strategies.is_empty() => fs.strategies.clone(),
+        _ => DEFAULT_STRATEGIES.to_vec(),
+    };
+    let mut progress = FairPreemptionState {
+        considered: candidates
+            .iter()
+            .map(|c| EvaluatedCandidate {
+                idx: c.idx,
+                variant: c.variant,
+                outcome: CandidateOutcome::NotReached,
+                shares: None,
+            })
+            .collect(),
+        ..Default::default()
+    };
+
+    // Shares include the workload.
+    let usage = search.as_usage();
+    snapshot.add_usage(search.node, &usage);
+    let mut fits =
+        run_first_fs_strategy(search, snapshot, candidates, strategies[0], &mut progress);
+    if !fits && strategies.len() > 1 {
+        fits = run_second_fs_strategy(search, snapshot, &mut progress);
+    }
+    snapshot.remove_usage(search.node, &usage);
+
+    let FairPreemptionState {
+        mut targets,
+        mut considered,
+        ..
+    } = progress;
+    if !fits {
+        restore_snapshot(snapshot, &targets);
+        for target in &targets {
+            set_outcome(&mut considered, target.idx, CandidateOutcome::Spared);
+        }
+        return Victims {
+            targets: Vec::new(),
+            evaluated_candidates: considered,
+        };
+    }
+    search.fill_back_workloads(snapshot, &mut targets, &mut considered, true);
+    restore_snapshot(snapshot, &targets);
+    Victims {
+        targets,
+        evaluated_candidates: considered,
+    }
+}
+
+fn find_candidates(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+) -> Vec<Candidate> {
+    let Some(preemption) = snapshot.cluster_queue(search.node).map(|q| q.preemption) else {
+        return Vec::new();
+    };
+    let preemptor = search.preemptor.queue_order_key();
+    let mut found: Vec<(WorkloadIndex, PreemptionVariant)> = Vec::new();
+    let mut take = |snapshot: &SnapshotTransaction<'_>,
+                    queue: HierarchyNodeId,
+                    policy: PreemptionPolicy,
+                    ground: PreemptionVariant| {
+        let allowed = |rank| satisfies_preemption_policy(policy, preemptor, rank);
+        let members = snapshot.reserving_workloads_where(queue, allowed);
+        let lacked = members.filter(|(_, w)| w.uses_any(&search.frs));
+        found.extend(lacked.map(|(idx, _)| (idx, ground)));
+    };
+    if preemption.within_cluster_queue != PreemptionPolicy::Never {
+        let policy = preemption.within_cluster_queue;
+        take(
+            snapshot,
+            search.node,
+            policy,
+            PreemptionVariant::WithinClusterQueue,
+        );
+    }
+    let forest = &snapshot.cache.hierarchy;
+    if forest.ancestors(search.node).next().is_some()
+        && preemption.reclaim_within_cohort != PreemptionPolicy::Never
+    {
+        let root = forest.root(search.node);
+        for queue in forest.subtree_queues(root) {
+            let borrows = || {
+                let zero = Default::default();
+                search
+                    .frs
+                    .iter()
+                    .any(|&fr| forest.borrowing_with(queue, fr, zero))
+            };
+            if queue != search.node && forest[queue].active && borrows() {
+                take(
+                    snapshot,
+                    queue,
+                    preemption.reclaim_within_cohort,
+                    PreemptionVariant::FairSharing,
+                );
+            }
+        }
+    }
+    let node = search.node;
+    found
+        .into_iter()
+        .filter_map(|(idx, ground)| Candidate::new(idx, ground, None, node, snapshot))
+        .collect()
+}
+
+/// Whether the workload fits once its own usage, which shares include, is set aside.
+fn workload_fits_for_fair_sharing(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+) -> bool {
+    let usage = search.as_usage();
+    snapshot.remove_usage(search.node, &usage);
+    let fits = search.workload_fits(snapshot, true);
+    snapshot.add_usage(search.node, &usage);
+    fits
+}
+
+/// Whether no candidate of a target can pass: the preemptor's share is infinite and the target's
+/// is not, and taking from it will not raise it.
+fn fs_strategy_unsatisfiable(preemptor: &Drs, before: &Drs) -> bool {
+    preemptor.precise_weighted_share().is_infinite() && before.precise_weighted_share().is_finite()
+}
+
+/// Takes victims from the ClusterQueue with the highest share, again and again; true once the
+/// workload fits. Candidates whose shares did not allow it are kept for the second strategy.
+fn run_first_fs_strategy(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+    candidates: Vec<Candidate>,
+    strategy: PreemptionStrategy,
+    progress: &mut FairPreemptionState,
+) -> bool {
+    let within_nominal = snapshot.config.gates.fair_sharing_preempt_within_nominal && {
+        let forest = &snapshot.cache.hierarchy;
+        let zero = Default::default();
+        !search
+            .frs
+            .iter()
+            .any(|&fr| forest.borrowing_with(search.node, fr, zero))
+    };
+    let mut ordering = TargetOrdering::new(search.node, candidates, snapshot);
+    while let Some(queue) = ordering.next(snapshot) {
+        let at_once = if queue == search.node {
+            Some(PreemptionReason::InClusterQueue)
+        } else if within_nominal {
+            Some(PreemptionReason::InCohortReclamation)
+        } else {
+            None
+        };
+        if let Some(reason) = at_once {
+            let Some(candidate) = ordering.pop(queue) else {
+                continue;
+            };
+            progress.take(snapshot, candidate.idx, reason);
+            if workload_fits_for_fair_sharing(search, snapshot) {
+                return true;
+            }
+            continue;
+        }
+        let (mine, theirs) = ordering.compute_shares(queue, snapshot);
+        if fs_strategy_unsatisfiable(&mine, &theirs) {
+            while let Some(candidate) = ordering.pop(queue) {
+                progress.compared(candidate.idx, shares(strategy, &mine, &theirs, None));
+                progress.retry_later(candidate);
+            }
+            continue;
+        }
+        while let Some(candidate) = ordering.pop(queue) {
+            let after = ordering.compute_target_share_after_removal(queue, candidate.idx, snapshot);
+            let told = shares(strategy, &mine, &theirs, Some(&after));
+            progress.compared(candidate.idx, told);
+            if !strategy_allows(strategy, &mine, &theirs, &after) {
+                progress.retry_later(candidate);
+                continue;
+            }
+            progress.take(
+                snapshot,
+                candidate.idx,
+                PreemptionReason::InCohortFairSharing,
+            );
+            if workload_fits_for_fair_sharing(search, snapshot) {
+                return true;
+            }
+            // Shares have changed; another ClusterQueue may have the highest now.
+            break;
+        }
+    }
+    false
+}
+
+/// Takes one victim at most from each ClusterQueue whose share before is higher than the
+/// preemptor's; true once the workload fits.
+fn run_second_fs_strategy(
+    search: &PreemptionSearch<'_>,
+    snapshot: &mut SnapshotTransaction<'_>,
+    progress: &mut FairPreemptionState,
+) -> bool {
+    let retry = std::mem::take(&mut progress.retry);
+    let mut ordering = TargetOrdering::new(search.node, retry, snapshot);
+    while let Some(queue) = ordering.next(snapshot) {
+        let (mine, theirs) = ordering.compute_shares(queue, snapshot);
+        let Some(candidate) = ordering.pop(queue) else {
+            continue;
+        };
+        let initial = PreemptionStrategy::LessThanInitialShare;
+        progress.compared(candidate.idx, shares(initial, &mine, &theirs, None));
+        if strategy_allows(initial, &mine, &theirs, &theirs) {
+            progress.take(
+                snapshot,
+                candidate.idx,
+                PreemptionReason::InCohortFairSharing,
+            );
+            if workload_fits_for_fair_sharing(search, snapshot) {
+                return true;
+            }
+        }
+        ordering.drop_queue(queue);
+    }
+    false
+}

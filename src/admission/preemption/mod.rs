@@ -1,0 +1,21 @@
+//! Preemption: whom a workload would evict to get quota, by priority or by fair share.
+//!
+//! Only searches; evicting is for others. Must not know of queues.
+
+mod candidates_ordering;
+mod classical_preemption;
+mod fair_sharing_preemption;
+mod preemption_oracle;
+mod preemption_policy;
+mod preemption_search;
+mod target;
+mod target_cluster_queue_ordering;
+
+pub use candidates_ordering::{Candidate, sort as sort_candidates};
+pub use preemption_oracle::Oracle;
+pub use preemption_policy::satisfies_preemption_policy;
+pub use preemption_search::PreemptionSearch;
+pub use target::{
+    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
+    Target, Victims,
+};

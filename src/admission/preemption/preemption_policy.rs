@@ -1,0 +1,23 @@
+//! Who may preempt whom, by priority and age.
+
+use crate::cache::PreemptionPolicy;
+use crate::workload::QueueOrderKey;
+
+/// Whether a policy lets `preemptor` preempt `candidate`.
+pub fn satisfies_preemption_policy(
+    policy: PreemptionPolicy,
+    preemptor: QueueOrderKey,
+    candidate: QueueOrderKey,
+) -> bool {
+    let lower = preemptor.priority > candidate.priority;
+    match policy {
+        PreemptionPolicy::Unset | PreemptionPolicy::Never => false,
+        PreemptionPolicy::Any => true,
+        PreemptionPolicy::LowerPriority => lower,
+        PreemptionPolicy::LowerOrNewerEqualPriority => {
+            lower
+                || (preemptor.priority == candidate.priority
+                    && preemptor.queue_timestamp < candidate.queue_timestamp)
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! [`PendingClusterQueue`]: the workloads waiting in front of one ClusterQueue.
+//!
+//! A workload is in exactly one of three places: active, from which the next one to try is
+//! taken; parked, until something changes that may let it in; or inflight, in the hands of the
+//! scheduler. Must not know of quota.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::equivalence_class::{Before, QueuedWorkload};
+use super::pending_workloads::PendingWorkloads;
+use super::requeue_reason::{QuotaReservedReason, RequeueReason};
+use crate::afs::AfsUsageLedger;
+use crate::cluster_objects::ClusterObjects;
+use crate::concurrent_admission;
+use crate::config::EngineConfig;
+use crate::kube::label_selector::Selector;
+use crate::resources::Requests;
+use crate::workload::{
+    AssignmentClusterQueueState, EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
+};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{AdmissionMode, ClusterQueueSpec, QueueingStrategy, Workload};
+
+/// The workload whose preemptions are in progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Preemptor {
+    key: WorkloadKey,
+    generation: i64,
+    sticky: bool,
+}
+
+/// The workloads waiting in front of one ClusterQueue.
+#[derive(Clone, Debug)]
+pub struct PendingClusterQueue {
+    strategy: Option<QueueingStrategy>,
+    selector: Selector,
+    has_concurrent_admission: bool,
+    uses_admission_fair_sharing: bool,
+    /// Whether its status says so; the scheduler goes by what the cache knows.
+    active: bool,
+    /// The weights of its LocalQueues.
+    weights: BTreeMap<LocalQueueKey, f64>,
+    workloads: PendingWorkloads,
+    inflight: Option<Arc<Info>>,
+    /// Why workloads of a shape were parked together, since the last flush.
+    no_fit_reasons_by_hash: BTreeMap<EquivalenceHash, QuotaReservedReason>,
+    pop_cycle: i64,
+    queue_inadmissible_cycle: i64,
+    preemptor: Option<Preemptor>,
+}
+
+/// What the order of workloads depends on besides themselves.
+#[derive(Clone, Copy)]
+pub struct OrderContext<'a> {
+    /// Settings.
+    pub config: &'a EngineConfig,
+    /// Past usage of LocalQueues.
+    pub ledger: &'a AfsUsageLedger,
+}
+
+impl PendingClusterQueue {
+    /// An empty queue.
+    pub fn new() -> Self {
+        PendingClusterQueue {
+            strategy: None,
+            selector: Selector::Nothing,
+            has_concurrent_admission: false,
+            uses_admission_fair_sharing: false,
+            active: false,
+            weights: BTreeMap::new(),
+            workloads: PendingWorkloads::default(),
+            inflight: None,
+            no_fit_reasons_by_hash: BTreeMap::new(),
+            pop_cycle: 0,
+            queue_inadmissible_cycle: -1,
+            preemptor: None,
+        }
+    }
+
+    /// Reads the settings of the ClusterQueue; how LocalQueues are served is settled at first.
+    pub fn update(&mut self, spec: &ClusterQueueSpec, config: &EngineConfig, first: bool) {
+        self.strategy = spec.queueing_strategy;
+        if let Ok(selector) = Selector::from_api(spec.namespace_selector.as_ref()) {
+            self.selector = selector;
+        }
+        if config.gates.concurrent_admission {
+            self.has_concurrent_admission = spec.concurrent_admission_policy.is_some();
+        }
+        if first {
+            let mode = spec.admission_scope.as_ref().and_then(|s| s.admission_mode);
+            let by_usage = AdmissionMode::UsageBasedAdmissionFairSharing;
+            self.uses_admission_fair_sharing = config.afs().is_some() && mode == Some(by_usage);
+        }
+    }
+
+    /// Takes note of whether the status says that the queue is active; true when it became so.
+    pub fn set_active(&mut self, active: bool) -> bool {
+        let before = std::mem::replace(&mut self.active, active);
+        active && !before
+    }
+
+    /// Whether variants of one workload compete here.
+    pub fn has_concurrent_admission(&self) -> bool {
+        self.has_concurrent_admission
+    }
+
+    /// The order of two workloads: usage of their LocalQueues, then the preemptor, then priority,
+    /// time and UID.
+    fn compare(&self, a: &QueuedWorkload, b: &QueuedWorkload, ctx: OrderContext<'_>) -> Ordering {
+        let by_usage = match ctx
+            .config
+            .afs()
+            .filter(|_| self.uses_admission_fair_sharing)
+        {
+            Some(afs) if a.info.local_queue != b.info.local_queue => {
+                let usage = |key: &LocalQueueKey| {
+                    let weight = self.weights.get(key).copied().unwrap_or(1.0);
+                    ctx.ledger.usage(key, weight, afs)
+                };
+                usage(&a.info.local_queue).total_cmp(&usage(&b.info.local_queue))
+            }
+            _ => Ordering::Equal,
+        };
+        let sticky = |i: &QueuedWorkload| {
+            self.preemptor
+                .as_ref()
+                .is_some_and(|p| p.sticky && p.key == i.info.key)
+        };
+        by_usage
+            .then_with(|| sticky(b).cmp(&sticky(a)))
+            .then_with(|| b.order_key.priority.cmp(&a.order_key.priority))
+            .then_with(|| {
+                a.order_key
+                    .queue_timestamp
+                    .cmp(&b.order_key.queue_timestamp)
+            })
+            .then_with(|| a.info.uid().cmp(b.info.uid()))
+    }
+
+    fn with_workloads<T>(
+        &mut self,
+        ctx: OrderContext<'_>,
+        f: impl FnOnce(&mut PendingWorkloads, Before<'_>) -> T,
+    ) -> T {
+        let mut waiting = std::mem::take(&mut self.workloads);
+        let result = f(&mut waiting, &|a, b| {
+            self.compare(a, b, ctx) == Ordering::Less
+        });
+        self.workloads = waiting;
+        result
+    }
+
+    /// Counts for a LocalQueue; a changed weight reorders them all.
+    pub fn set_weight(&mut self, key: &LocalQueueKey, weight: f64, ctx: OrderContext<'_>) {
+        if self.weights.insert(key.clone(), weight) != Some(weight) {
+            self.rebuild(ctx);
+        }
+    }
+
+    /// Counts no longer for a LocalQueue.
+    pub fn remove_weight(&mut self, key: &LocalQueueKey) {
+        self.weights.remove(key);
+    }
+
+    /// Restores the order after usage of LocalQueues changed.
+    pub fn rebuild(&mut self, ctx: OrderContext<'_>) {
+        self.with_workloads(ctx, PendingWorkloads::rebuild);
+    }
+
+    /// Makes a workload active unless it is somewhere here; true when it was not.
+    pub fn push_active_if_not_present(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) -> bool {
+        if self.get(&info.key).is_some() {
+            return false;
+        }
+        self.push_or_update_active(info, ctx);
+        true
+    }
+
+    fn push_or_update_active(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
+        self.with_workloads(ctx, |waiting, before| {
+            waiting.push_or_update_active(info, before)
+        });
+    }
+
+    fn insert_inadmissible(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
+        self.with_workloads(ctx, |waiting, before| {
+            waiting.insert_inadmissible(info, before)
+        });
+    }
+
+    fn set_preemptor(&mut self, preemptor: Option<Preemptor>, ctx: OrderContext<'_>) {
+        let before = std::mem::replace(&mut self.preemptor, preemptor);
+        let now = self.preemptor.as_ref();
+        let changed = [before.map(|p| p.key), now.map(|p| p.key.clone())];
+        for key in changed.into_iter().flatten() {
+            self.with_workloads(ctx, |waiting, before| waiting.reorder(&key, before));
+        }
+    }
+
+    /// Whether the scheduler has the workload in hand.
+    pub fn is_inflight(&self, key: &WorkloadKey) -> bool {
+        self.inflight.as_ref().is_some_and(|i| i.key == *key)
+    }
+
+    fn forget_inflight(&mut self, key: &WorkloadKey) {
+        if self.is_inflight(key) {
+            self.inflight = None;
+        }
+    }
+
+    /// The workload, wherever it is.
+    pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+        let inflight = self.inflight.as_ref().filter(|i| i.key == *key);
+        inflight.or_else(|| self.workloads.get(key))
+    }
+
+    /// The workload, if it is active.
+    pub fn active(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+        self.workloads.active(key)
+    }
+
+    /// The workload, if it is parked.
+    pub fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+        self.workloads.inadmissible(key)
+    }
+
+    /// Takes in a workload in its newest version. One the scheduler has in hand is left to it; a
+    /// parked one stays parked unless something about it changed that may let it in.
+    pub fn push_or_update(&mut self, info: Arc<Info>, ctx: OrderContext<'_>, now: Timestamp) {
+        if ctx.config.gates.concurrent_admission && concurrent_admission::is_parent(&info.obj) {
+            return;
+        }
+        if self.is_inflight(&info.key) {
+            return;
+        }
+        if let Some(old) = self.inadmissible(&info.key)
+            && !may_have_become_admissible(old, &info, ctx.config)
+        {
+            return self.insert_inadmissible(info, ctx);
+        }
+        let is_active = self.active(&info.key).is_some();
+        let shape_is_parked = self.strategy == Some(QueueingStrategy::BestEffortFIFO)
+            && info.scheduling_hash.is_known()
+            && self
+                .no_fit_reasons_by_hash
+                .contains_key(&info.scheduling_hash);
+        if !is_active && (!backoff_expired(&info.obj, now) || shape_is_parked) {
+            return self.insert_inadmissible(info, ctx);
+        }
+        self.push_or_update_active(info, ctx);
+    }
+
+    /// Takes a workload out, wherever it is.
+    pub fn delete(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
+        self.with_workloads(ctx, |waiting, before| waiting.remove(key, before));
+        self.forget_inflight(key);
+        if self.preemptor.as_ref().is_some_and(|p| p.key == *key) {
+            self.preemptor = None;
+        }
+    }
+
+    /// Takes the next workload to try. It is inflight until it is requeued or deleted.
+    pub fn pop(&mut self, ctx: OrderContext<'_>) -> Option<Arc<Info>> {
+        if ctx.config.afs().is_some()
+            && self
+                .weights
+                .keys()
+                .any(|key| ctx.ledger.has_pending_penalty(key))
+        {
+            self.rebuild(ctx);
+        }
+        self.pop_cycle += 1;
+        self.inflight = None;
+        let mut popped = self.with_workloads(ctx, PendingWorkloads::pop)?;
+        if popped.last_evaluated_generation != popped.generation() {
+            let info = Arc::make_mut(&mut popped);
+            info.last_evaluated_generation = info.generation();
+        }
+        self.inflight = Some(popped);
+        self.inflight.clone()
+    }
+
+    /// Whether the preemptions of this very version of the workload are in progress.
+    pub fn is_preemptor(&self, info: &Info) -> bool {
+        let p = self.preemptor.as_ref();
+        p.is_some_and(|p| p.key == info.key && p.generation == info.generation())
+    }
+
+    /// Puts a workload back that was not admitted: to be tried again when that is worth while
+    /// at once, else parked. True when it was put somewhere it was not.
+    pub fn requeue_if_not_present(
+        &mut self,
+        info: Arc<Info>,
+        reason: RequeueReason,
+        quota_reserved_reason: Option<QuotaReservedReason>,
+        ctx: OrderContext<'_>,
+        now: Timestamp,
+    ) -> bool {
+        use RequeueReason as R;
+        let best_effort = self.strategy == Some(QueueingStrategy::BestEffortFIFO);
+        let immediate = if self.strategy == Some(QueueingStrategy::StrictFIFO) {
+            reason != R::NamespaceMismatch
+        } else {
+            matches!(
+                reason,
+                R::FailedAfterNomination
+                    | R::PendingPreemption
+                    | R::PendingMigration
+                    | R::PreemptionFailed
+            )
+        };
+        let key = info.key.clone();
+        if matches!(reason, R::PendingPreemption | R::PendingMigration) {
+            let preemptor = Preemptor {
+                key: key.clone(),
+                generation: info.last_evaluated_generation,
+                sticky: best_effort,
+            };
+            self.set_preemptor(Some(preemptor), ctx);
+        }
+        self.forget_inflight(&key);
+
+        let flavors_left = info
+            .last_assignment
+            .as_deref()
+            .is_some_and(AssignmentClusterQueueState::pending_flavors);
+        let flushed = self.queue_inadmissible_cycle >= self.pop_cycle;
+        if backoff_expired(&info.obj, now) && (immediate || flushed || flavors_left) {
+            if self.inadmissible(&key).is_some() {
+                return self.with_workloads(ctx, |w, before| w.move_to_active(&key, before));
+            }
+            return self.push_active_if_not_present(info, ctx);
+        }
+        if self.workloads.get(&key).is_some() {
+            return false;
+        }
+        let hash = info.scheduling_hash;
+        self.insert_inadmissible(info, ctx);
+        if hash.is_known() && matches!(reason, R::NoFit | R::PreemptionNoCandidates) {
+            self.mark_hash_inadmissible(hash, quota_reserved_reason, ctx);
+        }
+        true
+    }
+
+    /// Parks all workloads of a shape that was found not to fit, and those that come later. Gives
+    /// how many were active. A strict queue does not pass over its head.
+    pub fn mark_hash_inadmissible(
+        &mut self,
+        hash: EquivalenceHash,
+        reason: Option<QuotaReservedReason>,
+        ctx: OrderContext<'_>,
+    ) -> usize {
+        if self.strategy != Some(QueueingStrategy::BestEffortFIFO) || !hash.is_known() {
+            return 0;
+        }
+        self.no_fit_reasons_by_hash.insert(
+            hash,
+            reason.unwrap_or(QuotaReservedReason::PendingEvaluation),
+        );
+        self.with_workloads(ctx, |waiting, before| {
+            waiting.move_hash_to_inadmissible(hash, before)
+        })
+    }
+
+    /// Why a parked workload was passed over without being looked at, if it was.
+    pub fn no_fit_reason(&self, key: &WorkloadKey) -> Option<QuotaReservedReason> {
+        self.no_fit_reasons_by_hash
+            .get(&self.inadmissible(key)?.scheduling_hash)
+            .copied()
+    }
+
+    /// Makes parked workloads active, save those whose namespace is not taken or whose backoff is
+    /// not over. Gives how many.
+    pub fn requeue_inadmissible(
+        &mut self,
+        world: &ClusterObjects,
+        ctx: OrderContext<'_>,
+        now: Timestamp,
+    ) -> usize {
+        self.queue_inadmissible_cycle = self.pop_cycle;
+        self.no_fit_reasons_by_hash.clear();
+        let selector = self.selector.clone();
+        let takes = |namespace: &str| {
+            let labels = world.namespace(namespace);
+            labels.is_some_and(|l| selector.matches(l))
+        };
+        let may_go = |info: &Info| {
+            takes(predicates::namespace(&info.obj)) && backoff_expired(&info.obj, now)
+        };
+        let reordered = self.uses_admission_fair_sharing;
+        self.with_workloads(ctx, |waiting, before| {
+            waiting.move_inadmissible_to_active(takes, may_go, reordered, before)
+        })
+    }
+
+    /// Workloads active or inflight, and parked ones.
+    pub fn counts(&self) -> (usize, usize) {
+        (
+            self.workloads.active_count() + usize::from(self.inflight.is_some()),
+            self.workloads.inadmissible_count(),
+        )
+    }
+
+    /// Whether none is active.
+    pub fn is_idle(&self) -> bool {
+        self.workloads.active_count() == 0
+    }
+
+    /// The keys of the active ones, sorted.
+    pub fn active_keys(&self) -> Vec<WorkloadKey> {
+        sorted_keys(self.workloads.iter_active())
+    }
+
+    /// The keys of the parked ones, sorted.
+    pub fn inadmissible_keys(&self) -> Vec<WorkloadKey> {
+        sorted_keys(self.workloads.iter_inadmissible())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
+        let waiting = self
+            .workloads
+            .iter_active()
+            .chain(self.workloads.iter_inadmissible());
+        waiting.chain(&self.inflight)
+    }
+
+    /// All workloads here in the order they would be tried.
+    pub fn in_order(&self, ctx: OrderContext<'_>) -> Vec<Arc<Info>> {
+        let mut all: Vec<QueuedWorkload> = self.iter().cloned().map(QueuedWorkload::from).collect();
+        all.sort_by(|a, b| {
+            let by_key = || a.info.key.cmp(&b.info.key);
+            self.compare(a, b, ctx).then_with(by_key)
+        });
+        all.into_iter().map(|queued| queued.info).collect()
+    }
+
+    /// How many shapes the active workloads, with the one inflight, and the parked ones have.
+    pub fn pending_scheduling_hashes(&self) -> (usize, usize) {
+        let (active, parked) = self.workloads.scheduling_hash_counts();
+        let shape = self.inflight.as_ref().map(|i| i.scheduling_hash);
+        let new = shape.filter(|s| s.is_known() && !self.workloads.has_active_hash(*s));
+        (active + usize::from(new.is_some()), parked)
+    }
+
+    /// What all workloads here request together.
+    pub fn pending_resources(&self) -> Requests {
+        let mut total = Requests::new();
+        for info in self.iter() {
+            total.add(&info.sum_total_requests());
+        }
+        total
+    }
+}
+
+impl Default for PendingClusterQueue {
+    fn default() -> Self {
+        PendingClusterQueue::new()
+    }
+}
+
+fn sorted_keys<'a>(infos: impl Iterator<Item = &'a Arc<Info>>) -> Vec<WorkloadKey> {
+    let mut keys: Vec<WorkloadKey> = infos.map(|i| i.key.clone()).collect();
+    keys.sort();
+    keys
+}
+
+/// Whether the time a workload has to wait before it is tried again is over.
+pub fn backoff_expired(wl: &Workload, now: Timestamp) -> bool {
+    if predicates::false_condition(wl, c::REQUEUED).is_some() {
+        return false;
+    }
+    let requeue_at = wl
+        .status
+        .requeue_state
+        .as_ref()
+        .and_then(|s| s.requeue_at.as_ref());
+    requeue_at.is_none_or(|at| now >= at.0)
+}
+
+/// Whether a parked workload changed in a way that may let it in.
+fn may_have_become_admissible(old: &Info, new: &Info, config: &EngineConfig) -> bool {
+    let evaluated = old.last_evaluated_generation;
+    if evaluated != 0 && new.generation() != evaluated {
+        return true;
+    }
+    let (o, n) = (&*old.obj, &*new.obj);
+    let boost =
+        |wl: &Workload| predicates::annotation(wl, c::PRIORITY_BOOST_ANNOTATION).map(str::to_owned);
+    o.spec != n.spec
+        || (config.gates.priority_boost && boost(o) != boost(n))
+        || o.status.reclaimable_pods != n.status.reclaimable_pods
+        || o.condition(c::EVICTED) != n.condition(c::EVICTED)
+        || o.condition(c::REQUEUED) != n.condition(c::REQUEUED)
+        || predicates::has_closed_preemption_gate(o) != predicates::has_closed_preemption_gate(n)
+        || (config.gates.kueue_dra_integration && old.total_requests != new.total_requests)
+}

@@ -1,0 +1,172 @@
+//! [`EquivalenceClass`]: pending workloads of one shape, which are parked and retried together.
+//!
+//! Must not know where they wait.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::heap::{Heap, Item};
+use crate::workload::{EquivalenceHash, Info, QueueOrderKey, WorkloadKey, predicates};
+use kueue_lab_api::constants as c;
+
+/// A pending workload with its rank beside it, so that putting many into order fetches few.
+#[derive(Clone, Debug)]
+pub(super) struct QueuedWorkload {
+    pub order_key: QueueOrderKey,
+    pub info: Arc<Info>,
+}
+
+impl From<Arc<Info>> for QueuedWorkload {
+    fn from(info: Arc<Info>) -> Self {
+        QueuedWorkload {
+            order_key: info.queue_order_key(),
+            info,
+        }
+    }
+}
+
+impl Item for QueuedWorkload {
+    type Key = WorkloadKey;
+
+    fn key(&self) -> &WorkloadKey {
+        &self.info.key
+    }
+}
+
+/// Whether one workload comes before another.
+pub(super) type Before<'a> = &'a dyn Fn(&QueuedWorkload, &QueuedWorkload) -> bool;
+
+/// Workloads of one shape by precedence, with what has to be known to retry them all at once.
+#[derive(Clone, Debug)]
+pub(super) struct EquivalenceClass {
+    hash: EquivalenceHash,
+    heap: Heap<QueuedWorkload>,
+    /// How many have a backoff in their status, over or not.
+    backing_off: usize,
+    /// How many there are of each namespace, which the first key stands for.
+    namespaces: SmallVec<[(WorkloadKey, usize); 1]>,
+}
+
+impl Item for EquivalenceClass {
+    type Key = EquivalenceHash;
+
+    fn key(&self) -> &EquivalenceHash {
+        &self.hash
+    }
+}
+
+/// Whether the status of a workload may make it wait before it is tried again.
+fn has_backoff(info: &Info) -> bool {
+    let state = info.obj.status.requeue_state.as_ref();
+    state.is_some_and(|s| s.requeue_at.is_some())
+        || predicates::false_condition(&info.obj, c::REQUEUED).is_some()
+}
+
+impl EquivalenceClass {
+    pub fn new(hash: EquivalenceHash) -> Self {
+        EquivalenceClass {
+            hash,
+            heap: Heap::default(),
+            backing_off: 0,
+            namespaces: SmallVec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    pub fn first(&self) -> Option<&QueuedWorkload> {
+        self.heap.first()
+    }
+
+    pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+        self.heap.get(key).map(|queued| &queued.info)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
+        self.heap.iter().map(|queued| &queued.info)
+    }
+
+    pub fn into_items(self) -> impl Iterator<Item = Arc<Info>> {
+        self.heap.into_items().map(|queued| queued.info)
+    }
+
+    /// Whether none of them has a backoff, and all are of namespaces that are taken.
+    pub fn can_requeue_all(&self, takes: impl Fn(&str) -> bool) -> bool {
+        let mut namespaces = self.namespaces.iter();
+        self.backing_off == 0 && namespaces.all(|(key, _)| takes(key.namespace()))
+    }
+
+    fn count_in(&mut self, info: &Info) {
+        self.backing_off += usize::from(has_backoff(info));
+        let namespace = info.key.namespace();
+        let mut known = self.namespaces.iter_mut();
+        match known.find(|(key, _)| key.namespace() == namespace) {
+            Some((_, count)) => *count += 1,
+            None => self.namespaces.push((info.key.clone(), 1)),
+        }
+    }
+
+    fn count_out(&mut self, info: &Info) {
+        self.backing_off -= usize::from(has_backoff(info));
+        let namespace = info.key.namespace();
+        let mut known = self.namespaces.iter();
+        let Some(i) = known.position(|(key, _)| key.namespace() == namespace) else {
+            return;
+        };
+        self.namespaces[i].1 -= 1;
+        if self.namespaces[i].1 == 0 {
+            self.namespaces.swap_remove(i);
+        }
+    }
+
+    /// Adds one, or puts it in the place of its earlier version.
+    pub fn push_or_update(&mut self, info: Arc<Info>, before: Before<'_>) {
+        self.count_in(&info);
+        let old = self.heap.push_or_update(info.into(), |a, b| before(a, b));
+        if let Some(old) = old {
+            self.count_out(&old.info);
+        }
+    }
+
+    pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
+        let popped = self.heap.pop(|a, b| before(a, b))?.info;
+        self.count_out(&popped);
+        Some(popped)
+    }
+
+    pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
+        let removed = self.heap.remove(key, |a, b| before(a, b))?.info;
+        self.count_out(&removed);
+        Some(removed)
+    }
+
+    /// Puts one where it belongs after its precedence changed.
+    pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
+        self.heap.change(key, |_| (), |a, b| before(a, b));
+    }
+
+    pub fn rebuild(&mut self, before: Before<'_>) {
+        self.heap.rebuild(|a, b| before(a, b));
+    }
+
+    /// Both together: the fewer move to the more.
+    #[must_use]
+    pub fn merged(self, other: EquivalenceClass, before: Before<'_>) -> EquivalenceClass {
+        let (mut more, fewer) = if self.len() < other.len() {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        for info in fewer.into_items() {
+            more.push_or_update(info, before);
+        }
+        more
+    }
+}

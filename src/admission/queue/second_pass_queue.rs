@@ -1,0 +1,98 @@
+//! Workloads that hold quota and need another look, each after a delay that doubles.
+//!
+//! Must not know of ClusterQueues. Timers are data here; the caller says when time has passed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::config::EngineConfig;
+use crate::workload::{Info, WorkloadKey, predicates};
+use kueue_lab_api::v1beta2::Workload;
+
+const FIRST_DELAY: i64 = 1;
+const LONGEST_DELAY: i64 = 30;
+
+#[derive(Clone, Debug)]
+struct Timer {
+    due: Timestamp,
+    workload: Arc<Workload>,
+    iteration: u32,
+}
+
+/// Workloads that need another look.
+#[derive(Clone, Debug, Default)]
+pub struct SecondPassQueue {
+    prequeued: BTreeSet<WorkloadKey>,
+    timers: Vec<Timer>,
+    ready: BTreeMap<WorkloadKey, Arc<Info>>,
+}
+
+impl SecondPassQueue {
+    /// Announces a workload that needs another look after its delay; false when it does not need
+    /// one, or is announced already. One that no longer needs it after a try is forgotten.
+    pub fn queue_if_needed(&mut self, wl: &Arc<Workload>, iteration: u32, now: Timestamp) -> bool {
+        if !predicates::needs_second_pass(wl) {
+            if iteration > 0 {
+                self.delete(&predicates::key(wl));
+            }
+            return false;
+        }
+        if !self.prequeued.insert(predicates::key(wl)) {
+            return false;
+        }
+        let iteration = iteration.saturating_add(1);
+        let delay = FIRST_DELAY
+            .checked_shl(iteration - 1)
+            .unwrap_or(LONGEST_DELAY);
+        let delay = SignedDuration::from_secs(delay.clamp(FIRST_DELAY, LONGEST_DELAY));
+        let due = now.saturating_add(delay).unwrap_or(Timestamp::MAX);
+        self.timers.push(Timer {
+            due,
+            workload: wl.clone(),
+            iteration,
+        });
+        true
+    }
+
+    /// Lets time pass; true when a workload became ready.
+    pub fn advance(&mut self, now: Timestamp, config: &EngineConfig) -> bool {
+        let timers = std::mem::take(&mut self.timers).into_iter();
+        let (mut due, waiting): (Vec<Timer>, Vec<Timer>) = timers.partition(|t| t.due <= now);
+        self.timers = waiting;
+        due.sort_by_key(|t| t.due);
+        let mut any = false;
+        for timer in due {
+            let key = predicates::key(&timer.workload);
+            if self.prequeued.remove(&key) && predicates::needs_second_pass(&timer.workload) {
+                let mut info = Info::new(timer.workload, config);
+                info.second_pass_iteration = timer.iteration;
+                self.ready.insert(key, Arc::new(info));
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// When the next workload becomes ready.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.timers.iter().map(|t| t.due).min()
+    }
+
+    /// Takes the workloads that are ready.
+    pub fn take_all_ready(&mut self) -> Vec<Arc<Info>> {
+        std::mem::take(&mut self.ready).into_values().collect()
+    }
+
+    /// Whether a workload is ready.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Forgets a workload.
+    pub fn delete(&mut self, key: &WorkloadKey) {
+        self.ready.remove(key);
+        self.prequeued.remove(key);
+    }
+}

@@ -1,0 +1,320 @@
+//! [`SnapshotTransaction`]: the cache for the length of a scheduling cycle.
+//!
+//! A cycle works on the live cache: usage it books and preemptions it tries are recorded, and
+//! dropping the snapshot puts everything back. Nothing is copied. Must not know of queues.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::afs::AfsUsageLedger;
+use super::cache::{Cache, CachedWorkload, ClusterQueue, HierarchyNodeId, WorkloadIndex};
+use super::config::EngineConfig;
+use super::hash_map::FastHashMap;
+use super::resources::{FlavorName, FlavorResourceQuantities};
+use super::tas::{
+    FindOptions, TasAssignmentsResult, TasFlavorSnapshot, TasSnapshots, WorkloadTasRequests,
+};
+use super::topology_assignment::TasUsage;
+use super::workload::{LocalQueueKey, QueueOrderKey};
+
+/// Quota and topology domains a workload takes up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Quota.
+    pub quota: FlavorResourceQuantities,
+    /// Topology domains.
+    pub tas: TasUsage,
+}
+
+/// Whether there is room for some usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum FitsCheck {
+    /// There is.
+    Ok,
+    /// Not enough quota.
+    NoQuota,
+    /// Enough quota, but not on those topology domains.
+    NoTas,
+}
+
+/// What fair sharing among LocalQueues needs to know.
+#[derive(Clone, Copy)]
+pub struct LocalQueueUsages<'a> {
+    /// Past usage.
+    pub ledger: &'a AfsUsageLedger,
+    /// The weights of LocalQueues; 1 where not listed.
+    pub weights: &'a BTreeMap<LocalQueueKey, f64>,
+}
+
+/// The cache for the length of a scheduling cycle.
+pub struct SnapshotTransaction<'a> {
+    /// The cache worked on.
+    pub cache: &'a mut Cache,
+    /// Settings.
+    pub config: &'a EngineConfig,
+    /// The time of the cycle.
+    pub now: Timestamp,
+    local_queues: Option<LocalQueueUsages<'a>>,
+    usage_memo: FastHashMap<LocalQueueKey, f64>,
+    removed: Vec<WorkloadIndex>,
+    tas: TasSnapshots,
+}
+
+impl<'a> SnapshotTransaction<'a> {
+    /// Begins a cycle. Usages of LocalQueues are given when admission fair sharing is on.
+    pub fn new(
+        cache: &'a mut Cache,
+        config: &'a EngineConfig,
+        local_queues: Option<LocalQueueUsages<'a>>,
+        now: Timestamp,
+    ) -> Self {
+        let with_tas = config.gates.topology_aware_scheduling;
+        let tas = if with_tas {
+            std::mem::take(cache.tas.snapshots())
+        } else {
+            Default::default()
+        };
+        cache.mark_active(config);
+        cache.hierarchy.measure_heights();
+        cache.hierarchy.begin();
+        let local_queues = local_queues.filter(|_| config.afs().is_some());
+        SnapshotTransaction {
+            cache,
+            config,
+            now,
+            local_queues,
+            usage_memo: FastHashMap::default(),
+            removed: Vec::new(),
+            tas,
+        }
+    }
+
+    /// The node of a ClusterQueue that takes part in the cycle.
+    pub fn active_node(&self, queue: &str) -> Option<HierarchyNodeId> {
+        self.cache
+            .node_of(queue)
+            .filter(|&node| self.cache.hierarchy[node].active)
+    }
+
+    /// Whether a ClusterQueue is there but takes no part in the cycle.
+    pub fn is_inactive(&self, queue: &str) -> bool {
+        self.cache
+            .node_of(queue)
+            .is_some_and(|node| !self.cache.hierarchy[node].active)
+    }
+
+    /// The ClusterQueue behind a node. Nodes of ClusterQueues always have one.
+    pub fn cluster_queue(&self, node: HierarchyNodeId) -> Option<&ClusterQueue> {
+        self.cache.cluster_queue_by_node(node)
+    }
+
+    /// A workload that holds quota.
+    pub fn workload(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
+        self.cache.workload(idx)
+    }
+
+    /// The workloads that hold quota of a ClusterQueue, save those a simulation took out.
+    pub fn reserving_workloads(
+        &self,
+        node: HierarchyNodeId,
+    ) -> impl Iterator<Item = (WorkloadIndex, &CachedWorkload)> {
+        self.reserving_workloads_where(node, |_| true)
+    }
+
+    /// The workloads that hold quota of a ClusterQueue, save those a simulation took out, that pass
+    /// a test of their rank.
+    pub fn reserving_workloads_where(
+        &self,
+        node: HierarchyNodeId,
+        passes: impl Fn(QueueOrderKey) -> bool,
+    ) -> impl Iterator<Item = (WorkloadIndex, &CachedWorkload)> {
+        let members = self
+            .cache
+            .cluster_queue_by_node(node)
+            .map(ClusterQueue::reserving_workloads);
+        let members = members.unwrap_or_default().iter();
+        members
+            .filter(move |member| passes(member.order_key))
+            .filter_map(|member| Some((member.idx, self.cache.workload(member.idx)?)))
+            .filter(|(_, wl)| !wl.removed)
+    }
+
+    /// The topology of a flavor that a ClusterQueue has.
+    pub fn tas_flavor(&self, node: HierarchyNodeId, flavor: &str) -> Option<&TasFlavorSnapshot> {
+        let queue = self.cluster_queue(node)?;
+        self.tas.get(flavor).filter(|_| queue.uses_flavor(flavor))
+    }
+
+    /// Whether a ClusterQueue has flavors with a topology.
+    pub fn has_tas_flavors(&self, node: HierarchyNodeId) -> bool {
+        self.cluster_queue(node)
+            .is_some_and(|q| q.flavors().any(|f| self.tas.get(f).is_some()))
+    }
+
+    /// The flavors of a ClusterQueue that have a topology, among these.
+    pub fn tas_flavors_among<'f>(
+        &self,
+        node: HierarchyNodeId,
+        flavors: impl Iterator<Item = &'f FlavorName>,
+    ) -> Vec<FlavorName> {
+        let mut found: Vec<FlavorName> = flavors
+            .filter(|f| self.tas_flavor(node, f).is_some())
+            .cloned()
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Places for the pod sets of a workload.
+    pub fn find_topology_assignments(
+        &mut self,
+        requests: &WorkloadTasRequests<'_>,
+        options: FindOptions<'_>,
+    ) -> TasAssignmentsResult {
+        self.tas.find_topology_assignments(requests, options)
+    }
+
+    /// Books usage.
+    pub fn add_usage(&mut self, node: HierarchyNodeId, usage: &Usage) {
+        for (fr, amount) in usage.quota.iter() {
+            self.cache.hierarchy.add_usage(node, fr, amount);
+        }
+        self.change_tas(node, &usage.tas, true);
+    }
+
+    /// Takes usage back.
+    pub fn remove_usage(&mut self, node: HierarchyNodeId, usage: &Usage) {
+        for (fr, amount) in usage.quota.iter() {
+            self.cache.hierarchy.remove_usage(node, fr, amount);
+        }
+        self.change_tas(node, &usage.tas, false);
+    }
+
+    fn change_tas(&mut self, node: HierarchyNodeId, usage: &TasUsage, add: bool) {
+        if usage.is_empty() {
+            return;
+        }
+        let Some(queue) = self.cache.cluster_queue_by_node(node) else {
+            return;
+        };
+        for (flavor, domains) in usage.iter().filter(|(f, _)| queue.uses_flavor(f)) {
+            if let Some(topology) = self.tas.get_mut(flavor) {
+                if add {
+                    topology.add_usage(domains);
+                } else {
+                    topology.remove_usage(domains);
+                }
+            }
+        }
+    }
+
+    /// Whether there is room for usage.
+    pub fn fits(&self, node: HierarchyNodeId, usage: &Usage) -> FitsCheck {
+        if usage
+            .quota
+            .iter()
+            .any(|(fr, amount)| self.available(node, fr) < amount)
+        {
+            return FitsCheck::NoQuota;
+        }
+        if !self.tas.fits(&usage.tas) {
+            return FitsCheck::NoTas;
+        }
+        FitsCheck::Ok
+    }
+
+    /// What is left for a ClusterQueue; zero when it or its cohort is in debt.
+    pub fn available(
+        &self,
+        node: HierarchyNodeId,
+        fr: super::resources::FlavorResourceId,
+    ) -> super::resources::Amount {
+        self.cache.hierarchy.available(node, fr).or_zero()
+    }
+
+    /// Takes the usage of a workload that holds quota out of its ClusterQueue.
+    pub fn remove_workload_usage(&mut self, idx: WorkloadIndex) {
+        self.change_workload(idx, false);
+    }
+
+    /// Puts the usage of a workload that holds quota back.
+    pub fn add_workload_usage(&mut self, idx: WorkloadIndex) {
+        self.change_workload(idx, true);
+    }
+
+    fn change_workload(&mut self, idx: WorkloadIndex, add: bool) {
+        let Some(workload) = self.cache.workload(idx) else {
+            return;
+        };
+        let node = workload.queue;
+        let (usage, tas) = (workload.usage.clone(), workload.tas_usage.clone());
+        for (fr, amount) in usage.iter() {
+            if add {
+                self.cache.hierarchy.add_usage(node, fr, amount);
+            } else {
+                self.cache.hierarchy.remove_usage(node, fr, amount);
+            }
+        }
+        if let Some(tas) = tas {
+            self.change_tas(node, &tas, add);
+        }
+    }
+
+    /// Takes a workload that holds quota out of its ClusterQueue.
+    pub fn remove_workload(&mut self, idx: WorkloadIndex) {
+        self.set_removed(idx, true);
+        self.remove_workload_usage(idx);
+    }
+
+    /// Puts a workload that holds quota back.
+    pub fn add_workload(&mut self, idx: WorkloadIndex) {
+        self.set_removed(idx, false);
+        self.add_workload_usage(idx);
+    }
+
+    fn set_removed(&mut self, idx: WorkloadIndex, removed: bool) {
+        if let Some(workload) = self.cache.workload_mut(idx) {
+            workload.removed = removed;
+        }
+        if removed {
+            self.removed.push(idx);
+        }
+    }
+
+    /// The past usage of a workload's LocalQueue, where its ClusterQueue is served by usage.
+    pub fn local_queue_usage(&mut self, idx: WorkloadIndex) -> Option<f64> {
+        let (usages, afs) = (self.local_queues?, self.config.afs()?);
+        let workload = self.cache.workload(idx)?;
+        if !self
+            .cache
+            .cluster_queue_by_node(workload.queue)?
+            .uses_admission_fair_sharing()
+        {
+            return None;
+        }
+        let key = &workload.info.local_queue;
+        if let Some(&usage) = self.usage_memo.get(key) {
+            return Some(usage);
+        }
+        let weight = usages.weights.get(key).copied().unwrap_or(1.0);
+        let usage = usages.ledger.usage(key, weight, afs);
+        self.usage_memo.insert(key.clone(), usage);
+        Some(usage)
+    }
+}
+
+impl Drop for SnapshotTransaction<'_> {
+    fn drop(&mut self) {
+        self.cache.hierarchy.roll_back();
+        for idx in std::mem::take(&mut self.removed) {
+            self.set_removed(idx, false);
+        }
+        if self.config.gates.topology_aware_scheduling {
+            self.tas.rollback(&Default::default());
+            *self.cache.tas.snapshots() = std::mem::take(&mut self.tas);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Getting quota, losing it, and the Admitted condition that follows from both.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::conditions::{condition, set_condition};
+use crate::cache::{AdmissionChecks, admission_checks};
+use crate::feature_gates::Gates;
+use crate::resources::{Decimal, FlavorName, ResourceFormatter, ResourceList};
+use crate::workload::{Info, predicates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{Admission, ClusterQueueSpec, PodSetRequest, Workload};
+
+/// Gives the Workload its quota. Whatever was said of its last eviction is over.
+pub fn set_quota_reservation(wl: &mut Workload, admission: Admission, now: Timestamp) {
+    let message = format!("Quota reserved in ClusterQueue {}", admission.cluster_queue);
+    wl.status.admission = Some(admission);
+    let reason = c::QUOTA_RESERVED;
+    let reserved = condition(wl, c::QUOTA_RESERVED, true, reason, message, now);
+    set_condition(&mut wl.status.conditions, reserved);
+    for type_ in [c::EVICTED, c::PREEMPTED, c::BLOCKED_ON_PREEMPTION_GATES] {
+        if let Some(active) = predicates::true_condition(wl, type_) {
+            let message = format!("Previously: {}", active.message);
+            let reset = condition(wl, type_, false, reason, message, now);
+            set_condition(&mut wl.status.conditions, reset);
+        }
+    }
+}
+
+/// Takes the Workload's quota away, or says why it has none. True when anything changed.
+pub fn unset_quota_reservation(
+    wl: &mut Workload,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+    gates: &Gates,
+) -> bool {
+    let cond = condition(wl, c::QUOTA_RESERVED, false, reason, message, now);
+    let mut changed = set_condition(&mut wl.status.conditions, cond);
+    changed |= wl.status.admission.take().is_some();
+    changed | sync_admitted_condition(wl, now, gates)
+}
+
+/// Brings the Admitted condition in line with reservation, checks and topology. The time for which
+/// the Workload was admitted is added up. True when anything changed.
+pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates) -> bool {
+    let reserved = predicates::has_quota_reservation(wl);
+    let checked = predicates::has_all_checks_ready(wl);
+    let placed = !predicates::has_topology_assignments_pending(wl);
+    let was_admitted = predicates::is_admitted(wl);
+    let granular = gates.unadmitted_workloads_observability;
+    if granular {
+        // As long as nothing is said about quota, nothing is said about admission.
+        let silent =
+            wl.condition(c::QUOTA_RESERVED).is_none() && wl.condition(c::ADMITTED).is_none();
+        if silent && !gates.unadmitted_workloads_explicit_status {
+            return false;
+        }
+    } else if was_admitted == (reserved && checked && placed) {
+        return false;
+    }
+    let no_reservation = (
+        c::admitted::NO_RESERVATION,
+        "The workload has no reservation",
+    );
+    let obstacle = match (reserved, checked, placed) {
+        (true, true, true) => None,
+        (false, false, _) if !granular => Some((
+            c::admitted::NO_RESERVATION_UNSATISFIED_CHECKS,
+            "The workload has no reservation and not all checks ready",
+        )),
+        (false, _, _) => Some(no_reservation),
+        (true, false, _) => Some((
+            if granular {
+                c::admitted::UNSATISFIED_ADMISSION_CHECKS
+            } else {
+                c::admitted::UNSATISFIED_CHECKS
+            },
+            "The workload has not all checks ready",
+        )),
+        (true, true, false) => Some((
+            c::admitted::PENDING_DELAYED_TOPOLOGY_REQUESTS,
+            "There are pending delayed topology requests",
+        )),
+    };
+    if obstacle.is_some()
+        && let Some(admitted) = predicates::true_condition(wl, c::ADMITTED)
+    {
+        let seconds = now
+            .duration_since(admitted.last_transition_time.0)
+            .as_secs();
+        let past = wl
+            .status
+            .accumulated_past_execution_time_seconds
+            .unwrap_or(0);
+        let total = i64::from(past).saturating_add(seconds);
+        wl.status.accumulated_past_execution_time_seconds =
+            Some(total.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
+    }
+    let (reason, message) = obstacle.unwrap_or((c::ADMITTED, "The workload is admitted"));
+    let cond = condition(wl, c::ADMITTED, obstacle.is_none(), reason, message, now);
+    set_condition(&mut wl.status.conditions, cond)
+}
+
+/// The admission checks an admission calls for, among those of its ClusterQueue.
+pub fn admission_checks_for_admission(
+    checks: &AdmissionChecks,
+    admission: &Admission,
+) -> BTreeSet<String> {
+    let assigned: BTreeSet<&str> = admission
+        .pod_set_assignments
+        .iter()
+        .flat_map(|psa| psa.flavors.values())
+        .map(String::as_str)
+        .collect();
+    let applies = |flavors: &BTreeSet<FlavorName>| flavors.iter().any(|f| assigned.contains(&**f));
+    checks
+        .iter()
+        .filter(|(_, flavors)| applies(flavors))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// The admission checks that concern a Workload now: those its admission calls for, or as long as
+/// it has none, those that apply to every flavor of its ClusterQueue.
+pub fn admission_checks_for_workload(wl: &Workload, spec: &ClusterQueueSpec) -> BTreeSet<String> {
+    let checks = admission_checks(spec);
+    if let Some(admission) = &wl.status.admission {
+        return admission_checks_for_admission(&checks, admission);
+    }
+    let flavors = spec.resource_groups.iter().flat_map(|g| &g.flavors);
+    let all: BTreeSet<&str> = flavors.map(|f| f.name.as_str()).collect();
+    let covers = |of: &BTreeSet<FlavorName>| all.iter().all(|f| of.contains(*f));
+    let concerned = checks.into_iter().filter(|(_, flavors)| covers(flavors));
+    concerned.map(|(name, _)| name).collect()
+}
+
+/// Whether the Workload's status lists all these checks, whatever their states.
+pub fn has_all_required_checks(wl: &Workload, required: &BTreeSet<String>) -> bool {
+    let listed = &wl.status.admission_checks;
+    required
+        .iter()
+        .all(|name| listed.iter().any(|check| check.name == *name))
+}
+
+/// What every pod set requests, as status reports it while the Workload has no quota.
+pub fn resource_requests(info: &Info, formatter: &ResourceFormatter) -> Vec<PodSetRequest> {
+    info.total_requests
+        .iter()
+        .map(|ps| PodSetRequest {
+            name: ps.name.clone(),
+            resources: ps.requests.to_list(formatter),
+        })
+        .collect()
+}
+
+/// Reports what every pod set requests. True when that is news.
+pub fn propagate_resource_requests(wl: &mut Workload, requests: &[PodSetRequest]) -> bool {
+    let same = |a: &PodSetRequest, b: &PodSetRequest| {
+        a.name == b.name && same_amounts(&a.resources, &b.resources)
+    };
+    let known = &wl.status.resource_requests;
+    if known.len() == requests.len() && known.iter().zip(requests).all(|(a, b)| same(a, b)) {
+        return false;
+    }
+    wl.status.resource_requests = requests.to_vec();
+    true
+}
+
+fn same_amounts(a: &ResourceList, b: &ResourceList) -> bool {
+    a.len() == b.len()
+        && a.iter().zip(b).all(|((an, aq), (bn, bq))| {
+            an == bn && (aq == bq || Decimal::parse_lossy(aq) == Decimal::parse_lossy(bq))
+        })
+}
+
+/// Says that the Workload would preempt, but may not. True when that is news.
+pub fn set_blocked_on_preemption_gates(wl: &mut Workload, message: &str, now: Timestamp) -> bool {
+    let reason = c::PREEMPTION_GATED;
+    let cond = condition(
+        wl,
+        c::BLOCKED_ON_PREEMPTION_GATES,
+        true,
+        reason,
+        message,
+        now,
+    );
+    set_condition(&mut wl.status.conditions, cond)
+}

@@ -1,0 +1,128 @@
+//! [`StatusChange`]: what a decision does to the status of a Workload.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::eviction::{Eviction, evict, finish, set_preempted};
+use super::quota_reservation::{
+    has_all_required_checks, propagate_resource_requests, set_blocked_on_preemption_gates,
+    set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
+};
+use crate::feature_gates::Gates;
+use kueue_lab_api::v1beta2::{Admission, PodSetRequest, Workload};
+
+/// What a decision does to the status of a Workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StatusChange {
+    /// It gets quota, and is admitted if no check is outstanding.
+    #[serde(rename_all = "camelCase")]
+    Reserve {
+        /// The quota.
+        admission: Admission,
+        /// The checks that have to be listed before it can be admitted.
+        required_checks: BTreeSet<String>,
+        /// The worker cluster of the slice it replaces.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cluster_name: Option<String>,
+    },
+    /// It has no quota, and why.
+    #[serde(rename_all = "camelCase")]
+    Unreserve {
+        /// The reason.
+        reason: String,
+        /// The message.
+        message: String,
+        /// What it requests, if that is to be reported.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resource_requests: Option<Vec<PodSetRequest>>,
+        /// Whether gates keep it from preempting.
+        preemption_gated: bool,
+    },
+    /// It has to go.
+    Evict {
+        /// Why.
+        eviction: Eviction,
+        /// The reason for which it is preempted, if it is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        preempted: Option<String>,
+    },
+    /// It is over.
+    Finish {
+        /// The reason.
+        reason: String,
+        /// The message.
+        message: String,
+    },
+}
+
+impl StatusChange {
+    /// Makes the change. False when there is nothing to write.
+    pub fn apply(&self, wl: &mut Workload, now: Timestamp, gates: &Gates) -> bool {
+        let changed = match self {
+            StatusChange::Reserve {
+                admission,
+                required_checks,
+                cluster_name,
+            } => {
+                if cluster_name.is_some() {
+                    wl.status.cluster_name.clone_from(cluster_name);
+                }
+                set_quota_reservation(wl, admission.clone(), now);
+                if has_all_required_checks(wl, required_checks) {
+                    sync_admitted_condition(wl, now, gates);
+                }
+                if gates.topology_aware_scheduling {
+                    wl.status.unhealthy_nodes.clear();
+                }
+                true
+            }
+            StatusChange::Unreserve {
+                reason,
+                message,
+                resource_requests,
+                preemption_gated,
+            } => {
+                let mut changed = unset_quota_reservation(wl, reason, message, now, gates);
+                if let Some(requests) = resource_requests {
+                    changed |= propagate_resource_requests(wl, requests);
+                }
+                if *preemption_gated {
+                    // News of the gate alone decides whether anything is written.
+                    changed = set_blocked_on_preemption_gates(wl, message, now);
+                }
+                changed
+            }
+            StatusChange::Evict {
+                eviction,
+                preempted,
+            } => {
+                if let Some(reason) = preempted {
+                    set_preempted(wl, reason, &eviction.message, now);
+                }
+                evict(wl, eviction, now);
+                true
+            }
+            StatusChange::Finish { reason, message } => finish(wl, reason, message, now),
+        };
+        if changed {
+            normalize(wl);
+        }
+        changed
+    }
+}
+
+/// What every write of the admission's status does besides: requests are reported only as long as
+/// there is no admission, and a requeue state only if it says anything.
+fn normalize(wl: &mut Workload) {
+    if wl.status.admission.is_some() {
+        wl.status.resource_requests.clear();
+    }
+    let empty =
+        |s: &kueue_lab_api::v1beta2::RequeueState| s.count.is_none() && s.requeue_at.is_none();
+    if wl.status.requeue_state.as_ref().is_some_and(empty) {
+        wl.status.requeue_state = None;
+    }
+}

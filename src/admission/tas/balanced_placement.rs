@@ -1,0 +1,347 @@
+//! Balanced placement: spreading a pod set evenly over domains, as far as that costs no more of
+//! them than packing it tightly would.
+//!
+//! Used for preferred placement behind a feature gate; where it finds nothing the ordinary search
+//! goes on as if it had not been.
+
+use super::find_level_with_fit_domains::FitDomains;
+use super::placement::{DomainState, Placement};
+use super::topology_tree::Domain;
+
+/// Packing tightly: how many domains that takes and the last ones used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct GreedyAssignment {
+    domains: i32,
+    last_with_leader: Option<Domain>,
+    last: Option<Domain>,
+}
+
+/// Sibling domains of the requested level over which the pods can be spread evenly, each taking at
+/// least `balance_threshold_value` slices. Their trial figures leave out domains that are too small.
+#[derive(Clone, Debug)]
+pub(super) struct BalancedCandidates {
+    pub(super) domains: Vec<Domain>,
+    pub(super) threshold: i32,
+    on_requested_level: i32,
+}
+
+impl Placement<'_> {
+    /// Tries a balanced placement. On success the figures of the domains it picked are what they
+    /// get, as far down as slices go; otherwise the figures are as before.
+    pub(super) fn find_balanced_placement(&mut self) -> Option<FitDomains> {
+        let original = self.states.clone();
+        let picked = self
+            .find_best_domains_for_balanced_placement()
+            .and_then(|candidates| self.apply_balanced_placement(&candidates));
+        if picked.is_none() {
+            self.states = original;
+        }
+        picked
+    }
+
+    fn apply_balanced_placement(&mut self, candidates: &BalancedCandidates) -> Option<FitDomains> {
+        let shape = self.topology_request;
+        let (mut domains, mut level) = (candidates.domains.clone(), shape.requested_level);
+        if level < shape.slice_level {
+            let chosen = self.select_optimal_domain_set_to_fit(
+                &domains,
+                shape.slices(),
+                shape.leaders,
+                true,
+            )?;
+            domains = self.children_of(&chosen);
+            level += 1;
+        }
+        let domains = self.place_slices_on_domains_balanced(
+            &domains,
+            shape.slices(),
+            shape.leaders,
+            candidates.threshold,
+        )?;
+        Some(FitDomains { level, domains })
+    }
+
+    /// Looks among the children of each domain above the requested level for those that can be
+    /// balanced with the highest threshold, and among equals for the fewest.
+    ///
+    /// Works on the figures in place. Siblings are of no concern to other siblings, so those of
+    /// the winner are left as its trial made them.
+    pub(super) fn find_best_domains_for_balanced_placement(
+        &mut self,
+    ) -> Option<BalancedCandidates> {
+        let shape = self.topology_request;
+        let level = shape.requested_level;
+        let families: Vec<Vec<Domain>> = match level.checked_sub(1) {
+            None => vec![self.tree.at_level(0).collect()],
+            Some(above) => {
+                let parents = self.tree.at_level(above);
+                parents.map(|p| self.tree.children(p).collect()).collect()
+            }
+        };
+        let mut best: Option<BalancedCandidates> = None;
+        for family in families {
+            let least = best.as_ref().map_or(0, |b| b.threshold);
+            if let Some(found) = self.balance_family(family, least) {
+                let better = best.as_ref().is_none_or(|b| {
+                    found.threshold > b.threshold
+                        || (found.threshold == b.threshold
+                            && found.on_requested_level < b.on_requested_level)
+                });
+                if better && found.threshold > 0 {
+                    best = Some(found);
+                }
+            }
+        }
+        best
+    }
+
+    fn balance_family(&mut self, family: Vec<Domain>, least: i32) -> Option<BalancedCandidates> {
+        let shape = self.topology_request;
+        let wanted = shape.slices();
+        let lower = if shape.requested_level < shape.slice_level {
+            self.children_of(&family)
+        } else {
+            family.clone()
+        };
+        let greedy = self.evaluate_greedy_assignment(&lower, wanted, shape.leaders)?;
+        let mut threshold = self.balance_threshold_value(wanted, &greedy)?;
+        let mut reserved = threshold;
+        if let Some(last) = greedy.last.filter(|_| shape.leaders > 0) {
+            reserved = reserved.min(self.state(last).slices_with_leader);
+        }
+        if threshold < least {
+            return None;
+        }
+        let before = self.save(&family);
+        self.prune_domains_below_threshold(&family, threshold);
+        let mut fit = self.evaluate_greedy_assignment(&family, wanted, shape.leaders);
+        if fit.is_none() && reserved < threshold {
+            // Once more, leaving room for the leader.
+            if reserved <= 0 || reserved < least {
+                return None;
+            }
+            threshold = reserved;
+            self.restore(&before);
+            self.prune_domains_below_threshold(&family, threshold);
+            fit = self.evaluate_greedy_assignment(&family, wanted, shape.leaders);
+        }
+        fit.map(|fit| BalancedCandidates {
+            domains: family,
+            threshold,
+            on_requested_level: fit.domains,
+        })
+    }
+
+    /// Packs slices and leaders tightly on domains, on paper; none when they do not fit.
+    fn evaluate_greedy_assignment(
+        &self,
+        domains: &[Domain],
+        slices: i32,
+        leaders: i32,
+    ) -> Option<GreedyAssignment> {
+        let mut greedy = GreedyAssignment {
+            domains: 0,
+            last_with_leader: None,
+            last: None,
+        };
+        let (mut slices, mut leaders) = (slices, leaders);
+        let mut rest = domains.to_vec();
+        if leaders > 0 {
+            let sorted = self.sorted_domains_with_leader(rest);
+            let mut used = 0;
+            while leaders > 0 && used < sorted.len() && self.state(sorted[used]).leaders > 0 {
+                let state = self.state(sorted[used]);
+                greedy.domains += 1;
+                greedy.last_with_leader = Some(sorted[used]);
+                leaders -= state.leaders;
+                slices -= state.slices_with_leader;
+                used += 1;
+            }
+            rest = sorted[used..].to_vec();
+        }
+        if leaders > 0 {
+            return None;
+        }
+        for domain in self.sorted_domains(rest) {
+            let room = self.state(domain).slices;
+            if slices <= 0 || room <= 0 {
+                break;
+            }
+            greedy.domains += 1;
+            greedy.last = Some(domain);
+            slices -= room;
+        }
+        (slices <= 0).then_some(greedy)
+    }
+
+    /// The most slices that every domain of a tight packing could get if they were spread evenly.
+    fn balance_threshold_value(&self, slices: i32, greedy: &GreedyAssignment) -> Option<i32> {
+        let mut threshold = slices.checked_div(greedy.domains)?;
+        if let Some(domain) = greedy.last_with_leader {
+            threshold = threshold.min(self.state(domain).slices_with_leader);
+        }
+        if let Some(domain) = greedy.last {
+            threshold = threshold.min(self.state(domain).slices);
+        }
+        Some(threshold)
+    }
+
+    /// Leaves domains of the requested level and their children out that cannot take `balance_threshold_value`
+    /// slices.
+    pub(super) fn prune_domains_below_threshold(&mut self, domains: &[Domain], threshold: i32) {
+        for child in self.children_of(domains) {
+            self.prune_domain_below_threshold(child, threshold);
+        }
+        for &domain in domains {
+            // Inner layers of slices are not looked at here, as upstream.
+            self.fill_in_subtree_counts(domain, self.topology_request.requested_level, false);
+            self.prune_domain_below_threshold(domain, threshold);
+        }
+    }
+
+    fn prune_domain_below_threshold(&mut self, domain: Domain, threshold: i32) {
+        let state = *self.state(domain);
+        if state.slices < threshold {
+            self.for_subtree(domain, &mut |s| {
+                *s = DomainState {
+                    affinity: s.affinity,
+                    ..Default::default()
+                };
+            });
+        } else if self.topology_request.leaders > 0
+            && state.leaders > 0
+            && state.slices_with_leader < threshold
+        {
+            // Still good for workers.
+            self.for_subtree(domain, &mut |s| {
+                (s.leaders, s.pods_with_leader, s.slices_with_leader) = (0, 0, 0);
+            });
+        }
+    }
+
+    fn for_subtree(&mut self, domain: Domain, change: &mut impl FnMut(&mut DomainState)) {
+        change(self.state_mut(domain));
+        for child in self.tree.children(domain) {
+            self.for_subtree(child, change);
+        }
+    }
+
+    fn save(&self, domains: &[Domain]) -> Vec<(Domain, DomainState)> {
+        let mut saved = Vec::new();
+        let mut at = domains.to_vec();
+        while !at.is_empty() {
+            saved.extend(at.iter().map(|&d| (d, *self.state(d))));
+            at = self.children_of(&at);
+        }
+        saved
+    }
+
+    fn restore(&mut self, saved: &[(Domain, DomainState)]) {
+        for &(domain, state) in saved {
+            *self.state_mut(domain) = state;
+        }
+    }
+
+    /// Gives each domain of the smallest sufficient set `balance_threshold_value` slices and the first ones what
+    /// is left over; none when that does not work out.
+    pub(super) fn place_slices_on_domains_balanced(
+        &mut self,
+        domains: &[Domain],
+        slices: i32,
+        leaders: i32,
+        threshold: i32,
+    ) -> Option<Vec<Domain>> {
+        let chosen = self.select_optimal_domain_set_to_fit(domains, slices, leaders, false)?;
+        let evenly = i32::try_from(chosen.len()).ok()?.checked_mul(threshold)?;
+        if slices < evenly {
+            return None;
+        }
+        let slice_size = self.topology_request.slice_size;
+        let chosen = self.sorted_domains_with_leader(chosen);
+        let (mut extra, mut leaders) = (slices - evenly, leaders);
+        for &domain in &chosen {
+            let state = self.state_mut(domain);
+            let more = if leaders > 0 {
+                state.leaders = 1;
+                leaders -= 1;
+                extra.min(state.slices_with_leader - threshold)
+            } else {
+                state.leaders = 0;
+                if extra > 0 {
+                    extra.min(state.slices - threshold)
+                } else {
+                    0
+                }
+            };
+            state.slices = threshold + more;
+            state.slices_with_leader = state.slices;
+            state.pods = state.slices.saturating_mul(slice_size);
+            state.pods_with_leader = state.pods - state.leaders;
+            extra -= more;
+        }
+        (extra <= 0 && leaders <= 0).then_some(chosen)
+    }
+
+    /// Of the smallest number of domains that can take slices and leaders, the set with the least
+    /// room: by dynamic programming over what is left to place.
+    pub(super) fn select_optimal_domain_set_to_fit(
+        &self,
+        domains: &[Domain],
+        slices: i32,
+        leaders: i32,
+        by_entropy: bool,
+    ) -> Option<Vec<Domain>> {
+        let size = self
+            .evaluate_greedy_assignment(domains, slices, leaders)?
+            .domains;
+        let mut ordered = domains.to_vec();
+        if by_entropy {
+            self.sort_by_entropy(&mut ordered);
+        } else {
+            ordered.sort_unstable();
+        }
+        let pods = slices.saturating_mul(self.topology_request.slice_size);
+        super::optimal_domain_set::select_optimal_domain_set(
+            &ordered,
+            &self.states,
+            usize::try_from(size).ok()?,
+            leaders,
+            pods,
+        )
+    }
+
+    /// Domains with more room first, and among equal ones those whose children are more alike.
+    fn sort_by_entropy(&self, domains: &mut [Domain]) {
+        domains.sort_by_cached_key(|&d| {
+            let state = self.state(d);
+            let entropy = self.entropy(d);
+            (
+                -i64::from(state.leaders),
+                -i64::from(state.slices_with_leader),
+                // Not negative, so that the order of the bits is that of the numbers.
+                std::cmp::Reverse(entropy.to_bits()),
+                d,
+            )
+        });
+    }
+
+    /// How evenly the room of a domain is spread over its children; never below zero, nor the
+    /// other zero.
+    fn entropy(&self, domain: Domain) -> f64 {
+        let mut rooms: Vec<i32> = self
+            .tree
+            .children(domain)
+            .map(|c| self.state(c).pods)
+            .filter(|&pods| pods > 0)
+            .collect();
+        // Summing up in one order gives equal rooms equal sums.
+        rooms.sort_unstable();
+        let total: f64 = rooms.iter().map(|&r| f64::from(r)).sum();
+        let each = rooms.iter().map(|&r| {
+            let part = f64::from(r) / total;
+            -part * part.log2()
+        });
+        let entropy: f64 = each.sum();
+        if entropy > 0.0 { entropy } else { 0.0 }
+    }
+}

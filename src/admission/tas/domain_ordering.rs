@@ -1,0 +1,161 @@
+//! The order in which domains are considered, and the best fitting one of several.
+//!
+//! Domains of one level only: ties are resolved by name, which there is the domain's number.
+
+use std::cmp::Ordering;
+
+use super::placement::{DomainState, Placement};
+use super::topology_tree::Domain;
+
+/// What a leader takes from slices or from pods, depending on what is being placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CountUnit {
+    Slices,
+    Pods,
+}
+
+impl CountUnit {
+    pub(super) fn of(self, state: &DomainState) -> i32 {
+        match self {
+            CountUnit::Slices => state.slices,
+            CountUnit::Pods => state.pods,
+        }
+    }
+
+    pub(super) fn with_leader(self, state: &DomainState) -> i32 {
+        match self {
+            CountUnit::Slices => state.slices_with_leader,
+            CountUnit::Pods => state.pods_with_leader,
+        }
+    }
+}
+
+impl Placement<'_> {
+    fn by_affinity(&self, a: &DomainState, b: &DomainState) -> Ordering {
+        if self.gates.affinity_preferred {
+            b.affinity.cmp(&a.affinity)
+        } else {
+            Ordering::Equal
+        }
+    }
+
+    fn by_slices(&self, a: i32, b: i32) -> Ordering {
+        if self.use_least_free_capacity_algorithm() {
+            a.cmp(&b)
+        } else {
+            b.cmp(&a)
+        }
+    }
+
+    /// The order for placing workers: most preferred, then most slices (or fewest, see
+    /// [`Placement::least_free_first`]), then fewest pods left over.
+    pub(super) fn compare(&self, a: Domain, b: Domain) -> Ordering {
+        let (x, y) = (self.state(a), self.state(b));
+        self.by_affinity(x, y)
+            .then_with(|| self.by_slices(x.slices, y.slices))
+            .then_with(|| x.pods.cmp(&y.pods))
+            .then_with(|| a.cmp(&b))
+    }
+
+    /// The order for placing a leader with workers: those that can take the leader come first.
+    pub(super) fn compare_with_leader(&self, a: Domain, b: Domain) -> Ordering {
+        let (x, y) = (self.state(a), self.state(b));
+        y.leaders
+            .cmp(&x.leaders)
+            .then_with(|| self.by_affinity(x, y))
+            .then_with(|| self.by_slices(x.slices_with_leader, y.slices_with_leader))
+            .then_with(|| x.pods_with_leader.cmp(&y.pods_with_leader))
+            .then_with(|| a.cmp(&b))
+    }
+
+    /// Domains in the order of [`Placement::compare`].
+    pub(super) fn sorted_domains(&self, domains: impl IntoIterator<Item = Domain>) -> Vec<Domain> {
+        let mut sorted: Vec<Domain> = domains.into_iter().collect();
+        sorted.sort_unstable_by(|&a, &b| self.compare(a, b));
+        sorted
+    }
+
+    /// Domains in the order of [`Placement::compare_with_leader`].
+    pub(super) fn sorted_domains_with_leader(
+        &self,
+        domains: impl IntoIterator<Item = Domain>,
+    ) -> Vec<Domain> {
+        let mut sorted: Vec<Domain> = domains.into_iter().collect();
+        sorted.sort_unstable_by(|&a, &b| self.compare_with_leader(a, b));
+        sorted
+    }
+
+    /// Of sorted domains the first with the least room that is still enough, among the most
+    /// preferred ones; the first of all where none is enough.
+    pub(super) fn find_best_fit_domain(
+        &self,
+        sorted: &[Domain],
+        needed: i32,
+        leaders: i32,
+        unit: CountUnit,
+    ) -> Domain {
+        let mut best: Option<(i32, Domain)> = None;
+        for &domain in self.top_affinity_tier_domains(sorted) {
+            let state = self.state(domain);
+            if state.leaders < leaders {
+                continue;
+            }
+            let room = if leaders > 0 {
+                unit.with_leader(state)
+            } else {
+                unit.of(state)
+            };
+            // A room of the largest integer is no better than none found, as upstream.
+            if room >= needed && room < best.map_or(i32::MAX, |(r, _)| r) {
+                best = Some((room, domain));
+            }
+        }
+        best.map_or(sorted[0], |(_, domain)| domain)
+    }
+
+    /// Preference comes before fit: sorted domains up to where preference drops.
+    fn top_affinity_tier_domains<'d>(&self, sorted: &'d [Domain]) -> &'d [Domain] {
+        let Some(&first) = sorted.first().filter(|_| self.gates.affinity_preferred) else {
+            return sorted;
+        };
+        let top = self.state(first).affinity;
+        let end = sorted
+            .iter()
+            .position(|&d| self.state(d).affinity != top)
+            .unwrap_or(sorted.len());
+        &sorted[..end]
+    }
+
+    /// Moves to the front the first domain that can take the leader without costing so much room
+    /// that the workers no longer fit.
+    ///
+    /// The figures of a parent assume that the leader goes where it costs least, so the descent has
+    /// to find such a child.
+    pub(super) fn prioritize_leader_domain(
+        &self,
+        domains: &mut [Domain],
+        count: i32,
+        leaders: i32,
+        slice_size: i32,
+        unit: CountUnit,
+    ) {
+        if leaders == 0 || domains.len() < 2 {
+            return;
+        }
+        let needed = match unit {
+            CountUnit::Slices => count / slice_size,
+            CountUnit::Pods => count,
+        };
+        let room = domains
+            .iter()
+            .fold(0i32, |sum, &d| sum.saturating_add(unit.of(self.state(d))));
+        let fits = |&d: &Domain| {
+            let state = self.state(d);
+            let cost = unit.of(state) - unit.with_leader(state);
+            state.leaders >= leaders && room.saturating_sub(cost) >= needed
+        };
+        if let Some(found) = domains.iter().position(fits) {
+            domains[..=found].rotate_right(1);
+        }
+    }
+}

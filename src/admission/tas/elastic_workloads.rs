@@ -1,0 +1,111 @@
+//! Elastic workloads: a workload slice that replaces another keeps its pods where they are and
+//! places only what it has more.
+//!
+//! Must not know how slices are recognised; see [`TasPodSetRequests::previous_assignment`].
+
+use super::assignment_encoding::{count_pods, truncate};
+use super::assumed_usage::AssumedUsage;
+use super::find_topology_assignment::TopologyAssignmentSearch;
+use super::pod_set_requests::{TasAssignmentsResult, TasPodSetRequests};
+use super::tas_flavor_snapshot::TasFlavorSnapshot;
+use crate::topology_assignment::{TopologyAssignment, decode};
+
+impl TasFlavorSnapshot {
+    /// Places workers and leader by what they had before. None when they are to be placed anew:
+    /// there is no assignment before, or part of it is gone. Otherwise whether it worked out.
+    pub(super) fn handle_elastic_workload(
+        &mut self,
+        workers: &TasPodSetRequests<'_>,
+        leader: Option<&TasPodSetRequests<'_>>,
+        simulate_empty: bool,
+        assumed: &mut AssumedUsage,
+        result: &mut TasAssignmentsResult,
+    ) -> Option<bool> {
+        let previous = decode(workers.previous_assignment?);
+        let leader_previous = leader.and_then(|l| l.previous_assignment).map(decode);
+        let stale = |a: &TopologyAssignment| self.stale_domain(a).is_some();
+        if stale(&previous) || leader_previous.as_ref().is_some_and(stale) {
+            return None;
+        }
+        let before = count_pods(&previous);
+        if workers.count > before {
+            let more = workers.count - before;
+            return Some(self.handle_scale_up(
+                ScaleUp {
+                    workers,
+                    leader,
+                    previous: &previous,
+                    leader_previous,
+                    more,
+                    simulate_empty,
+                },
+                assumed,
+                result,
+            ));
+        }
+        if leader.is_some() && leader_previous.is_none() {
+            // The workers would be placed but not their leader.
+            return None;
+        }
+        let kept = if workers.count < before {
+            truncate(&previous, workers.count)
+        } else {
+            previous
+        };
+        assumed.add(&kept, &workers.single_pod_requests);
+        result.found(&workers.pod_set.name, Some(kept));
+        if let (Some(leader), Some(places)) = (leader, leader_previous) {
+            assumed.add(&places, &leader.single_pod_requests);
+            result.found(&leader.pod_set.name, Some(places));
+        }
+        Some(true)
+    }
+
+    fn handle_scale_up(
+        &mut self,
+        growth: ScaleUp<'_, '_>,
+        assumed: &mut AssumedUsage,
+        result: &mut TasAssignmentsResult,
+    ) -> bool {
+        let ScaleUp {
+            workers, leader, ..
+        } = growth;
+        assumed.add(growth.previous, &workers.single_pod_requests);
+        if let (Some(leader), Some(places)) = (leader, &growth.leader_previous) {
+            assumed.add(places, &leader.single_pod_requests);
+        }
+        let new_leader = leader.filter(|_| growth.leader_previous.is_none());
+        let search = TopologyAssignmentSearch {
+            count: growth.more,
+            ..TopologyAssignmentSearch::of(workers, new_leader, growth.simulate_empty)
+        };
+        let places = match self.find_topology_assignment(&search, assumed) {
+            Ok(places) => places,
+            Err(failure) => {
+                result.failed(&workers.pod_set.name, failure);
+                return false;
+            }
+        };
+        let whole = self.merge_assignments(&places.workers, growth.previous);
+        result.found(&workers.pod_set.name, Some(whole));
+        if let Some(leader) = leader {
+            if let Some(new) = &places.leader {
+                assumed.add(new, &leader.single_pod_requests);
+            }
+            let at = growth.leader_previous.or(places.leader);
+            result.found(&leader.pod_set.name, at);
+        }
+        assumed.add(&places.workers, &workers.single_pod_requests);
+        true
+    }
+}
+
+/// A pod set that has become larger.
+struct ScaleUp<'r, 'a> {
+    workers: &'r TasPodSetRequests<'a>,
+    leader: Option<&'r TasPodSetRequests<'a>>,
+    previous: &'r TopologyAssignment,
+    leader_previous: Option<TopologyAssignment>,
+    more: i32,
+    simulate_empty: bool,
+}

@@ -1,0 +1,209 @@
+//! The second phase, first half: the level and the domains on it that together take all pods.
+
+use super::domain_ordering::CountUnit;
+use super::exclusion_stats::TasExclusionStats;
+use super::failure::{LayerFit, NoFit, TasFailure};
+use super::placement::Placement;
+use super::topology_tree::Domain;
+
+/// Domains picked on one level.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FitDomains {
+    pub(super) level: usize,
+    pub(super) domains: Vec<Domain>,
+}
+
+impl Placement<'_> {
+    /// Picks domains at `level`. Where pods would like to be in one domain but none is large
+    /// enough, goes up until one is; on the top level, or where pods may be anywhere, spreads
+    /// over several.
+    pub(super) fn find_level_with_fit_domains(
+        &self,
+        topology: &str,
+        level: usize,
+        exclusions: &TasExclusionStats,
+    ) -> Result<FitDomains, TasFailure> {
+        let mut level = level;
+        loop {
+            let range = self.tree.at_level(level);
+            if range.is_empty() {
+                let name = self.tree.levels().get(level);
+                return Err(TasFailure::NoDomains {
+                    level: name.cloned().unwrap_or_default(),
+                });
+            }
+            let sorted = self.sorted_domains_with_leader(range);
+            if let Some(domain) = self.single(&sorted) {
+                return Ok(FitDomains {
+                    level,
+                    domains: vec![domain],
+                });
+            }
+            if self.topology_request.required {
+                let fitting = if self.use_least_free_capacity_algorithm() {
+                    self.state(sorted[sorted.len() - 1]).pods
+                } else {
+                    self.state(sorted[0]).slices
+                };
+                return Err(self.no_fit(topology, level, fitting, exclusions));
+            }
+            if level > 0 && !self.topology_request.unconstrained {
+                level -= 1;
+                continue;
+            }
+            return self
+                .several(sorted)
+                .map(|domains| FitDomains { level, domains })
+                .map_err(|fitting| self.no_fit(topology, level, fitting, exclusions));
+        }
+    }
+
+    /// Whether a domain takes everything.
+    fn takes_all(&self, domain: Domain) -> bool {
+        let state = self.state(domain);
+        state.slices_with_leader >= self.topology_request.slices()
+            && state.leaders >= self.topology_request.leaders
+    }
+
+    /// The one domain of a level that takes everything, if there is such.
+    fn single(&self, sorted: &[Domain]) -> Option<Domain> {
+        let (slices, leaders) = (
+            self.topology_request.slices(),
+            self.topology_request.leaders,
+        );
+        if self.use_least_free_capacity_algorithm() {
+            let enough = |&d: &Domain| {
+                let state = self.state(d);
+                if leaders > 0 {
+                    state.leaders >= leaders && state.slices_with_leader >= slices
+                } else {
+                    state.slices >= slices
+                }
+            };
+            let found = sorted.iter().copied().find(enough);
+            if found.is_some() || self.topology_request.required {
+                return found;
+            }
+            return Some(sorted[0]).filter(|&d| self.takes_all(d));
+        }
+        if self.takes_all(sorted[0]) {
+            return Some(self.find_best_fit_domain(sorted, slices, leaders, CountUnit::Slices));
+        }
+        if self.topology_request.required && self.gates.affinity_preferred {
+            // The most preferred domain is too small, a less preferred one may do.
+            let next = sorted.iter().position(|&d| self.takes_all(d))?;
+            return Some(self.find_best_fit_domain(
+                &sorted[next..],
+                slices,
+                leaders,
+                CountUnit::Slices,
+            ));
+        }
+        None
+    }
+
+    /// Domains of a level that take everything together: leaders first, in a domain that leaves
+    /// enough room for the workers, then the remaining workers. Fails with how much fits.
+    fn several(&self, mut sorted: Vec<Domain>) -> Result<Vec<Domain>, i32> {
+        let shape = self.topology_request;
+        let wanted = shape.slices();
+        let best_fit = !self.use_least_free_capacity_algorithm();
+        let (mut slices, mut leaders) = (wanted, shape.leaders);
+        let mut picked = Vec::new();
+        self.prioritize_leader_domain(
+            &mut sorted,
+            shape.count,
+            shape.leaders,
+            shape.slice_size,
+            CountUnit::Slices,
+        );
+        let mut used = 0;
+        while leaders > 0 && used < sorted.len() && self.state(sorted[used]).leaders > 0 {
+            let mut domain = sorted[used];
+            if best_fit && self.state(domain).slices_with_leader >= slices {
+                domain =
+                    self.find_best_fit_domain(&sorted[used..], slices, leaders, CountUnit::Slices);
+            }
+            picked.push(domain);
+            leaders -= self.state(domain).leaders;
+            slices -= self.state(domain).slices_with_leader;
+            used += 1;
+        }
+        if leaders > 0 {
+            return Err(shape.leaders - leaders);
+        }
+        let rest = self.sorted_domains(sorted.drain(used..));
+        for (i, &next) in rest.iter().enumerate() {
+            if slices <= 0 {
+                break;
+            }
+            let mut domain = next;
+            if best_fit && self.state(domain).slices >= slices {
+                domain = self.find_best_fit_domain(&rest[i..], slices, 0, CountUnit::Slices);
+            }
+            picked.push(domain);
+            slices -= self.state(domain).slices;
+        }
+        if slices > 0 {
+            return Err(wanted - slices);
+        }
+        Ok(picked)
+    }
+
+    fn no_fit(
+        &self,
+        topology: &str,
+        level: usize,
+        fitting: i32,
+        exclusions: &TasExclusionStats,
+    ) -> TasFailure {
+        let layers = (!self.topology_request.layers.is_empty()).then(|| self.layer_fits(level));
+        TasFailure::NoFit(Box::new(NoFit {
+            topology: topology.to_owned(),
+            fitting,
+            wanted: self.topology_request.slices(),
+            slice_size: self.topology_request.slice_size,
+            layers,
+            exclusions: exclusions.clone(),
+        }))
+    }
+
+    /// How many slices of each layer fit in the roomiest domain of a level.
+    fn layer_fits(&self, level: usize) -> Vec<LayerFit> {
+        // Of equally roomy ones the first by name.
+        let roomiest = self
+            .tree
+            .at_level(level)
+            .max_by_key(|&d| (self.state(d).slices, std::cmp::Reverse(d)));
+        let Some(roomiest) = roomiest else {
+            return Vec::new();
+        };
+        self.topology_request
+            .layers
+            .iter()
+            .filter_map(|layer| {
+                let target = self.tree.level_index(&layer.topology)?;
+                Some(LayerFit {
+                    level: layer.topology.clone(),
+                    fitting: self.count_slices_in_subtree(roomiest, level, target, layer.size),
+                    wanted: self.topology_request.count / layer.size,
+                })
+            })
+            .collect()
+    }
+
+    fn count_slices_in_subtree(
+        &self,
+        domain: Domain,
+        level: usize,
+        target: usize,
+        size: i32,
+    ) -> i32 {
+        if level == target {
+            return self.state(domain).pods / size;
+        }
+        self.tree.children(domain).fold(0, |sum: i32, child| {
+            sum.saturating_add(self.count_slices_in_subtree(child, level + 1, target, size))
+        })
+    }
+}

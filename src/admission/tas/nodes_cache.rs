@@ -1,0 +1,185 @@
+//! [`NodesCache`]: the nodes pods can be placed on, reduced to what placement looks at.
+//!
+//! Must not know of topologies or usage.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, Taint};
+
+use crate::kube::label_selector::Labels;
+use crate::kube::taints::is_scheduling_taint;
+use crate::resources::Requests;
+
+/// The label with the host name of a node: as the lowest level of a topology it makes each node a
+/// domain of its own.
+pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// What placement needs to know of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NodeInfo {
+    /// Its name.
+    pub(super) name: Arc<str>,
+    /// Its labels.
+    pub(super) labels: Labels,
+    /// Its taints that keep pods away.
+    pub(super) taints: Vec<Taint>,
+    /// What it offers to pods.
+    pub(super) allocatable: Requests,
+}
+
+impl NodeInfo {
+    fn of(node: &Node) -> Self {
+        let status = node.status.as_ref();
+        let taints = node.spec.as_ref().and_then(|s| s.taints.as_ref());
+        NodeInfo {
+            name: node.metadata.name.as_deref().unwrap_or_default().into(),
+            labels: node.metadata.labels.clone().unwrap_or_default(),
+            taints: taints
+                .into_iter()
+                .flatten()
+                .filter(|t| is_scheduling_taint(t))
+                .cloned()
+                .collect(),
+            allocatable: status
+                .and_then(|s| s.allocatable.as_ref())
+                .map(Requests::from_list)
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether a node belongs to a flavor: it has the flavor's labels and a label for each level.
+pub(super) fn node_belongs_to_flavor(labels: &Labels, flavor: &Labels, levels: &[String]) -> bool {
+    // A missing label equals an empty one here, as it does upstream.
+    flavor
+        .iter()
+        .all(|(k, v)| labels.get(k).map_or("", String::as_str) == v)
+        && levels.iter().all(|level| labels.contains_key(level))
+}
+
+/// Whether pods can be scheduled on the node at all.
+fn is_usable(node: &Node) -> bool {
+    let cordoned = node.spec.as_ref().and_then(|s| s.unschedulable);
+    let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
+    // Of several conditions of one type the first counts.
+    let ready = conditions
+        .into_iter()
+        .flatten()
+        .find(|c| c.type_ == "Ready");
+    cordoned != Some(true) && ready.is_some_and(|c| c.status == "True")
+}
+
+/// What an event did to a node.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NodeChange {
+    /// The node as it was, if it was usable.
+    pub(super) old: Option<Arc<NodeInfo>>,
+    /// The node as it is, if it is usable.
+    pub(super) new: Option<Arc<NodeInfo>>,
+}
+
+/// The usable nodes (ready and not cordoned) by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodesCache(BTreeMap<Arc<str>, Arc<NodeInfo>>);
+
+impl NodesCache {
+    /// Takes note of a node; none when nothing that matters here changed (a heartbeat).
+    pub(super) fn upsert(&mut self, node: &Node) -> Option<NodeChange> {
+        if !is_usable(node) {
+            return self.remove(node.metadata.name.as_deref().unwrap_or_default());
+        }
+        let new = Arc::new(NodeInfo::of(node));
+        if self.0.get(&new.name) == Some(&new) {
+            return None;
+        }
+        let old = self.0.insert(new.name.clone(), new.clone());
+        Some(NodeChange {
+            old,
+            new: Some(new),
+        })
+    }
+
+    /// Forgets a node; none when it was not usable.
+    pub(super) fn remove(&mut self, name: &str) -> Option<NodeChange> {
+        let old = self.0.remove(name)?;
+        Some(NodeChange {
+            old: Some(old),
+            new: None,
+        })
+    }
+
+    /// The nodes of a flavor, by name.
+    pub(super) fn of_flavor<'a>(
+        &'a self,
+        flavor: &'a Labels,
+        levels: &'a [String],
+    ) -> impl Iterator<Item = &'a Arc<NodeInfo>> {
+        self.0
+            .values()
+            .filter(move |n| node_belongs_to_flavor(&n.labels, flavor, levels))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A ready node with labels and capacity.
+    pub(in crate::tas) fn node(
+        name: &str,
+        labels: &[(&str, &str)],
+        allocatable: &[(&str, &str)],
+    ) -> Node {
+        let map = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), json!(v)))
+                .collect::<serde_json::Map<_, _>>()
+        };
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "labels": map(labels)},
+            "status": {
+                "allocatable": map(allocatable),
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_what_matters_is_a_change() {
+        let mut nodes = NodesCache::default();
+        let mut n = node("x", &[("zone", "a")], &[("cpu", "4")]);
+        assert!(nodes.upsert(&n).is_some());
+        n.metadata.resource_version = Some("7".into());
+        assert_eq!(nodes.upsert(&n), None);
+        n.spec.get_or_insert_default().taints = Some(vec![Taint {
+            key: "k".into(),
+            effect: "PreferNoSchedule".into(),
+            ..Default::default()
+        }]);
+        assert_eq!(nodes.upsert(&n), None, "a preference keeps nobody away");
+        n.spec.get_or_insert_default().unschedulable = Some(true);
+        let change = nodes.upsert(&n).unwrap();
+        assert!(change.old.is_some() && change.new.is_none());
+        assert_eq!(nodes.upsert(&n), None);
+    }
+
+    #[test]
+    fn a_node_needs_the_flavors_labels_and_every_level() {
+        let labels: Labels = [("zone".into(), "a".into()), ("rack".into(), "1".into())].into();
+        let flavor: Labels = [("zone".into(), "a".into())].into();
+        assert!(node_belongs_to_flavor(&labels, &flavor, &["rack".into()]));
+        assert!(!node_belongs_to_flavor(
+            &labels,
+            &flavor,
+            &["rack".into(), "host".into()]
+        ));
+        let other: Labels = [("zone".into(), "b".into())].into();
+        assert!(!node_belongs_to_flavor(&labels, &other, &["rack".into()]));
+        let empty: Labels = [("gone".into(), String::new())].into();
+        assert!(node_belongs_to_flavor(&labels, &empty, &[]));
+    }
+}

@@ -1,0 +1,267 @@
+//! Upstream's own tables for the helpers inside the search, which ours has too: orders of domains,
+//! the smallest set that fits, sharing out evenly. Read from `../shared`; skipped without it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::TasGates;
+use super::placement::{DomainState, Placement};
+use super::resolved_topology_request::ResolvedTopologyRequest;
+use super::topology_tree::tests::tree;
+use super::topology_tree::{Domain, TopologyTree};
+
+fn table(suite: &str) -> Option<Value> {
+    let folder = std::env::var_os("KUEUE_LAB_CONFORMANCE").map_or_else(
+        || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/conformance").into(),
+        PathBuf::from,
+    );
+    let file = folder.join(format!("cache/{suite}.json"));
+    match std::fs::read_to_string(&file) {
+        Ok(text) => Some(serde_json::from_str(&text).unwrap()),
+        Err(_) => {
+            eprintln!("skipped: no {}", file.display());
+            None
+        }
+    }
+}
+
+fn number(value: &Value) -> i32 {
+    value.as_i64().unwrap_or(0).try_into().unwrap()
+}
+
+fn state(value: &Value) -> DomainState {
+    DomainState {
+        pods: number(&value["podCount"]),
+        slices: number(&value["sliceCount"]),
+        pods_with_leader: number(&value["podCountWithLeader"]),
+        slices_with_leader: number(&value["sliceCountWithLeader"]),
+        leaders: number(&value["leaderCount"]),
+        affinity: value["affinityScore"].as_i64().unwrap_or(0),
+    }
+}
+
+fn values(domain: &Value) -> Vec<&str> {
+    let values = domain["levelValues"].as_array().unwrap();
+    values.iter().map(|v| v.as_str().unwrap()).collect()
+}
+
+/// Domains made by hand: a tree, their figures, and what the table calls them.
+struct PlacementFixture {
+    tree: TopologyTree,
+    states: Vec<DomainState>,
+    ids: BTreeMap<Domain, String>,
+    shape: ResolvedTopologyRequest,
+    gates: TasGates,
+}
+
+impl PlacementFixture {
+    /// Domains given as (values with id, figures).
+    fn new(domains: &[(&Value, &Value)], shape: ResolvedTopologyRequest) -> Self {
+        let depth = domains.iter().map(|(d, _)| values(d).len()).max().unwrap();
+        let levels = &["block", "rack", "node"][..depth];
+        let leaves: Vec<Vec<&str>> = domains
+            .iter()
+            .map(|(d, _)| values(d))
+            .filter(|v| v.len() == depth)
+            .collect();
+        let leaves: Vec<&[&str]> = leaves.iter().map(Vec::as_slice).collect();
+        let tree = tree(levels, &leaves);
+        let mut states = vec![DomainState::default(); tree.domain_count()];
+        let mut ids = BTreeMap::new();
+        for (domain, figures) in domains {
+            let wanted = values(domain);
+            let mut same = tree.at_level(wanted.len() - 1);
+            let place = same.find(|&d| tree.values(d, 0) == wanted).unwrap();
+            states[place as usize] = state(figures);
+            ids.insert(place, domain["id"].as_str().unwrap().to_owned());
+        }
+        PlacementFixture {
+            tree,
+            states,
+            ids,
+            shape,
+            gates: TasGates {
+                profile_mixed: true,
+                ..Default::default()
+            },
+        }
+    }
+
+    fn placement(&self) -> Placement<'_> {
+        Placement {
+            tree: &self.tree,
+            gates: self.gates,
+            topology_request: &self.shape,
+            states: self.states.clone(),
+        }
+    }
+
+    fn names(&self, domains: &[Domain]) -> Value {
+        json!(domains.iter().map(|d| &self.ids[d]).collect::<Vec<_>>())
+    }
+}
+
+fn shape() -> ResolvedTopologyRequest {
+    ResolvedTopologyRequest {
+        count: 0,
+        leaders: 0,
+        slice_size: 1,
+        requested_level: 0,
+        slice_level: 0,
+        inner_sizes: Vec::new(),
+        layers: Vec::new(),
+        required: false,
+        unconstrained: false,
+    }
+}
+
+fn with_states(case: &Value) -> Vec<(&Value, &Value)> {
+    let domains = case["config"]["domains"].as_array().unwrap();
+    domains
+        .iter()
+        .map(|d| (&d["domain"], &d["state"]))
+        .collect()
+}
+
+fn cases(suite: &str, judge: impl Fn(&Value)) {
+    let Some(table) = table(suite) else { return };
+    for case in table["cases"].as_array().unwrap() {
+        eprintln!("{suite}: {}", case["name"]);
+        judge(case);
+    }
+}
+
+#[test]
+fn orders_of_domains() {
+    for (suite, with_leader) in [
+        ("TestSortedDomains", false),
+        ("TestSortedDomainsWithLeader", true),
+    ] {
+        cases(suite, |case| {
+            let config = &case["config"];
+            let mut hand = PlacementFixture::new(&with_states(case), shape());
+            hand.shape.unconstrained = config["unconstrained"] == true;
+            hand.gates.affinity_preferred = config["enableTASPreferredSchedulingAffinity"] == true;
+            let placement = hand.placement();
+            let all = hand.tree.at_level(0);
+            let sorted = if with_leader {
+                placement.sorted_domains_with_leader(all)
+            } else {
+                placement.sorted_domains(all)
+            };
+            assert_eq!(hand.names(&sorted), case["want"]["order"]);
+        });
+    }
+}
+
+#[test]
+fn the_smallest_set_that_fits() {
+    cases("TestSelectOptimalDomainSetToFit", |case| {
+        let config = &case["config"];
+        let hand = PlacementFixture::new(&with_states(case), shape());
+        let all: Vec<Domain> = hand.tree.at_level(0).collect();
+        let workers = number(&config["workerCount"]);
+        let leaders = number(&config["leaderCount"]);
+        // In either order of trying.
+        for by_entropy in [false, true] {
+            let set = hand
+                .placement()
+                .select_optimal_domain_set_to_fit(&all, workers, leaders, by_entropy);
+            let mut set = set.unwrap_or_default();
+            set.sort_unstable();
+            let want = match &case["want"]["value"] {
+                Value::Null => json!([]),
+                want => want.clone(),
+            };
+            assert_eq!(hand.names(&set), want);
+        }
+    });
+}
+
+#[test]
+fn sharing_out_evenly() {
+    cases("TestPlaceSlicesOnDomainsBalanced", |case| {
+        let config = &case["config"];
+        let mut shape = shape();
+        shape.slice_size = number(&config["sliceSize"]);
+        let hand = PlacementFixture::new(&with_states(case), shape);
+        let all: Vec<Domain> = hand.tree.at_level(0).collect();
+        let mut placement = hand.placement();
+        let shared = placement.place_slices_on_domains_balanced(
+            &all,
+            number(&config["sliceCount"]),
+            number(&config["leaderCount"]),
+            number(&config["threshold"]),
+        );
+        let got: BTreeMap<&str, DomainState> = shared
+            .unwrap_or_default()
+            .into_iter()
+            .map(|d| (hand.ids[&d].as_str(), *placement.state(d)))
+            .collect();
+        let want = case["want"]["value"].as_object();
+        let want: BTreeMap<&str, DomainState> = want
+            .into_iter()
+            .flatten()
+            .map(|(id, figures)| (id.as_str(), state(figures)))
+            .collect();
+        assert_eq!(got, want);
+    });
+}
+
+#[test]
+fn candidates_for_balancing() {
+    cases("TestFindBestDomainsForBalancedPlacement", |case| {
+        let params = &case["config"]["params"];
+        let mut shape = shape();
+        shape.count = number(&params["count"]);
+        shape.leaders = number(&params["leaderCount"]);
+        shape.slice_size = number(&params["sliceSize"]);
+        shape.slice_level = number(&params["sliceLevelIdx"]).try_into().unwrap();
+        shape.requested_level = number(&params["requestedLevelIdx"]).try_into().unwrap();
+        let domains = case["config"]["domains"].as_array().unwrap();
+        let domains: Vec<(&Value, &Value)> = domains.iter().map(|d| (d, d)).collect();
+        let hand = PlacementFixture::new(&domains, shape);
+        let mut placement = hand.placement();
+        let best = placement.find_best_domains_for_balanced_placement();
+        let got = best.map_or((0, 0), |b| (b.domains.len(), b.threshold));
+        let want = &case["want"];
+        let want = (
+            number(&want["domainsCount"]) as usize,
+            number(&want["threshold"]),
+        );
+        assert_eq!(got, want);
+    });
+}
+
+/// Domains of equal room: the one whose children share it evenly is tried first, one with a
+/// single child last.
+#[test]
+fn evenly_spread_room_is_tried_first() {
+    let domain = |values: &[&str], pods: i32| {
+        let id = values.join("/");
+        let room = json!({"podCount": pods, "sliceCount": pods, "sliceCountWithLeader": pods});
+        (json!({"id": id, "levelValues": values}), room)
+    };
+    let domains = [
+        domain(&["a"], 8),
+        domain(&["b"], 8),
+        domain(&["c"], 8),
+        domain(&["a", "r1"], 8),
+        domain(&["b", "r1"], 3),
+        domain(&["b", "r2"], 5),
+        domain(&["c", "r1"], 4),
+        domain(&["c", "r2"], 4),
+    ];
+    let domains: Vec<(&Value, &Value)> = domains.iter().map(|(d, s)| (d, s)).collect();
+    let hand = PlacementFixture::new(&domains, shape());
+    let set = hand
+        .placement()
+        .select_optimal_domain_set_to_fit(&[0, 1, 2], 8, 0, true);
+    assert_eq!(hand.names(&set.unwrap()), json!(["c"]));
+    let set = hand
+        .placement()
+        .select_optimal_domain_set_to_fit(&[0, 1], 8, 0, true);
+    assert_eq!(hand.names(&set.unwrap()), json!(["b"]));
+}

@@ -1,0 +1,210 @@
+//! [`TasFlavorSnapshot`]: the topology of one flavor with what is free in it.
+//!
+//! It lives as long as the flavor's nodes stay the same. A scheduling cycle simulates on it and
+//! undoes that; [`super::TasCache`] keeps it in step with what really happens.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Toleration;
+use serde::Serialize;
+
+use super::TasGates;
+use super::leaf_capacity::{LeafCapacity, PodUsage};
+use super::node_filter::{NodeFilter, NodeMatches};
+use super::nodes_cache::NodeInfo;
+use super::placement::DomainState;
+use super::resolved_topology_request::has_levels;
+use super::topology_tree::{Leaf, TopologyTree};
+use crate::resources::{FlavorName, Requests};
+use crate::topology_assignment::{TopologyAssignment, TopologyDomainRequests};
+use kueue_lab_api::v1beta2::PodSetTopologyRequest;
+
+/// Outcomes of node filters are kept for the next search up to this number.
+const MAX_MATCHES: usize = 256;
+
+/// The topology of one flavor with what is free in it.
+#[derive(Clone, Debug, Default)]
+pub struct TasFlavorSnapshot {
+    pub(super) flavor: FlavorName,
+    pub(super) topology: Arc<str>,
+    pub(super) tree: TopologyTree,
+    pub(super) capacity: LeafCapacity,
+    pub(super) tolerations: Vec<Toleration>,
+    pub(super) gates: TasGates,
+    matches: HashMap<String, Arc<NodeMatches>>,
+    pub(super) scratch: Vec<DomainState>,
+}
+
+/// A leaf of a topology as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeafView {
+    /// Its value on each level, from the widest down.
+    pub values: Vec<String>,
+    /// What its nodes offer less what pods outside of topology-aware scheduling take.
+    pub free: Requests,
+    /// What placed workloads take of that.
+    pub usage: Requests,
+}
+
+impl TasFlavorSnapshot {
+    pub(super) fn new(
+        flavor: FlavorName,
+        topology: Arc<str>,
+        tree: TopologyTree,
+        tolerations: Vec<Toleration>,
+        gates: TasGates,
+    ) -> Self {
+        TasFlavorSnapshot {
+            flavor,
+            topology,
+            capacity: LeafCapacity::new(tree.leaf_count()),
+            tree,
+            tolerations,
+            gates,
+            ..Default::default()
+        }
+    }
+
+    /// The name of the flavor's Topology.
+    pub fn topology(&self) -> &str {
+        &self.topology
+    }
+
+    /// The levels of the topology, from the widest down.
+    pub fn levels(&self) -> &[String] {
+        self.tree.levels()
+    }
+
+    /// Whether the domains of the lowest level are single nodes.
+    pub fn is_lowest_level_node(&self) -> bool {
+        self.tree.lowest_is_node()
+    }
+
+    /// Whether the topology has every level a pod set names. A pod set that names none and does
+    /// not ask for placement otherwise has no level here either.
+    pub fn has_level(&self, request: Option<&PodSetTopologyRequest>) -> bool {
+        has_levels(&self.tree, request)
+    }
+
+    /// The leaves in the order of their names, as they stand now.
+    pub fn leaves(&self) -> impl Iterator<Item = LeafView> + '_ {
+        (0..self.tree.leaf_count()).map(|leaf| LeafView {
+            values: self.tree.values(self.tree.leaf_domain(leaf), 0),
+            free: self.capacity.on(leaf, true),
+            usage: self.capacity.placed_on(leaf),
+        })
+    }
+
+    /// Whether each of these domains has room for its pods, looked at one by one. A domain the
+    /// topology does not have has none.
+    pub fn fits(&self, usage: &[TopologyDomainRequests]) -> bool {
+        usage.iter().all(|domain| {
+            self.tree.leaf(&domain.values).is_some_and(|leaf| {
+                let remaining = self.capacity.on(leaf, false);
+                domain.single_pod_requests.count_in(&remaining) >= domain.count
+            })
+        })
+    }
+
+    /// Places pods until it is undone.
+    pub fn add_usage(&mut self, usage: &[TopologyDomainRequests]) {
+        self.simulate(usage, 1);
+    }
+
+    /// Takes pods away until it is undone.
+    pub fn remove_usage(&mut self, usage: &[TopologyDomainRequests]) {
+        self.simulate(usage, -1);
+    }
+
+    fn simulate(&mut self, usage: &[TopologyDomainRequests], sign: i64) {
+        for domain in usage {
+            // A domain may be gone while workloads still hold it.
+            if let Some(leaf) = self.tree.leaf(&domain.values) {
+                let load = PodUsage {
+                    requests: &domain.total_requests(),
+                    pods: i64::from(domain.count),
+                };
+                self.capacity.simulate(leaf, load, sign);
+            }
+        }
+    }
+
+    /// Where the simulation stands, for [`TasFlavorSnapshot::undo_to`].
+    pub fn mark(&self) -> usize {
+        self.capacity.mark()
+    }
+
+    /// Takes back all usage added or removed since `set_outcome` was taken.
+    pub fn undo_to(&mut self, mark: usize) {
+        self.capacity.undo_to(mark);
+    }
+
+    /// A domain of the assignment that the topology does not have, for one: its node was deleted,
+    /// cordoned or is not ready.
+    pub fn stale_domain<'a>(&self, assignment: &'a TopologyAssignment) -> Option<&'a str> {
+        let gone = assignment
+            .domains
+            .iter()
+            .find(|d| self.tree.leaf(&d.values).is_none())?;
+        Some(gone.values.first().map_or("", String::as_str))
+    }
+
+    /// Two assignments in one, in the order of the domains' names; pods of one domain are added
+    /// up. The levels are those of the first.
+    pub fn merge_assignments(
+        &self,
+        a: &TopologyAssignment,
+        b: &TopologyAssignment,
+    ) -> TopologyAssignment {
+        let mut all: Vec<_> = a.domains.iter().chain(&b.domains).collect();
+        // Domains the topology does not have come last.
+        all.sort_by_cached_key(|d| {
+            let leaf = self.tree.leaf(&d.values);
+            (leaf.unwrap_or(Leaf::MAX), d.values.clone())
+        });
+        let mut merged = TopologyAssignment {
+            levels: a.levels.clone(),
+            domains: Vec::with_capacity(all.len()),
+        };
+        for domain in all {
+            match merged.domains.last_mut() {
+                Some(last) if last.values == domain.values => {
+                    last.count = last.count.saturating_add(domain.count);
+                }
+                _ => merged.domains.push(domain.clone()),
+            }
+        }
+        merged
+    }
+
+    /// Which leaves a filter leaves.
+    pub(super) fn matches(&mut self, filter: &NodeFilter) -> Arc<NodeMatches> {
+        if let Some(known) = self.matches.get(filter.key()) {
+            return known.clone();
+        }
+        if self.matches.len() >= MAX_MATCHES {
+            self.matches.clear();
+        }
+        let matches = Arc::new(filter.apply(&self.tree));
+        self.matches
+            .insert(filter.key().to_owned(), matches.clone());
+        matches
+    }
+
+    /// Puts a newer version of a node in its place.
+    pub(super) fn replace_node(&mut self, old: &NodeInfo, new: &Arc<NodeInfo>) {
+        if let Some(leaf) = self.tree.leaf_of_node(&new.name) {
+            self.capacity.add_node_capacity(leaf, &old.allocatable, -1);
+            self.capacity.add_node_capacity(leaf, &new.allocatable, 1);
+            self.tree.replace_node(leaf, new.clone());
+            self.matches.clear();
+        }
+    }
+
+    /// Puts other tolerations in place.
+    pub(super) fn set_tolerations(&mut self, tolerations: &[Toleration]) {
+        self.tolerations = tolerations.to_vec();
+    }
+}

@@ -1,0 +1,111 @@
+//! [`TasSnapshots`]: the topologies of all flavors during a scheduling cycle.
+//!
+//! Must not know of nodes or pods.
+
+use std::collections::BTreeMap;
+
+use super::TasGates;
+use super::assumed_usage::AssumedUsage;
+use super::failure::TasFailure;
+use super::pod_set_requests::{FindOptions, TasAssignmentsResult, WorkloadTasRequests};
+use super::tas_flavor_snapshot::TasFlavorSnapshot;
+use crate::resources::FlavorName;
+use crate::topology_assignment::TasUsage;
+
+/// The topologies of all flavors that have one, by flavor.
+#[derive(Clone, Debug, Default)]
+pub struct TasSnapshots {
+    pub(super) flavors: BTreeMap<FlavorName, TasFlavorSnapshot>,
+    pub(super) gates: TasGates,
+}
+
+/// Where a simulation stood, to go back to. Usage of a flavor that was not simulated on by then
+/// is undone altogether.
+#[derive(Clone, Debug, Default)]
+pub struct Checkpoint(Vec<(FlavorName, usize)>);
+
+impl TasSnapshots {
+    /// The topology of a flavor.
+    pub fn get(&self, flavor: &str) -> Option<&TasFlavorSnapshot> {
+        self.flavors.get(flavor)
+    }
+
+    /// The topology of a flavor, to search in or simulate on.
+    pub fn get_mut(&mut self, flavor: &str) -> Option<&mut TasFlavorSnapshot> {
+        self.flavors.get_mut(flavor)
+    }
+
+    /// The flavors with their topologies.
+    pub fn iter(&self) -> impl Iterator<Item = (&FlavorName, &TasFlavorSnapshot)> {
+        self.flavors.iter()
+    }
+
+    /// Places a workload's pods until it is undone. Flavors without topology have no say, and
+    /// flavors that share nodes do not see it before the cycle is over.
+    pub fn add_usage(&mut self, usage: &TasUsage) {
+        for (flavor, domains) in usage {
+            if let Some(snapshot) = self.flavors.get_mut(flavor) {
+                snapshot.add_usage(domains);
+            }
+        }
+    }
+
+    /// Takes a workload's pods away until it is undone.
+    pub fn remove_usage(&mut self, usage: &TasUsage) {
+        for (flavor, domains) in usage {
+            if let Some(snapshot) = self.flavors.get_mut(flavor) {
+                snapshot.remove_usage(domains);
+            }
+        }
+    }
+
+    /// Whether the domains have room for these pods, looked at one by one.
+    pub fn fits(&self, usage: &TasUsage) -> bool {
+        usage.iter().all(|(flavor, domains)| {
+            domains.is_empty() || self.get(flavor).is_some_and(|s| s.fits(domains))
+        })
+    }
+
+    /// Where the simulation stands.
+    pub fn checkpoint(&self) -> Checkpoint {
+        let marks = self.flavors.iter().map(|(f, s)| (f.clone(), s.mark()));
+        Checkpoint(marks.filter(|(_, mark)| *mark > 0).collect())
+    }
+
+    /// Goes back to where the simulation stood.
+    pub fn rollback(&mut self, checkpoint: &Checkpoint) {
+        for (flavor, snapshot) in &mut self.flavors {
+            let mark = checkpoint.0.iter().find(|(f, _)| f == flavor);
+            snapshot.undo_to(mark.map_or(0, |(_, mark)| *mark));
+        }
+    }
+
+    /// Places for the pod sets of one Workload in the flavors they are assigned, flavor by flavor.
+    pub fn find_topology_assignments(
+        &mut self,
+        requests: &WorkloadTasRequests<'_>,
+        options: FindOptions<'_>,
+    ) -> TasAssignmentsResult {
+        let mut result = TasAssignmentsResult::default();
+        let mut shared = AssumedUsage::default();
+        for (flavor, requests) in requests {
+            let Some(snapshot) = self.flavors.get_mut(flavor) else {
+                for request in requests {
+                    let flavor = flavor.to_string();
+                    result.failed(&request.pod_set.name, TasFailure::NoTopology { flavor });
+                }
+                continue;
+            };
+            // On shared nodes what one flavor took the other cannot have.
+            let mut own = AssumedUsage::default();
+            let assumed = if self.gates.overlapping && snapshot.is_lowest_level_node() {
+                &mut shared
+            } else {
+                &mut own
+            };
+            let found = snapshot.find_topology_assignments_for_flavor(requests, options, assumed);
+            result.0.extend(found.0);
+        }
+        result
+    }
+}

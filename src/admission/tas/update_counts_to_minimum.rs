@@ -1,0 +1,174 @@
+//! The second phase, second half: from picked domains down to leaves, on each level with as few
+//! domains as will do.
+
+use super::domain_ordering::CountUnit;
+use super::find_level_with_fit_domains::FitDomains;
+use super::placement::Placement;
+use super::topology_tree::Domain;
+
+/// What is to be spread over some domains.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PodsToPlace {
+    /// Pods.
+    pub(super) pods: i32,
+    /// Leaders among them.
+    pub(super) leaders: i32,
+    /// Pods in a slice, where slices are spread.
+    pub(super) slice_size: i32,
+    /// Whether slices or single pods are spread.
+    pub(super) unit: CountUnit,
+}
+
+impl Placement<'_> {
+    /// Goes down from picked domains. `balanced`: they already have their shares, which is not
+    /// undone above the level of slices.
+    pub(super) fn assign_lower_levels(
+        &mut self,
+        picked: FitDomains,
+        balanced: bool,
+    ) -> Vec<Domain> {
+        let shape = self.topology_request;
+        let whole = PodsToPlace {
+            pods: shape.count,
+            leaders: shape.leaders,
+            slice_size: shape.slice_size,
+            unit: CountUnit::Slices,
+        };
+        let FitDomains {
+            mut level,
+            mut domains,
+        } = picked;
+        let lowest = self.tree.levels().len() - 1;
+        domains = self.update_counts_to_minimum(domains, whole);
+        // Above the level of slices it does not matter which parent a slice was counted in.
+        while level < lowest.min(shape.slice_level) && !balanced {
+            let children = self.children_of(&domains);
+            let children = self.sorted_domains(children);
+            domains = self.update_counts_to_minimum(children, whole);
+            level += 1;
+        }
+        while level < lowest {
+            let slice_size = if level >= shape.slice_level {
+                shape.inner_size(level + 1).unwrap_or(1)
+            } else {
+                shape.slice_size
+            };
+            domains = self.update_children_counts_to_minimum(&domains, slice_size);
+            level += 1;
+        }
+        domains
+    }
+
+    /// Spreads what each domain has over its own children.
+    fn update_children_counts_to_minimum(
+        &mut self,
+        parents: &[Domain],
+        slice_size: i32,
+    ) -> Vec<Domain> {
+        let mut all = Vec::with_capacity(parents.len());
+        for &parent in parents {
+            let children = self.sorted_domains(self.tree.children(parent));
+            if slice_size > 1 {
+                // So far children were counted in slices of the outermost layer, if at all.
+                for &child in &children {
+                    let state = self.state_mut(child);
+                    state.slices = state.pods / slice_size;
+                    state.slices_with_leader = state.pods_with_leader / slice_size;
+                }
+            }
+            let share = PodsToPlace {
+                pods: self.state(parent).pods,
+                leaders: self.state(parent).leaders,
+                slice_size,
+                unit: if slice_size > 1 {
+                    CountUnit::Slices
+                } else {
+                    CountUnit::Pods
+                },
+            };
+            all.extend(self.update_counts_to_minimum(children, share));
+        }
+        all
+    }
+
+    /// Spreads a share over sorted domains, the last of which is chosen to fit best. Gives the
+    /// domains used, with their figures turned into what they got; none when the share does not
+    /// fit, which the first phase rules out.
+    pub(super) fn update_counts_to_minimum(
+        &mut self,
+        mut domains: Vec<Domain>,
+        share: PodsToPlace,
+    ) -> Vec<Domain> {
+        let PodsToPlace {
+            slice_size, unit, ..
+        } = share;
+        self.prioritize_leader_domain(&mut domains, share.pods, share.leaders, slice_size, unit);
+        let mut rest = match unit {
+            CountUnit::Slices => share.pods / slice_size,
+            CountUnit::Pods => share.pods,
+        };
+        let pods_per_unit = match unit {
+            CountUnit::Slices => slice_size,
+            CountUnit::Pods => 1,
+        };
+        let mut leaders = share.leaders;
+        let best_fit = !self.use_least_free_capacity_algorithm();
+        let mut used = Vec::new();
+        for (i, &next) in domains.iter().enumerate() {
+            let mut domain = next;
+            if leaders > 0 {
+                let takes_rest = |p: &Self, d: Domain| {
+                    let state = p.state(d);
+                    unit.with_leader(state) >= rest && state.leaders >= leaders
+                };
+                if best_fit && takes_rest(self, domain) {
+                    domain = self.find_best_fit_domain(&domains[i..], rest, leaders, unit);
+                }
+                let last = takes_rest(self, domain);
+                let state = self.state_mut(domain);
+                let (got, got_leaders) = if last {
+                    (rest, leaders)
+                } else {
+                    (
+                        unit.with_leader(state).min(rest),
+                        state.leaders.min(leaders),
+                    )
+                };
+                state.leaders = got_leaders;
+                state.pods = got.saturating_mul(pods_per_unit);
+                if unit == CountUnit::Slices {
+                    state.slices = got;
+                    if !last {
+                        state.slices_with_leader = got;
+                    }
+                } else if !last {
+                    state.pods_with_leader = got;
+                }
+                used.push(domain);
+                if last {
+                    return used;
+                }
+                leaders -= got_leaders;
+                rest -= got;
+                continue;
+            }
+            if best_fit && unit.of(self.state(domain)) >= rest {
+                domain = self.find_best_fit_domain(&domains[i..], rest, 0, unit);
+            }
+            let state = self.state_mut(domain);
+            let got = unit.of(state).min(rest);
+            let last = unit.of(state) >= rest;
+            state.leaders = 0;
+            state.pods = got.saturating_mul(pods_per_unit);
+            if unit == CountUnit::Slices {
+                state.slices = got;
+            }
+            used.push(domain);
+            if last {
+                return used;
+            }
+            rest -= got;
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,74 @@
+//! The requests a Workload really makes: with pod overhead, LimitRange defaults and limits that
+//! stand in for missing requests. The stored object is never changed, only the engine's view.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
+
+use super::predicates::namespace;
+use crate::cluster_objects::ClusterObjects;
+use crate::kube::limit_range::use_limits_as_missing_requests;
+use kueue_lab_api::v1beta2::Workload;
+
+/// The Workload with its effective requests; the same object when there is nothing to adjust.
+pub fn adjust_resources(wl: &Arc<Workload>, world: &ClusterObjects) -> Arc<Workload> {
+    let limits = world.limit_range_summary(namespace(wl));
+    let specs = || {
+        wl.spec
+            .pod_sets
+            .iter()
+            .filter_map(|ps| ps.template.spec.as_ref())
+    };
+    let changes = limits.is_some()
+        || specs().any(|s| missing_overhead(s, world).is_some() || lacks_requests(s));
+    if !changes {
+        return wl.clone();
+    }
+    let mut adjusted = Workload::clone(wl);
+    for pod_set in &mut adjusted.spec.pod_sets {
+        let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec else {
+            continue;
+        };
+        if let Some(overhead) = missing_overhead(spec, world) {
+            spec.overhead = Some(overhead.clone());
+        }
+        if let Some(limits) = limits {
+            limits.apply_defaults(spec);
+        }
+        use_limits_as_missing_requests(spec);
+    }
+    Arc::new(adjusted)
+}
+
+/// The overhead the pod's RuntimeClass gives and the pod does not state.
+fn missing_overhead<'w>(
+    spec: &PodSpec,
+    world: &'w ClusterObjects,
+) -> Option<&'w crate::resources::ResourceList> {
+    if spec.overhead.as_ref().is_some_and(|o| !o.is_empty()) {
+        return None;
+    }
+    world.overhead(spec.runtime_class_name.as_deref()?)
+}
+
+/// Whether a limit has no request beside it.
+fn lacks_requests(spec: &PodSpec) -> bool {
+    let lacking = |r: &ResourceRequirements| {
+        let requested = |name: &String| {
+            r.requests
+                .as_ref()
+                .is_some_and(|requests| requests.contains_key(name))
+        };
+        r.limits
+            .iter()
+            .flat_map(|l| l.keys())
+            .any(|name| !requested(name))
+    };
+    spec.init_containers
+        .iter()
+        .flatten()
+        .chain(&spec.containers)
+        .filter_map(|c| c.resources.as_ref())
+        .chain(&spec.resources)
+        .any(lacking)
+}

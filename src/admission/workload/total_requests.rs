@@ -1,0 +1,235 @@
+//! What the pod sets of a Workload request in total, before and after admission.
+//!
+//! Must not know of ClusterQueues.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::config::{EngineConfig, ResourceTransformation, TransformationStrategy};
+use crate::kube::pod_requests::{ExactList, exact, pod_requests, pod_requests_exact};
+use crate::resources::{Decimal, FlavorName, Requests, ResourceList, ResourceName};
+use crate::topology_assignment::{self, TopologyDomainRequests};
+use kueue_lab_api::v1beta2::{DelayedTopologyRequestState, Workload};
+
+/// What one pod set requests in total.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSetResources {
+    /// The name of the pod set.
+    pub name: String,
+    /// The requests of all its pods together.
+    pub requests: Requests,
+    /// How many pods.
+    pub count: i32,
+    /// Where the pods are placed, once they are.
+    pub topology_request: Option<TopologyRequest>,
+    /// Whether placement was postponed.
+    pub delayed_topology_request: Option<DelayedTopologyRequestState>,
+    /// The flavor of each resource, once assigned.
+    pub flavors: BTreeMap<ResourceName, FlavorName>,
+}
+
+/// Where the pods of a set are placed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TopologyRequest {
+    /// The levels of the assignment.
+    pub levels: Vec<String>,
+    /// The domains with their pods.
+    pub domain_requests: Vec<TopologyDomainRequests>,
+}
+
+impl PodSetResources {
+    /// The same pod set with another number of pods. One with a placement keeps its size.
+    #[must_use]
+    pub fn scaled_to(&self, count: i32) -> PodSetResources {
+        if self.topology_request.is_some() {
+            return self.clone();
+        }
+        let mut scaled = PodSetResources {
+            delayed_topology_request: None,
+            ..self.clone()
+        };
+        if self.count != 0 && self.count != count {
+            scaled.requests.div(i64::from(self.count));
+            scaled.requests.mul(i64::from(count));
+            scaled.count = count;
+        }
+        scaled
+    }
+}
+
+/// Requests the dynamic resource allocation of a Workload adds and replaces, worked out elsewhere.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DraRequests {
+    /// Logical resources of each pod set, per pod.
+    pub added: BTreeMap<String, ResourceList>,
+    /// Extended resources they stand in for, per pod set.
+    pub replaced: BTreeMap<String, Vec<String>>,
+}
+
+/// Pods of each pod set without those that were given back.
+fn counts_after_reclaim<'a>(wl: &'a Workload, config: &EngineConfig) -> BTreeMap<&'a str, i32> {
+    let mut counts: BTreeMap<&str, i32> = wl
+        .spec
+        .pod_sets
+        .iter()
+        .map(|ps| (ps.name.as_str(), ps.count))
+        .collect();
+    if config.gates.reclaimable_pods {
+        let reclaimed: BTreeMap<&str, i32> = wl
+            .status
+            .reclaimable_pods
+            .iter()
+            .map(|p| (p.name.as_str(), p.count))
+            .collect();
+        for (name, count) in &mut counts {
+            // More pods than the set has can be reported for a moment after a scale-down.
+            let back = reclaimed.get(name).copied().unwrap_or(0).min(*count);
+            *count = count.saturating_sub(back);
+        }
+    }
+    counts
+}
+
+/// Total requests of a Workload without quota, from its pod templates.
+pub fn total_requests_from_pod_sets(
+    wl: &Workload,
+    config: &EngineConfig,
+    dra: Option<&DraRequests>,
+) -> Vec<PodSetResources> {
+    let counts = counts_after_reclaim(wl, config);
+    let single = |ps: &kueue_lab_api::v1beta2::PodSet| {
+        let Some(spec) = &ps.template.spec else {
+            return ExactList::new();
+        };
+        let mut requests = pod_requests_exact(spec);
+        requests.retain(|name, _| {
+            !config
+                .excluded_resource_prefixes
+                .iter()
+                .any(|p| name.as_str().starts_with(p.as_str()))
+        });
+        let mut requests =
+            apply_resource_transformations(requests, &config.resource_transformations);
+        if let Some(dra) = dra.filter(|_| config.gates.kueue_dra_integration) {
+            for replaced in dra.replaced.get(&ps.name).into_iter().flatten() {
+                requests.remove(&ResourceName::new(replaced));
+            }
+            for (name, quantity) in dra.added.get(&ps.name).map(exact).unwrap_or_default() {
+                let sum = requests.entry(name).or_default();
+                *sum = sum.plus(quantity);
+            }
+        }
+        requests
+    };
+    wl.spec
+        .pod_sets
+        .iter()
+        .map(|ps| {
+            let count = counts.get(ps.name.as_str()).copied().unwrap_or(ps.count);
+            let mut requests = Requests::from_exact(&single(ps));
+            requests.floor_to_zero();
+            requests.mul(i64::from(count));
+            PodSetResources {
+                name: ps.name.clone(),
+                requests,
+                count,
+                ..Default::default()
+            }
+        })
+        .collect()
+}
+
+/// Total requests of a Workload that holds quota, from its admission.
+pub fn total_requests_from_admission(wl: &Workload, config: &EngineConfig) -> Vec<PodSetResources> {
+    let Some(admission) = &wl.status.admission else {
+        return Vec::new();
+    };
+    let counts = counts_after_reclaim(wl, config);
+    let tas = config.gates.topology_aware_scheduling;
+    let mut totals = Vec::with_capacity(admission.pod_set_assignments.len());
+    for psa in &admission.pod_set_assignments {
+        let pod_set = wl.spec.pod_sets.iter().find(|ps| ps.name == psa.name);
+        let mut set = PodSetResources {
+            name: psa.name.clone(),
+            requests: Requests::from_list(&psa.resource_usage),
+            count: psa
+                .count
+                .unwrap_or_else(|| pod_set.map_or(0, |ps| ps.count)),
+            flavors: psa
+                .flavors
+                .iter()
+                .map(|(res, flavor)| (ResourceName::new(res), flavor.as_str().into()))
+                .collect(),
+            ..Default::default()
+        };
+        if let Some(ta) = psa.topology_assignment.as_ref().filter(|_| tas) {
+            let spec = pod_set.and_then(|ps| ps.template.spec.as_ref());
+            let single = match (pod_set, spec) {
+                (Some(_), Some(spec)) => pod_requests(spec),
+                (Some(_), None) => Requests::new(),
+                (None, _) => set.requests.scaled_down(i64::from(set.count)),
+            };
+            let placed = topology_assignment::decode(ta);
+            set.topology_request = Some(TopologyRequest {
+                levels: placed.levels,
+                domain_requests: placed
+                    .domains
+                    .into_iter()
+                    .map(|d| TopologyDomainRequests {
+                        values: d.values,
+                        single_pod_requests: single.clone(),
+                        count: d.count,
+                    })
+                    .collect(),
+            });
+        }
+        if tas {
+            set.delayed_topology_request = psa.delayed_topology_request;
+        }
+        // Pods given back lower the usage; a higher count means a partial admission, which stays.
+        let left = counts.get(psa.name.as_str()).copied().unwrap_or(0);
+        if left < set.count {
+            set.requests.div(i64::from(set.count));
+            set.requests.mul(i64::from(left));
+            set.count = left;
+        }
+        totals.push(set);
+    }
+    totals
+}
+
+/// Applies resource transformations to the requests of one pod. What they generate is summed on
+/// its own, with allowances (negative factors) cancelling only other generated amounts.
+fn apply_resource_transformations(
+    input: ExactList,
+    transformations: &BTreeMap<ResourceName, ResourceTransformation>,
+) -> ExactList {
+    if !input.keys().any(|name| transformations.contains_key(name)) {
+        return input;
+    }
+    let mut total = ExactList::new();
+    let mut generated = ExactList::new();
+    for (&name, &quantity) in &input {
+        let Some(rule) = transformations.get(&name) else {
+            total.insert(name, quantity);
+            continue;
+        };
+        let factor = rule.multiply_by.and_then(|by| input.get(&by));
+        let scaled = factor.map_or(quantity, |&f| quantity.times(f));
+        for (&output, &per_unit) in &rule.outputs {
+            let sum = generated.entry(output).or_default();
+            *sum = sum.plus(scaled.times(per_unit));
+        }
+        if rule.strategy == TransformationStrategy::Retain {
+            total.insert(name, quantity);
+        }
+    }
+    for (name, quantity) in generated {
+        let sum = total.entry(name).or_default();
+        *sum = sum.plus(quantity.max(Decimal::ZERO));
+    }
+    total
+}

@@ -1,0 +1,51 @@
+//! Workload slices: an elastic job that grows gets a new Workload, which takes over the quota of
+//! the one it replaces.
+//!
+//! Must not know how flavors are searched.
+
+use std::sync::Arc;
+
+use super::cache::{HierarchyNodeId, WorkloadIndex};
+use super::feature_gates::Gates;
+use super::preemption::Target;
+use super::snapshot_transaction::SnapshotTransaction;
+use super::workload::predicates::annotation;
+use super::workload::{Info, WorkloadKey};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+
+/// The Workload that this one replaces, by its annotation.
+pub fn replacement_for_key(wl: &Workload) -> Option<WorkloadKey> {
+    annotation(wl, c::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION).map(WorkloadKey::parse)
+}
+
+/// The slice a workload replaces, if it holds quota in the same ClusterQueue.
+pub fn replaced_workload_slice(
+    wl: &Info,
+    node: HierarchyNodeId,
+    snapshot: &SnapshotTransaction<'_>,
+) -> Option<(WorkloadIndex, Arc<Info>)> {
+    if !snapshot.config.gates.elastic_jobs_via_workload_slices {
+        return None;
+    }
+    let key = replacement_for_key(&wl.obj)?;
+    let idx = snapshot.cluster_queue(node)?.reserving_workload(&key)?;
+    let old = snapshot.workload(idx).filter(|w| !w.removed)?;
+    (old.info.key.namespace() == wl.key.namespace()).then(|| (idx, old.info.clone()))
+}
+
+/// Takes the slice a workload replaces out of its targets: it is finished, not preempted.
+pub fn find_replaced_slice_target(
+    wl: &Info,
+    targets: &mut Vec<Target>,
+    snapshot: &SnapshotTransaction<'_>,
+    gates: &Gates,
+) -> Option<Target> {
+    if !gates.elastic_jobs_via_workload_slices {
+        return None;
+    }
+    let key = replacement_for_key(&wl.obj)?;
+    let is_slice = |t: &Target| snapshot.workload(t.idx).is_some_and(|w| w.info.key == key);
+    let at = targets.iter().position(is_slice)?;
+    Some(targets.remove(at))
+}

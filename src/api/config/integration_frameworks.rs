@@ -1,0 +1,134 @@
+//! The kinds of jobs that Kueue knows, by the names the configuration has for them.
+
+/// A kind of job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framework {
+    /// Name in the configuration, such as `batch/job`.
+    pub name: &'static str,
+    /// API group of the job, empty for core.
+    pub group: &'static str,
+    /// API version of the job.
+    pub version: &'static str,
+    /// Kind of the job.
+    pub kind: &'static str,
+    /// Whether such jobs can be sent to other clusters.
+    pub multi_kueue: bool,
+}
+
+const fn framework(
+    name: &'static str,
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+) -> Framework {
+    Framework {
+        name,
+        group,
+        version,
+        kind,
+        multi_kueue: true,
+    }
+}
+
+const fn without_multi_kueue(framework: Framework) -> Framework {
+    Framework {
+        multi_kueue: false,
+        ..framework
+    }
+}
+
+/// Every kind, by name.
+pub const FRAMEWORKS: &[Framework] = &[
+    framework("batch/job", "batch", "v1", "Job"),
+    without_multi_kueue(framework("deployment", "apps", "v1", "Deployment")),
+    framework(
+        "jobset.x-k8s.io/jobset",
+        "jobset.x-k8s.io",
+        "v1alpha2",
+        "JobSet",
+    ),
+    framework("kubeflow.org/jaxjob", "kubeflow.org", "v1", "JAXJob"),
+    framework("kubeflow.org/mpijob", "kubeflow.org", "v2beta1", "MPIJob"),
+    framework("kubeflow.org/paddlejob", "kubeflow.org", "v1", "PaddleJob"),
+    framework(
+        "kubeflow.org/pytorchjob",
+        "kubeflow.org",
+        "v1",
+        "PyTorchJob",
+    ),
+    framework("kubeflow.org/tfjob", "kubeflow.org", "v1", "TFJob"),
+    framework(
+        "kubeflow.org/xgboostjob",
+        "kubeflow.org",
+        "v1",
+        "XGBoostJob",
+    ),
+    framework(
+        "leaderworkerset.x-k8s.io/leaderworkerset",
+        "leaderworkerset.x-k8s.io",
+        "v1",
+        "LeaderWorkerSet",
+    ),
+    framework("pod", "", "v1", "Pod"),
+    framework("ray.io/raycluster", "ray.io", "v1", "RayCluster"),
+    framework("ray.io/rayjob", "ray.io", "v1", "RayJob"),
+    framework("ray.io/rayservice", "ray.io", "v1", "RayService"),
+    without_multi_kueue(framework(
+        "sparkoperator.k8s.io/sparkapplication",
+        "sparkoperator.k8s.io",
+        "v1beta2",
+        "SparkApplication",
+    )),
+    framework("statefulset", "apps", "v1", "StatefulSet"),
+    framework(
+        "trainer.kubeflow.org/trainjob",
+        "trainer.kubeflow.org",
+        "v1alpha1",
+        "TrainJob",
+    ),
+    framework(
+        "workload.codeflare.dev/appwrapper",
+        "workload.codeflare.dev",
+        "v1beta2",
+        "AppWrapper",
+    ),
+];
+
+/// The kinds that upstream's released manifest turns on.
+pub const RELEASE_MANIFEST_FRAMEWORKS: &[&str] = &[
+    "batch/job",
+    "kubeflow.org/mpijob",
+    "ray.io/rayjob",
+    "ray.io/raycluster",
+    "ray.io/rayservice",
+    "jobset.x-k8s.io/jobset",
+    "workload.codeflare.dev/appwrapper",
+    "trainer.kubeflow.org/trainjob",
+    "pod",
+    "deployment",
+    "statefulset",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+];
+
+impl Framework {
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        FRAMEWORKS.iter().find(|f| f.name == name)
+    }
+
+    /// Group, version and kind as one text that tells kinds apart.
+    pub(super) fn gvk(&self) -> String {
+        gvk(self.group, self.version, self.kind)
+    }
+}
+
+fn gvk(group: &str, version: &str, kind: &str) -> String {
+    format!("{group}/{version}, Kind={kind}")
+}
+
+/// The same of a text such as `Kind.version.group.com`; nothing where it has another form.
+pub(super) fn gvk_from_text(text: &str) -> Option<String> {
+    let (kind, rest) = text.split_once('.')?;
+    let (version, group) = rest.split_once('.')?;
+    Some(gvk(group, version, kind))
+}

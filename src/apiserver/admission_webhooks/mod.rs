@@ -1,0 +1,15 @@
+//! Admission that objects in the cluster configure: webhooks and policies in CEL.
+//!
+//! Works on one write and on configurations as they are stored; must not know storage or HTTP as
+//! clients speak it. The handlers bring writes here after what is built in and what is plugged in.
+
+mod admission_review;
+mod client_manager;
+pub mod dispatcher;
+mod matching;
+pub mod validating_admission_policy;
+mod webhook_converter;
+
+pub use client_manager::ClientManager;
+pub use matching::AdmissionAttributes;
+pub use webhook_converter::WebhookConverter;

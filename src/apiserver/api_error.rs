@@ -1,0 +1,195 @@
+//! API errors: every refusal of the server as the `Status` object Kubernetes clients expect.
+
+use serde_json::{Value, json};
+
+use super::field_error::FieldError;
+
+/// A refusal, ready to be sent as a `v1.Status`.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason such as `NotFound`; empty where Kubernetes leaves it out.
+    pub reason: &'static str,
+    /// What a person reads.
+    pub message: String,
+    /// The `details` object, or null.
+    pub details: Value,
+    /// `metadata.continue`: where an expired list can go on, inconsistently.
+    pub continue_token: Option<String>,
+}
+
+/// The group and plural (or kind) an error speaks of: `clusterqueues.kueue.x-k8s.io`, `pods`.
+fn group_resource(group: &str, name: &str) -> String {
+    if group.is_empty() {
+        name.to_string()
+    } else {
+        format!("{name}.{group}")
+    }
+}
+
+fn details(group: &str, kind: &str, name: &str) -> Value {
+    let mut d = serde_json::Map::new();
+    for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
+        if !value.is_empty() {
+            d.insert(key.into(), value.into());
+        }
+    }
+    Value::Object(d)
+}
+
+impl ApiError {
+    /// Any error, without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+            continue_token: None,
+        }
+    }
+
+    /// 404 for an object; `plural` is the resource name.
+    pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
+        Self {
+            code: 404,
+            reason: "NotFound",
+            message: format!("{} {name:?} not found", group_resource(group, plural)),
+            details: details(group, plural, name),
+            continue_token: None,
+        }
+    }
+
+    /// 404 for a path no resource is served at.
+    pub fn no_such_resource() -> Self {
+        Self {
+            code: 404,
+            reason: "NotFound",
+            message: "the server could not find the requested resource".into(),
+            details: json!({}),
+            continue_token: None,
+        }
+    }
+
+    /// 409: an object of that name exists.
+    pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
+        Self {
+            code: 409,
+            reason: "AlreadyExists",
+            message: format!("{} {name:?} already exists", group_resource(group, plural)),
+            details: details(group, plural, name),
+            continue_token: None,
+        }
+    }
+
+    /// 409: the write does not fit the object's present state.
+    pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        Self {
+            code: 409,
+            reason: "Conflict",
+            message: format!(
+                "Operation cannot be fulfilled on {} {name:?}: {why}",
+                group_resource(group, plural)
+            ),
+            details: details(group, plural, name),
+            continue_token: None,
+        }
+    }
+
+    /// 403; the message names the resource and the object where they are not empty.
+    pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let what = match (plural, name) {
+            ("", _) => String::new(),
+            (plural, "") => format!("{} is ", group_resource(group, plural)),
+            (plural, name) => format!("{} {name:?} is ", group_resource(group, plural)),
+        };
+        Self {
+            code: 403,
+            reason: "Forbidden",
+            message: format!("{what}forbidden: {why}"),
+            details: details(group, plural, name),
+            continue_token: None,
+        }
+    }
+
+    /// 422: field errors in the order they were found.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let mut texts: Vec<String> = Vec::new();
+        for error in errors {
+            let text = error.to_string();
+            // Two checks may find the same fault; it is told once.
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let all = match texts.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let mut d = details(group, kind, name);
+        d["causes"] = errors
+            .iter()
+            .map(|e| {
+                let field = if e.path.is_empty() { "<nil>" } else { &e.path };
+                json!({"reason": e.kind.reason(), "message": e.message(), "field": field})
+            })
+            .collect();
+        Self {
+            code: 422,
+            reason: "Invalid",
+            message: format!("{} {name:?} is invalid: {all}", group_resource(group, kind)),
+            details: d,
+            continue_token: None,
+        }
+    }
+
+    /// 400.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 405.
+    pub fn method_not_allowed() -> Self {
+        Self {
+            code: 405,
+            reason: "MethodNotAllowed",
+            message: "the server does not allow this method on the requested resource".into(),
+            details: json!({}),
+            continue_token: None,
+        }
+    }
+
+    /// 410: the requested resourceVersion or continue token is too old.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 500.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "InternalError", message)
+    }
+
+    /// The `v1.Status` object to send.
+    pub fn to_status(&self) -> Value {
+        let mut s = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            s["reason"] = self.reason.into();
+        }
+        if let Some(token) = &self.continue_token {
+            s["metadata"]["continue"] = token.as_str().into();
+        }
+        if !self.details.is_null() {
+            s["details"] = self.details.clone();
+        }
+        s
+    }
+}

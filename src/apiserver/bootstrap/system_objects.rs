@@ -1,0 +1,108 @@
+//! Namespaces, priority classes, API services and the service of the API server itself.
+
+use serde_json::json;
+
+use super::BootstrapObject;
+use crate::http::tls::KUBERNETES_SERVICE_IP;
+use crate::server::ServerState;
+
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+pub(super) fn namespaces() -> impl Iterator<Item = BootstrapObject> {
+    NAMESPACES.into_iter().map(|name| {
+        let fields = json!({
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        });
+        let labels = [("kubernetes.io/metadata.name", name)];
+        BootstrapObject::new(("", "v1", "namespaces"), "Namespace", name, &labels, fields)
+    })
+}
+
+pub(super) fn priority_classes() -> impl Iterator<Item = BootstrapObject> {
+    let classes = [
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+    ];
+    classes.into_iter().map(|(name, value, description)| {
+        let resource = ("scheduling.k8s.io", "v1", "priorityclasses");
+        let fields = json!({
+            "value": value,
+            "description": description,
+            "preemptionPolicy": "PreemptLowerPriority",
+        });
+        BootstrapObject::new(resource, "PriorityClass", name, &[], fields)
+    })
+}
+
+/// One for each group version that is built in.
+pub(super) fn api_services(core: &ServerState) -> impl Iterator<Item = BootstrapObject> {
+    let table = core.registry.table();
+    let now = crate::endpoints::object_meta::metav1_time(core.clock.now());
+    let mut seeds = Vec::new();
+    for group in table.groups() {
+        for (i, version) in group.versions.iter().enumerate() {
+            let name = format!("{}.{}", version.name, group.name);
+            let fields = json!({
+                "spec": {
+                    "group": &*group.name,
+                    "version": &*version.name,
+                    "groupPriorityMinimum": if group.name.is_empty() { 18000 } else { 17000 },
+                    "versionPriority": 15 - i.min(14),
+                },
+                "status": {"conditions": [{
+                    "type": "Available",
+                    "status": "True",
+                    "reason": "Local",
+                    "message": "Local APIServices are always available",
+                    "lastTransitionTime": now,
+                }]},
+            });
+            let resource = ("apiregistration.k8s.io", "v1", "apiservices");
+            let labels = [("kube-aggregator.kubernetes.io/automanaged", "onstart")];
+            seeds.push(BootstrapObject::new(
+                resource,
+                "APIService",
+                &name,
+                &labels,
+                fields,
+            ));
+        }
+    }
+    seeds.into_iter()
+}
+
+/// `kubernetes` in the default namespace.
+pub(super) fn kubernetes_service() -> impl Iterator<Item = BootstrapObject> {
+    let labels = [("component", "apiserver"), ("provider", "kubernetes")];
+    let fields = json!({
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": KUBERNETES_SERVICE_IP,
+            "clusterIPs": [KUBERNETES_SERVICE_IP],
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+            "sessionAffinity": "None",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+        },
+        "status": {"loadBalancer": {}},
+    });
+    let mut seed = BootstrapObject::new(
+        ("", "v1", "services"),
+        "Service",
+        "kubernetes",
+        &labels,
+        fields,
+    );
+    seed.object["metadata"]["namespace"] = "default".into();
+    std::iter::once(seed)
+}

@@ -1,0 +1,65 @@
+//! Regular expressions, as Go reads them.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use parking_lot::RwLock;
+use regex::Regex;
+
+/// A pattern as a regular expression; compiled once per text.
+pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Regex, String> {
+    static CACHE: LazyLock<RwLock<HashMap<String, Regex>>> = LazyLock::new(RwLock::default);
+    /// More patterns than this are compiled again each time.
+    const MOST: usize = 4096;
+
+    if let Some(re) = CACHE.read().get(pattern) {
+        return Ok(re.clone());
+    }
+    // Go matches `\d`, `\w`, `\s` and `\b` on ASCII only
+    let re = regex::RegexBuilder::new(&ascii_classes(pattern))
+        .size_limit(1 << 20)
+        .build()
+        .map_err(|e| e.to_string())?;
+    let mut cache = CACHE.write();
+    if cache.len() < MOST {
+        cache.insert(pattern.into(), re.clone());
+    }
+    Ok(re)
+}
+
+/// Perl classes as Go understands them.
+fn ascii_classes(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    let mut in_set = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                let next = chars.next();
+                let class = match next {
+                    Some('d') => Some("0-9"),
+                    Some('w') => Some("0-9A-Za-z_"),
+                    Some('s') => Some(r"\t\n\x0c\r "),
+                    _ => None,
+                };
+                match (class, next) {
+                    (Some(class), _) if in_set => out.push_str(class),
+                    (Some(class), _) => out.extend(["[", class, "]"]),
+                    (None, Some(next)) => out.extend(['\\', next]),
+                    (None, None) => out.push('\\'),
+                }
+            }
+            '[' if in_set && !out.ends_with('[') => out.push_str("\\["),
+            '[' => {
+                in_set = true;
+                out.push('[');
+            }
+            ']' => {
+                in_set = false;
+                out.push(']');
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,77 @@
+//! What a validation came to.
+
+use serde_json::Value;
+
+use crate::field_error::{FieldError, FieldErrorKind};
+
+/// One fault, as the validator sees it.
+#[derive(Clone, Debug)]
+pub(super) struct ValidationError {
+    /// The path below the validated value; `None` for faults that name none.
+    pub(super) name: Option<String>,
+    pub(super) kind: FieldErrorKind,
+    pub(super) bad: Option<Value>,
+    pub(super) detail: String,
+}
+
+impl ValidationError {
+    pub(super) fn without_path(detail: String) -> Self {
+        Self {
+            name: None,
+            kind: FieldErrorKind::Invalid,
+            bad: Some("".into()),
+            detail,
+        }
+    }
+
+    pub(super) fn of(kind: FieldErrorKind, path: &str, bad: Option<Value>, detail: String) -> Self {
+        Self {
+            name: Some(path.into()),
+            kind,
+            bad,
+            detail,
+        }
+    }
+
+    pub(super) fn invalid(path: &str, bad: impl Into<Value>, detail: String) -> Self {
+        Self::of(FieldErrorKind::Invalid, path, Some(bad.into()), detail)
+    }
+
+    pub(super) fn into_error(self, prefix: &str) -> FieldError {
+        let name = self.name.unwrap_or_default();
+        let name = name.strip_prefix('.').unwrap_or(&name);
+        let path = match (prefix, name) {
+            (prefix, "") => prefix.to_string(),
+            ("", name) => name.to_string(),
+            (prefix, name) => format!("{prefix}.{name}"),
+        };
+        FieldError::new(self.kind, path, self.bad, self.detail)
+    }
+}
+
+/// Faults, and how much was right: of several alternatives the best fitting is reported.
+#[derive(Debug, Default)]
+pub(super) struct ValidationResult {
+    pub(super) errors: Vec<ValidationError>,
+    pub(super) match_count: u32,
+}
+
+impl ValidationResult {
+    pub(super) fn add(&mut self, fault: ValidationError) {
+        let same = |f: &ValidationError| {
+            f.name == fault.name && f.kind == fault.kind && f.detail == fault.detail
+        };
+        if !self.errors.iter().any(same) {
+            self.errors.push(fault);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.match_count += other.match_count;
+        other.errors.into_iter().for_each(|f| self.add(f));
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+}

@@ -1,0 +1,40 @@
+//! Regular expressions that do not compile, in the words of Go's regexp package.
+
+/// What Go says of a pattern; `why` is what our own engine says.
+pub(super) fn go_regexp_error(pattern: &str, why: &str) -> String {
+    let perl = ["(?=", "(?!", "(?<=", "(?<!"]
+        .into_iter()
+        .find(|p| pattern.contains(p));
+    let (what, part) = if let Some(perl) = perl {
+        ("invalid or unsupported Perl syntax", perl)
+    } else if why.contains("unclosed character class") {
+        let start = pattern.rfind('[').unwrap_or_default();
+        (
+            "missing closing ]",
+            pattern.get(start..).unwrap_or_default(),
+        )
+    } else if why.contains("unclosed group") {
+        ("missing closing )", pattern)
+    } else if why.contains("unopened group") {
+        ("unexpected )", pattern)
+    } else if why.contains("missing expression") {
+        let operator = pattern
+            .find(['*', '+', '?'])
+            .and_then(|i| pattern.get(i..=i));
+        (
+            "missing argument to repetition operator",
+            operator.unwrap_or_default(),
+        )
+    } else if why.contains("backreference") || why.contains("escape sequence") {
+        let start = pattern.find('\\').unwrap_or_default();
+        (
+            "invalid escape sequence",
+            pattern.get(start..start + 2).unwrap_or("\\"),
+        )
+    } else if why.contains("character class range") {
+        ("invalid character class range", pattern)
+    } else {
+        ("invalid regexp", pattern)
+    };
+    format!("must be a valid regular expression, but isn't: error parsing regexp: {what}: `{part}`")
+}

@@ -1,0 +1,64 @@
+//! The names of a custom kind.
+
+use serde_json::Value;
+
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::metadata_validation::name_validation::dns1035_label;
+use crate::kinds::value_ext::ValueExt;
+
+/// Names a spec must have.
+pub(super) fn required(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
+    for field in ["plural", "singular", "kind", "listKind"] {
+        if names
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .is_empty()
+        {
+            errors.required(&path.child(field), "");
+        }
+    }
+}
+
+/// The form of the names that are given.
+pub(super) fn check(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
+    let text = |field: &str| names.get(field).and_then(Value::as_str).unwrap_or_default();
+    for field in ["plural", "singular"] {
+        label(text(field), &path.child(field), errors);
+    }
+    for field in ["kind", "listKind"] {
+        let (name, path) = (text(field), path.child(field));
+        let faults = dns1035_label(&name.to_lowercase()).join(",");
+        if !name.is_empty() && !faults.is_empty() {
+            let detail = format!("may have mixed case, but should otherwise match: {faults}");
+            errors.invalid(&path, name, detail);
+        }
+    }
+    each(names.list("/shortNames"), &path.child("shortNames"), errors);
+    if !text("kind").is_empty() && text("kind") == text("listKind") {
+        let detail = "kind and listKind may not be the same";
+        errors.invalid(&path.child("listKind"), text("listKind"), detail);
+    }
+    each(names.list("/categories"), &path.child("categories"), errors);
+}
+
+fn each(names: &[Value], path: &FieldPath<'_>, errors: &mut ErrorList) {
+    for (i, name) in names.iter().enumerate() {
+        validate_label(name.as_str().unwrap_or_default(), &path.index(i), errors);
+    }
+}
+
+/// A name, if there is one, must be a label.
+fn label(name: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
+    if !name.is_empty() {
+        validate_label(name, path, errors);
+    }
+}
+
+/// A name must be a label that starts with a letter.
+pub(super) fn validate_label(name: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
+    let faults = dns1035_label(name);
+    if !faults.is_empty() {
+        errors.invalid(path, name, faults.join(","));
+    }
+}

@@ -1,0 +1,78 @@
+//! Paths into a schema as rules and selectable fields write them: `.spec.a['b']`.
+
+use serde_json::Value;
+
+use super::schema_accessors;
+
+static NONE: Value = Value::Null;
+
+/// Follows a path. Gives its steps and the schema it ends at.
+///
+/// # Errors
+/// Why the path leads nowhere.
+pub(super) fn find<'s>(
+    text: &str,
+    schema: &'s Value,
+    arrays: bool,
+) -> Result<(Vec<String>, &'s Value), String> {
+    let (mut steps, mut schema) = (Vec::new(), schema);
+    let mut tokens = tokens(text).into_iter();
+    while let Some(token) = tokens.next() {
+        let end = || String::from("unexpected end of JSON path");
+        let name = match token {
+            "." => tokens.next().ok_or_else(end)?.to_string(),
+            "[" if !arrays => return Err("array notation is not allowed".into()),
+            "[" => {
+                let quoted = tokens.next().ok_or_else(end)?;
+                let inner = quoted.strip_prefix('\'').and_then(|q| q.strip_suffix('\''));
+                let inner = inner
+                    .ok_or_else(|| format!("expected single quoted string but got {quoted}"))?;
+                match tokens.next().ok_or_else(end)? {
+                    "]" => inner.replace("\\'", "'").replace("\\\\", "\\"),
+                    other => return Err(format!("expected ] but got {other}")),
+                }
+            }
+            other => return Err(format!("expected [ or . but got: {other}")),
+        };
+        schema = step(schema, &name).ok_or("does not refer to a valid field")?;
+        steps.push(name);
+    }
+    Ok((steps, schema))
+}
+
+/// The schema of a field, or of a map's values.
+fn step<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    if schema_accessors::schema_map(schema, "properties")
+        .next()
+        .is_some()
+    {
+        return schema.get("properties")?.get(name);
+    }
+    match schema.get("additionalProperties")? {
+        values @ Value::Object(_) => Some(values),
+        Value::Null => None,
+        _ => Some(&NONE),
+    }
+}
+
+/// `.`, `[`, `]`, quoted strings and what stands between them.
+fn tokens(text: &str) -> Vec<&str> {
+    let (mut out, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let end = if rest.starts_with('\'') {
+            let bytes = rest.as_bytes();
+            let close = (1..bytes.len()).find(|i| bytes[*i] == b'\'' && bytes[i - 1] != b'\\');
+            close.map_or(rest.len(), |i| i + 1)
+        } else {
+            match rest.find(['.', '[', ']']) {
+                Some(0) => 1,
+                Some(i) => i,
+                None => rest.len(),
+            }
+        };
+        let (token, after) = rest.split_at(end);
+        out.push(token);
+        rest = after;
+    }
+    out
+}

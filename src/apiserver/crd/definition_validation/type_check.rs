@@ -1,0 +1,327 @@
+//! The types in a CEL expression, as far as a schema tells them: enough to find fields, variables
+//! and functions that do not exist. Whatever is not known may be anything.
+
+mod functions;
+
+use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
+use serde_json::Value;
+
+use super::super::cel;
+use super::schema_accessors::{is_set, schema_field, schema_map, text};
+use functions::{FUNCTIONS, NAMES};
+
+/// The type of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Type<'s> {
+    /// Anything; not known.
+    Any,
+    Bool,
+    Int,
+    Double,
+    String,
+    List(Box<Type<'s>>),
+    Map(Box<Type<'s>>),
+    /// An object of a schema, and whether it is a whole one, with metadata.
+    Object(&'s Value, bool),
+    /// The metadata of a whole object.
+    ObjectMeta,
+    /// Something else that has no fields.
+    Other,
+}
+
+impl<'s> Type<'s> {
+    /// The type of a schema's values; `None` where rules cannot use them.
+    fn of(schema: &'s Value, whole: bool) -> Option<Self> {
+        if is_set(schema, "x-kubernetes-int-or-string") {
+            return Some(Self::Any);
+        }
+        let inner = |s: &'s Value| Self::of(s, is_set(s, "x-kubernetes-embedded-resource"));
+        Some(match text(schema, "type") {
+            "boolean" => Self::Bool,
+            "integer" => Self::Int,
+            "number" => Self::Double,
+            "string" => match text(schema, "format") {
+                "byte" | "duration" | "date" | "date-time" => Self::Other,
+                _ => Self::String,
+            },
+            "array" => Self::List(Box::new(inner(schema_field(schema, "items")?)?)),
+            "object" => match schema_field(schema, "additionalProperties") {
+                Some(values) => Self::Map(Box::new(inner(values)?)),
+                None => Self::Object(schema, whole),
+            },
+            _ => return None,
+        })
+    }
+
+    /// Whether a value of this type may be one of `wanted`.
+    pub(super) fn is_assignable_to(&self, wanted: &Self) -> bool {
+        matches!(self, Self::Any) || self == wanted
+    }
+
+    fn element(&self) -> Self {
+        match self {
+            Self::List(item) => (**item).clone(),
+            _ => Self::Any,
+        }
+    }
+
+    /// The type of a field; `None` when there is no such field.
+    fn field(&self, name: &str) -> Option<Self> {
+        match self {
+            Self::Any => Some(Self::Any),
+            Self::Map(value) => Some((**value).clone()),
+            Self::ObjectMeta => matches!(name, "name" | "generateName").then_some(Self::String),
+            Self::Object(_, true) if matches!(name, "apiVersion" | "kind") => Some(Self::String),
+            Self::Object(_, true) if name == "metadata" => Some(Self::ObjectMeta),
+            Self::Object(schema, _) => {
+                let mut fields = schema_map(schema, "properties");
+                let (_, field) = fields.find(|(own, _)| cel::escape_field_name(own) == name)?;
+                Self::of(field, is_set(field, "x-kubernetes-embedded-resource"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Finds the type of an expression.
+///
+/// # Errors
+/// Everything the expression names that does not exist.
+pub(super) fn check<'s>(
+    expression: &IdedExpr,
+    source: &str,
+    schema: &'s Value,
+    whole: bool,
+    optional: bool,
+) -> Result<Type<'s>, String> {
+    let this = Type::of(schema, whole).unwrap_or(Type::Any);
+    let old = if optional { Type::Any } else { this.clone() };
+    let mut checker = Checker {
+        source,
+        vars: vec![("self".into(), this), ("oldSelf".into(), old)],
+        faults: Vec::new(),
+    };
+    let found = checker.of(expression);
+    if checker.faults.is_empty() {
+        return Ok(found);
+    }
+    checker.faults.sort();
+    checker.faults.dedup();
+    let faults: Vec<String> = checker
+        .faults
+        .iter()
+        .map(|(at, why)| checker.format_error(*at, why))
+        .collect();
+    Err(faults.join("\n"))
+}
+
+struct Checker<'e, 's> {
+    source: &'e str,
+    vars: Vec<(String, Type<'s>)>,
+    /// Where in the source, and what.
+    faults: Vec<(usize, String)>,
+}
+
+impl<'s> Checker<'_, 's> {
+    fn of(&mut self, e: &IdedExpr) -> Type<'s> {
+        match &e.expr {
+            Expr::Ident(name) => self.ident(name),
+            Expr::Literal(value) => literal(value),
+            Expr::Select(select) => {
+                let operand = self.of(&select.operand);
+                let found = self.select(&operand, &select.field);
+                if select.test { Type::Bool } else { found }
+            }
+            Expr::Call(call) => self.call(&call.func_name, call.target.as_deref(), &call.args),
+            Expr::List(list) => {
+                let types: Vec<Type<'s>> = list.elements.iter().map(|e| self.of(e)).collect();
+                let first = types.first().cloned().unwrap_or(Type::Any);
+                let same = types.iter().all(|t| *t == first) && list.optional_indices.is_empty();
+                Type::List(Box::new(if same { first } else { Type::Any }))
+            }
+            Expr::Map(map) => {
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.of(&entry.key);
+                        self.of(&entry.value);
+                    }
+                }
+                Type::Map(Box::new(Type::Any))
+            }
+            Expr::Comprehension(loop_) => {
+                let range = self.of(&loop_.iter_range);
+                let init = self.of(&loop_.accu_init);
+                let depth = self.vars.len();
+                match (&range, &loop_.iter_var2) {
+                    (Type::List(item), None) => {
+                        self.vars.push((loop_.iter_var.clone(), (**item).clone()))
+                    }
+                    (Type::List(item), Some(second)) => {
+                        self.vars.push((loop_.iter_var.clone(), Type::Int));
+                        self.vars.push((second.clone(), (**item).clone()));
+                    }
+                    (_, second) => {
+                        self.vars.push((loop_.iter_var.clone(), Type::Any));
+                        if let Some(second) = second {
+                            let value = if let Type::Map(v) = &range {
+                                (**v).clone()
+                            } else {
+                                Type::Any
+                            };
+                            self.vars.push((second.clone(), value));
+                        }
+                    }
+                }
+                self.vars.push((loop_.accu_var.clone(), init.clone()));
+                self.of(&loop_.loop_cond);
+                let step = self.of(&loop_.loop_step);
+                // a list that starts empty is one of what is added to it
+                let made = if matches!(init, Type::List(_)) {
+                    step
+                } else {
+                    init
+                };
+                if let Some(last) = self.vars.last_mut() {
+                    last.1 = made;
+                }
+                let result = self.of(&loop_.result);
+                self.vars.truncate(depth);
+                result
+            }
+            _ => Type::Any,
+        }
+    }
+
+    fn ident(&mut self, name: &str) -> Type<'s> {
+        if let Some((_, found)) = self.vars.iter().rev().find(|(own, _)| own == name) {
+            return found.clone();
+        }
+        if !NAMES.contains(&name) && !name.contains('@') {
+            let at = self.find(name, |_| 0);
+            self.fault(
+                at,
+                format!("undeclared reference to '{name}' (in container '')"),
+            );
+        }
+        Type::Any
+    }
+
+    fn select(&mut self, operand: &Type<'s>, field: &str) -> Type<'s> {
+        if let Some(found) = operand.field(field) {
+            return found;
+        }
+        let what = match operand {
+            Type::Object(..) | Type::ObjectMeta => format!("undefined field '{field}'"),
+            Type::Bool => "type 'bool' does not support field selection".into(),
+            Type::Int => "type 'int' does not support field selection".into(),
+            Type::Double => "type 'double' does not support field selection".into(),
+            Type::String => "type 'string' does not support field selection".into(),
+            _ => return Type::Any,
+        };
+        // where the dot before the field is
+        let at = self.find(field, |before| before.len() - before.trim_end().len() + 1);
+        self.fault(at, what);
+        Type::Any
+    }
+
+    fn call(&mut self, name: &str, target: Option<&IdedExpr>, args: &[IdedExpr]) -> Type<'s> {
+        let on = target.map(|t| self.of(t));
+        let mut types: Vec<Type<'s>> = args.iter().map(|a| self.of(a)).collect();
+        let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
+        if !operator && !FUNCTIONS.contains(&name) {
+            let at = self.find(name, |_| 0) + name.len();
+            self.fault(
+                at,
+                format!("undeclared reference to '{name}' (in container '')"),
+            );
+        }
+        match name {
+            "_[_]" => match types.first() {
+                Some(Type::Map(value)) => (**value).clone(),
+                Some(list) => list.element(),
+                None => Type::Any,
+            },
+            "_?_:_" if types.len() == 3 => {
+                let (no, yes) = (types.pop(), types.pop());
+                match (yes, no) {
+                    (Some(Type::List(a)), Some(Type::List(b))) if *a == Type::Any => Type::List(b),
+                    (Some(Type::List(a)), Some(Type::List(b))) if *b == Type::Any => Type::List(a),
+                    (Some(yes), Some(no)) if yes == no => yes,
+                    _ => Type::Any,
+                }
+            }
+            "_+_" => match (types.first(), types.get(1)) {
+                (Some(Type::List(a)), Some(Type::List(b))) if **a == Type::Any => {
+                    Type::List(b.clone())
+                }
+                (Some(a), Some(b)) if a == b => a.clone(),
+                _ => Type::Any,
+            },
+            "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in"
+            | "_in_" | "startsWith" | "endsWith" | "matches" | "contains" | "isSorted" => {
+                Type::Bool
+            }
+            "size" => Type::Int,
+            "string" | "lowerAscii" | "upperAscii" | "replace" | "substring" | "trim" | "join" => {
+                Type::String
+            }
+            "split" => Type::List(Box::new(Type::String)),
+            "sum" | "min" | "max" | "first" | "last" => on.map_or(Type::Any, |t| t.element()),
+            _ => Type::Any,
+        }
+    }
+
+    fn fault(&mut self, at: usize, what: String) {
+        self.faults.push((at, what));
+    }
+
+    /// Where a word stands in the source, moved back by what `back` says of the text before it.
+    /// The parser does not tell, so it is the first place that is not part of a longer word.
+    fn find(&self, word: &str, back: impl Fn(&str) -> usize) -> usize {
+        let part = |c: char| c.is_alphanumeric() || c == '_';
+        self.source
+            .match_indices(word)
+            .find(|(i, _)| {
+                let (before, after) = (self.source.get(..*i), self.source.get(i + word.len()..));
+                !before.is_some_and(|b| b.ends_with(part))
+                    && !after.is_some_and(|a| a.starts_with(part))
+            })
+            .map_or(0, |(i, _)| {
+                i.saturating_sub(back(self.source.get(..i).unwrap_or_default()))
+            })
+    }
+
+    /// A fault as the CEL compiler shows it: with the line it is in.
+    fn format_error(&self, at: usize, what: &str) -> String {
+        let before = self.source.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count();
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count();
+        let text = self
+            .source
+            .split('\n')
+            .nth(line)
+            .unwrap_or_default()
+            .replace('\t', " ");
+        let dots = ".".repeat(column);
+        format!(
+            "ERROR: <input>:{}:{}: {what}\n | {text}\n | {dots}^",
+            line + 1,
+            column + 1
+        )
+    }
+}
+
+fn literal<'s>(value: &LiteralValue) -> Type<'s> {
+    match value {
+        LiteralValue::Boolean(_) => Type::Bool,
+        LiteralValue::Int(_) => Type::Int,
+        LiteralValue::Double(_) => Type::Double,
+        LiteralValue::String(_) => Type::String,
+        _ => Type::Other,
+    }
+}

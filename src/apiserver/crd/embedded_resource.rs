@@ -1,0 +1,94 @@
+//! Whole objects inside custom resources: they need a type, and their metadata must be sound.
+
+use serde_json::Value;
+
+use crate::field_error::FieldError;
+use crate::kinds::metadata_validation;
+use crate::schema::{Schema, ValueType};
+
+/// What is wrong with embedded objects anywhere below the value.
+pub(super) fn validate(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
+    let mut out = Vec::new();
+    walk(schema, value, path, &mut out);
+    out
+}
+
+fn walk(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
+    match (&schema.value_type, value) {
+        (ValueType::Struct(shape), Value::Object(map)) => {
+            if shape.embedded {
+                validate_embedded_resource(value, path, out);
+            }
+            for (name, value) in map {
+                if let Some(field) = shape.field(name).filter(|f| f.schema.name.is_empty()) {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    walk(&field.schema, value, &format!("{path}{dot}{name}"), out);
+                }
+            }
+        }
+        (ValueType::Map(shape), Value::Object(map)) => {
+            for (key, value) in map {
+                walk(&shape.value, value, &format!("{path}[{key}]"), out);
+            }
+        }
+        (ValueType::List(shape), Value::Array(items)) => {
+            for (i, item) in items.iter().enumerate() {
+                walk(&shape.item, item, &format!("{path}[{i}]"), out);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldError>) {
+    for name in ["apiVersion", "kind"] {
+        let here = format!("{path}.{name}");
+        match value.get(name) {
+            None => out.push(FieldError::required(here, "")),
+            Some(Value::String(text)) if text.is_empty() => {
+                out.push(FieldError::invalid(here, "", "must not be empty"));
+            }
+            Some(Value::String(text)) if name == "apiVersion" && text.matches('/').count() > 1 => {
+                let why = format!("unexpected GroupVersion string: {text}");
+                out.push(FieldError::invalid(here, text.as_str(), why));
+            }
+            Some(Value::String(text)) if name == "kind" => {
+                let faults =
+                    metadata_validation::name_validation::dns1035_label(&text.to_lowercase());
+                if !faults.is_empty() {
+                    let why = format!(
+                        "may have mixed case, but should otherwise match: {}",
+                        faults.join(",")
+                    );
+                    out.push(FieldError::invalid(here, text.as_str(), why));
+                }
+            }
+            Some(Value::String(_)) => {}
+            Some(other) => {
+                out.push(FieldError::invalid(here, other.clone(), "must be a string"));
+            }
+        }
+    }
+    if value.get("metadata").is_some_and(Value::is_object) {
+        let mut named = serde_json::json!({"metadata": value["metadata"]});
+        if named["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .is_empty()
+        {
+            named["metadata"]["name"] = "fakename".into();
+        }
+        let namespaced = named["metadata"]["namespace"]
+            .as_str()
+            .is_some_and(|n| !n.is_empty());
+        let faults = metadata_validation::validate_object_meta(
+            &named,
+            namespaced,
+            metadata_validation::name_validation::path_segment_name,
+        );
+        out.extend(faults.into_iter().map(|mut fault| {
+            fault.path = format!("{path}.{}", fault.path);
+            fault
+        }));
+    }
+}

@@ -1,0 +1,108 @@
+//! Lists of type set and map: uniqueness, and which old item a new one replaces.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::field_error::FieldError;
+use crate::schema::{ListSchema, ListType, Name, Schema, ValueType};
+
+/// Duplicates in sets and keyed lists.
+pub(super) fn validate_list_sets_and_maps(schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let mut out = Vec::new();
+    walk(schema, value, "", &mut out);
+    out
+}
+
+fn walk(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
+    match (&schema.value_type, value) {
+        (ValueType::Struct(shape), Value::Object(map)) => {
+            for (name, value) in map {
+                if let Some(field) = shape.field(name).filter(|f| f.schema.name.is_empty()) {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    walk(&field.schema, value, &format!("{path}{dot}{name}"), out);
+                }
+            }
+        }
+        (ValueType::Map(shape), Value::Object(map)) => {
+            for (key, value) in map {
+                walk(&shape.value, value, &format!("{path}[{key}]"), out);
+            }
+        }
+        (ValueType::List(shape), Value::Array(items)) => {
+            list(shape, items, path, out);
+            for (i, item) in items.iter().enumerate() {
+                walk(&shape.item, item, &format!("{path}[{i}]"), out);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn list(shape: &ListSchema, items: &[Value], path: &str, out: &mut Vec<FieldError>) {
+    let mut seen: HashMap<Value, usize> = HashMap::new();
+    let bad = items.iter().position(|v| !v.is_object() && !v.is_null());
+    if let (ListType::Map(_), Some(i)) = (&shape.list_type, bad) {
+        out.push(FieldError::invalid(
+            format!("{path}[{i}]"),
+            items[i].clone(),
+            "must be an object for an array of list-type map",
+        ));
+        return;
+    }
+    for (i, item) in items.iter().enumerate() {
+        let identity = match &shape.list_type {
+            ListType::Atomic => return,
+            ListType::Set => item.clone(),
+            ListType::Map(keys) => {
+                let given = keys
+                    .iter()
+                    .filter_map(|k| Some((k.to_string(), item.get(&**k)?.clone())));
+                Value::Object(given.collect::<Map<_, _>>())
+            }
+        };
+        let times = seen.entry(identity.clone()).or_default();
+        *times += 1;
+        if *times == 2 {
+            out.push(FieldError::duplicate(format!("{path}[{i}]"), identity));
+        }
+    }
+}
+
+/// The old items of a keyed list, by key.
+pub(super) struct CorrelatedItems<'v> {
+    keys: &'v [Name],
+    /// `None` stands for keys that several items have.
+    old: HashMap<Vec<Option<&'v Value>>, Option<&'v Value>>,
+}
+
+impl<'v> CorrelatedItems<'v> {
+    /// Of the value the list replaces; lists without keys correlate with nothing.
+    pub(super) fn of(list: &'v ListSchema, old: Option<&'v Value>) -> Self {
+        let (ListType::Map(keys), Some(Value::Array(items))) = (&list.list_type, old) else {
+            return Self {
+                keys: &[],
+                old: HashMap::new(),
+            };
+        };
+        let mut old = HashMap::with_capacity(items.len());
+        for item in items {
+            old.entry(identity(keys, item))
+                .and_modify(|v| *v = None)
+                .or_insert(Some(item));
+        }
+        Self { keys, old }
+    }
+
+    /// The old item with the same keys, if there is exactly one.
+    pub(super) fn get(&self, item: &Value) -> Option<&'v Value> {
+        if self.old.is_empty() {
+            return None;
+        }
+        self.old.get(&identity(self.keys, item)).copied().flatten()
+    }
+}
+
+fn identity<'v>(keys: &[Name], item: &'v Value) -> Vec<Option<&'v Value>> {
+    keys.iter().map(|k| item.get(&**k)).collect()
+}

@@ -1,0 +1,297 @@
+//! Admission that objects in the cluster configure, around one write: webhooks that change it, then
+//! policies and webhooks that may refuse it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::admission_chain::AdmissionChain;
+use super::stored_objects::StoredObjects;
+use super::version_conversion;
+use crate::admission_plugins::Reader;
+use crate::admission_webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
+use crate::admission_webhooks::{AdmissionAttributes, validating_admission_policy};
+use crate::api_error::ApiError;
+use crate::crd::Activation;
+use crate::kinds::value_ext::ValueExt;
+use crate::plugins::AdmissionRequest;
+use crate::registry::{ResourceTable, ServedResource};
+use crate::request::LabelSelector;
+use crate::schema::decode::{DecodeSource, decode};
+
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Whether nothing that is configured may stand in the way of this write: it configures admission.
+fn is_exempt(request: &AdmissionRequest<'_>) -> bool {
+    request.group == GROUP
+}
+
+/// Lets the mutating webhooks change the object.
+pub(super) async fn mutate(
+    admitting: &AdmissionChain<'_>,
+    object: &mut Value,
+) -> Result<(), ApiError> {
+    let request = admitting.request();
+    let configurations =
+        StoredObjects(admitting.context.core).list(GROUP, "mutatingwebhookconfigurations", "");
+    if configurations.is_empty() || is_exempt(&request) {
+        return Ok(());
+    }
+    let hooks: Vec<&Value> = configurations
+        .iter()
+        .flat_map(|c| c.list("/webhooks"))
+        .collect();
+    let place = ConfiguredAdmission::of(admitting, &request);
+    // Those that want to be asked again when others have changed the object after them.
+    let (mut asked, mut again) = (Vec::new(), Vec::new());
+    for (i, hook) in hooks.iter().enumerate() {
+        let Some(changed) = place.call_mutating_webhook(hook, object).await? else {
+            continue;
+        };
+        if changed {
+            again.append(&mut asked);
+        }
+        if hook.text("/reinvocationPolicy") == "IfNeeded" {
+            asked.push(i);
+        }
+    }
+    again.sort_unstable();
+    for i in again {
+        place.call_mutating_webhook(hooks[i], object).await?;
+    }
+    Ok(())
+}
+
+/// Lets policies and validating webhooks look at the final object.
+pub(super) async fn validate(
+    admitting: &AdmissionChain<'_>,
+    object: &Value,
+) -> Result<(), ApiError> {
+    let request = admitting.request();
+    if is_exempt(&request) {
+        return Ok(());
+    }
+    let stored = StoredObjects(admitting.context.core);
+    let bindings = stored.list(GROUP, "validatingadmissionpolicybindings", "");
+    if !bindings.is_empty() {
+        let policies = stored.list(GROUP, "validatingadmissionpolicies", "");
+        let place = ConfiguredAdmission::of(admitting, &request);
+        let seen = PolicyInput {
+            admission: &place,
+            object,
+        };
+        let subject = place.subject();
+        let warnings =
+            validating_admission_policy::validate(&subject, object, &seen, &policies, &bindings)?;
+        warnings.into_iter().for_each(|w| admitting.context.warn(w));
+    }
+    let configurations = stored.list(GROUP, "validatingwebhookconfigurations", "");
+    if configurations.is_empty() {
+        return Ok(());
+    }
+    let place = ConfiguredAdmission::of(admitting, &request);
+    let hooks = configurations.iter().flat_map(|c| c.list("/webhooks"));
+    let calls = hooks.map(|hook| place.call_webhook(hook, object, false));
+    for outcome in futures::future::join_all(calls).await {
+        outcome?;
+    }
+    Ok(())
+}
+
+/// One write and where it happens.
+struct ConfiguredAdmission<'a> {
+    chain: &'a AdmissionChain<'a>,
+    request: &'a AdmissionRequest<'a>,
+    stored: StoredObjects<'a>,
+    table: Arc<ResourceTable>,
+    versions: Vec<String>,
+}
+
+/// An answer, with the version it was given in.
+struct VersionedWebhookResponse {
+    response: WebhookResponse,
+    version: String,
+}
+
+impl<'a> ConfiguredAdmission<'a> {
+    fn of(chain: &'a AdmissionChain<'a>, request: &'a AdmissionRequest<'a>) -> Self {
+        let table = chain.context.core.registry.table();
+        let versions = table
+            .group(request.group)
+            .into_iter()
+            .flat_map(|g| &g.versions);
+        let versions = versions
+            .filter(|v| {
+                table
+                    .find(request.group, &v.name, request.resource)
+                    .is_some()
+            })
+            .map(|v| v.name.to_string())
+            .collect();
+        Self {
+            chain,
+            request,
+            stored: StoredObjects(chain.context.core),
+            table,
+            versions,
+        }
+    }
+
+    fn subject(&self) -> AdmissionAttributes<'_> {
+        AdmissionAttributes {
+            request: self.request,
+            user: &self.chain.context.request.user,
+            versions: &self.versions,
+            reader: &self.stored,
+        }
+    }
+
+    /// How the kind is served in a version.
+    fn served(&self, version: &str) -> Result<&Arc<ServedResource>, ApiError> {
+        let found = self
+            .table
+            .find(self.request.group, version, self.request.resource);
+        found.ok_or_else(ApiError::no_such_resource)
+    }
+
+    /// An object in a version; null stays null.
+    fn in_version(&self, version: &str, object: &Value) -> Result<Value, ApiError> {
+        if object.is_null() || version == self.request.version {
+            return Ok(object.clone());
+        }
+        version_conversion::converted_to(self.chain.context.core, self.served(version)?, object)
+    }
+
+    /// Asks a webhook if it is about this write; `None` when it is not.
+    async fn call_webhook(
+        &self,
+        hook: &Value,
+        object: &Value,
+        mutating: bool,
+    ) -> Result<Option<VersionedWebhookResponse>, ApiError> {
+        let subject = self.subject();
+        let Some(version) = subject.matching_version(hook, object)? else {
+            return Ok(None);
+        };
+        let core = self.chain.context.core;
+        let schema = self.served(&version)?.schema();
+        let case = VersionedAttributes {
+            subject: &subject,
+            version: &version,
+            object: &self.in_version(&version, object)?,
+            old: &self.in_version(&version, self.request.old_object.unwrap_or(&Value::Null))?,
+            schema: schema.as_deref(),
+            uid: &core.entropy.uid(),
+        };
+        let consent = case
+            .call_hook(&core.webhook_clients, hook, mutating)
+            .await?;
+        let warnings = consent.warnings.iter();
+        warnings.for_each(|w| self.chain.context.warn(w.clone()));
+        Ok(Some(VersionedWebhookResponse {
+            response: consent,
+            version,
+        }))
+    }
+
+    /// Lets a webhook change the object. Says whether it did; `None` when it was not asked.
+    async fn call_mutating_webhook(
+        &self,
+        hook: &Value,
+        object: &mut Value,
+    ) -> Result<Option<bool>, ApiError> {
+        let Some(VersionedWebhookResponse {
+            response: consent,
+            version,
+        }) = self.call_webhook(hook, object, true).await?
+        else {
+            return Ok(None);
+        };
+        if consent.patch.is_empty() {
+            return Ok(Some(false));
+        }
+        let name = hook.text("/name");
+        let internal = |why: String| ApiError::internal(format!("Internal error occurred: {why}"));
+        let wrong = |why: String| {
+            let why = format!("received undecodable patch in webhook response: {why}");
+            internal(format!("failed calling webhook {name:?}: {why}"))
+        };
+        let patch: json_patch::Patch =
+            serde_json::from_slice(&consent.patch).map_err(|e| wrong(e.to_string()))?;
+        if patch.is_empty() {
+            return Ok(Some(false));
+        }
+        if object.is_null() {
+            return Err(internal(format!(
+                "admission webhook {name:?} attempted to modify the object, which is not supported for this operation"
+            )));
+        }
+        let mut patched = self.in_version(&version, object)?;
+        json_patch::patch(&mut patched, &patch).map_err(|e| internal(e.to_string()))?;
+        let own = self.served(self.request.version)?;
+        if version != self.request.version {
+            patched = version_conversion::converted_to(self.chain.context.core, own, &patched)?;
+        }
+        if let Some(schema) = own.schema() {
+            decode(&schema, &mut patched, DecodeSource::Json).map_err(internal)?;
+        }
+        own.kind.strategy.set_defaults(&mut patched);
+        let changed = patched != *object;
+        *object = patched;
+        Ok(Some(changed))
+    }
+}
+
+/// A write, as the expressions of policies see it.
+struct PolicyInput<'a> {
+    admission: &'a ConfiguredAdmission<'a>,
+    object: &'a Value,
+}
+
+impl validating_admission_policy::PolicyEnvironment for PolicyInput<'_> {
+    fn activation(&self, version: &str) -> Result<Activation, ApiError> {
+        let place = self.admission;
+        let schema = place.served(version)?.schema();
+        let case = VersionedAttributes {
+            subject: &place.subject(),
+            version,
+            object: &place.in_version(version, self.object)?,
+            old: &place.in_version(version, place.request.old_object.unwrap_or(&Value::Null))?,
+            schema: schema.as_deref(),
+            uid: "",
+        };
+        Ok(case.activation())
+    }
+
+    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String> {
+        let (api_version, wanted) = (kind.text("/apiVersion"), kind.text("/kind"));
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let groups = self.admission.table.group(group);
+        let resources = groups
+            .and_then(|g| g.version(version))
+            .into_iter()
+            .flat_map(|v| &v.resources);
+        let Some(served) = resources.into_iter().find(|s| &*s.kind.kind == wanted) else {
+            return Err(format!(
+                "failed to find resource referenced by paramKind: '{group}/{version}, Kind={wanted}'"
+            ));
+        };
+        let namespace = match (served.kind.namespaced, reference.text("/namespace")) {
+            (false, _) => "",
+            (true, "") => self.admission.request.namespace,
+            (true, given) => given,
+        };
+        let (stored, plural) = (&self.admission.stored, &served.kind.plural);
+        let name = reference.text("/name");
+        if !name.is_empty() {
+            return Ok(stored
+                .get(group, plural, namespace, name)
+                .into_iter()
+                .collect());
+        }
+        let selector = LabelSelector::from_object(reference.at("/selector"));
+        let mut found = stored.list(group, plural, namespace);
+        found.retain(|o| selector.matches(|key| o.label(key)));
+        Ok(found)
+    }
+}

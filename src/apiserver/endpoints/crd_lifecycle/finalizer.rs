@@ -1,0 +1,92 @@
+//! The instances of a definition that is on its way out.
+
+use serde_json::{Value, json};
+
+use super::CLEANUP_FINALIZER;
+use super::condition::Condition;
+use crate::endpoints::{graceful_deletion, object_meta};
+use crate::registry::CrdNames;
+use crate::server::ServerState;
+use crate::storage::{CommitError, PendingObject, ResourceStorage};
+
+/// Deletes the instances of a definition that is on its way out. True when it can go with them.
+pub(super) fn delete_instances(core: &ServerState, definition: &mut Value) -> bool {
+    let now = object_meta::metav1_time(core.clock.now());
+    let group = definition["spec"]["group"].as_str().unwrap_or_default();
+    let names = CrdNames::of(&definition["status"]["acceptedNames"]);
+    let table = core.registry.table();
+    let versions = table.group(group).into_iter().flat_map(|g| &g.versions);
+    let served = versions
+        .flat_map(|v| &v.resources)
+        .find(|s| *s.kind.plural == *names.plural)
+        .and_then(|s| s.storage.clone());
+    let (status, reason, message) = match served {
+        None => (false, "NeverEstablished", "resource was never established"),
+        Some(space) => {
+            delete_all_objects(core, &space);
+            if space.is_empty() {
+                (false, "InstanceDeletionCompleted", "removed all instances")
+            } else {
+                (
+                    true,
+                    "InstanceDeletionInProgress",
+                    "CustomResource deletion is in progress",
+                )
+            }
+        }
+    };
+    let done = !status;
+    let message = message.to_string();
+    Condition {
+        condition_type: "Terminating",
+        status,
+        reason,
+        message,
+    }
+    .set(&mut definition["status"], &now);
+    if !done {
+        return false;
+    }
+    let mut finalizers = object_meta::finalizers(definition);
+    finalizers.retain(|f| f != CLEANUP_FINALIZER);
+    let fields = object_meta::meta_mut(definition);
+    if finalizers.is_empty() {
+        fields.remove("finalizers");
+        return true;
+    }
+    fields.insert("finalizers".into(), json!(finalizers));
+    false
+}
+
+/// Deletes every object of a space; those with finalizers are marked.
+fn delete_all_objects(core: &ServerState, space: &ResourceStorage) {
+    let snapshot = core.store.snapshot(space);
+    for object in snapshot.scan("", None) {
+        let mut present = object.clone();
+        loop {
+            let value = present.value();
+            let held = !object_meta::finalizers(&value).is_empty();
+            if held && object_meta::is_terminating(&value) {
+                break;
+            }
+            let mut last = (*value).clone();
+            if held {
+                graceful_deletion::mark_terminating(&mut last, 0, core.clock.now());
+            }
+            let Ok(draft) = PendingObject::new(last) else {
+                break;
+            };
+            let draft = draft.with_schema_generation(present.schema_generation());
+            let (key, revision) = (present.key().to_string(), present.revision());
+            let outcome = if held {
+                core.store.replace(space, &key, revision, draft)
+            } else {
+                core.store.remove(space, &key, revision, draft)
+            };
+            match outcome {
+                Err(CommitError::ResourceVersionConflict(newer)) => present = newer,
+                _ => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Creating an object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::admission_chain::AdmissionChain;
+use super::request_context::RequestContext;
+use super::response::ApiResponse;
+use super::write_options::WriteOptions;
+use super::{crd_lifecycle, managed_fields, object_meta, request_body, version_conversion};
+use crate::api_error::ApiError;
+use crate::plugins::Operation;
+use crate::storage::{CommitError, Object, PendingObject};
+
+/// How often a taken generated name is replaced by another.
+const NAME_ATTEMPTS: usize = 8;
+
+/// What a write came to.
+pub(super) enum WriteOutcome {
+    /// It is stored.
+    Stored(Arc<Object>),
+    /// It would have been stored like this.
+    DryRun(Value),
+}
+
+impl WriteOutcome {
+    /// The object in the version `served` serves.
+    pub(super) fn value(&self, call: &RequestContext<'_>) -> Result<Arc<Value>, ApiError> {
+        match self {
+            Self::Stored(object) => call.transformer.decoded(object),
+            Self::DryRun(value) => Ok(Arc::new(value.clone())),
+        }
+    }
+
+    pub(super) fn to_response(
+        &self,
+        call: &RequestContext<'_>,
+        status: u16,
+    ) -> Result<ApiResponse, ApiError> {
+        match self {
+            Self::Stored(object) => call.transformer.object_response(status, object),
+            Self::DryRun(value) => Ok(call.transformer.value_response(status, value)),
+        }
+    }
+}
+
+/// POST to a collection.
+pub(super) async fn create(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let options = WriteOptions::from_request(call, "CreateOptions")?;
+    let mut object = request_body::decode_object(call, options.field_validation)?;
+    request_body::check_api_version(call, &object)?;
+    object_meta::wipe_system_fields(&mut object);
+    object_meta::ensure_namespace(&mut object, call.namespace())?;
+    object_meta::dedup_owner_references(&mut object);
+    let written = create_object(call, &options, object).await?;
+    written.to_response(call, 201)
+}
+
+/// Takes a decoded object through everything a new object goes through.
+pub(super) async fn create_object(
+    call: &RequestContext<'_>,
+    options: &WriteOptions,
+    object: Value,
+) -> Result<WriteOutcome, ApiError> {
+    if call.served.custom.as_ref().is_some_and(|c| c.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        let (group, plural) = (&call.path.group, &call.path.resource);
+        let name = object_meta::meta_str(&object, "name");
+        return Err(ApiError::forbidden(group, plural, name, why));
+    }
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let mut object = object.clone();
+        let named = !object_meta::meta_str(&object, "name").is_empty();
+        let generated = !named && object_meta::generate_name(&mut object, &call.core.entropy);
+        match try_create(call, options, object).await {
+            Err(e) if e.reason == "AlreadyExists" && generated && attempt < NAME_ATTEMPTS => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn try_create(
+    call: &RequestContext<'_>,
+    options: &WriteOptions,
+    mut object: Value,
+) -> Result<WriteOutcome, ApiError> {
+    let core = call.core;
+    let kind = &call.served.kind;
+    kind.strategy.set_defaults(&mut object);
+    object_meta::fill_system_fields(&mut object, &core.entropy, core.clock.now());
+    managed_fields::update_managed_fields(call, options, None, &mut object);
+    let name = object_meta::meta_str(&object, "name").to_string();
+    let admitting = AdmissionChain {
+        context: call,
+        operation: Operation::Create,
+        name: &name,
+        old: None,
+        dry_run: options.dry_run,
+    };
+    admitting.mutate(&mut object).await?;
+    prepare_for_create(call, &mut object);
+    let errors = kind.strategy.validate_create(&object);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(&kind.group, &kind.kind, &name, &errors));
+    }
+    kind.strategy
+        .warnings(&object, None)
+        .into_iter()
+        .for_each(|w| call.warn(w));
+    let _counting = admitting.validate(&object).await?;
+    store_object(call, options, &name, object)
+}
+
+/// The state every new object of the kind starts in.
+fn prepare_for_create(call: &RequestContext<'_>, object: &mut Value) {
+    let kind = &call.served.kind;
+    if kind.subresource("status").is_some()
+        && !kind.strategy.keeps_status_on_create()
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("status");
+    }
+    kind.strategy.prepare_for_create(object);
+    if kind.strategy.has_generation() {
+        object_meta::set_generation(object, 1);
+    } else {
+        object_meta::meta_mut(object).remove("generation");
+    }
+}
+
+fn store_object(
+    call: &RequestContext<'_>,
+    options: &WriteOptions,
+    name: &str,
+    mut object: Value,
+) -> Result<WriteOutcome, ApiError> {
+    let key = call.storage_key(name);
+    let space = call.storage()?;
+    if options.dry_run {
+        if let Some(present) = space.get(&key) {
+            return Err(already_exists(call, name, &present));
+        }
+        object_meta::meta_mut(&mut object).remove("resourceVersion");
+        return Ok(WriteOutcome::DryRun(object));
+    }
+    version_conversion::to_storage_version(call.core, &call.served, &mut object)?;
+    let draft = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
+    let draft = draft.with_schema_generation(call.served.schema_generation);
+    match call.core.store.create(space, &key, draft) {
+        Ok(object) => {
+            crd_lifecycle::after_commit(call.core, &call.served, &key);
+            Ok(WriteOutcome::Stored(object))
+        }
+        Err(CommitError::KeyExists(present)) => Err(already_exists(call, name, &present)),
+        Err(_) => Err(ApiError::no_such_resource()),
+    }
+}
+
+/// 409; of a namesake that is on its way out Kubernetes says so.
+fn already_exists(call: &RequestContext<'_>, name: &str, present: &Arc<Object>) -> ApiError {
+    let mut error = ApiError::already_exists(&call.path.group, &call.path.resource, name);
+    if object_meta::is_terminating(&present.value()) {
+        error.message = format!("object is being deleted: {}", error.message);
+    }
+    error
+}

@@ -1,0 +1,406 @@
+//! Deleting: at once, after a grace period, or once the finalizers are gone.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::admission_chain::AdmissionChain;
+use super::graceful_deletion::{self, GracefulDeletion};
+use super::request_context::RequestContext;
+use super::response::ApiResponse;
+use super::{crd_lifecycle, list, namespace_deletion, object_meta, version_conversion};
+use crate::api_error::ApiError;
+use crate::field_error::FieldError;
+use crate::plugins::Operation;
+use crate::storage::{CommitError, Object, PendingObject};
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+
+/// What a client may ask of a delete.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeleteOptions {
+    pub(super) grace_period_seconds: Option<i64>,
+    pub(super) propagation_policy: Option<String>,
+    pub(super) orphan_dependents: Option<bool>,
+    pub(super) uid: Option<String>,
+    pub(super) resource_version: Option<String>,
+    pub(super) dry_run: bool,
+}
+
+/// What a delete came to.
+pub(super) enum DeleteOutcome {
+    /// The object is gone (or would be).
+    Removed(Value),
+    /// The object is marked and still there.
+    Terminating(Value),
+}
+
+impl DeleteOutcome {
+    /// The same in the version the client speaks.
+    fn in_request_version(mut self, call: &RequestContext<'_>) -> Result<Self, ApiError> {
+        if !call.served.is_storage_version() {
+            let (Self::Removed(object) | Self::Terminating(object)) = &mut self;
+            version_conversion::to_served_version(call.core, &call.served, object)?;
+        }
+        Ok(self)
+    }
+}
+
+impl DeleteOptions {
+    /// Reads the options of a call: from the body where there is one, else from the query.
+    pub(super) fn from_request(call: &RequestContext<'_>) -> Result<Self, ApiError> {
+        let body = &call.request.body;
+        if body.is_empty() {
+            return Self::from_query(call);
+        }
+        let value: Value = match call.content_type() {
+            "application/yaml" => {
+                serde_yaml::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?
+            }
+            _ => serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?,
+        };
+        Self::from_value(&value)
+    }
+
+    fn from_query(call: &RequestContext<'_>) -> Result<Self, ApiError> {
+        let query = &call.query;
+        let text = |key: &str| Some(query.text(key).to_string()).filter(|t| !t.is_empty());
+        let options = Self {
+            grace_period_seconds: query.integer("gracePeriodSeconds")?,
+            propagation_policy: text("propagationPolicy"),
+            orphan_dependents: query.flag("orphanDependents"),
+            dry_run: query.dry_run()?,
+            ..Self::default()
+        };
+        options.validated()
+    }
+
+    pub(super) fn from_value(value: &Value) -> Result<Self, ApiError> {
+        let text = |path: &str| {
+            value
+                .pointer(path)
+                .and_then(Value::as_str)
+                .map(str::to_string)
+        };
+        let dry_run = value.get("dryRun").and_then(Value::as_array);
+        let options = Self {
+            grace_period_seconds: value.get("gracePeriodSeconds").and_then(Value::as_i64),
+            propagation_policy: text("/propagationPolicy"),
+            orphan_dependents: value.get("orphanDependents").and_then(Value::as_bool),
+            uid: text("/preconditions/uid"),
+            resource_version: text("/preconditions/resourceVersion"),
+            dry_run: dry_run.is_some_and(|d| !d.is_empty()),
+        };
+        options.validated()
+    }
+
+    /// Refuses options that contradict each other.
+    fn validated(self) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        if let Some(policy) = &self.propagation_policy {
+            if self.orphan_dependents.is_some() {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(FieldError::invalid(
+                    "propagationPolicy",
+                    policy.as_str(),
+                    why,
+                ));
+            }
+            if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported(
+                    "propagationPolicy",
+                    policy.as_str(),
+                    &known,
+                ));
+            }
+        }
+        if errors.is_empty() {
+            return Ok(self);
+        }
+        Err(ApiError::invalid(
+            "meta.k8s.io",
+            "DeleteOptions",
+            "",
+            &errors,
+        ))
+    }
+
+    /// The finalizers an object has once its deletion is asked for like this.
+    fn deletion_finalizers(&self, call: &RequestContext<'_>, object: &Value) -> Vec<String> {
+        let mut kept = object_meta::finalizers(object);
+        let had = |f: &str| kept.iter().any(|k| k == f);
+        let (had_orphan, had_foreground) = (had(ORPHAN), had(FOREGROUND));
+        let (orphan, foreground) =
+            match (self.orphan_dependents, self.propagation_policy.as_deref()) {
+                (Some(orphan), _) => (orphan, false),
+                (None, Some("Orphan")) => (true, false),
+                (None, Some("Foreground")) => (false, true),
+                (None, Some(_)) => (false, false),
+                (None, None) if had_orphan || had_foreground => (had_orphan, had_foreground),
+                (None, None) => (
+                    call.served.kind.strategy.orphans_dependents_by_default(),
+                    false,
+                ),
+            };
+        kept.retain(|f| f != ORPHAN && f != FOREGROUND);
+        kept.extend(orphan.then(|| ORPHAN.to_string()));
+        kept.extend(foreground.then(|| FOREGROUND.to_string()));
+        kept
+    }
+}
+
+/// DELETE of a named object.
+pub(super) async fn delete(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let options = DeleteOptions::from_request(call)?;
+    let name = &call.path.name;
+    let deleted = delete_named(call, &options, name).await?;
+    Ok(match deleted {
+        DeleteOutcome::Terminating(object) => {
+            let accepted = options.orphan_dependents == Some(false);
+            call.transformer
+                .value_response(if accepted { 202 } else { 200 }, &object)
+        }
+        DeleteOutcome::Removed(object) if returns_deleted_object(call) => {
+            call.transformer.value_response(200, &object)
+        }
+        DeleteOutcome::Removed(object) => {
+            ApiResponse::value(200, call.transformer.accept, &success_status(call, &object))
+        }
+    })
+}
+
+/// Whether the answer to a delete is the object that went rather than a Status.
+fn returns_deleted_object(call: &RequestContext<'_>) -> bool {
+    const KINDS: [&str; 10] = [
+        "csidrivers",
+        "csinodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+        "storageclasses",
+    ];
+    matches!(&*call.path.group, "" | "storage.k8s.io") && KINDS.contains(&&*call.path.resource)
+}
+
+/// DELETE of a collection.
+pub(super) async fn delete_collection(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let options = DeleteOptions::from_request(call)?;
+    let page = list::list_page(call)?;
+    let mut items = Vec::with_capacity(page.objects.len());
+    for object in &page.objects {
+        let name = object.key().rsplit('/').next().unwrap_or_default();
+        let namespace = object.key().rsplit_once('/').map_or("", |(ns, _)| ns);
+        match delete_in_namespace(call, &options, namespace, name).await {
+            Ok(_) => items.push((*call.transformer.decoded(object)?).clone()),
+            Err(e) if e.reason == "NotFound" => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let list = json!({
+        "kind": &*call.served.kind.list_kind,
+        "apiVersion": call.served.api_version,
+        "metadata": {"resourceVersion": page.revision.to_string()},
+        "items": items,
+    });
+    Ok(ApiResponse::value(200, call.transformer.accept, &list))
+}
+
+fn success_status(call: &RequestContext<'_>, object: &Value) -> Value {
+    let mut details = json!({
+        "name": object_meta::meta_str(object, "name"),
+        "kind": &*call.served.kind.plural,
+        "uid": object_meta::meta_str(object, "uid"),
+    });
+    if !call.path.group.is_empty() {
+        details["group"] = call.path.group.as_str().into();
+    }
+    json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    })
+}
+
+/// Deletes one object of the call's namespace.
+pub(super) async fn delete_named(
+    call: &RequestContext<'_>,
+    options: &DeleteOptions,
+    name: &str,
+) -> Result<DeleteOutcome, ApiError> {
+    delete_in_namespace(call, options, call.namespace(), name).await
+}
+
+async fn delete_in_namespace(
+    call: &RequestContext<'_>,
+    options: &DeleteOptions,
+    namespace: &str,
+    name: &str,
+) -> Result<DeleteOutcome, ApiError> {
+    let space = call.storage()?;
+    let key = super::request_context::storage_key(namespace, name);
+    loop {
+        let Some(present) = space.get(&key) else {
+            return Err(call.not_found(name));
+        };
+        let old = call.transformer.decoded(&present)?;
+        check_preconditions(call, options, &old)?;
+        let admitting = AdmissionChain {
+            context: call,
+            operation: Operation::Delete,
+            name,
+            old: Some(&old),
+            dry_run: options.dry_run,
+        };
+        admitting.validate(&Value::Null).await?;
+        // What happens to it happens in the stored version, whatever version the client speaks.
+        let stored = present.value();
+        let special = namespace_deletion::plan_deletion(call, &stored)
+            .or_else(|| crd_lifecycle::plan_deletion(call, &stored));
+        let next = match special {
+            Some(next) => next,
+            None => plan_deletion(call, options, &stored),
+        };
+        match commit_deletion(call, options, &present, next) {
+            Ok(deleted) => {
+                crd_lifecycle::after_commit(call.core, &call.served, &key);
+                return deleted.in_request_version(call);
+            }
+            Err(CommitError::KeyNotFound) => return Err(call.not_found(name)),
+            Err(CommitError::ResourceVersionConflict(_)) => {}
+            Err(_) => return Err(ApiError::no_such_resource()),
+        }
+    }
+}
+
+fn check_preconditions(
+    call: &RequestContext<'_>,
+    options: &DeleteOptions,
+    old: &Value,
+) -> Result<(), ApiError> {
+    let conflict = |why: String| {
+        let kind = &call.served.kind;
+        ApiError::conflict(
+            &kind.group,
+            &kind.plural,
+            object_meta::meta_str(old, "name"),
+            &why,
+        )
+    };
+    let uid = object_meta::meta_str(old, "uid");
+    if let Some(asked) = options.uid.as_deref().filter(|asked| *asked != uid) {
+        return Err(conflict(format!(
+            "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+        )));
+    }
+    let version = object_meta::meta_str(old, "resourceVersion");
+    if let Some(asked) = options
+        .resource_version
+        .as_deref()
+        .filter(|asked| *asked != version)
+    {
+        return Err(conflict(format!(
+            "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+        )));
+    }
+    Ok(())
+}
+
+/// What is to happen to the object.
+pub(super) enum DeletionPlan {
+    /// Nothing; it is on its way already.
+    AlreadyTerminating,
+    /// It goes now, in this last state.
+    Remove(Value),
+    /// It is marked and stays until its finalizers or its grace period are over.
+    MarkTerminating(Value),
+}
+
+fn plan_deletion(call: &RequestContext<'_>, options: &DeleteOptions, old: &Value) -> DeletionPlan {
+    let now = call.core.clock.now();
+    let mut new = old.clone();
+    let given =
+        graceful_deletion::before_delete(&call.served, &mut new, options.grace_period_seconds, now);
+    if given == GracefulDeletion::Pending {
+        return DeletionPlan::AlreadyTerminating;
+    }
+    let finalizers = options.deletion_finalizers(call, old);
+    set_finalizers(&mut new, &finalizers);
+    match given {
+        GracefulDeletion::Marked(seconds) if seconds > 0 => {
+            return DeletionPlan::MarkTerminating(new);
+        }
+        _ if finalizers.is_empty() => return DeletionPlan::Remove(new),
+        GracefulDeletion::NotSupported if !object_meta::is_terminating(old) => {
+            graceful_deletion::mark_terminating(&mut new, 0, now);
+            if object_meta::generation(old) > 0 {
+                object_meta::set_generation(&mut new, object_meta::generation(old) + 1);
+            }
+        }
+        _ => {}
+    }
+    if new == *old {
+        DeletionPlan::AlreadyTerminating
+    } else {
+        DeletionPlan::MarkTerminating(new)
+    }
+}
+
+fn set_finalizers(object: &mut Value, finalizers: &[String]) {
+    let fields = object_meta::meta_mut(object);
+    if finalizers.is_empty() {
+        fields.remove("finalizers");
+    } else {
+        fields.insert("finalizers".into(), json!(finalizers));
+    }
+}
+
+fn commit_deletion(
+    call: &RequestContext<'_>,
+    options: &DeleteOptions,
+    present: &Arc<Object>,
+    next: DeletionPlan,
+) -> Result<DeleteOutcome, CommitError> {
+    let old = present.value();
+    let Some(space) = &call.served.storage else {
+        return Err(CommitError::Closed);
+    };
+    let store = &call.core.store;
+    match next {
+        DeletionPlan::AlreadyTerminating => Ok(DeleteOutcome::Terminating((*old).clone())),
+        DeletionPlan::Remove(last) if options.dry_run => Ok(DeleteOutcome::Removed(last)),
+        DeletionPlan::MarkTerminating(new) if options.dry_run => {
+            Ok(DeleteOutcome::Terminating(new))
+        }
+        DeletionPlan::Remove(last) => {
+            let draft = |object: Value| {
+                let draft = PendingObject::new(object).map_err(|_| CommitError::Closed)?;
+                Ok(draft.with_schema_generation(present.schema_generation()))
+            };
+            let mut revision = present.revision();
+            if object_meta::is_terminating(&last) && !object_meta::is_terminating(&old) {
+                // What has a grace period, even one of 0, is seen on its way before it is gone.
+                let marked = draft(last.clone())?;
+                revision = store
+                    .replace(space, present.key(), revision, marked)?
+                    .revision();
+            }
+            let gone = store.remove(space, present.key(), revision, draft(last)?)?;
+            Ok(DeleteOutcome::Removed((*gone.value()).clone()))
+        }
+        DeletionPlan::MarkTerminating(new) => {
+            let draft = PendingObject::new(new)
+                .map_err(|_| CommitError::Closed)?
+                .with_schema_generation(present.schema_generation());
+            let marked = store.replace(space, present.key(), present.revision(), draft)?;
+            Ok(DeleteOutcome::Terminating((*marked.value()).clone()))
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Discovery: what is served, in the legacy form and the aggregated one.
+
+use serde_json::{Value, json};
+
+use super::AuthenticatedRequest;
+use super::response::ApiResponse;
+use crate::api_error::ApiError;
+use crate::api_resource::ApiResource;
+use crate::http::Body;
+use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion, api_version};
+use crate::request::ResponseForm;
+use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
+use crate::server::ServerState;
+
+/// The content type of aggregated discovery.
+const AGGREGATED_DISCOVERY_MEDIA_TYPE: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// Answers `/api`, `/apis` and what is right below.
+pub(super) fn answer(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    segments: &[&str],
+) -> Result<ApiResponse, ApiError> {
+    let header = incoming.parts.headers.get(http::header::ACCEPT);
+    let header = header.and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let accept = MediaTypeOptions::negotiate(header, EndpointRestrictions::Discovery)?;
+    let table = core.registry.table();
+    let value = match segments {
+        ["api"] if accept.form == ResponseForm::Discovery => {
+            return Ok(aggregated_discovery(
+                table.groups().iter().filter(|g| g.name.is_empty()),
+            ));
+        }
+        ["apis"] if accept.form == ResponseForm::Discovery => {
+            return Ok(aggregated_discovery(
+                table.groups().iter().filter(|g| !g.name.is_empty()),
+            ));
+        }
+        ["api"] => api_versions(incoming),
+        ["apis"] => api_group_list(&table),
+        ["api", version] => match api_resource_list(&table, "", version) {
+            Some(list) => list,
+            None => return Ok(ApiResponse::page_not_found()),
+        },
+        ["apis", group] => match table.group(group).filter(|g| !g.name.is_empty()) {
+            Some(group) => {
+                let mut value = api_group(group);
+                value["kind"] = "APIGroup".into();
+                value["apiVersion"] = "v1".into();
+                value
+            }
+            None => return Ok(ApiResponse::page_not_found()),
+        },
+        ["apis", group, version] => match api_resource_list(&table, group, version) {
+            Some(list) => list,
+            None => return Ok(ApiResponse::page_not_found()),
+        },
+        _ => return Ok(ApiResponse::page_not_found()),
+    };
+    Ok(ApiResponse::value(
+        200,
+        MediaTypeOptions {
+            form: ResponseForm::Object,
+            ..accept
+        },
+        &value,
+    ))
+}
+
+fn api_versions(incoming: &AuthenticatedRequest) -> Value {
+    let host = incoming
+        .parts
+        .headers
+        .get(http::header::HOST)
+        .and_then(|h| h.to_str().ok());
+    let authority = incoming
+        .parts
+        .uri
+        .authority()
+        .map(http::uri::Authority::as_str);
+    json!({
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [
+            {"clientCIDR": "0.0.0.0/0", "serverAddress": authority.or(host).unwrap_or_default()},
+        ],
+    })
+}
+
+fn api_group_list(table: &ResourceTable) -> Value {
+    let groups = table.groups().iter().filter(|g| !g.name.is_empty());
+    json!({
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": groups.map(api_group).collect::<Vec<_>>(),
+    })
+}
+
+fn api_group(group: &ServedGroup) -> Value {
+    let version = |v: &ServedVersion| json!({"groupVersion": api_version(&group.name, &v.name), "version": &*v.name});
+    json!({
+        "name": &*group.name,
+        "versions": group.versions.iter().map(version).collect::<Vec<_>>(),
+        "preferredVersion": group.versions.first().map(version),
+    })
+}
+
+/// The legacy list of one group version.
+fn api_resource_list(table: &ResourceTable, group: &str, version: &str) -> Option<Value> {
+    let found = table.group(group)?.version(version)?;
+    let list: Vec<Value> = found
+        .resources
+        .iter()
+        .flat_map(|s| legacy_entries(&s.kind))
+        .collect();
+    let mut value = json!({
+        "kind": "APIResourceList",
+        "groupVersion": api_version(group, version),
+        "resources": list,
+    });
+    // The core group answers as it did before lists had a version.
+    if !group.is_empty() {
+        value["apiVersion"] = "v1".into();
+    }
+    Some(value)
+}
+
+fn legacy_entries(kind: &ApiResource) -> Vec<Value> {
+    let mut main = json!({
+        "name": &*kind.plural,
+        "singularName": &*kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": &*kind.kind,
+        "verbs": kind.verbs,
+    });
+    if !kind.short_names.is_empty() {
+        main["shortNames"] = json!(kind.short_names);
+    }
+    if !kind.categories.is_empty() {
+        main["categories"] = json!(kind.categories);
+    }
+    if !kind.storage_version_hash.is_empty() {
+        main["storageVersionHash"] = kind.storage_version_hash.as_str().into();
+    }
+    let mut all = vec![main];
+    for sub in &kind.subresources {
+        let mut entry = json!({
+            "name": format!("{}/{}", kind.plural, sub.name),
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            "kind": &*sub.kind,
+            "verbs": sub.verbs,
+        });
+        if !sub.group.is_empty() {
+            entry["group"] = (*sub.group).into();
+        }
+        if !sub.version.is_empty() {
+            entry["version"] = (*sub.version).into();
+        }
+        all.push(entry);
+    }
+    all
+}
+
+fn aggregated_discovery<'a>(groups: impl Iterator<Item = &'a ServedGroup>) -> ApiResponse {
+    let items: Vec<Value> = groups.map(aggregated_group).collect();
+    let list = json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    });
+    let bytes = serde_json::to_vec(&list).unwrap_or_default();
+    ApiResponse::new(
+        200,
+        AGGREGATED_DISCOVERY_MEDIA_TYPE,
+        Body::from(bytes::Bytes::from(bytes)),
+    )
+}
+
+fn aggregated_group(group: &ServedGroup) -> Value {
+    let mut metadata = json!({});
+    if !group.name.is_empty() {
+        metadata["name"] = (*group.name).into();
+    }
+    let version = |v: &ServedVersion| {
+        json!({
+            "version": &*v.name,
+            "freshness": "Current",
+            "resources": v.resources.iter().map(|s| aggregated_resource(s)).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "metadata": metadata,
+        "versions": group.versions.iter().map(version).collect::<Vec<_>>(),
+    })
+}
+
+fn aggregated_resource(served: &ServedResource) -> Value {
+    let kind = &served.kind;
+    // Built-in kinds leave out what the place says already.
+    let (group, version) = match served.custom {
+        Some(_) => (&*kind.group, &*kind.version),
+        None => ("", ""),
+    };
+    let mut value = json!({
+        "resource": &*kind.plural,
+        "responseKind": {"group": group, "version": version, "kind": &*kind.kind},
+        "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": &*kind.singular,
+        "verbs": kind.verbs,
+    });
+    if !kind.short_names.is_empty() {
+        value["shortNames"] = json!(kind.short_names);
+    }
+    if !kind.categories.is_empty() {
+        value["categories"] = json!(kind.categories);
+    }
+    let subresources = kind.subresources.iter().map(|s| {
+        json!({
+            "subresource": s.name,
+            "responseKind": {
+                "group": if s.group.is_empty() { group } else { &*s.group },
+                "version": if s.version.is_empty() { version } else { &*s.version },
+                "kind": &*s.kind,
+            },
+            "verbs": s.verbs,
+        })
+    });
+    let subresources: Vec<Value> = subresources.collect();
+    if !subresources.is_empty() {
+        value["subresources"] = subresources.into();
+    }
+    value
+}

@@ -1,0 +1,105 @@
+//! Graceful deletion: pods get time to end; nothing else does.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::object_meta;
+use crate::registry::ServedResource;
+
+/// What grace means for one delete of one object.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum GracefulDeletion {
+    /// The kind has none.
+    NotSupported,
+    /// A deletion is pending, and this one asks for nothing sooner.
+    Pending,
+    /// The object was marked (in `new`) and has this many seconds left; 0 is gone at once.
+    Marked(i64),
+}
+
+/// Whether objects of the kind are given time to end.
+fn is_graceful(served: &ServedResource) -> bool {
+    served.kind.group.is_empty() && &*served.kind.plural == "pods"
+}
+
+/// Decides the grace period of a delete and marks `new` with it.
+pub(super) fn before_delete(
+    served: &ServedResource,
+    new: &mut Value,
+    asked: Option<i64>,
+    now: Timestamp,
+) -> GracefulDeletion {
+    if !is_graceful(served) {
+        return GracefulDeletion::NotSupported;
+    }
+    // A negative period stands for the shortest one.
+    let asked = asked.map(|s| if s < 0 { 1 } else { s });
+    if object_meta::is_terminating(new) {
+        return shorten_grace_period(new, asked, now);
+    }
+    let seconds = pod_grace_period(new, asked);
+    mark_terminating(new, seconds, now);
+    if object_meta::generation(new) > 0 {
+        object_meta::set_generation(new, object_meta::generation(new) + 1);
+    }
+    GracefulDeletion::Marked(seconds)
+}
+
+/// The period of a pod nobody has asked to go yet.
+fn pod_grace_period(pod: &Value, asked: Option<i64>) -> i64 {
+    let specified = || {
+        pod.pointer("/spec/terminationGracePeriodSeconds")
+            .and_then(Value::as_i64)
+    };
+    let text = |path: &str| {
+        pod.pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    // No kubelet has it, or it has ended: nothing to wait for.
+    if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded")
+    {
+        return 0;
+    }
+    match asked.or_else(specified).unwrap_or(0) {
+        seconds if seconds < 0 => 1,
+        seconds => seconds,
+    }
+}
+
+/// A pending deletion can only come sooner.
+fn shorten_grace_period(new: &mut Value, asked: Option<i64>, now: Timestamp) -> GracefulDeletion {
+    let present = object_meta::deletion_grace_period(new).unwrap_or(0);
+    if present == 0 {
+        return GracefulDeletion::Marked(0);
+    }
+    let Some(asked) = asked.filter(|s| *s < present) else {
+        return GracefulDeletion::Pending;
+    };
+    let until = object_meta::meta_str(new, "deletionTimestamp")
+        .parse::<Timestamp>()
+        .unwrap_or(now);
+    let sooner = until
+        .saturating_add(SignedDuration::from_secs(asked - present))
+        .unwrap_or(now);
+    let (until, seconds) = if sooner < now {
+        // Its time is over already; ask for the shortest period that is still graceful.
+        (now, if asked == 0 { 0 } else { 1 })
+    } else {
+        (sooner, asked)
+    };
+    let fields = object_meta::meta_mut(new);
+    fields.insert("deletionTimestamp".into(), object_meta::metav1_time(until));
+    fields.insert("deletionGracePeriodSeconds".into(), seconds.into());
+    GracefulDeletion::Marked(seconds)
+}
+
+/// Marks an object as to be gone in `seconds`.
+pub(super) fn mark_terminating(object: &mut Value, seconds: i64, now: Timestamp) {
+    let until = now
+        .saturating_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(now);
+    let fields = object_meta::meta_mut(object);
+    fields.insert("deletionTimestamp".into(), object_meta::metav1_time(until));
+    fields.insert("deletionGracePeriodSeconds".into(), seconds.into());
+}

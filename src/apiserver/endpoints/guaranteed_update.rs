@@ -1,0 +1,282 @@
+//! Changing an object that may change under our hands: read, transform, check, store, or again.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::admission_chain::AdmissionChain;
+use super::create::{WriteOutcome, create_object};
+use super::request_context::RequestContext;
+use super::write_options::WriteOptions;
+use super::{crd_lifecycle, managed_fields, namespace_deletion, object_meta, version_conversion};
+use crate::api_error::ApiError;
+use crate::field_error::FieldError;
+use crate::fieldmanager;
+use crate::plugins::Operation;
+use crate::storage::{CommitError, Object, PendingObject};
+
+/// What clients are told when their resourceVersion is not the present one.
+pub(super) const OPTIMISTIC_LOCK_ERROR: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Makes the new object out of the present one; `None` stands for no object at all.
+pub(super) type UpdateFn<'a> =
+    &'a (dyn Fn(Option<&Value>) -> Result<Value, ApiError> + Send + Sync);
+
+/// How often a change is tried when others change the object in between.
+const MAX_ATTEMPTS: usize = 32;
+
+/// Changes the object `validate_name` as `transform` says. Also says whether it was created.
+pub(super) async fn guaranteed_update(
+    call: &RequestContext<'_>,
+    options: &WriteOptions,
+    name: &str,
+    may_create: bool,
+    transform: UpdateFn<'_>,
+) -> Result<(WriteOutcome, bool), ApiError> {
+    let space = call.storage()?;
+    let key = call.storage_key(name);
+    for _ in 0..MAX_ATTEMPTS {
+        let Some(present) = space.get(&key) else {
+            if !may_create {
+                return Err(call.not_found(name));
+            }
+            let mut object = transform(None)?;
+            check_name(call, name, &mut object)?;
+            check_no_uid_precondition(call, name, &object)?;
+            object_meta::wipe_system_fields(&mut object);
+            return Ok((create_object(call, options, object).await?, true));
+        };
+        match try_update(call, options, name, &present, transform).await {
+            Ok(Some(written)) => return Ok((written, false)),
+            Ok(None) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ApiError::conflict(
+        &call.path.group,
+        &call.path.resource,
+        name,
+        OPTIMISTIC_LOCK_ERROR,
+    ))
+}
+
+/// Changes an object past its kind's rules and admission, as the server itself does.
+pub(super) fn update_without_admission(
+    call: &RequestContext<'_>,
+    options: &WriteOptions,
+    name: &str,
+    transform: &(dyn Fn(&Value) -> Result<Value, ApiError> + Send + Sync),
+) -> Result<(), ApiError> {
+    let (space, key) = (call.storage()?, call.storage_key(name));
+    loop {
+        let present = space.get(&key).ok_or_else(|| call.not_found(name))?;
+        let new = transform(&*call.transformer.decoded(&present)?)?;
+        if options.dry_run {
+            return Ok(());
+        }
+        let draft = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+        match call
+            .core
+            .store
+            .replace(space, &key, present.revision(), draft)
+        {
+            Ok(_) => return Ok(()),
+            Err(CommitError::ResourceVersionConflict(_)) => {}
+            Err(CommitError::KeyNotFound) => return Err(call.not_found(name)),
+            Err(_) => return Err(ApiError::no_such_resource()),
+        }
+    }
+}
+
+/// One try; `None` when the object changed meanwhile.
+async fn try_update(
+    call: &RequestContext<'_>,
+    options: &WriteOptions,
+    name: &str,
+    present: &Arc<Object>,
+    transform: UpdateFn<'_>,
+) -> Result<Option<WriteOutcome>, ApiError> {
+    let kind = &call.served.kind;
+    let old = call.transformer.decoded(present)?;
+    let mut new = transform(Some(&old))?;
+    check_name(call, name, &mut new)?;
+    let insisted = check_resource_version(call, name, &new, present)?;
+    let revision = present.revision().to_string();
+    object_meta::meta_mut(&mut new).insert("resourceVersion".into(), revision.into());
+    object_meta::dedup_owner_references(&mut new);
+    kind.strategy.set_defaults(&mut new);
+    managed_fields::update_managed_fields(call, options, Some(&old), &mut new);
+    let admitting = AdmissionChain {
+        context: call,
+        operation: Operation::Update,
+        name,
+        old: Some(&old),
+        dry_run: options.dry_run,
+    };
+    admitting.mutate(&mut new).await?;
+    prepare_for_update(call, &mut new, &old);
+    let errors = validate(call, &new, &old);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(&kind.group, &kind.kind, name, &errors));
+    }
+    kind.strategy
+        .warnings(&new, Some(&old))
+        .into_iter()
+        .for_each(|w| call.warn(w));
+    let _counting = admitting.validate(&new).await?;
+    fieldmanager::ignore_managed_fields_timestamps(&mut new, &old);
+    if new == *old {
+        return Ok(Some(WriteOutcome::Stored(present.clone())));
+    }
+    let gone = object_meta::is_terminating(&old)
+        && object_meta::finalizers(&new).is_empty()
+        && object_meta::deletion_grace_period(&old).unwrap_or(0) == 0
+        && !namespace_deletion::has_spec_finalizers(call, &new);
+    if options.dry_run {
+        return Ok(Some(WriteOutcome::DryRun(new)));
+    }
+    version_conversion::to_storage_version(call.core, &call.served, &mut new)?;
+    let draft = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+    let draft = draft.with_schema_generation(call.served.schema_generation);
+    let (store, space) = (&call.core.store, call.storage()?);
+    let outcome = if gone {
+        store.remove(space, present.key(), present.revision(), draft)
+    } else {
+        store.replace(space, present.key(), present.revision(), draft)
+    };
+    match outcome {
+        Ok(object) => {
+            crd_lifecycle::after_commit(call.core, &call.served, object.key());
+            Ok(Some(WriteOutcome::Stored(object)))
+        }
+        // The next try tells whether the client insisted on the version that is gone.
+        Err(CommitError::KeyNotFound) if insisted => Err(call.not_found(name)),
+        Err(CommitError::ResourceVersionConflict(_) | CommitError::KeyNotFound) => Ok(None),
+        Err(CommitError::KeyExists(_) | CommitError::Closed) => Err(ApiError::no_such_resource()),
+    }
+}
+
+/// 409 when the object is meant to be one that exists.
+fn check_no_uid_precondition(
+    call: &RequestContext<'_>,
+    name: &str,
+    object: &Value,
+) -> Result<(), ApiError> {
+    let uid = object_meta::meta_str(object, "uid");
+    if uid.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+    );
+    let (group, plural) = (&call.path.group, &call.path.resource);
+    Err(ApiError::conflict(group, plural, name, &why))
+}
+
+fn check_name(call: &RequestContext<'_>, name: &str, new: &mut Value) -> Result<(), ApiError> {
+    object_meta::ensure_namespace(new, call.namespace())?;
+    let own = object_meta::meta_str(new, "name");
+    if own.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if own != name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks uid and resourceVersion in the new object against the present one. True when the client
+/// named a version.
+fn check_resource_version(
+    call: &RequestContext<'_>,
+    name: &str,
+    new: &Value,
+    present: &Object,
+) -> Result<bool, ApiError> {
+    let (group, plural) = (&call.path.group, &call.path.resource);
+    let version = object_meta::meta_str(new, "resourceVersion");
+    if version.is_empty() || version == "0" {
+        if call.served.kind.strategy.allow_unconditional_update() {
+            return Ok(false);
+        }
+        let why = "must be specified for an update";
+        let error = FieldError::invalid("metadata.resourceVersion", 0, why);
+        return Err(ApiError::invalid(group, plural, name, &[error]));
+    }
+    let asked: u64 = version.parse().map_err(|_| {
+        let error = FieldError::invalid("metadata.resourceVersion", version, "must be a number");
+        ApiError::invalid(group, &call.served.kind.kind, name, &[error])
+    })?;
+    if asked != present.revision() {
+        return Err(ApiError::conflict(
+            group,
+            plural,
+            name,
+            OPTIMISTIC_LOCK_ERROR,
+        ));
+    }
+    Ok(true)
+}
+
+/// Restores what this way of writing may not change, and counts the generation.
+fn prepare_for_update(call: &RequestContext<'_>, new: &mut Value, old: &Value) {
+    let kind = &call.served.kind;
+    let behaviour = &kind.strategy;
+    let subresource = call.path.subresource.as_str();
+    match subresource {
+        "status" => {
+            let status = new.get("status").cloned();
+            let metadata = new.get("metadata").cloned();
+            new.clone_from(old);
+            set_field(new, "status", status);
+            if call.served.custom.is_some() {
+                // A status write of a custom resource changes nothing else at all.
+                let managed = metadata.and_then(|m| m.get("managedFields").cloned());
+                set_field(&mut new["metadata"], "managedFields", managed);
+            } else {
+                set_field(new, "metadata", metadata);
+            }
+        }
+        "" | "scale" if kind.subresource("status").is_some() => {
+            set_field(new, "status", old.get("status").cloned());
+        }
+        _ => {}
+    }
+    object_meta::keep_immutable_fields(new, old);
+    match subresource {
+        "" | "scale" => behaviour.prepare_for_update(new, old),
+        other => behaviour.prepare_for_subresource_update(other, new, old),
+    }
+    if behaviour.has_generation() {
+        let raise = subresource != "status" && behaviour.increments_generation(new, old);
+        object_meta::set_generation(new, object_meta::generation(old) + i64::from(raise));
+    }
+}
+
+/// Sets or removes a field of an object.
+fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => {
+            fields.insert(field.into(), value);
+        }
+        None => {
+            fields.remove(field);
+        }
+    }
+}
+
+fn validate(call: &RequestContext<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
+    let behaviour = &call.served.kind.strategy;
+    match call.path.subresource.as_str() {
+        "" | "scale" => behaviour.validate_update(new, old),
+        other => behaviour.validate_subresource_update(other, new, old),
+    }
+}

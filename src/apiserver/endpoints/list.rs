@@ -1,0 +1,318 @@
+//! Reading many objects: consistent pages of one moment.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::request_context::RequestContext;
+use super::response::ApiResponse;
+use super::response_transformer::{is_stored_form, partial_object_metadata};
+use super::selection_predicate::SelectionPredicate;
+use crate::api_error::ApiError;
+use crate::field_error::FieldError;
+use crate::http::Body;
+use crate::request::ResponseForm;
+use crate::request::content_negotiation::Encoding;
+use crate::storage::{Object, Snapshot, SnapshotError};
+
+const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
+const TOKEN_INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
+/// Where a list goes on; the form clients of Kubernetes see (and must not look into).
+#[derive(Serialize, Deserialize)]
+struct ContinueToken {
+    v: String,
+    /// The moment listed; -1 for whatever is there now.
+    rv: i64,
+    /// The last key listed.
+    start: String,
+}
+
+/// One page of a list.
+pub(super) struct ListPage {
+    pub(super) objects: Vec<Arc<Object>>,
+    pub(super) revision: u64,
+    token: Option<String>,
+    remaining: Option<usize>,
+}
+
+/// GET of a collection.
+pub(super) fn list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    list_response(call, &list_page(call)?)
+}
+
+/// The answer that shows a page.
+fn list_response(call: &RequestContext<'_>, page: &ListPage) -> Result<ApiResponse, ApiError> {
+    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+    if let Some(token) = &page.token {
+        metadata["continue"] = token.as_str().into();
+    }
+    if let Some(remaining) = page.remaining {
+        metadata["remainingItemCount"] = remaining.into();
+    }
+    let (view, objects) = (&call.transformer, page.objects.iter());
+    let value = match view.accept.form {
+        ResponseForm::Object | ResponseForm::Discovery => return plain_list(call, page, &metadata),
+        ResponseForm::PartialObjectMetadata => {
+            let items = objects.map(|o| Ok(partial_object_metadata(&*view.partial_metadata(o)?)));
+            json!({
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata,
+                "items": items.collect::<Result<Vec<_>, ApiError>>()?,
+            })
+        }
+        ResponseForm::Table => {
+            let rows = objects.map(|o| Ok(view.table_row(&*view.decoded(o)?)));
+            view.table(rows.collect::<Result<Vec<_>, ApiError>>()?, &metadata, true)
+        }
+    };
+    Ok(ApiResponse::value(200, view.accept, &value))
+}
+
+/// The list of a kind that has no objects here.
+pub(super) fn empty_list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    if !call.path.name.is_empty() {
+        return Err(call.not_found(&call.path.name));
+    }
+    let revision = call.core.store.revision();
+    let page = ListPage {
+        objects: Vec::new(),
+        revision,
+        token: None,
+        remaining: None,
+    };
+    list_response(call, &page)
+}
+
+/// The list in its own form, from encodings that are already there.
+fn plain_list(
+    call: &RequestContext<'_>,
+    page: &ListPage,
+    metadata: &Value,
+) -> Result<ApiResponse, ApiError> {
+    const PIECE: usize = 64 << 10;
+    let kind = json!(&*call.served.kind.list_kind);
+    let api_version = json!(call.served.api_version);
+    let head = format!(
+        "{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{metadata},\"items\":["
+    );
+    let mut piece = Vec::with_capacity(PIECE.min(1024 + page.objects.len() * 1024));
+    piece.extend_from_slice(head.as_bytes());
+    let mut pieces: Vec<Bytes> = Vec::new();
+    for (i, object) in page.objects.iter().enumerate() {
+        if i > 0 {
+            piece.push(b',');
+        }
+        if call.served.custom.is_none() && is_stored_form(&call.served, object) {
+            piece.push(b'{');
+            piece.extend_from_slice(&object.list_item_bytes());
+        } else {
+            piece.extend_from_slice(&call.transformer.encoded(object)?);
+        }
+        if piece.len() >= PIECE {
+            pieces.push(std::mem::take(&mut piece).into());
+        }
+    }
+    piece.extend_from_slice(b"]}");
+    pieces.push(piece.into());
+    if call.transformer.accept.encoding == Encoding::Json && !call.transformer.accept.pretty {
+        return Ok(ApiResponse::new(
+            200,
+            "application/json",
+            Body::pieces(pieces),
+        ));
+    }
+    Ok(ApiResponse::encoded(
+        200,
+        call.transformer.accept,
+        pieces.concat().into(),
+    ))
+}
+
+/// Takes the page that the options of a call ask for.
+pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError> {
+    let selection = SelectionPredicate::from_request(call)?;
+    let limit = usize::try_from(call.query.integer("limit")?.unwrap_or(0)).unwrap_or(0);
+    let (snapshot, after) = snapshot(call, limit)?;
+    let mut page = ListPage {
+        objects: Vec::new(),
+        revision: snapshot.revision(),
+        token: None,
+        remaining: None,
+    };
+    if let Some(key) = selection.matches_single() {
+        if let Some(object) = snapshot.get(&key)
+            && selection.matches(object)?
+        {
+            page.objects.push(object.clone());
+        }
+        return Ok(page);
+    }
+    let mut rest = snapshot.scan(selection.prefix(), after.as_deref());
+    let mut last = None;
+    for object in rest.by_ref() {
+        if !selection.matches(object)? {
+            continue;
+        }
+        if limit > 0 && page.objects.len() == limit {
+            // There is at least this one more.
+            page.token = last.map(|key| encode_continue(page.revision, key));
+            if selection.is_empty() {
+                page.remaining = Some(1 + rest.count());
+            }
+            break;
+        }
+        last = Some(object.key());
+        page.objects.push(object.clone());
+    }
+    Ok(page)
+}
+
+/// The moment to list and the key to go on after.
+fn snapshot(
+    call: &RequestContext<'_>,
+    limit: usize,
+) -> Result<(Snapshot, Option<String>), ApiError> {
+    let (store, space) = (&call.core.store, call.storage()?);
+    let version = call.query.text("resourceVersion");
+    let matching = call.query.text("resourceVersionMatch");
+    let resume = call.query.text("continue");
+    validate(call, version, matching, resume)?;
+    if !resume.is_empty() {
+        if !matches!(version, "" | "0") {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let token = decode_continue(resume)?;
+        if token.rv < 0 {
+            return Ok((store.snapshot(space), Some(token.start)));
+        }
+        return match store.snapshot_at(space, token.rv.unsigned_abs()) {
+            Ok(snapshot) => Ok((snapshot, Some(token.start))),
+            Err(_) => Err(expired_continue_error(&token.start)),
+        };
+    }
+    let asked = parse_resource_version(version)?;
+    let exact = matching == "Exact" || (matching.is_empty() && limit > 0 && asked > 0);
+    let taken = if exact {
+        store.snapshot_at(space, asked)
+    } else if asked > store.revision() {
+        Err(SnapshotError::TooLarge {
+            asked,
+            current: store.revision(),
+        })
+    } else {
+        Ok(store.snapshot(space))
+    };
+    taken.map(|s| (s, None)).map_err(|e| match e {
+        SnapshotError::Expired { .. } => ApiError::expired(e.to_string()),
+        SnapshotError::TooLarge { .. } => too_large_resource_version(&e.to_string()),
+    })
+}
+
+/// A resourceVersion as a number; empty is 0.
+pub(super) fn parse_resource_version(text: &str) -> Result<u64, ApiError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        let error = FieldError::invalid("resourceVersion", text, why);
+        ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error])
+    })
+}
+
+/// 504: a version from the future. Clients wait and retry.
+pub(super) fn too_large_resource_version(message: &str) -> ApiError {
+    let mut error = ApiError::new(504, "Timeout", message);
+    error.details = json!({
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    });
+    error
+}
+
+fn validate(
+    call: &RequestContext<'_>,
+    version: &str,
+    matching: &str,
+    resume: &str,
+) -> Result<(), ApiError> {
+    let mut errors = Vec::new();
+    let path = "resourceVersionMatch";
+    if !matching.is_empty() {
+        if version.is_empty() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            errors.push(FieldError::forbidden(path, why));
+        }
+        if !resume.is_empty() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(path, why));
+        }
+        if !matches!(matching, "Exact" | "NotOlderThan") {
+            let known = ["Exact", "NotOlderThan", ""];
+            errors.push(FieldError::not_supported(path, matching, &known));
+        }
+        if matching == "Exact" && version == "0" {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            errors.push(FieldError::forbidden(path, why));
+        }
+    }
+    if call.query.flag("sendInitialEvents").is_some() {
+        let why = "sendInitialEvents is forbidden for list";
+        errors.push(FieldError::forbidden("sendInitialEvents", why));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors))
+}
+
+fn encode_continue(revision: u64, key: &str) -> String {
+    let token = ContinueToken {
+        v: "meta.k8s.io/v1".into(),
+        rv: i64::try_from(revision).unwrap_or(-1),
+        start: format!("{key}\0"),
+    };
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
+}
+
+fn decode_continue(text: &str) -> Result<ContinueToken, ApiError> {
+    let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let json = URL_SAFE_NO_PAD
+        .decode(text)
+        .map_err(|e| invalid(&e.to_string()))?;
+    let mut token: ContinueToken =
+        serde_json::from_slice(&json).map_err(|e| invalid(&e.to_string()))?;
+    if token.v != "meta.k8s.io/v1" {
+        return Err(invalid(&format!(
+            "server does not recognize this encoded version {:?}",
+            token.v
+        )));
+    }
+    // A key never ends in a zero byte; the form only says "after this one".
+    token
+        .start
+        .truncate(token.start.trim_end_matches('\0').len());
+    Ok(token)
+}
+
+fn expired_continue_error(key: &str) -> ApiError {
+    let token = ContinueToken {
+        v: "meta.k8s.io/v1".into(),
+        rv: -1,
+        start: format!("{key}\0"),
+    };
+    let Ok(json) = serde_json::to_vec(&token) else {
+        return ApiError::expired(TOKEN_EXPIRED);
+    };
+    let mut error = ApiError::expired(TOKEN_INCONSISTENT);
+    error.continue_token = Some(URL_SAFE_NO_PAD.encode(json));
+    error
+}

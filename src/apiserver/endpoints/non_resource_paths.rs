@@ -1,0 +1,137 @@
+//! Paths that are no resources: discovery, version, health, metrics, OpenID.
+
+use serde_json::{Value, json};
+
+use super::response::ApiResponse;
+use super::{AuthenticatedRequest, discovery, openapi};
+use crate::api_error::ApiError;
+use crate::http::service_account_token::ISSUER;
+use crate::registry::api_version;
+use crate::server::ServerState;
+
+/// The checks behind the health endpoints, in the order they are listed.
+const HEALTH_CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+
+/// The media type of metrics, as Prometheus asks for it.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+/// Paths anybody may read, as in a cluster with the default roles.
+pub(super) fn is_public(segments: &[String]) -> bool {
+    let first = segments.first().map(String::as_str);
+    matches!(first, Some("healthz" | "livez" | "readyz" | "version"))
+}
+
+/// Answers a path that names no resource.
+pub(super) fn answer(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    segments: &[String],
+) -> Result<ApiResponse, ApiError> {
+    if !matches!(
+        incoming.parts.method,
+        http::Method::GET | http::Method::HEAD
+    ) {
+        return Err(ApiError::method_not_allowed());
+    }
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    match segments.as_slice() {
+        [] => Ok(ApiResponse::json(&json!({"paths": root_paths(core)}))),
+        ["api" | "apis", ..] => discovery::answer(core, incoming, &segments),
+        ["version"] => Ok(ApiResponse::json(&version())),
+        [probe @ ("healthz" | "livez" | "readyz"), rest @ ..] => Ok(health(incoming, probe, rest)),
+        ["metrics"] => {
+            let text = bytes::Bytes::from(core.metrics.to_prometheus_text());
+            Ok(ApiResponse::new(200, METRICS, text.into()))
+        }
+        [".well-known", "openid-configuration"] => Ok(ApiResponse::json(&openid_configuration())),
+        ["openapi", rest @ ..] => openapi::answer(core, incoming, rest),
+        ["openid", "v1", "jwks"] => Ok(ApiResponse::json(
+            &core.authenticator.service_account_key().json_web_key_set(),
+        )),
+        _ => Ok(ApiResponse::page_not_found()),
+    }
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": "v1.36.2",
+        "gitCommit": "0000000000000000000000000000000000000000",
+        "gitTreeState": "clean",
+        "buildDate": "2026-06-01T00:00:00Z",
+        "goVersion": "go1.26",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    })
+}
+
+fn openid_configuration() -> Value {
+    json!({
+        "issuer": ISSUER,
+        "jwks_uri": format!("{ISSUER}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    })
+}
+
+/// Everything the root path lists.
+fn root_paths(core: &ServerState) -> Vec<String> {
+    let mut paths: Vec<String> = [
+        "/.well-known/openid-configuration",
+        "/api",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/openid/v1/jwks",
+        "/version",
+    ]
+    .map(String::from)
+    .into();
+    for probe in ["/healthz", "/livez", "/readyz"] {
+        paths.push(probe.into());
+        paths.extend(HEALTH_CHECKS.iter().map(|check| format!("{probe}/{check}")));
+    }
+    for group in core.registry.table().groups() {
+        if !group.name.is_empty() {
+            paths.push(format!("/apis/{}", group.name));
+        }
+        let root = if group.name.is_empty() {
+            "/api"
+        } else {
+            "/apis"
+        };
+        let versions = group.versions.iter();
+        paths.extend(versions.map(|v| format!("{root}/{}", api_version(&group.name, &v.name))));
+    }
+    paths.sort();
+    paths
+}
+
+fn health(incoming: &AuthenticatedRequest, probe: &str, rest: &[&str]) -> ApiResponse {
+    match rest {
+        [] => {}
+        [check] if HEALTH_CHECKS.contains(check) => return ApiResponse::text(200, "ok"),
+        _ => return ApiResponse::page_not_found(),
+    }
+    let query = incoming.parts.uri.query().unwrap_or_default();
+    if !query
+        .split('&')
+        .any(|p| p == "verbose" || p.starts_with("verbose="))
+    {
+        return ApiResponse::text(200, "ok");
+    }
+    let lines: String = HEALTH_CHECKS
+        .iter()
+        .map(|c| format!("[+]{c} ok\n"))
+        .collect();
+    ApiResponse::text(200, format!("{lines}{probe} check passed\n"))
+}

@@ -1,0 +1,162 @@
+//! `/openapi`: the documents clients learn the API from, over the kinds served now.
+
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION};
+use serde_json::json;
+
+use super::AuthenticatedRequest;
+use super::response::ApiResponse;
+use crate::api_error::ApiError;
+use crate::api_resource::ApiResource;
+use crate::openapi::{CustomSchema, OpenApiSource, PROTOBUF_V2};
+use crate::registry::ResourceTable;
+use crate::request::Query;
+use crate::server::ServerState;
+
+/// Answers a path below `/openapi`.
+pub(super) fn answer(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    path: &[&str],
+) -> Result<ApiResponse, ApiError> {
+    let table = core.registry.table();
+    let source = ServedSchemas(&table);
+    match path {
+        ["v2"] => Ok(serve_v2(core, incoming, &source)),
+        ["v3"] | ["v3", ""] => {
+            let index = core.openapi.index(&source).to_string();
+            Ok(ApiResponse::text(200, index))
+        }
+        ["v3", path @ ..] => Ok(serve_v3(core, incoming, &source, &path.join("/"))),
+        _ => Ok(ApiResponse::page_not_found()),
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// The first media type a client takes of what there is.
+fn accepted(incoming: &AuthenticatedRequest, offered: &[&'static str]) -> Option<&'static str> {
+    let values = incoming.parts.headers.get_all(ACCEPT).iter();
+    let texts: Vec<&str> = values.filter_map(|v| v.to_str().ok()).collect();
+    let asked = texts.iter().flat_map(|t| t.split(','));
+    let mut asked = asked
+        .map(|media| media.split(';').next().unwrap_or_default().trim())
+        .filter(|media| !media.is_empty())
+        .peekable();
+    if asked.peek().is_none() {
+        return offered.first().copied();
+    }
+    asked.find_map(|media| match media {
+        "*/*" | "application/*" => offered.first().copied(),
+        _ => offered
+            .iter()
+            .copied()
+            .find(|o| *o == media || alias(o) == media),
+    })
+}
+
+/// The older name of a media type.
+fn alias(media: &str) -> &str {
+    match media {
+        PROTOBUF_V2 => "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+        other => other,
+    }
+}
+
+/// The document of version 2, which knows no hash in its address.
+fn serve_v2(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    source: &dyn OpenApiSource,
+) -> ApiResponse {
+    let Some(media) = accepted(incoming, &[JSON, PROTOBUF_V2]) else {
+        return ApiResponse::empty(406);
+    };
+    let (bytes, hash) = core.openapi.openapi_v2(source, media == PROTOBUF_V2);
+    not_modified(incoming, &hash)
+        .unwrap_or_else(|| ApiResponse::new(200, media, bytes.into()))
+        .with_header(ETAG, &format!("\"{hash}\""))
+}
+
+/// One document of version 3. With its hash in the address it may be kept for good.
+fn serve_v3(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    source: &dyn OpenApiSource,
+    path: &str,
+) -> ApiResponse {
+    let Some((bytes, hash)) = core.openapi.document(source, path) else {
+        return ApiResponse::page_not_found();
+    };
+    if accepted(incoming, &[JSON]).is_none() {
+        return ApiResponse::empty(406);
+    }
+    let query = Query::parse(incoming.parts.uri.query().unwrap_or_default());
+    let etag = format!("\"{hash}\"");
+    match query.text("hash") {
+        "" => {}
+        asked if asked == hash => {
+            return not_modified(incoming, &hash)
+                .unwrap_or_else(|| ApiResponse::new(200, JSON, bytes.into()))
+                .with_header(ETAG, &etag)
+                .with_header(CACHE_CONTROL, "public, immutable")
+                .with_header(EXPIRES, "Fri, 31 Dec 2100 23:59:59 GMT");
+        }
+        _ => {
+            let place = format!("/openapi/v3/{path}?hash={hash}");
+            return ApiResponse::empty(301).with_header(LOCATION, &place);
+        }
+    }
+    not_modified(incoming, &hash)
+        .unwrap_or_else(|| ApiResponse::new(200, JSON, bytes.into()))
+        .with_header(ETAG, &etag)
+}
+
+/// The short answer to a client that already has the document.
+fn not_modified(incoming: &AuthenticatedRequest, hash: &str) -> Option<ApiResponse> {
+    let known = incoming.parts.headers.get(IF_NONE_MATCH)?.to_str().ok()?;
+    let same = |etag: &str| etag.trim().trim_start_matches("W/").trim_matches('"') == hash;
+    known.split(',').any(same).then(|| ApiResponse::empty(304))
+}
+
+/// The kinds served now.
+struct ServedSchemas<'a>(&'a ResourceTable);
+
+impl OpenApiSource for ServedSchemas<'_> {
+    fn kinds(&self, group: &str, version: &str) -> Vec<ApiResource> {
+        let version = self.0.group(group).and_then(|g| g.version(version));
+        version
+            .into_iter()
+            .flat_map(|v| &v.resources)
+            .map(|served| served.kind.clone())
+            .collect()
+    }
+
+    fn group_versions(&self) -> Vec<(String, String)> {
+        let groups = self.0.groups().iter();
+        groups
+            .flat_map(|g| {
+                g.versions
+                    .iter()
+                    .map(|v| (g.name.to_string(), v.name.to_string()))
+            })
+            .collect()
+    }
+
+    fn custom(&self, kind: &ApiResource) -> Option<CustomSchema> {
+        let served = self.0.find(&kind.group, &kind.version, &kind.plural)?;
+        let version = served.custom.as_ref()?.version();
+        let selectable = version.selectable_fields.iter();
+        Some(CustomSchema {
+            schema: (version.schema)(),
+            selectable_fields: selectable.map(|p| json!({"jsonPath": p})).collect(),
+        })
+    }
+
+    fn fingerprint(&self, group: &str, version: &str) -> String {
+        let version = self.0.group(group).and_then(|g| g.version(version));
+        let resources = version.into_iter().flat_map(|v| &v.resources);
+        resources
+            .map(|served| format!("{}:{},", served.kind.plural, served.schema_generation))
+            .collect()
+    }
+}

@@ -1,0 +1,197 @@
+//! One request to a resource, with everything a verb needs to answer it.
+
+use std::sync::Arc;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use parking_lot::Mutex;
+
+use super::AuthenticatedRequest;
+use super::response_transformer::{IncludeObjectPolicy, ResponseTransformer};
+use crate::api_error::ApiError;
+use crate::fieldmanager;
+use crate::registry::ServedResource;
+use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
+use crate::request::{Query, ResourcePath};
+use crate::server::ServerState;
+use crate::storage::ResourceStorage;
+
+/// A request to a resource that is served.
+pub(super) struct RequestContext<'s> {
+    pub(super) core: &'s Arc<ServerState>,
+    pub(super) request: &'s AuthenticatedRequest,
+    pub(super) path: ResourcePath,
+    pub(super) served: Arc<ServedResource>,
+    pub(super) query: Query,
+    pub(super) transformer: ResponseTransformer,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl<'s> RequestContext<'s> {
+    /// `None` when nothing is served at the path.
+    pub(super) fn new(
+        core: &'s Arc<ServerState>,
+        incoming: &'s AuthenticatedRequest,
+        path: ResourcePath,
+        query: Query,
+    ) -> Result<Option<Self>, ApiError> {
+        let Some(served) = core
+            .registry
+            .find(&path.group, &path.version, &path.resource)
+        else {
+            return Ok(None);
+        };
+        let deprecation = served
+            .custom
+            .as_ref()
+            .and_then(|c| c.version().deprecation_warning.clone());
+        let in_namespace = !path.namespace.is_empty() && path.resource != "namespaces";
+        if in_namespace && !served.kind.namespaced {
+            return Ok(None);
+        }
+        let mut accept = MediaTypeOptions::negotiate(
+            header(incoming, &ACCEPT),
+            EndpointRestrictions::Resources,
+        )?;
+        accept.pretty |= wants_pretty(&query, header(incoming, &http::header::USER_AGENT));
+        let include = IncludeObjectPolicy::parse(query.text("includeObject"))?;
+        let view = ResponseTransformer {
+            core: core.clone(),
+            served: served.clone(),
+            accept,
+            include,
+        };
+        Ok(Some(Self {
+            core,
+            request: incoming,
+            path,
+            served,
+            query,
+            transformer: view,
+            warnings: Mutex::new(deprecation.into_iter().collect()),
+        }))
+    }
+
+    /// The same request, as if it had been made to another kind.
+    pub(super) fn for_resource(&self, served: Arc<ServedResource>) -> Self {
+        let path = ResourcePath {
+            group: served.kind.group.to_string(),
+            version: served.kind.version.to_string(),
+            resource: served.kind.plural.to_string(),
+            ..self.path.clone()
+        };
+        let view = ResponseTransformer {
+            served: served.clone(),
+            ..self.transformer.clone()
+        };
+        Self {
+            core: self.core,
+            request: self.request,
+            path,
+            served,
+            query: self.query.clone(),
+            transformer: view,
+            warnings: Mutex::default(),
+        }
+    }
+
+    /// Refuses verbs the kind does not have and places it cannot be in.
+    pub(super) fn check_verb(&self, verb: &str) -> Result<(), ApiError> {
+        let kind = &self.served.kind;
+        let sub = &self.path.subresource;
+        let placed = !kind.namespaced || !self.path.namespace.is_empty();
+        let allowed = if sub.is_empty() {
+            self.served.allows_verb(verb) && (placed || matches!(verb, "list" | "watch"))
+        } else {
+            let found = kind
+                .subresource(sub)
+                .ok_or_else(ApiError::no_such_resource)?;
+            found.verbs.contains(&verb) && placed
+        };
+        if allowed {
+            Ok(())
+        } else {
+            Err(ApiError::method_not_allowed())
+        }
+    }
+
+    /// Where objects of the kind are.
+    pub(super) fn storage(&self) -> Result<&Arc<ResourceStorage>, ApiError> {
+        self.served
+            .storage
+            .as_ref()
+            .ok_or_else(ApiError::method_not_allowed)
+    }
+
+    /// The namespace of the objects spoken of; empty for cluster-scoped kinds.
+    pub(super) fn namespace(&self) -> &str {
+        if self.served.kind.namespaced {
+            &self.path.namespace
+        } else {
+            ""
+        }
+    }
+
+    /// The storage key of an object.
+    pub(super) fn storage_key(&self, name: &str) -> String {
+        storage_key(self.namespace(), name)
+    }
+
+    /// 404 for an object of this kind.
+    pub(super) fn not_found(&self, name: &str) -> ApiError {
+        ApiError::not_found(&self.path.group, &self.path.resource, name)
+    }
+
+    /// Tells the client something, besides the answer.
+    pub(super) fn warn(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+
+    /// What the client is told besides the answer.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().clone()
+    }
+
+    /// The media type of the body, without parameters.
+    pub(super) fn content_type(&self) -> &str {
+        let header = header(self.request, &CONTENT_TYPE);
+        header.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// Who a write is recorded as: `fieldManager`, or the first word of the user agent.
+    pub(super) fn field_manager(&self) -> String {
+        let agent = header(self.request, &http::header::USER_AGENT);
+        fieldmanager::manager_name(self.query.text("fieldManager"), agent)
+    }
+}
+
+/// The key objects are stored under.
+pub(super) fn storage_key(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() {
+        name.into()
+    } else {
+        format!("{namespace}/{name}")
+    }
+}
+
+fn header<'a>(incoming: &'a AuthenticatedRequest, name: &http::header::HeaderName) -> &'a str {
+    incoming
+        .parts
+        .headers
+        .get(name)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default()
+}
+
+/// Whether the client is a person's tool.
+fn wants_pretty(query: &Query, agent: &str) -> bool {
+    match query.text("pretty") {
+        "" => ["curl", "Wget", "Mozilla/5.0"]
+            .iter()
+            .any(|p| agent.starts_with(p)),
+        text => matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True"),
+    }
+}

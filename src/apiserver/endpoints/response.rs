@@ -1,0 +1,133 @@
+//! An answer on its way to the wire.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WARNING};
+use http::{Response, StatusCode};
+use serde_json::Value;
+
+use crate::api_error::ApiError;
+use crate::http::Body;
+use crate::request::content_negotiation::{Encoding, MediaTypeOptions};
+
+/// Status, headers and body of an answer.
+pub(super) struct ApiResponse {
+    status: u16,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Body,
+}
+
+impl ApiResponse {
+    /// Any answer.
+    pub(super) fn new(status: u16, content_type: &'static str, body: Body) -> Self {
+        let headers = vec![(CONTENT_TYPE, HeaderValue::from_static(content_type))];
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// JSON that is already encoded, in the encoding the client accepts.
+    pub(super) fn encoded(status: u16, accept: MediaTypeOptions, json: Bytes) -> Self {
+        match accept.encoding {
+            Encoding::Json if !accept.pretty => Self::new(status, "application/json", json.into()),
+            _ => match serde_json::from_slice(&json) {
+                Ok(value) => Self::value(status, accept, &value),
+                Err(e) => Self::error(&ApiError::internal(e.to_string())),
+            },
+        }
+    }
+
+    /// An object, in the encoding the client accepts.
+    pub(super) fn value(status: u16, accept: MediaTypeOptions, value: &Value) -> Self {
+        let (content_type, text) = match accept.encoding {
+            Encoding::Json if accept.pretty => (
+                "application/json",
+                serde_json::to_vec_pretty(value).unwrap_or_default(),
+            ),
+            Encoding::Json => (
+                "application/json",
+                serde_json::to_vec(value).unwrap_or_default(),
+            ),
+            Encoding::Yaml => (
+                "application/yaml",
+                serde_yaml::to_string(value)
+                    .unwrap_or_default()
+                    .into_bytes(),
+            ),
+        };
+        Self::new(status, content_type, Bytes::from(text).into())
+    }
+
+    /// An object as JSON.
+    pub(super) fn json(value: &Value) -> Self {
+        Self::value(200, MediaTypeOptions::default(), value)
+    }
+
+    /// Nothing but a status.
+    pub(super) fn empty(status: u16) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Bytes::new().into(),
+        }
+    }
+
+    /// Plain text.
+    pub(super) fn text(status: u16, text: impl Into<String>) -> Self {
+        Self::new(
+            status,
+            "text/plain; charset=utf-8",
+            Bytes::from(text.into()).into(),
+        )
+    }
+
+    /// What a path that nothing is served at answers.
+    pub(super) fn page_not_found() -> Self {
+        Self::text(404, "404 page not found\n")
+    }
+
+    /// A refusal as a Status.
+    pub(super) fn error(error: &ApiError) -> Self {
+        Self::value(error.code, MediaTypeOptions::default(), &error.to_status())
+    }
+
+    /// The HTTP status.
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The same answer with warnings for the client.
+    pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        for text in warnings {
+            let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+            let clean: String = quoted.chars().filter(|c| !c.is_control()).collect();
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{clean}\"")) {
+                self.headers.push((WARNING, value));
+            }
+        }
+        self
+    }
+
+    /// The same answer with one more header.
+    pub(super) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// The answer as HTTP.
+    pub(super) fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or_default();
+        let headers = response.headers_mut();
+        for (name, value) in self.headers {
+            headers.append(name, value);
+        }
+        headers
+            .entry(CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-cache, private"));
+        response
+    }
+}

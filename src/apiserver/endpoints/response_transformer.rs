@@ -1,0 +1,194 @@
+//! A stored object as a client wants to see it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::response::ApiResponse;
+use super::version_conversion;
+use crate::api_error::ApiError;
+use crate::registry::ServedResource;
+use crate::request::{MediaTypeOptions, ResponseForm};
+use crate::server::ServerState;
+use crate::storage::Object;
+
+/// How one client wants to see objects of one kind.
+#[derive(Clone)]
+pub(super) struct ResponseTransformer {
+    pub(super) core: Arc<ServerState>,
+    pub(super) served: Arc<ServedResource>,
+    pub(super) accept: MediaTypeOptions,
+    pub(super) include: IncludeObjectPolicy,
+}
+
+/// What the rows of a table carry besides cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IncludeObjectPolicy {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+impl IncludeObjectPolicy {
+    /// Reads the query parameter `includeObject`.
+    pub(super) fn parse(text: &str) -> Result<Self, ApiError> {
+        match text {
+            "" | "Metadata" => Ok(Self::Metadata),
+            "Object" => Ok(Self::Object),
+            "None" => Ok(Self::Nothing),
+            other => Err(ApiError::bad_request(format!(
+                "unrecognized includeObject value: {other:?}"
+            ))),
+        }
+    }
+}
+
+/// The object in the version `served` serves.
+pub(super) fn decoded(
+    core: &ServerState,
+    served: &ServedResource,
+    object: &Arc<Object>,
+) -> Result<Arc<Value>, ApiError> {
+    let stored = object.value();
+    if is_stored_form(served, object) {
+        return Ok(stored);
+    }
+    let mut value = (*stored).clone();
+    version_conversion::to_served_version(core, served, &mut value)?;
+    Ok(Arc::new(value))
+}
+
+/// Whether an object is served just as it is stored: in the same version, settled by the same
+/// schema.
+pub(super) fn is_stored_form(served: &ServedResource, object: &Object) -> bool {
+    served.is_storage_version() && served.schema_generation == object.schema_generation()
+}
+
+/// The object's JSON in the version `served` serves; encoded once per version.
+pub(super) fn encoded(
+    core: &ServerState,
+    served: &ServedResource,
+    object: &Arc<Object>,
+) -> Result<Bytes, ApiError> {
+    if is_stored_form(served, object) {
+        return Ok(object.bytes().clone());
+    }
+    object.encoding_in_version(&served.encoding_key, || {
+        let value = decoded(core, served, object)?;
+        serde_json::to_vec(&*value)
+            .map(Bytes::from)
+            .map_err(|e| ApiError::internal(e.to_string()))
+    })
+}
+
+/// Only kind and metadata of an object.
+pub(super) fn partial_object_metadata(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}
+
+impl ResponseTransformer {
+    /// The object in the version this client speaks.
+    pub(super) fn decoded(&self, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
+        decoded(&self.core, &self.served, object)
+    }
+
+    /// At least kind, apiVersion and metadata of the object, for little.
+    pub(super) fn partial_metadata(&self, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
+        match object.partial_metadata() {
+            Some(head) if is_stored_form(&self.served, object) => Ok(head.clone()),
+            _ => self.decoded(object),
+        }
+    }
+
+    /// The object's JSON in the version this client speaks.
+    pub(super) fn encoded(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
+        encoded(&self.core, &self.served, object)
+    }
+
+    /// The answer that shows one stored object.
+    pub(super) fn object_response(
+        &self,
+        status: u16,
+        object: &Arc<Object>,
+    ) -> Result<ApiResponse, ApiError> {
+        match self.accept.form {
+            ResponseForm::Object | ResponseForm::Discovery => {
+                let json = self.encoded(object)?;
+                Ok(ApiResponse::encoded(status, self.accept, json))
+            }
+            ResponseForm::Table => Ok(self.value_response(status, &*self.decoded(object)?)),
+            ResponseForm::PartialObjectMetadata => {
+                Ok(self.value_response(status, &*self.partial_metadata(object)?))
+            }
+        }
+    }
+
+    /// The answer that shows one object that is not stored, or not like this.
+    pub(super) fn value_response(&self, status: u16, object: &Value) -> ApiResponse {
+        let seen = match self.accept.form {
+            ResponseForm::Object | ResponseForm::Discovery => {
+                return ApiResponse::value(status, self.accept, object);
+            }
+            ResponseForm::PartialObjectMetadata => partial_object_metadata(object),
+            ResponseForm::Table => self.table([self.table_row(object)], &object["metadata"], true),
+        };
+        ApiResponse::value(status, self.accept, &seen)
+    }
+
+    /// The row of one object in a table.
+    pub(super) fn table_row(&self, object: &Value) -> Value {
+        let cells = self
+            .served
+            .kind
+            .strategy
+            .table_cells(object, self.core.clock.now());
+        let seen = match self.include {
+            IncludeObjectPolicy::Nothing => Value::Null,
+            IncludeObjectPolicy::Metadata => partial_object_metadata(object),
+            IncludeObjectPolicy::Object => object.clone(),
+        };
+        json!({"cells": cells, "object": seen})
+    }
+
+    /// A table of the given rows, with the paging and version out of `metadata`; a watch sends the
+    /// columns with its first event only.
+    pub(super) fn table(
+        &self,
+        rows: impl Into<Vec<Value>>,
+        metadata: &Value,
+        with_columns: bool,
+    ) -> Value {
+        let mut meta = serde_json::Map::new();
+        for key in ["resourceVersion", "continue", "remainingItemCount"] {
+            if let Some(v) = metadata.get(key) {
+                meta.insert(key.into(), v.clone());
+            }
+        }
+        json!({
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": meta,
+            "columnDefinitions": with_columns.then(|| self.column_definitions()),
+            "rows": rows.into(),
+        })
+    }
+
+    fn column_definitions(&self) -> Vec<Value> {
+        let columns = self.served.kind.strategy.table_columns().into_iter();
+        let column = |c: crate::api_resource::TableColumn| {
+            json!({
+                "name": c.name,
+                "type": c.column_type,
+                "format": c.format,
+                "description": c.description,
+                "priority": c.priority,
+            })
+        };
+        columns.map(column).collect()
+    }
+}

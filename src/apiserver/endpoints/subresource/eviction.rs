@@ -1,0 +1,182 @@
+//! `pods/eviction`: a delete that a PodDisruptionBudget may hold up.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::super::delete::{DeleteOptions, delete_named};
+use super::super::request_context::RequestContext;
+use super::super::response::ApiResponse;
+use super::super::write_options::WriteOptions;
+use super::super::{object_meta, request_body};
+use super::{created_status, text};
+use crate::api_error::ApiError;
+use crate::kinds::metadata_validation::labels::{is_empty_selector, selector_matches};
+use crate::registry::ServedResource;
+use crate::storage::{CommitError, Object, PendingObject};
+
+const EVICTION_BLOCKED_MESSAGE: &str =
+    "Cannot evict pod as it would violate the pod's disruption budget.";
+/// How many evictions may await the budget's controller.
+const MAX_DISRUPTED_PODS: usize = 2000;
+
+/// A budget and where it is stored.
+type StoredPdb = (Arc<ServedResource>, Arc<Object>);
+
+/// POST of an Eviction to a pod.
+pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let write = WriteOptions::from_request(call, "CreateOptions")?;
+    let eviction = request_body::decode_as(call, "policy/v1", "Eviction", write.field_validation)?;
+    let name = &call.path.name;
+    if object_meta::meta_str(&eviction, "name") != name {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Eviction object",
+        ));
+    }
+    let given = eviction.get("deleteOptions").cloned().unwrap_or_default();
+    let mut options = DeleteOptions::from_value(&given)?;
+    options.dry_run |= write.dry_run;
+    let present = call
+        .storage()?
+        .get(&call.storage_key(name))
+        .ok_or_else(|| call.not_found(name))?;
+    let pod = call.transformer.decoded(&present)?;
+    if !can_ignore_pdb(&pod)
+        && let Some((served, budget)) = find_pdb(call, &pod)?
+    {
+        let status = &budget.value()["status"];
+        let number = |field: &str| status[field].as_i64().unwrap_or(0);
+        let wanted = number("desiredHealthy");
+        if !is_ready(&pod) && wanted > 0 && number("currentHealthy") >= wanted {
+            // It does not count as healthy, so its end disrupts nothing, if it is still like that.
+            options
+                .resource_version
+                .get_or_insert(present.revision().to_string());
+        } else {
+            take_disruption(call, &served, budget, name, options.dry_run)?;
+        }
+    }
+    delete_named(call, &options, name).await?;
+    Ok(created_status(call))
+}
+
+/// Pods that have ended, or are about to, or have not begun, may always go.
+fn can_ignore_pdb(pod: &Value) -> bool {
+    let phase = text(pod, "/status/phase");
+    matches!(phase, "Succeeded" | "Failed" | "Pending") || object_meta::is_terminating(pod)
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|c| c["type"] == "Ready" && c["status"] == "True")
+}
+
+/// The budget that covers a pod.
+fn find_pdb(call: &RequestContext<'_>, pod: &Value) -> Result<Option<StoredPdb>, ApiError> {
+    let Some(served) = call
+        .core
+        .registry
+        .find("policy", "v1", "poddisruptionbudgets")
+    else {
+        return Ok(None);
+    };
+    let Some(space) = &served.storage else {
+        return Ok(None);
+    };
+    let prefix = format!("{}/", call.path.namespace);
+    let labels = &pod["metadata"]["labels"];
+    let snapshot = call.core.store.snapshot(space);
+    let mut covering = snapshot.scan(&prefix, None).filter(|budget| {
+        let selector = &budget.value()["spec"]["selector"];
+        !is_empty_selector(selector) && selector_matches(selector, labels)
+    });
+    let found = covering.next().cloned();
+    if covering.next().is_some() {
+        return Err(ApiError::new(
+            500,
+            "",
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+        ));
+    }
+    Ok(found.map(|budget| (served.clone(), budget)))
+}
+
+/// Takes one disruption off the budget.
+fn take_disruption(
+    call: &RequestContext<'_>,
+    served: &ServedResource,
+    mut budget: Arc<Object>,
+    pod: &str,
+    dry_run: bool,
+) -> Result<(), ApiError> {
+    let Some(space) = &served.storage else {
+        return Ok(());
+    };
+    loop {
+        let reduced = check_and_decrement(&budget.value(), pod, call.core.clock.now())?;
+        if dry_run {
+            return Ok(());
+        }
+        let draft = PendingObject::new(reduced).map_err(|e| ApiError::internal(e.to_string()))?;
+        let (key, revision) = (budget.key().to_string(), budget.revision());
+        match call.core.store.replace(space, &key, revision, draft) {
+            Ok(_) | Err(CommitError::KeyNotFound) => return Ok(()),
+            Err(CommitError::ResourceVersionConflict(present)) => budget = present,
+            Err(_) => return Err(ApiError::no_such_resource()),
+        }
+    }
+}
+
+/// The budget with one disruption less.
+fn check_and_decrement(budget: &Value, pod: &str, now: Timestamp) -> Result<Value, ApiError> {
+    let name = object_meta::meta_str(budget, "name");
+    let status = &budget["status"];
+    let number = |field: &str| status[field].as_i64().unwrap_or(0);
+    if number("observedGeneration") < object_meta::generation(budget) {
+        let text = format!("The disruption budget {name} is still being processed by the server.");
+        return Err(too_many_requests(&text, Some(10)));
+    }
+    let allowed = number("disruptionsAllowed");
+    let waiting = status["disruptedPods"]
+        .as_object()
+        .map_or(0, serde_json::Map::len);
+    if allowed < 0 || waiting > MAX_DISRUPTED_PODS {
+        let why = if allowed < 0 {
+            "pdb disruptions allowed is negative"
+        } else {
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        };
+        return Err(ApiError::forbidden(
+            "policy",
+            "poddisruptionbudget",
+            name,
+            why,
+        ));
+    }
+    if allowed == 0 {
+        let text = format!(
+            "The disruption budget {name} needs {} healthy pods and has {} currently",
+            number("desiredHealthy"),
+            number("currentHealthy")
+        );
+        return Err(too_many_requests(&text, None));
+    }
+    let mut reduced = budget.clone();
+    let status = &mut reduced["status"];
+    status["disruptionsAllowed"] = (allowed - 1).into();
+    status["disruptedPods"][pod] = object_meta::metav1_time(now);
+    Ok(reduced)
+}
+
+fn too_many_requests(cause: &str, retry_after: Option<i64>) -> ApiError {
+    let mut error = ApiError::new(429, "TooManyRequests", EVICTION_BLOCKED_MESSAGE);
+    error.details = json!({"causes": [{"reason": "DisruptionBudget", "message": cause}]});
+    if let Some(seconds) = retry_after {
+        error.details["retryAfterSeconds"] = seconds.into();
+    }
+    error
+}

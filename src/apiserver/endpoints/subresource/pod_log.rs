@@ -1,0 +1,127 @@
+//! `pods/log`: what a container has written.
+
+use serde_json::Value;
+
+use super::super::object_meta;
+use super::super::request_context::RequestContext;
+use super::super::response::ApiResponse;
+use super::text;
+use crate::api_error::ApiError;
+use crate::field_error::FieldError;
+use crate::http::Body;
+use crate::plugins::PodLogRequest;
+
+/// GET of a pod's log.
+pub(super) async fn pod_log(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let mut request = log_options(call)?;
+    let name = &call.path.name;
+    let object = call
+        .storage()?
+        .get(&call.storage_key(name))
+        .ok_or_else(|| call.not_found(name))?;
+    let pod = call.transformer.decoded(&object)?;
+    request.container = select_container(&pod, name, call.query.text("container"))?;
+    request.uid = object_meta::meta_str(&pod, "uid").to_string();
+    let kubelet = call.core.plugins.kubelet();
+    let (Some(kubelet), false) = (kubelet, text(&pod, "/spec/nodeName").is_empty()) else {
+        // Nobody has the pod, so nobody has written anything.
+        return Ok(ApiResponse::empty(204));
+    };
+    let stream = kubelet.logs(request).await?;
+    Ok(ApiResponse::new(200, "text/plain", Body::stream(stream)))
+}
+
+/// Reads the options; the container is chosen later.
+fn log_options(call: &RequestContext<'_>) -> Result<PodLogRequest, ApiError> {
+    let query = &call.query;
+    let flag = |key: &str| query.flag(key).unwrap_or(false);
+    let tail = query.integer("tailLines")?;
+    let since = query.integer("sinceSeconds")?;
+    let limit = query.integer("limitBytes")?;
+    let mut errors = Vec::new();
+    if let Some(n) = tail.filter(|n| *n < 0) {
+        errors.push(FieldError::invalid(
+            "tailLines",
+            n,
+            "must be greater than or equal to 0",
+        ));
+    }
+    if let Some(n) = limit.filter(|n| *n < 1) {
+        errors.push(FieldError::invalid(
+            "limitBytes",
+            n,
+            "must be greater than 0",
+        ));
+    }
+    if let Some(n) = since.filter(|n| *n < 1) {
+        errors.push(FieldError::invalid(
+            "sinceSeconds",
+            n,
+            "must be greater than 0",
+        ));
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(
+            "",
+            "PodLogOptions",
+            &call.path.name,
+            &errors,
+        ));
+    }
+    Ok(PodLogRequest {
+        namespace: call.path.namespace.clone(),
+        pod: call.path.name.clone(),
+        follow: flag("follow"),
+        tail_lines: tail.and_then(|n| usize::try_from(n).ok()),
+        since_seconds: since.map(i64::unsigned_abs),
+        timestamps: flag("timestamps"),
+        previous: flag("previous"),
+        limit_bytes: limit.and_then(|n| usize::try_from(n).ok()),
+        ..PodLogRequest::default()
+    })
+}
+
+fn container_names<'a>(pod: &'a Value, list: &str) -> Vec<&'a str> {
+    let all = pod["spec"][list].as_array();
+    all.into_iter()
+        .flatten()
+        .filter_map(|c| c["name"].as_str())
+        .collect()
+}
+
+/// The container spoken of: the one asked for, or the only one.
+fn select_container(pod: &Value, name: &str, asked: &str) -> Result<String, ApiError> {
+    let main = container_names(pod, "containers");
+    let init = container_names(pod, "initContainers");
+    let ephemeral = container_names(pod, "ephemeralContainers");
+    if asked.is_empty() {
+        if let ([only], true, true) = (main.as_slice(), init.is_empty(), ephemeral.is_empty()) {
+            return Ok((*only).to_string());
+        }
+        let mut choice = format!("choose one of: [{}]", main.join(" "));
+        if !init.is_empty() {
+            choice.push_str(&format!(
+                " or one of the init containers: [{}]",
+                init.join(" ")
+            ));
+        }
+        if !ephemeral.is_empty() {
+            let all = ephemeral.join(" ");
+            choice.push_str(&format!(" or one of the ephemeral containers: [{all}]"));
+        }
+        return Err(ApiError::bad_request(format!(
+            "a container name must be specified for pod {name}, {choice}"
+        )));
+    }
+    if main
+        .iter()
+        .chain(&init)
+        .chain(&ephemeral)
+        .any(|c| *c == asked)
+    {
+        return Ok(asked.to_string());
+    }
+    Err(ApiError::bad_request(format!(
+        "container {asked} is not valid for pod {name}"
+    )))
+}

@@ -1,0 +1,96 @@
+//! `serviceaccounts/token`: a bearer token for a service account.
+
+use serde_json::{Value, json};
+
+use super::super::request_context::RequestContext;
+use super::super::response::ApiResponse;
+use super::super::write_options::WriteOptions;
+use super::super::{object_meta, request_body};
+use super::text;
+use crate::api_error::ApiError;
+use crate::field_error::FieldError;
+use crate::http::service_account_token::ISSUER;
+
+/// How long a token lasts when the request does not say, in seconds.
+const DEFAULT_SECONDS: i64 = 3600;
+/// The shortest and longest that may be asked for.
+const MIN_SECONDS: i64 = 600;
+const MAX_SECONDS: i64 = 1 << 32;
+
+/// POST of a TokenRequest to a service account.
+pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let options = WriteOptions::from_request(call, "CreateOptions")?;
+    let mut request = request_body::decode_as(
+        call,
+        "authentication.k8s.io/v1",
+        "TokenRequest",
+        options.field_validation,
+    )?;
+    let name = &call.path.name;
+    let account = call
+        .storage()?
+        .get(&call.storage_key(name))
+        .ok_or_else(|| call.not_found(name))?;
+    let account = account.value();
+    let asked = request
+        .pointer("/spec/expirationSeconds")
+        .and_then(Value::as_i64);
+    let seconds = asked.unwrap_or(DEFAULT_SECONDS);
+    validate_expiration(seconds, name)?;
+
+    let now = call.core.clock.now().as_second();
+    let audiences = match request.pointer("/spec/audiences").and_then(Value::as_array) {
+        Some(list) if !list.is_empty() => list.clone(),
+        _ => vec![ISSUER.into()],
+    };
+    let namespace = &call.path.namespace;
+    let mut bound = json!({
+        "namespace": namespace,
+        "serviceaccount": {"name": name, "uid": object_meta::meta_str(&account, "uid")},
+    });
+    if let Some(object) = request
+        .pointer("/spec/boundObjectRef")
+        .filter(|o| o.is_object())
+    {
+        let kind = text(object, "/kind").to_lowercase();
+        bound[kind] = json!({"name": text(object, "/name"), "uid": text(object, "/uid")});
+    }
+    let claims = json!({
+        "iss": ISSUER,
+        "sub": format!("system:serviceaccount:{namespace}:{name}"),
+        "aud": audiences,
+        "iat": now,
+        "nbf": now,
+        "exp": now + seconds,
+        "jti": call.core.entropy.uid(),
+        "kubernetes.io": bound,
+    });
+    let token = call.core.authenticator.service_account_key().sign(&claims);
+    let token = token.ok_or_else(|| ApiError::internal("failed to sign the token"))?;
+    let expires = call.core.clock.now() + jiff::SignedDuration::from_secs(seconds);
+    request["metadata"] = json!({
+        "name": name,
+        "namespace": namespace,
+        "creationTimestamp": object_meta::metav1_time(call.core.clock.now()),
+    });
+    request["spec"]["audiences"] = claims["aud"].clone();
+    request["spec"]["expirationSeconds"] = seconds.into();
+    request["status"] =
+        json!({"token": token, "expirationTimestamp": object_meta::metav1_time(expires)});
+    Ok(ApiResponse::value(201, call.transformer.accept, &request))
+}
+
+fn validate_expiration(seconds: i64, name: &str) -> Result<(), ApiError> {
+    let why = match seconds {
+        ..MIN_SECONDS => "may not specify a duration less than 10 minutes",
+        MAX_SECONDS.. => "may not specify a duration larger than 2^32 seconds",
+        _ => return Ok(()),
+    };
+    let error = FieldError::invalid("spec.expirationSeconds", seconds, why);
+    Err(ApiError::invalid(
+        "authentication.k8s.io",
+        "TokenRequest",
+        name,
+        &[error],
+    ))
+}

@@ -1,0 +1,126 @@
+//! Objects between the version they are stored in and the versions that are served.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::stored_objects::StoredObjects;
+use crate::admission_plugins::Reader;
+use crate::api_error::ApiError;
+use crate::builtin_conversion as builtin;
+use crate::kinds::value_ext::ValueExt;
+use crate::registry::ServedResource;
+use crate::schema::Schema;
+use crate::schema::decode::{DecodeSource, decode};
+use crate::schema::prune::default;
+use crate::server::ServerState;
+
+/// The object in the version `to` serves, whichever it is in.
+pub(super) fn converted_to(
+    core: &ServerState,
+    to: &ServedResource,
+    object: &Value,
+) -> Result<Value, ApiError> {
+    let mut object = object.clone();
+    if object["apiVersion"] != to.api_version.as_str() {
+        to_served_version(core, to, &mut object)?;
+    }
+    Ok(object)
+}
+
+/// Brings an object that is in the storage version, or another, into the version `to` serves.
+pub(super) fn to_served_version(
+    core: &ServerState,
+    to: &ServedResource,
+    object: &mut Value,
+) -> Result<(), ApiError> {
+    if to.custom.is_some() && object["apiVersion"] == to.storage_api_version.as_str() {
+        prune_and_default(storage_schema(core, to), object);
+    }
+    convert_to_version(core, to, &to.api_version, object)?;
+    if !to.is_storage_version() || to.custom.is_none() {
+        // What conversion makes fits the schema; decoding settles what is written when unset.
+        let schema = to.schema();
+        let _ = schema.map(|schema| decode(&schema, object, DecodeSource::Json));
+    }
+    Ok(())
+}
+
+/// Brings an object into the version it is stored in.
+pub(super) fn to_storage_version(
+    core: &ServerState,
+    served: &ServedResource,
+    object: &mut Value,
+) -> Result<(), ApiError> {
+    if served.is_storage_version() {
+        return Ok(());
+    }
+    convert_to_version(core, served, &served.storage_api_version, object)?;
+    if served.custom.is_some() {
+        prune_and_default(storage_schema(core, served), object);
+    }
+    Ok(())
+}
+
+/// The schema custom resources are stored by; `None` when its version is not served.
+fn storage_schema(core: &ServerState, served: &ServedResource) -> Option<Arc<Schema>> {
+    let kind = &served.kind;
+    if served.is_storage_version() {
+        return served.schema();
+    }
+    core.registry
+        .find(&kind.group, &kind.storage_version, &kind.plural)?
+        .schema()
+}
+
+/// Leaves in a custom resource what its schema knows, and fills in defaults.
+fn prune_and_default(schema: Option<Arc<Schema>>, object: &mut Value) {
+    if let Some(schema) = schema {
+        let _ = decode(&schema, object, DecodeSource::Json);
+        default(&schema, object);
+    }
+}
+
+fn convert_to_version(
+    core: &ServerState,
+    served: &ServedResource,
+    api_version: &str,
+    object: &mut Value,
+) -> Result<(), ApiError> {
+    let kind = &served.kind;
+    let converter = core
+        .plugins
+        .converter()
+        .filter(|c| c.handles(&kind.group, &kind.kind));
+    match converter {
+        Some(converter) => converter.convert(object, api_version).map_err(|why| {
+            ApiError::internal(format!(
+                "conversion of {} to {api_version} failed: {why}",
+                kind.kind
+            ))
+        }),
+        None => match conversion_webhook_config(core, served) {
+            Some(config) if object["apiVersion"] != api_version => {
+                let uid = core.entropy.uid();
+                let converted =
+                    core.conversion_webhooks
+                        .convert(&config, object, api_version, &uid);
+                converted.map_err(ApiError::internal)
+            }
+            _ => {
+                builtin::convert_builtin(object, api_version);
+                Ok(())
+            }
+        },
+    }
+}
+
+/// The webhook that converts objects of a custom kind, if its definition names one.
+fn conversion_webhook_config(core: &ServerState, served: &ServedResource) -> Option<Value> {
+    let name = &served.custom.as_ref()?.definition.name;
+    let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
+    let definition = StoredObjects(core).get(group, plural, "", name)?;
+    let conversion = definition.at("/spec/conversion");
+    let asks = conversion.text("/strategy") == "Webhook";
+    asks.then(|| conversion.at("/webhook/clientConfig").clone())
+}

@@ -1,0 +1,343 @@
+//! Following a collection: events as they happen, in the form the client accepts.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use super::list::{parse_resource_version, too_large_resource_version};
+use super::request_context::RequestContext;
+use super::response::ApiResponse;
+use super::response_transformer::{ResponseTransformer, partial_object_metadata};
+use super::selection_predicate::SelectionPredicate;
+use crate::api_error::ApiError;
+use crate::field_error::FieldError;
+use crate::http::Body;
+use crate::request::ResponseForm;
+use crate::storage::{Object, WatchEvent, WatchEventType, Watcher};
+
+/// How long a watch lasts when the client does not say: this or up to twice as long.
+const MIN_TIMEOUT: Duration = Duration::from_secs(1800);
+/// How often a quiet watch is told how far it has come.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// How long before the end of a watch it is told how far it has come.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// Roughly how much is sent at once.
+const CHUNK: usize = 64 << 10;
+
+/// What the options of a watch ask for.
+struct WatchOptions {
+    /// The version to start after; `None` for now.
+    from: Option<u64>,
+    /// First send what is there.
+    send_initial_events: bool,
+    /// Say when everything that was there has been sent.
+    send_initial_events_end: bool,
+    bookmarks: bool,
+    timeout: Duration,
+}
+
+/// GET of a collection with `watch`.
+pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let options = watch_options(call)?;
+    let selection = SelectionPredicate::from_request(call)?;
+    let (store, space) = (&call.core.store, call.storage()?);
+    if let Some(asked) = options.from.filter(|&asked| asked > store.revision()) {
+        let current = store.revision();
+        let text = format!("Too large resource version: {asked}, current: {current}");
+        return Err(too_large_resource_version(&text));
+    }
+    let mut start = VecDeque::new();
+    let mut from = options.from.unwrap_or_default();
+    if options.from.is_none() {
+        let snapshot = store.snapshot(space);
+        from = snapshot.revision();
+        if options.send_initial_events {
+            start.extend(snapshot.scan(selection.prefix(), None).cloned());
+        }
+    }
+    let watcher = match store.watch(space, from) {
+        Ok(watcher) => watcher,
+        Err(expired) => {
+            let error = ApiError::expired(expired.to_string());
+            return Ok(reply(futures::stream::iter([error_event(&error)]).boxed()));
+        }
+    };
+    let now = Instant::now();
+    let mut ticks = tokio::time::interval_at(now + BOOKMARK_PERIOD, BOOKMARK_PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let following = WatchStream {
+        transformer: call.transformer.clone(),
+        selection,
+        initial_objects: start,
+        initial_events_end: options.send_initial_events_end.then_some(from),
+        watcher,
+        columns_sent: false,
+        bookmarks: options.bookmarks,
+        ticks,
+        end: now + options.timeout,
+        last_bookmark: (now + options.timeout).checked_sub(LAST_BOOKMARK),
+        ended: false,
+    };
+    Ok(reply(
+        futures::stream::unfold(following, |mut f| async { Some((f.next().await?, f)) }).boxed(),
+    ))
+}
+
+fn reply(stream: futures::stream::BoxStream<'static, Bytes>) -> ApiResponse {
+    ApiResponse::new(200, "application/json", Body::stream(stream))
+}
+
+fn watch_options(call: &RequestContext<'_>) -> Result<WatchOptions, ApiError> {
+    let query = &call.query;
+    let version = query.text("resourceVersion");
+    let matching = query.text("resourceVersionMatch");
+    let send_initial = query.flag("sendInitialEvents");
+    let mut errors = Vec::new();
+    if send_initial.is_some() && matching != "NotOlderThan" {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(FieldError::forbidden("resourceVersionMatch", why));
+    }
+    if !matching.is_empty() {
+        if send_initial.is_none() {
+            let why =
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            errors.push(FieldError::forbidden("resourceVersionMatch", why));
+        }
+        if matching != "NotOlderThan" {
+            let known = ["NotOlderThan"];
+            errors.push(FieldError::not_supported(
+                "resourceVersionMatch",
+                matching,
+                &known,
+            ));
+        }
+        if !query.text("continue").is_empty() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden("resourceVersionMatch", why));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors));
+    }
+    let asked = parse_resource_version(version)?;
+    let bookmarks = query.flag("allowWatchBookmarks").unwrap_or(false);
+    // An old client that names no version means: what is there, then what happens.
+    let initial = send_initial.unwrap_or(asked == 0);
+    let timeout = match query.integer("timeoutSeconds")? {
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
+        _ => MIN_TIMEOUT.mul_f64(1.0 + call.core.entropy.unit()),
+    };
+    Ok(WatchOptions {
+        from: (asked > 0 && !initial).then_some(asked),
+        send_initial_events: initial,
+        send_initial_events_end: initial && bookmarks,
+        bookmarks,
+        timeout,
+    })
+}
+
+/// One client following one collection.
+struct WatchStream {
+    transformer: ResponseTransformer,
+    selection: SelectionPredicate,
+    initial_objects: VecDeque<Arc<Object>>,
+    initial_events_end: Option<u64>,
+    watcher: Watcher,
+    columns_sent: bool,
+    bookmarks: bool,
+    ticks: Interval,
+    end: Instant,
+    last_bookmark: Option<Instant>,
+    ended: bool,
+}
+
+impl WatchStream {
+    /// The next piece to send; `None` when the watch is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let mut out = BytesMut::new();
+        while let Some(object) = self.initial_objects.pop_front() {
+            if let Err(error) = self.send_initial(&mut out, &object) {
+                return Some(self.fail(out, &error));
+            }
+            if out.len() >= CHUNK {
+                return Some(out.freeze());
+            }
+        }
+        if let Some(revision) = self.initial_events_end.take() {
+            self.send_bookmark(&mut out, revision, true);
+        }
+        while out.is_empty() {
+            let last = self
+                .last_bookmark
+                .filter(|_| self.bookmarks)
+                .unwrap_or(self.end);
+            tokio::select! {
+                biased;
+                batch = self.watcher.next() => match batch {
+                    Ok(Some(events)) => for event in events {
+                        if let Err(error) = self.send_event(&mut out, &event) {
+                            return Some(self.fail(out, &error));
+                        }
+                    },
+                    Ok(None) => return None,
+                    Err(expired) => {
+                        return Some(self.fail(out, &ApiError::expired(expired.to_string())));
+                    }
+                },
+                () = tokio::time::sleep_until(self.end) => return None,
+                () = tokio::time::sleep_until(last) => {
+                    self.last_bookmark = None;
+                    self.send_progress_bookmark(&mut out);
+                }
+                _ = self.ticks.tick(), if self.bookmarks => self.send_progress_bookmark(&mut out),
+            }
+        }
+        Some(out.freeze())
+    }
+
+    fn fail(&mut self, mut out: BytesMut, error: &ApiError) -> Bytes {
+        self.ended = true;
+        out.extend_from_slice(&error_event(error));
+        out.freeze()
+    }
+
+    fn send_initial(&mut self, out: &mut BytesMut, object: &Arc<Object>) -> Result<(), ApiError> {
+        if self.selection.matches(object)? {
+            self.send_object(out, WatchEventType::Added, object)?;
+        }
+        Ok(())
+    }
+
+    /// Translates what happened to the object into what happened to the selection.
+    fn send_event(&mut self, out: &mut BytesMut, event: &WatchEvent) -> Result<(), ApiError> {
+        let was = match &event.prev_object {
+            Some(before) => self.selection.matches(before)?,
+            None => false,
+        };
+        let is =
+            event.event_type != WatchEventType::Deleted && self.selection.matches(&event.object)?;
+        match (was, is) {
+            (false, false) => Ok(()),
+            (false, true) => self.send_object(out, WatchEventType::Added, &event.object),
+            (true, true) => self.send_object(out, WatchEventType::Modified, &event.object),
+            (true, false) if event.event_type == WatchEventType::Deleted => {
+                self.send_object(out, WatchEventType::Deleted, &event.object)
+            }
+            (true, false) => self.send_left_selection(out, event),
+        }
+    }
+
+    /// The object is no longer selected: the client sees it go as it last saw it.
+    fn send_left_selection(
+        &mut self,
+        out: &mut BytesMut,
+        event: &WatchEvent,
+    ) -> Result<(), ApiError> {
+        let Some(before) = &event.prev_object else {
+            return Ok(());
+        };
+        let mut value = (*self.transformer.decoded(before)?).clone();
+        value["metadata"]["resourceVersion"] = event.revision().to_string().into();
+        self.send_value(out, WatchEventType::Deleted, &value);
+        Ok(())
+    }
+
+    fn send_object(
+        &mut self,
+        out: &mut BytesMut,
+        kind: WatchEventType,
+        object: &Arc<Object>,
+    ) -> Result<(), ApiError> {
+        match self.transformer.accept.form {
+            ResponseForm::Object | ResponseForm::Discovery => {
+                write_event(out, kind.as_str(), &self.transformer.encoded(object)?);
+            }
+            ResponseForm::Table => {
+                let value = self.transformer.decoded(object)?;
+                self.send_value(out, kind, &value);
+            }
+            ResponseForm::PartialObjectMetadata => {
+                let head = self.transformer.partial_metadata(object)?;
+                self.send_value(out, kind, &head);
+            }
+        }
+        Ok(())
+    }
+
+    fn send_value(&mut self, out: &mut BytesMut, kind: WatchEventType, object: &Value) {
+        let seen = match self.transformer.accept.form {
+            ResponseForm::Object | ResponseForm::Discovery => json!(object),
+            ResponseForm::PartialObjectMetadata => partial_object_metadata(object),
+            ResponseForm::Table => {
+                let with_columns = !std::mem::replace(&mut self.columns_sent, true);
+                let row = self.transformer.table_row(object);
+                self.transformer
+                    .table([row], &object["metadata"], with_columns)
+            }
+        };
+        write_event(
+            out,
+            kind.as_str(),
+            &serde_json::to_vec(&seen).unwrap_or_default(),
+        );
+    }
+
+    fn send_progress_bookmark(&mut self, out: &mut BytesMut) {
+        if let Some(revision) = self.watcher.bookmark_revision() {
+            self.send_bookmark(out, revision, false);
+        }
+    }
+
+    fn send_bookmark(&self, out: &mut BytesMut, revision: u64, initial_end: bool) {
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let mut object = json!({
+            "kind": &*self.transformer.served.kind.kind,
+            "apiVersion": self.transformer.served.api_version,
+            "metadata": metadata,
+        });
+        match self.transformer.accept.form {
+            ResponseForm::Object | ResponseForm::Discovery => {}
+            ResponseForm::PartialObjectMetadata => object = partial_object_metadata(&object),
+            ResponseForm::Table => {
+                let row = json!({"cells": [], "object": partial_object_metadata(&object)});
+                object = self.transformer.table([row], &object["metadata"], false);
+            }
+        }
+        write_event(
+            out,
+            "BOOKMARK",
+            &serde_json::to_vec(&object).unwrap_or_default(),
+        );
+    }
+}
+
+/// Writes one event.
+fn write_event(out: &mut BytesMut, kind: &str, object: &[u8]) {
+    out.reserve(object.len() + 48);
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+}
+
+fn error_event(error: &ApiError) -> Bytes {
+    let mut out = BytesMut::new();
+    write_event(
+        &mut out,
+        "ERROR",
+        &serde_json::to_vec(&error.to_status()).unwrap_or_default(),
+    );
+    out.freeze()
+}

@@ -1,0 +1,217 @@
+//! Ownership after an ordinary write: whoever changes a field owns it.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::compare::{Comparison, compare};
+use super::managed_fields::{self, ManagedFieldsEntry};
+use super::{FieldManager, empty_object, strip_meta, typed_value};
+
+/// Records in `new` who owns what after a create (`client_with_webhooks` is `None`) or an update. Entries that come
+/// with the request replace the live ones; without any, the live ones go on.
+pub fn update(writer: &FieldManager<'_>, live: Option<&Value>, new: &mut Value) {
+    let given = new.get_mut("metadata").and_then(Value::as_object_mut);
+    let given = given.and_then(|m| m.remove("managedFields"));
+    let kept = live.and_then(|l| l.pointer("/metadata/managedFields"));
+    let mut managers = managers_of(writer, given, kept);
+    if managers.is_empty() && live.is_some() {
+        return; // ownership is only tracked from creation or the first apply on
+    }
+    let start;
+    let live = match live {
+        Some(live) => live,
+        None => {
+            start = empty_object(writer);
+            &start
+        }
+    };
+    let changes = compare(writer.schema, live, new);
+    update_managers(writer, live, new, changes, &mut managers);
+    managed_fields::cap_update_managers(&mut managers);
+    managed_fields::encode(new, managers);
+}
+
+fn managers_of(
+    writer: &FieldManager<'_>,
+    given: Option<Value>,
+    kept: Option<&Value>,
+) -> Vec<ManagedFieldsEntry> {
+    if given.as_ref() == kept {
+        return managed_fields::decode(given, true).unwrap_or_default();
+    }
+    let live = || managed_fields::decode(kept.cloned(), true).unwrap_or_default();
+    if !writer.subresource.is_empty() {
+        return live(); // a subresource cannot set them
+    }
+    if managed_fields::is_reset(given.as_ref()) {
+        return Vec::new();
+    }
+    match managed_fields::decode(given, false) {
+        Ok(entries) if !entries.is_empty() => entries,
+        _ => live(),
+    }
+}
+
+/// Moves ownership of what differs to the writer.
+pub(super) fn update_managers(
+    writer: &FieldManager<'_>,
+    live: &Value,
+    new: &Value,
+    mut changes: Comparison,
+    managers: &mut Vec<ManagedFieldsEntry>,
+) {
+    reconcile_with_schema_changes(writer, live, managers);
+    changes.exclude(writer.reset_fields);
+    remove_changed_fields(writer, live, new, &changes, managers, None);
+    let mut taken = changes.modified;
+    taken.add(&changes.added);
+    strip_meta(&mut taken);
+    if taken.is_empty() {
+        return;
+    }
+    let mut entry = writer_entry(writer, false);
+    entry.time = Some(format_time(writer.now));
+    entry.fields = taken;
+    match managers.iter_mut().find(|e| e.same_manager(&entry)) {
+        Some(mine) => {
+            mine.fields.add(&entry.fields);
+            mine.time = entry.time;
+        }
+        None => managers.push(entry),
+    }
+}
+
+/// The writer's own entry, without fields.
+pub(super) fn writer_entry(writer: &FieldManager<'_>, applied: bool) -> ManagedFieldsEntry {
+    let manager = if writer.manager.is_empty() {
+        "unknown"
+    } else {
+        writer.manager
+    };
+    ManagedFieldsEntry {
+        manager: manager.into(),
+        applied,
+        api_version: writer.api_version.into(),
+        subresource: writer.subresource.into(),
+        time: None,
+        fields: super::FieldSet::default(),
+    }
+}
+
+/// The time as entries record it.
+pub(super) fn format_time(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Brings entries into line with a schema that has changed since they were written.
+pub(super) fn reconcile_with_schema_changes(
+    writer: &FieldManager<'_>,
+    live: &Value,
+    managers: &mut [ManagedFieldsEntry],
+) {
+    if !writer.schema.is_custom() {
+        return; // built-in types do not change while the server runs
+    }
+    for entry in managers {
+        let reconciled = if entry.api_version == writer.api_version {
+            typed_value::reconcile_field_set(writer.schema, &entry.fields)
+        } else {
+            let view = writer.versions.convert(live, &entry.api_version);
+            view.and_then(|(_, schema)| typed_value::reconcile_field_set(&schema, &entry.fields))
+        };
+        if let Some(fields) = reconciled {
+            entry.fields = fields;
+        }
+    }
+}
+
+/// Takes what has changed away from all managers but `except`. Returns what each lost although the
+/// field is still there, which for an apply is a conflict.
+pub(super) fn remove_changed_fields(
+    writer: &FieldManager<'_>,
+    live: &Value,
+    new: &Value,
+    changes: &Comparison,
+    managers: &mut Vec<ManagedFieldsEntry>,
+    except: Option<&ManagedFieldsEntry>,
+) -> Vec<ManagedFieldsEntry> {
+    let mut elsewhere: Vec<(String, Option<Comparison>)> = Vec::new();
+    let mut conflicts = Vec::new();
+    managers.retain_mut(|entry| {
+        if except.is_some_and(|e| e.same_manager(entry)) {
+            return true;
+        }
+        let changes = if entry.api_version == writer.api_version {
+            changes
+        } else {
+            let known = elsewhere.iter().position(|(v, _)| *v == entry.api_version);
+            let at = known.unwrap_or_else(|| {
+                let compared = compare_in(writer, live, new, &entry.api_version);
+                elsewhere.push((entry.api_version.clone(), compared));
+                elsewhere.len() - 1
+            });
+            match &elsewhere[at].1 {
+                Some(changes) => changes,
+                None => return false, // the version is gone
+            }
+        };
+        let mut lost = entry.fields.intersection(&changes.modified);
+        lost.add(&entry.fields.intersection(&changes.added));
+        if !lost.is_empty() {
+            entry.fields.subtract(&lost);
+            conflicts.push(ManagedFieldsEntry {
+                fields: lost,
+                ..entry.clone()
+            });
+        }
+        entry.fields.subtract(&changes.removed);
+        !entry.fields.is_empty()
+    });
+    conflicts
+}
+
+fn compare_in(
+    writer: &FieldManager<'_>,
+    live: &Value,
+    new: &Value,
+    api_version: &str,
+) -> Option<Comparison> {
+    let (live, schema) = writer.versions.convert(live, api_version)?;
+    let (new, _) = writer.versions.convert(new, api_version)?;
+    Some(compare(&schema, &live, &new))
+}
+
+/// Restores the times of entries when nothing but those times differs, so that a write that changes
+/// nothing stores nothing.
+pub fn ignore_managed_fields_timestamps(new: &mut Value, old: &Value) {
+    const AT: &str = "/metadata/managedFields";
+    let (Some(before), Some(after)) = (old.pointer(AT), new.pointer(AT)) else {
+        return;
+    };
+    let (Some(olds), Some(news)) = (before.as_array(), after.as_array()) else {
+        return;
+    };
+    let same_but_time = |a: &Value, b: &Value| match (a.as_object(), b.as_object()) {
+        (Some(a), Some(b)) => {
+            let rest =
+                |m: &serde_json::Map<String, Value>| m.len() - usize::from(m.contains_key("time"));
+            rest(a) == rest(b) && a.iter().all(|(k, v)| k == "time" || b.get(k) == Some(v))
+        }
+        _ => false,
+    };
+    let equal = olds.len() == news.len()
+        && olds != news
+        && olds.iter().zip(news).all(|(a, b)| same_but_time(a, b));
+    if !equal {
+        return;
+    }
+    let restored = before.clone();
+    let written = new
+        .pointer_mut(AT)
+        .map(|fields| std::mem::replace(fields, restored));
+    if new != old
+        && let (Some(fields), Some(written)) = (new.pointer_mut(AT), written)
+    {
+        *fields = written;
+    }
+}

@@ -1,0 +1,138 @@
+//! Whether an object given to server-side apply has the type it should have.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::schema::go_format::{go_float, go_text};
+use crate::schema::{AnyType, ListType, Schema, ValueType};
+
+use super::atom::Fields;
+use super::path_element;
+
+/// What is wrong with the object, as `path: message` texts; the list stops at the first unknown
+/// field of an object.
+pub(super) fn validate_object(schema: &Schema, value: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    check(schema, value, "", &mut out);
+    out
+}
+
+/// The faults as one text.
+pub(super) fn text(faults: &[String]) -> String {
+    match faults {
+        [one] => one.clone(),
+        many => {
+            let lines: Vec<String> = many.iter().map(|f| format!("\n  {f}")).collect();
+            format!("errors:{}", lines.concat())
+        }
+    }
+}
+
+fn check(schema: &Schema, value: &Value, path: &str, out: &mut Vec<String>) {
+    let mut fault = |text: String| out.push(at(path, &text));
+    match (&schema.value_type, value) {
+        (_, Value::Null) | (ValueType::Any(AnyType::Atomic), _) => {}
+        (ValueType::Any(_), Value::Object(_)) => fields(Fields::Any, value, path, out),
+        (ValueType::Any(_), Value::Array(_)) => {}
+        (ValueType::Struct(s), Value::Object(_)) => fields(Fields::Struct(s), value, path, out),
+        (ValueType::Map(m), Value::Object(_)) => fields(Fields::Map(m), value, path, out),
+        (ValueType::Struct(_) | ValueType::Map(_), v) => {
+            fault(format!("expected map, got &{{{}}}", go_text(v)));
+        }
+        (ValueType::List(list), Value::Array(items)) => {
+            let mut seen = HashSet::new();
+            for (i, item) in items.iter().enumerate() {
+                let key = if list.list_type == ListType::Atomic {
+                    format!("i:{i}")
+                } else {
+                    match path_element::item(list, item) {
+                        Ok(key) => key,
+                        Err(text) => return out.push(at(path, &format!("element {i}: {text}"))),
+                    }
+                };
+                let shown = path_element::display(&key);
+                if !seen.insert(key) {
+                    out.push(at(path, &format!("duplicate entries for key {shown}")));
+                }
+                check(&list.item, item, &format!("{path}{shown}"), out);
+            }
+        }
+        (ValueType::List(_), v) => fault(format!("expected list, got &{{{}}}", go_text(v))),
+        (ValueType::Int(_) | ValueType::Float, Value::Number(_))
+        | (ValueType::Bool, Value::Bool(_)) => {}
+        (ValueType::Int(_) | ValueType::Float, v) => {
+            fault(format!(
+                "expected numeric (int or float), got {}",
+                go_type(v)
+            ));
+        }
+        (ValueType::String { .. } | ValueType::Bytes, Value::String(_)) => {}
+        (ValueType::String { .. } | ValueType::Bytes, v) => {
+            fault(format!(
+                "expected string, got &value.valueUnstructured{{Value:{}}}",
+                go_syntax(v)
+            ));
+        }
+        (ValueType::Bool, v) => fault(format!("expected boolean, got &{{{}}}", go_text(v))),
+        (_, v @ (Value::Array(_) | Value::Object(_))) => {
+            fault(format!("expected any scalar, got &{{{}}}", go_text(v)));
+        }
+        _ => {}
+    }
+}
+
+fn fields(fields: Fields<'_>, value: &Value, path: &str, out: &mut Vec<String>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let here = format!("{path}.{name}");
+        match fields.schema(name) {
+            Some(schema) => check(schema, value, &here, out),
+            None => return out.push(format!("{here}: field not declared in schema")),
+        }
+    }
+}
+
+fn at(path: &str, text: &str) -> String {
+    if path.is_empty() {
+        text.into()
+    } else {
+        format!("{path}: {text}")
+    }
+}
+
+/// Go's name of the value's type.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(n) if n.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// The value in Go's syntax.
+fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".into(),
+        Value::Number(n) => n
+            .as_f64()
+            .filter(|_| n.is_f64())
+            .map_or(n.to_string(), go_float),
+        Value::Array(items) => {
+            let parts: Vec<String> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", parts.join(", "))
+        }
+        Value::Object(map) => {
+            let parts: Vec<String> = map
+                .iter()
+                .map(|(k, v)| format!("{k:?}:{}", go_syntax(v)))
+                .collect();
+            format!("map[string]interface {{}}{{{}}}", parts.join(", "))
+        }
+        Value::String(s) => format!("{s:?}"),
+        Value::Bool(b) => b.to_string(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Who calls.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rand::TryRngCore;
+use rand::rngs::OsRng;
+
+use super::service_account_token::ServiceAccountTokenKey;
+
+/// The group that may do everything.
+pub const SYSTEM_MASTERS: &str = "system:masters";
+const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// The user a request is made as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// User name.
+    pub name: String,
+    /// Stable identifier, often empty.
+    pub uid: String,
+    /// Groups, in the order given.
+    pub groups: Vec<String>,
+    /// Whatever else the authenticator knows.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// The administrator every way in starts as.
+    pub fn admin() -> Self {
+        Self {
+            name: "kubernetes-admin".into(),
+            groups: vec![SYSTEM_MASTERS.into(), AUTHENTICATED.into()],
+            ..Self::default()
+        }
+    }
+
+    /// Nobody in particular.
+    pub fn anonymous() -> Self {
+        Self {
+            name: "system:anonymous".into(),
+            groups: vec![UNAUTHENTICATED.into()],
+            ..Self::default()
+        }
+    }
+
+    /// Adds the groups that follow from the name, as impersonation does.
+    pub(super) fn add_implied_groups(&mut self) {
+        if let Some(account) = self.name.strip_prefix("system:serviceaccount:")
+            && self.groups.is_empty()
+            && let Some((namespace, _)) = account.split_once(':')
+        {
+            self.groups.push("system:serviceaccounts".into());
+            self.groups
+                .push(format!("system:serviceaccounts:{namespace}"));
+        }
+        let known = if self.name == "system:anonymous" {
+            UNAUTHENTICATED
+        } else {
+            AUTHENTICATED
+        };
+        if !self
+            .groups
+            .iter()
+            .any(|g| g == AUTHENTICATED || g == UNAUTHENTICATED)
+        {
+            self.groups.push(known.into());
+        }
+    }
+
+    /// Whether every request of this user is allowed.
+    pub fn is_system_masters(&self) -> bool {
+        self.groups.iter().any(|g| g == SYSTEM_MASTERS)
+    }
+}
+
+/// The secrets of one server run.
+pub struct TokenAuthenticator {
+    admin_token: String,
+    service_account_key: ServiceAccountTokenKey,
+}
+
+impl TokenAuthenticator {
+    /// New secrets from the operating system.
+    pub fn generate() -> Self {
+        // Without the operating system's random source there is no secret and no server.
+        match ServiceAccountTokenKey::generate() {
+            Ok(tokens) => Self {
+                admin_token: random_token(),
+                service_account_key: tokens,
+            },
+            Err(e) => unreachable!("the operating system gives no random bytes: {e}"),
+        }
+    }
+
+    /// The key service account tokens are signed with.
+    pub fn service_account_key(&self) -> &ServiceAccountTokenKey {
+        &self.service_account_key
+    }
+
+    /// The bearer token that makes its holder the administrator.
+    pub fn admin_token(&self) -> &str {
+        &self.admin_token
+    }
+
+    /// Who the holder of a bearer token is at `now` (Unix seconds).
+    pub fn authenticate_token(&self, token: &str, now: i64) -> Option<User> {
+        if self.is_admin_token(token) {
+            return Some(User::admin());
+        }
+        let claims = self.service_account_key.verify(token, now)?;
+        let name = claims["sub"].as_str()?.to_string();
+        let account = &claims["kubernetes.io"]["serviceaccount"];
+        let uid = account["uid"].as_str().unwrap_or_default().to_string();
+        let mut user = User {
+            name,
+            uid,
+            ..User::default()
+        };
+        user.add_implied_groups();
+        Some(user)
+    }
+
+    /// Whether `token` is the administrator's; takes the same time whatever it differs in.
+    pub fn is_admin_token(&self, token: &str) -> bool {
+        let (a, b) = (self.admin_token.as_bytes(), token.as_bytes());
+        a.len() == b.len() && a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
+    }
+}
+
+/// 256 bits as text.
+fn random_token() -> String {
+    let mut bytes = [0u8; 32];
+    // Without the operating system's random source there is no secret and no server.
+    if let Err(e) = OsRng.try_fill_bytes(&mut bytes) {
+        unreachable!("the operating system gives no random bytes: {e}");
+    }
+    URL_SAFE_NO_PAD.encode(bytes)
+}

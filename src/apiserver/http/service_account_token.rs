@@ -1,0 +1,116 @@
+//! Service account tokens: signed by this server, believed by this server until they expire.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair,
+    UnparsedPublicKey,
+};
+use serde_json::{Value, json};
+
+/// Who issues the tokens, and whom they are for unless the request says.
+pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// The key tokens are signed with; lives as long as the process.
+pub struct ServiceAccountTokenKey {
+    key: EcdsaKeyPair,
+    random: SystemRandom,
+    id: String,
+}
+
+/// The key could not be made: the operating system gives no random bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make a signing key for service account tokens")]
+pub struct TokenKeyError;
+
+impl ServiceAccountTokenKey {
+    /// A key nobody else has.
+    ///
+    /// # Errors
+    /// [`TokenKeyError`] without a random source.
+    pub fn generate() -> Result<Self, TokenKeyError> {
+        let random = SystemRandom::new();
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let document =
+            EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| TokenKeyError)?;
+        let key = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random)
+            .map_err(|_| TokenKeyError)?;
+        let digest = ring::digest::digest(&ring::digest::SHA256, key.public_key().as_ref());
+        Ok(Self {
+            id: URL_SAFE_NO_PAD.encode(digest),
+            key,
+            random,
+        })
+    }
+
+    /// A token that makes the given claims. `None` without a random source.
+    pub fn sign(&self, claims: &Value) -> Option<String> {
+        let header = json!({"alg": "ES256", "kid": self.id});
+        let encode = |v: &Value| URL_SAFE_NO_PAD.encode(v.to_string());
+        let text = format!("{}.{}", encode(&header), encode(claims));
+        let signature = self.key.sign(&self.random, text.as_bytes()).ok()?;
+        Some(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+
+    /// The claims of a token that this server signed and that has not expired at `now` (Unix
+    /// seconds).
+    pub fn verify(&self, token: &str, now: i64) -> Option<Value> {
+        let (text, signature) = token.rsplit_once('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.key.public_key().as_ref())
+            .verify(text.as_bytes(), &signature)
+            .ok()?;
+        let (_, claims) = text.split_once('.')?;
+        let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
+        let valid = claims["iss"] == ISSUER && claims["exp"].as_i64()? > now;
+        valid.then_some(claims)
+    }
+
+    /// The public key as a JSON web key set.
+    pub fn json_web_key_set(&self) -> Value {
+        // An uncompressed point: a marker byte, then 32 bytes of x and of y.
+        let point = self.key.public_key().as_ref();
+        let part = |range: std::ops::Range<usize>| {
+            URL_SAFE_NO_PAD.encode(point.get(range).unwrap_or_default())
+        };
+        json!({"keys": [{
+            "use": "sig",
+            "kty": "EC",
+            "kid": self.id,
+            "crv": "P-256",
+            "alg": "ES256",
+            "x": part(1..33),
+            "y": part(33..65),
+        }]})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_valid_until_it_expires_and_not_when_altered() {
+        let key = ServiceAccountTokenKey::generate().unwrap();
+        let token = key
+            .sign(&json!({"iss": ISSUER, "exp": 100, "sub": "x"}))
+            .unwrap();
+        assert_eq!(key.verify(&token, 99).unwrap()["sub"], "x");
+        assert_eq!(key.verify(&token, 100), None);
+        assert_eq!(
+            ServiceAccountTokenKey::generate()
+                .unwrap()
+                .verify(&token, 99),
+            None
+        );
+        let (head, tail) = token.split_once('.').unwrap();
+        let forged = URL_SAFE_NO_PAD.encode(json!({"iss": ISSUER, "exp": 999}).to_string());
+        let signature = tail.rsplit_once('.').unwrap().1;
+        assert_eq!(
+            key.verify(&format!("{head}.{forged}.{signature}"), 99),
+            None
+        );
+        assert_eq!(key.verify("nonsense", 0), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! The server as a `tower::Service`: what kube's client calls in-process and what hyper calls for
+//! each request from the network.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tower::BoxError;
+
+use super::Body;
+use super::authentication::User;
+use crate::api_error::ApiError;
+use crate::endpoints::{self, AuthenticatedRequest};
+use crate::server::ServerState;
+
+/// The largest request body Kubernetes accepts.
+pub const BODY_LIMIT: usize = 3 << 20;
+
+/// Calls from our own process: no socket, no TLS, and the caller is the administrator.
+#[derive(Clone)]
+pub struct InProcessService {
+    core: Arc<ServerState>,
+}
+
+impl InProcessService {
+    pub(crate) fn new(core: Arc<ServerState>) -> Self {
+        Self { core }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for InProcessService
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let core = self.core.clone();
+        async move { Ok(read_and_handle(core, request, User::admin()).await) }.boxed()
+    }
+}
+
+/// Reads the whole request and answers it.
+pub(super) async fn read_and_handle<B>(
+    core: Arc<ServerState>,
+    request: Request<B>,
+    user: User,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<BoxError>,
+{
+    let (head, body) = request.into_parts();
+    let mut incoming = AuthenticatedRequest {
+        parts: head,
+        body: Bytes::new(),
+        user,
+    };
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(body) => incoming.body = body.to_bytes(),
+        Err(error) => return endpoints::error_response(&body_read_error(&*error)),
+    }
+    endpoints::handle(core, incoming).await
+}
+
+fn body_read_error(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
+    if error.is::<LengthLimitError>() {
+        return ApiError::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: limit is {BODY_LIMIT}"),
+        );
+    }
+    ApiError::bad_request(format!("error reading the request body: {error}"))
+}

@@ -1,0 +1,78 @@
+//! Dynamic resource allocation: claims, their templates, device classes, resource slices.
+
+use serde_json::{Value, json};
+
+use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
+use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+
+pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
+    match kind {
+        "ResourceClaim" => BuiltinStrategy {
+            set_defaults: |claim| {
+                if let Some(spec) = claim.get_object_mut("spec") {
+                    claim_spec(spec);
+                }
+            },
+            prepare_for_create: |claim| claim["status"] = json!({}),
+            validate_update: |new, old| {
+                let mut errors = ErrorList::default();
+                errors.immutable(&FieldPath::root("spec"), new.at("/spec"), old.at("/spec"));
+                errors.0
+            },
+            ..BuiltinStrategy::DEFAULT
+        },
+        "ResourceClaimTemplate" => BuiltinStrategy {
+            set_defaults: |template| {
+                if let Some(spec) = template
+                    .get_object_mut("spec")
+                    .and_then(|s| s.get_object_mut("spec"))
+                {
+                    claim_spec(spec);
+                }
+            },
+            validate_update: |new, old| {
+                let mut errors = ErrorList::default();
+                errors.immutable(&FieldPath::root("spec"), new.at("/spec"), old.at("/spec"));
+                errors.0
+            },
+            ..BuiltinStrategy::DEFAULT
+        },
+        "DeviceClass" => BuiltinStrategy {
+            generation_fields: &["spec"],
+            ..BuiltinStrategy::DEFAULT
+        },
+        "ResourceSlice" => BuiltinStrategy {
+            selectable_fields: SelectableFields::Some(&[
+                ("spec.nodeName", "/spec/nodeName", ""),
+                ("spec.driver", "/spec/driver", ""),
+            ]),
+            generation_fields: &["spec"],
+            ..BuiltinStrategy::DEFAULT
+        },
+        _ => BuiltinStrategy::DEFAULT,
+    }
+}
+
+fn claim_spec(spec: &mut Value) {
+    let Some(devices) = spec.get_object_mut("devices") else {
+        return;
+    };
+    for request in devices.items_mut("requests") {
+        if let Some(exactly) = request.get_object_mut("exactly") {
+            default_device_request_count(exactly);
+        }
+        request
+            .items_mut("firstAvailable")
+            .iter_mut()
+            .for_each(default_device_request_count);
+    }
+}
+
+/// One device is asked for where no number is given.
+fn default_device_request_count(request: &mut Value) {
+    request.set_default("allocationMode", "ExactCount");
+    if request.text("/allocationMode") == "ExactCount" {
+        request.set_default("count", 1);
+    }
+}

@@ -1,0 +1,121 @@
+//! What a whole pod asks for and is limited to: its containers together, or the hungriest moment of
+//! its start.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::resource_validation;
+use crate::kinds::value_ext::ValueExt;
+use kueue_lab_quantity::Quantity;
+
+/// Amounts by name of resource.
+pub type ResourceList = BTreeMap<String, Quantity>;
+
+/// Reads a list of amounts; what is no amount is left out.
+pub fn parse_resource_list(list: &Value) -> ResourceList {
+    let entries = list.entries("");
+    entries
+        .filter_map(|(name, value)| Some((name.clone(), Quantity::of(value)?)))
+        .collect()
+}
+
+/// Adds amounts to amounts.
+pub fn add_resource_list(sum: &mut ResourceList, more: &ResourceList) {
+    for (name, amount) in more {
+        let total = sum.get(name).map_or(*amount, |had| *had + *amount);
+        sum.insert(name.clone(), total);
+    }
+}
+
+/// What a pod asks for, with the overhead of its runtime or without.
+pub fn pod_requests(pod: &Value, overhead: bool) -> ResourceList {
+    let mut sum = aggregate_container_resources(pod, "/resources/requests");
+    sum.extend(pod_level_resources(pod, "/spec/resources/requests"));
+    if overhead {
+        add_resource_list(&mut sum, &parse_resource_list(pod.at("/spec/overhead")));
+    }
+    sum
+}
+
+/// What a pod is limited to, with the overhead of its runtime or without.
+pub fn pod_limits(pod: &Value, overhead: bool) -> ResourceList {
+    let mut sum = aggregate_container_resources(pod, "/resources/limits");
+    sum.extend(pod_level_resources(pod, "/spec/resources/limits"));
+    if overhead {
+        let limited = |name: &String| sum.get(name).is_some_and(|q| !q.is_zero());
+        let overhead = parse_resource_list(pod.at("/spec/overhead")).into_iter();
+        let overhead = overhead.filter(|(name, _)| limited(name)).collect();
+        add_resource_list(&mut sum, &overhead);
+    }
+    sum
+}
+
+/// The amounts a pod states as a whole, of the resources it can state so.
+fn pod_level_resources(pod: &Value, pointer: &str) -> ResourceList {
+    let mut all = parse_resource_list(pod.at(pointer));
+    all.retain(|name, _| {
+        matches!(name.as_str(), "cpu" | "memory") || resource_validation::is_huge_page(name)
+    });
+    all
+}
+
+fn aggregate_container_resources(pod: &Value, pointer: &str) -> ResourceList {
+    let mut sum = ResourceList::new();
+    for container in pod.list("/spec/containers") {
+        add_resource_list(&mut sum, &parse_resource_list(container.at(pointer)));
+    }
+    // Containers that start before the others: sidecars stay, each of the rest runs alone with the
+    // sidecars before it.
+    let mut sidecars = ResourceList::new();
+    let mut start = ResourceList::new();
+    for container in pod.list("/spec/initContainers") {
+        let mut moment = parse_resource_list(container.at(pointer));
+        if container.text("/restartPolicy") == "Always" {
+            add_resource_list(&mut sum, &moment);
+            add_resource_list(&mut sidecars, &moment);
+            moment.clone_from(&sidecars);
+        } else {
+            add_resource_list(&mut moment, &sidecars);
+        }
+        max_resource_list(&mut start, moment);
+    }
+    max_resource_list(&mut sum, start);
+    sum
+}
+
+fn max_resource_list(most: &mut ResourceList, other: ResourceList) {
+    for (name, amount) in other {
+        match most.get(&name) {
+            Some(had) if *had >= amount => {}
+            _ => {
+                most.insert(name, amount);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_largest_startup_requests_count() {
+        let c = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
+        let mut sidecar = c("100m");
+        sidecar["restartPolicy"] = "Always".into();
+        let mut pod = json!({"spec": {"containers": [c("1"), c("1")],
+            "initContainers": [sidecar, c("3")], "overhead": {"cpu": "1"}}});
+        let cpu = |pod: &Value, overhead| pod_requests(pod, overhead)["cpu"].to_string();
+        assert_eq!(cpu(&pod, false), "3100m");
+        assert_eq!(cpu(&pod, true), "4100m");
+        pod["spec"]["initContainers"][1] = c("500m");
+        assert_eq!(cpu(&pod, false), "2100m");
+        pod["spec"]["resources"] = json!({"requests": {"cpu": "5", "example.com/x": "1"}});
+        assert_eq!(cpu(&pod, false), "5");
+        assert_eq!(pod_requests(&pod, false).len(), 1);
+        assert!(pod_limits(&pod, true).is_empty());
+    }
+}

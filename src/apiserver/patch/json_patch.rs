@@ -1,0 +1,194 @@
+//! JSON patch (RFC 6902).
+
+use serde_json::Value;
+
+use crate::api_error::ApiError;
+use crate::schema::strict_json::{ParsedBody, parse};
+
+use super::unprocessable;
+
+/// Most operations in one patch.
+const MAX_OPERATIONS: usize = 10_000;
+/// Most bytes that the `copy` operations of one patch may add.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
+
+/// Applies a JSON patch; also returns strict decoding errors in the patch itself.
+pub(super) fn apply(
+    current: &Value,
+    body: &[u8],
+    strict: bool,
+) -> Result<(Value, Vec<String>), ApiError> {
+    let bad = |text: String| {
+        let prefix = if strict { "error decoding patch: " } else { "" };
+        ApiError::bad_request(format!("{prefix}{text}"))
+    };
+    let ParsedBody { value, duplicates } = parse(body).map_err(bad)?;
+    let operations = match value {
+        Value::Array(operations) => operations,
+        Value::Null => Vec::new(),
+        other => {
+            let kind = if other.is_object() {
+                "object"
+            } else {
+                kind_of(&other)
+            };
+            return Err(bad(format!(
+                "json: cannot unmarshal {kind} into Go value of type []handlers.jsonPatchOp"
+            )));
+        }
+    };
+    let mut faults = Vec::new();
+    if strict {
+        faults.extend(
+            duplicates
+                .iter()
+                .map(|p| format!("json patch duplicate field {p:?}")),
+        );
+        for (i, operation) in operations.iter().enumerate() {
+            check(i, operation, &mut faults).map_err(bad)?;
+        }
+    }
+    if operations.len() > MAX_OPERATIONS {
+        return Err(ApiError::new(
+            413,
+            "RequestEntityTooLarge",
+            format!(
+                "Request entity too large: The allowed maximum operations in a JSON patch is \
+                 {MAX_OPERATIONS}, got {}",
+                operations.len()
+            ),
+        ));
+    }
+    let mut object = current.clone();
+    let mut copied = 0;
+    for operation in operations {
+        let operation: json_patch::PatchOperation =
+            serde_json::from_value(operation).map_err(|_| unprocessable())?;
+        if let json_patch::PatchOperation::Copy(copy) = &operation {
+            let source = object
+                .pointer(copy.from.as_str())
+                .ok_or_else(unprocessable)?;
+            copied += source.to_string().len();
+            if copied > MAX_COPIED {
+                return Err(unprocessable());
+            }
+        }
+        json_patch::patch(&mut object, &[operation]).map_err(|_| unprocessable())?;
+    }
+    Ok((object, faults))
+}
+
+/// Notes unknown fields of one operation.
+fn check(index: usize, operation: &Value, faults: &mut Vec<String>) -> Result<(), String> {
+    let fields = match operation {
+        Value::Object(fields) => fields,
+        Value::Null => return Ok(()),
+        other => {
+            let kind = kind_of(other);
+            return Err(format!(
+                "json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp"
+            ));
+        }
+    };
+    for (name, value) in fields {
+        match name.as_str() {
+            "value" => {}
+            "op" | "path" | "from" if value.is_string() || value.is_null() => {}
+            "op" | "path" | "from" => {
+                let kind = kind_of(value);
+                return Err(format!(
+                    "json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{name} of \
+                     type string"
+                ));
+            }
+            _ => faults.push(format!("json patch unknown field \"[{index}].{name}\"")),
+        }
+    }
+    Ok(())
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run(current: &Value, patch: Value) -> Result<Value, ApiError> {
+        apply(current, patch.to_string().as_bytes(), true).map(|(v, _)| v)
+    }
+
+    #[test]
+    fn operations_apply_in_order() {
+        let object = json!({"data": {"q": "1"}});
+        let patch = json!([
+            {"op": "test", "path": "/data/q", "value": "1"},
+            {"op": "add", "path": "/data/r", "value": "2"},
+            {"op": "copy", "from": "/data/q", "path": "/data/s"},
+            {"op": "move", "from": "/data/r", "path": "/data/t"},
+            {"op": "remove", "path": "/data/q"},
+        ]);
+        assert_eq!(
+            run(&object, patch).unwrap(),
+            json!({"data": {"s": "1", "t": "2"}})
+        );
+    }
+
+    #[test]
+    fn whatever_cannot_be_applied_is_a_422() {
+        let object = json!({"data": {"s": "1"}});
+        for patch in [
+            json!([{"op": "test", "path": "/data/s", "value": "no"}]),
+            json!([{"op": "remove", "path": "/data/nope"}]),
+            json!([{"op": "foo", "path": "/data/x"}]),
+            json!([{"op": "replace", "path": "/metadata/labels/x", "value": "1"}]),
+            json!([{"op": "add"}]),
+        ] {
+            assert_eq!(run(&object, patch).unwrap_err().code, 422);
+        }
+        let texts: Vec<String> = ["{", "{\"op\":\"add\"}"]
+            .iter()
+            .map(|b| apply(&object, b.as_bytes(), true).unwrap_err().message)
+            .collect();
+        assert_eq!(
+            texts[0],
+            "error decoding patch: unexpected end of JSON input"
+        );
+        assert_eq!(
+            texts[1],
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        );
+    }
+
+    #[test]
+    fn copies_cannot_blow_up() {
+        let mut operations =
+            vec![json!({"op": "add", "path": "/a", "value": {"x": "y".repeat(1000)}})];
+        for i in 0..40 {
+            operations.push(json!({"op": "copy", "from": "/a", "path": format!("/a/{i}")}));
+        }
+        assert_eq!(run(&json!({}), operations.into()).unwrap_err().code, 422);
+    }
+
+    #[test]
+    fn unknown_fields_of_operations_are_named() {
+        let body = br#"[{"op":"add","path":"/a","value":1,"foo":1,"op":"add"}]"#;
+        let (_, faults) = apply(&json!({}), body, true).unwrap();
+        assert_eq!(
+            faults,
+            [
+                "json patch duplicate field \"[0].op\"",
+                "json patch unknown field \"[0].foo\""
+            ]
+        );
+    }
+}

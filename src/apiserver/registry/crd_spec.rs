@@ -1,0 +1,212 @@
+//! What a CustomResourceDefinition says of a kind, as far as serving it needs to know. Schemas stay
+//! where they are until somebody asks for them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::resource_table::compare_kube_aware_versions;
+use crate::api_resource::TableColumn;
+use crate::crd::ScalePaths;
+use crate::crd::printer_columns::parse_printer_column;
+
+/// A custom kind and its versions.
+#[derive(Clone, Debug)]
+pub struct CrdSpec {
+    /// Name of the CustomResourceDefinition: `plural.group`.
+    pub name: String,
+    /// API group.
+    pub group: String,
+    /// The names of the kind.
+    pub names: CrdNames,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// The versions, in the order of the definition.
+    pub versions: Vec<CrdSpecVersion>,
+}
+
+/// The names of a custom kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrdNames {
+    /// Plural, as in paths.
+    pub plural: String,
+    /// Singular.
+    pub singular: String,
+    /// Kind.
+    pub kind: String,
+    /// Kind of a list.
+    pub list_kind: String,
+    /// Short names for kubectl.
+    pub short_names: Vec<String>,
+    /// Categories, such as `list_bindings`.
+    pub categories: Vec<String>,
+}
+
+/// One version of a custom kind.
+#[derive(Clone)]
+pub struct CrdSpecVersion {
+    /// Such as `v1beta2`.
+    pub name: String,
+    /// Whether requests to it are answered.
+    pub served: bool,
+    /// Whether objects are stored in it.
+    pub storage: bool,
+    /// What clients of a deprecated version are warned of.
+    pub deprecation_warning: Option<String>,
+    /// Whether the status is a subresource.
+    pub status_subresource: bool,
+    /// Where the scale subresource finds its numbers, if there is one.
+    pub scale_subresource: Option<ScalePaths>,
+    /// Columns of tables after the name: column and JSONPath. Without any there is the age.
+    pub additional_printer_columns: Vec<(TableColumn, String)>,
+    /// Fields that field selectors may name, as JSONPaths.
+    pub selectable_fields: Vec<String>,
+    /// Gives the `openAPIV3Schema`, as JSON.
+    pub schema: SchemaSource,
+}
+
+/// Gives a schema as JSON when it is needed.
+pub type SchemaSource = Arc<dyn Fn() -> Value + Send + Sync>;
+
+impl fmt::Debug for CrdSpecVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DefinedVersion({})", self.name)
+    }
+}
+
+impl CrdSpec {
+    /// Reads the object of a definition. `schema` gives the schema of a version by its position.
+    pub fn from_object(object: &Value, schema: impl Fn(usize) -> SchemaSource) -> Self {
+        let spec = &object["spec"];
+        let (group, names) = (text(&spec["group"]), CrdNames::of(&spec["names"]));
+        let versions = spec["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate();
+        let mut versions: Vec<CrdSpecVersion> = versions
+            .map(|(i, v)| CrdSpecVersion::of(v, &group, &names.kind, schema(i)))
+            .collect();
+        append_replacement_to_warnings(&mut versions, &group, &names.kind);
+        Self {
+            name: text(&object["metadata"]["name"]),
+            namespaced: spec["scope"] == "Namespaced",
+            versions,
+            group,
+            names,
+        }
+    }
+
+    /// The version objects are stored in.
+    pub fn storage_version(&self) -> &str {
+        self.versions
+            .iter()
+            .find(|v| v.storage)
+            .map_or("", |v| &v.name)
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_string()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+impl CrdNames {
+    /// Reads `spec.names` or `status.acceptedNames`.
+    pub fn of(names: &Value) -> Self {
+        let kind = text(&names["kind"]);
+        let or = |name: String, other: String| if name.is_empty() { other } else { name };
+        let list_kind = if kind.is_empty() {
+            String::new()
+        } else {
+            format!("{kind}List")
+        };
+        Self {
+            plural: text(&names["plural"]),
+            singular: or(text(&names["singular"]), kind.to_lowercase()),
+            list_kind: or(text(&names["listKind"]), list_kind),
+            kind,
+            short_names: texts(&names["shortNames"]),
+            categories: texts(&names["categories"]),
+        }
+    }
+
+    /// The names as `status.acceptedNames` shows them.
+    pub fn to_value(&self) -> Value {
+        let mut value = serde_json::json!({"plural": self.plural, "kind": self.kind});
+        for (field, name) in [("singular", &self.singular), ("listKind", &self.list_kind)] {
+            if !name.is_empty() {
+                value[field] = name.as_str().into();
+            }
+        }
+        for (field, names) in [
+            ("shortNames", &self.short_names),
+            ("categories", &self.categories),
+        ] {
+            if !names.is_empty() {
+                value[field] = names.clone().into();
+            }
+        }
+        value
+    }
+}
+
+impl CrdSpecVersion {
+    fn of(version: &Value, group: &str, kind: &str, schema: SchemaSource) -> Self {
+        let name = text(&version["name"]);
+        let deprecated = version["deprecated"] == true;
+        let warning = match text(&version["deprecationWarning"]) {
+            warning if warning.is_empty() => format!("{group}/{name} {kind} is deprecated"),
+            warning => warning,
+        };
+        let subresources = &version["subresources"];
+        let scale_subresource = subresources["scale"].is_object().then(|| ScalePaths {
+            spec_replicas: text(&subresources["scale"]["specReplicasPath"]),
+            status_replicas: text(&subresources["scale"]["statusReplicasPath"]),
+            label_selector: text(&subresources["scale"]["labelSelectorPath"]),
+        });
+        let columns = version["additionalPrinterColumns"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let selectable = version["selectableFields"].as_array().into_iter().flatten();
+        Self {
+            name,
+            served: version["served"] == true,
+            storage: version["storage"] == true,
+            deprecation_warning: deprecated.then_some(warning),
+            status_subresource: subresources["status"].is_object(),
+            scale_subresource,
+            additional_printer_columns: columns.map(parse_printer_column).collect(),
+            selectable_fields: selectable.map(|f| text(&f["jsonPath"])).collect(),
+            schema,
+        }
+    }
+}
+
+/// Completes the warnings that the definition did not write itself with the version to use instead:
+/// the first by priority that is served and not deprecated, if it comes before the deprecated one.
+fn append_replacement_to_warnings(versions: &mut [CrdSpecVersion], group: &str, kind: &str) {
+    let fit = versions
+        .iter()
+        .filter(|v| v.served && v.deprecation_warning.is_none());
+    let best = fit
+        .map(|v| v.name.clone())
+        .min_by(|a, b| compare_kube_aware_versions(a, b));
+    let Some(best) = best else { return };
+    for version in versions {
+        let own = format!("{group}/{} {kind} is deprecated", version.name);
+        let older = compare_kube_aware_versions(&best, &version.name).is_lt();
+        if let Some(warning) = version
+            .deprecation_warning
+            .as_mut()
+            .filter(|w| **w == own && older)
+        {
+            warning.push_str(&format!("; use {group}/{best} {kind}"));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! One kind in one served version.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{CrdSpec, CrdSpecVersion, api_version};
+use crate::api_resource::{ApiResource, Subresource, storage_version_hash};
+use crate::crd::{self, CustomResourceStrategy};
+use crate::schema::{self, Schema};
+use crate::storage::ResourceStorage;
+
+const READ_WRITE: &[&str] = &["get", "patch", "update"];
+const VERBS: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+/// What is left when the definition is on its way out.
+const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+
+/// One kind in one served version, with the place its objects are stored.
+#[derive(Debug)]
+pub struct ServedResource {
+    /// Names and behaviour.
+    pub kind: ApiResource,
+    /// Where objects are; `None` for kinds that are never stored.
+    pub storage: Option<Arc<ResourceStorage>>,
+    /// `group/version`, or `version` for core.
+    pub api_version: String,
+    /// The apiVersion objects are stored in.
+    pub storage_api_version: String,
+    /// What the encodings of this version are remembered under.
+    pub encoding_key: String,
+    /// The generation of the schema; 0 for built-in kinds.
+    pub schema_generation: u64,
+    /// The definition of a custom kind.
+    pub custom: Option<CustomResourceInfo>,
+    schema: OnceLock<Option<Arc<Schema>>>,
+}
+
+/// Where a custom kind comes from.
+#[derive(Clone, Debug)]
+pub struct CustomResourceInfo {
+    /// The definition.
+    pub definition: Arc<CrdSpec>,
+    /// Which of its versions this is.
+    pub version: usize,
+    /// Whether the definition is on its way out: nothing new may be created.
+    pub terminating: bool,
+}
+
+impl CustomResourceInfo {
+    /// The version served.
+    pub fn version(&self) -> &CrdSpecVersion {
+        &self.definition.versions[self.version]
+    }
+}
+
+impl ServedResource {
+    pub(super) fn builtin(kind: ApiResource, storage: Option<Arc<ResourceStorage>>) -> Self {
+        Self {
+            storage,
+            api_version: api_version(&kind.group, &kind.version),
+            storage_api_version: api_version(&kind.storage_group, &kind.storage_version),
+            encoding_key: api_version(&kind.group, &kind.version),
+            schema_generation: 0,
+            custom: None,
+            schema: OnceLock::new(),
+            kind,
+        }
+    }
+
+    /// `None` when that version is not served.
+    pub(super) fn custom(
+        custom: CustomResourceInfo,
+        shape: u64,
+        space: Arc<ResourceStorage>,
+    ) -> Option<Self> {
+        let (definition, version) = (&custom.definition, custom.version());
+        if !version.served {
+            return None;
+        }
+        let names = &definition.names;
+        let storage = definition.storage_version();
+        let group: Arc<str> = definition.group.as_str().into();
+        let kind = ApiResource {
+            version: version.name.as_str().into(),
+            kind: names.kind.as_str().into(),
+            list_kind: names.list_kind.as_str().into(),
+            plural: names.plural.as_str().into(),
+            singular: names.singular.as_str().into(),
+            short_names: names.short_names.clone(),
+            categories: names.categories.clone(),
+            namespaced: definition.namespaced,
+            verbs: if custom.terminating {
+                TERMINATING_VERBS
+            } else {
+                VERBS
+            }
+            .to_vec(),
+            subresources: subresources(version, &names.kind),
+            storage_group: group.clone(),
+            storage_version: storage.into(),
+            storage_version_hash: storage_version_hash(&group, storage, &names.kind),
+            schema: None,
+            strategy: Arc::new(custom_resource(&custom)),
+            group,
+        };
+        let version = api_version(&kind.group, &kind.version);
+        Some(Self {
+            storage: Some(space),
+            storage_api_version: api_version(&kind.group, storage),
+            encoding_key: format!("{version}#{shape}"),
+            api_version: version,
+            schema_generation: shape,
+            custom: Some(custom),
+            schema: OnceLock::new(),
+            kind,
+        })
+    }
+
+    /// The structural schema of this version; built when first asked for.
+    pub fn schema(&self) -> Option<Arc<Schema>> {
+        let kind = &self.kind;
+        let built = || match &self.custom {
+            Some(_) => kind.strategy.schema(),
+            None => schema::builtin_schema(&kind.group, &kind.version, &kind.kind),
+        };
+        self.schema
+            .get_or_init(|| kind.schema.clone().or_else(built))
+            .clone()
+    }
+
+    /// Whether requests with this verb are answered. A kind on its way out hides more verbs from
+    /// discovery than it refuses: its objects must still be let go of.
+    pub fn allows_verb(&self, verb: &str) -> bool {
+        let verbs = if self.custom.is_some() {
+            VERBS
+        } else {
+            &self.kind.verbs
+        };
+        verbs.contains(&verb)
+    }
+
+    /// Whether objects are stored in the version this serves.
+    pub fn is_storage_version(&self) -> bool {
+        self.api_version == self.storage_api_version
+    }
+
+    /// `group/version, Resource=plural` as some messages name a resource.
+    pub fn group_version_resource(&self) -> String {
+        format!(
+            "{}/{}, Resource={}",
+            self.kind.group, self.kind.version, self.kind.plural
+        )
+    }
+}
+
+/// How objects of a custom kind behave.
+fn custom_resource(custom: &CustomResourceInfo) -> CustomResourceStrategy {
+    let (definition, version) = (&custom.definition, custom.version());
+    CustomResourceStrategy::new(crd::CrdVersion {
+        group: definition.group.clone(),
+        version: version.name.clone(),
+        kind: definition.names.kind.clone(),
+        namespaced: definition.namespaced,
+        columns: version.additional_printer_columns.clone(),
+        selectable: version.selectable_fields.clone(),
+        scale: version.scale_subresource.clone(),
+        schema: version.schema.clone(),
+    })
+}
+
+fn subresources(version: &CrdSpecVersion, kind: &str) -> Vec<Subresource> {
+    let status = version.status_subresource.then(|| Subresource {
+        name: "status",
+        group: "".into(),
+        version: "".into(),
+        kind: kind.into(),
+        verbs: READ_WRITE,
+    });
+    let scale = version.scale_subresource.is_some().then(|| Subresource {
+        name: "scale",
+        group: "autoscaling".into(),
+        version: "v1".into(),
+        kind: "Scale".into(),
+        verbs: READ_WRITE,
+    });
+    status.into_iter().chain(scale).collect()
+}

@@ -1,0 +1,211 @@
+//! Which form of answer a client accepts.
+
+use crate::api_error::ApiError;
+
+/// What an answer is turned into before it is encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResponseForm {
+    /// The object or list itself.
+    #[default]
+    Object,
+    /// `meta.k8s.io/v1` Table.
+    Table,
+    /// `meta.k8s.io/v1` PartialObjectMetadata or its list.
+    PartialObjectMetadata,
+    /// `apidiscovery.k8s.io/v2` aggregated discovery.
+    Discovery,
+}
+
+/// The encoding of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// JSON.
+    #[default]
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// The outcome of content negotiation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaTypeOptions {
+    /// JSON or YAML.
+    pub encoding: Encoding,
+    /// The object itself or a view of it.
+    pub form: ResponseForm,
+    /// Whether the JSON is indented for people.
+    pub pretty: bool,
+}
+
+/// Which views an endpoint offers besides the plain one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndpointRestrictions {
+    /// None.
+    Plain,
+    /// Tables and partial metadata, for resources.
+    Resources,
+    /// Aggregated discovery, for `/api` and `/apis`.
+    Discovery,
+}
+
+/// The media types named in a refusal.
+pub const MEDIA_TYPES: &str =
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+#[derive(Debug)]
+struct MediaRange<'a> {
+    kind: &'a str,
+    subtype: &'a str,
+    quality: u16,
+    params: Vec<(&'a str, &'a str)>,
+}
+
+fn media_ranges(header: &str) -> Vec<MediaRange<'_>> {
+    let mut all: Vec<MediaRange<'_>> = header
+        .split(',')
+        .filter_map(|text| {
+            let mut parts = text.split(';').map(str::trim);
+            let (kind, subtype) = match parts.next()? {
+                "*" => ("*", "*"),
+                media => media.split_once('/')?,
+            };
+            let mut quality = 1000;
+            let mut params = Vec::new();
+            for (key, value) in parts.filter_map(|p| p.split_once('=')) {
+                match key.trim() {
+                    "q" => {
+                        let q = value.trim().parse::<f32>().unwrap_or(1.0).clamp(0.0, 1.0);
+                        quality = (q * 1000.0) as u16;
+                    }
+                    key => params.push((key, value.trim().trim_matches('"'))),
+                }
+            }
+            Some(MediaRange {
+                kind,
+                subtype,
+                quality,
+                params,
+            })
+        })
+        .collect();
+    // Stable: equals stay in the client's order, wildcards after names.
+    all.sort_by_key(|c| {
+        (
+            std::cmp::Reverse(c.quality),
+            u8::from(c.kind == "*"),
+            u8::from(c.subtype == "*"),
+        )
+    });
+    all
+}
+
+impl MediaTypeOptions {
+    /// Picks the first clause of an `MediaTypeOptions` header that the endpoint can satisfy.
+    ///
+    /// # Errors
+    /// 406 when there is none.
+    pub fn negotiate(header: &str, views: EndpointRestrictions) -> Result<Self, ApiError> {
+        if header.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        media_ranges(header)
+            .iter()
+            .find_map(|c| accept_media_range(c, views))
+            .ok_or_else(not_acceptable)
+    }
+}
+
+fn not_acceptable() -> ApiError {
+    ApiError::new(
+        406,
+        "NotAcceptable",
+        format!("only the following media types are accepted: {MEDIA_TYPES}"),
+    )
+}
+
+fn accept_media_range(
+    clause: &MediaRange<'_>,
+    views: EndpointRestrictions,
+) -> Option<MediaTypeOptions> {
+    let encoding = match (clause.kind, clause.subtype) {
+        ("application", "json" | "*") | ("*", "*") => Encoding::Json,
+        ("application", "yaml") => Encoding::Yaml,
+        _ => return None,
+    };
+    let (mut kind, mut group, mut version) = ("", "", "");
+    let mut accept = MediaTypeOptions {
+        encoding,
+        ..MediaTypeOptions::default()
+    };
+    for &(key, value) in &clause.params {
+        match key {
+            "as" => kind = value,
+            "g" => group = value,
+            "v" => version = value,
+            "pretty" => accept.pretty = value == "1",
+            "stream" if value != "watch" && !value.is_empty() => return None,
+            "sv" if !value.is_empty() => return None,
+            _ => {}
+        }
+    }
+    accept.form = match (views, kind, group, version) {
+        (_, "", "", "") => ResponseForm::Object,
+        (EndpointRestrictions::Resources, "Table", "meta.k8s.io", "v1") => ResponseForm::Table,
+        (
+            EndpointRestrictions::Resources,
+            "PartialObjectMetadata" | "PartialObjectMetadataList",
+            "meta.k8s.io",
+            "v1",
+        ) => ResponseForm::PartialObjectMetadata,
+        (EndpointRestrictions::Discovery, "APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => {
+            ResponseForm::Discovery
+        }
+        _ => return None,
+    };
+    Some(accept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KUBECTL_GET: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+
+    #[test]
+    fn kubectl_gets_its_table() {
+        let a = MediaTypeOptions::negotiate(KUBECTL_GET, EndpointRestrictions::Resources).unwrap();
+        assert_eq!((a.form, a.encoding), (ResponseForm::Table, Encoding::Json));
+        let a = MediaTypeOptions::negotiate(KUBECTL_GET, EndpointRestrictions::Plain).unwrap();
+        assert_eq!(a.form, ResponseForm::Object);
+    }
+
+    #[test]
+    fn protobuf_is_passed_over_and_alone_refused() {
+        let both = "application/vnd.kubernetes.protobuf,application/json";
+        assert!(MediaTypeOptions::negotiate(both, EndpointRestrictions::Resources).is_ok());
+        let only = "application/vnd.kubernetes.protobuf";
+        assert_eq!(
+            MediaTypeOptions::negotiate(only, EndpointRestrictions::Resources)
+                .unwrap_err()
+                .code,
+            406
+        );
+    }
+
+    #[test]
+    fn quality_orders_and_wildcards_match() {
+        let a = MediaTypeOptions::negotiate(
+            "application/json;q=0.5,application/yaml",
+            EndpointRestrictions::Plain,
+        )
+        .unwrap();
+        assert_eq!(a.encoding, Encoding::Yaml);
+        assert_eq!(
+            MediaTypeOptions::negotiate("*/*", EndpointRestrictions::Plain)
+                .unwrap()
+                .encoding,
+            Encoding::Json
+        );
+        assert!(MediaTypeOptions::negotiate("text/html", EndpointRestrictions::Plain).is_err());
+    }
+}

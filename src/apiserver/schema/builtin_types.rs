@@ -1,0 +1,112 @@
+//! The built-in types, read from the tables in `types/` when first needed.
+//!
+//! A table lists the types of one Go package: an unindented line opens a type, indented lines are
+//! its fields in declaration order, `Name = type` declares an alias (`enum` adds its values).
+//! Field lines hold name, type and flags: `?` omitempty, `??` omitzero, `@set`, `@map(keys)`,
+//! `@atomic`, `@granular`, `patch=` and `key=` for strategic merge, `=JSON` the default. Types:
+//! `[]T` list, `{}T` map, `*T` pointer, a lower-case word a scalar, a capitalised word a type of the
+//! same package, `package.Name` one of another.
+
+mod builtin_type;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::Schema;
+pub use builtin_type::BuiltinType;
+
+macro_rules! tables {
+    ($($package:literal),* $(,)?) => {
+        &[$(($package, include_str!(concat!("types/", $package, ".types")))),*]
+    };
+}
+
+static TABLES: &[(&str, &str)] = tables![
+    "meta.v1",
+    "core.v1",
+    "apps.v1",
+    "batch.v1",
+    "autoscaling.v1",
+    "autoscaling.v2",
+    "policy.v1",
+    "rbac.v1",
+    "networking.v1",
+    "storage.v1",
+    "scheduling.v1",
+    "coordination.v1",
+    "node.v1",
+    "discovery.v1",
+    "events.v1",
+    "certificates.v1",
+    "flowcontrol.v1",
+    "resource.v1",
+    "authentication.v1",
+    "authorization.v1",
+    "admissionregistration.v1",
+    "apiextensions.v1",
+    "apiregistration.v1",
+];
+
+type Index = HashMap<&'static str, HashMap<&'static str, BuiltinType>>;
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index::with_capacity(TABLES.len());
+    for (package, text) in TABLES {
+        let types = index.entry(*package).or_default();
+        let mut at = 0;
+        while at < text.len() {
+            let end = type_end(text, at);
+            let block = &text[at..end];
+            let name = block.split([' ', '\n']).next().unwrap_or_default();
+            types.insert(name, BuiltinType::new(package, name, block));
+            at = end;
+        }
+    }
+    index
+});
+
+/// Where the type that starts at `at` ends: before the next unindented line.
+fn type_end(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut i = at;
+    loop {
+        match bytes[i..].iter().position(|b| *b == b'\n') {
+            None => return text.len(),
+            Some(n) => i += n + 1,
+        }
+        if bytes.get(i) != Some(&b' ') {
+            return i;
+        }
+    }
+}
+
+/// The schema of a built-in kind.
+pub fn builtin_schema(group: &str, version: &str, kind: &str) -> Option<Arc<Schema>> {
+    let package = match group.split('.').next().unwrap_or_default() {
+        "" => "core",
+        first => first,
+    };
+    find_named_type(&format!("{package}.{version}.{kind}"))
+}
+
+/// The schema of a built-in type by its table name, such as `core.v1.PodSpec` or
+/// `meta.v1.ObjectMeta`. The part before the name is the OpenAPI package's tail, save that `meta.v1`
+/// stands for `apimachinery.pkg.apis.meta.v1`.
+pub fn find_named_type(id: &str) -> Option<Arc<Schema>> {
+    let (package, name) = id.rsplit_once('.')?;
+    INDEX.get(package)?.get(name).map(|e| e.schema().clone())
+}
+
+/// The table names of all built-in types.
+pub fn names() -> Vec<String> {
+    let mut all: Vec<String> = INDEX
+        .values()
+        .flat_map(HashMap::values)
+        .map(BuiltinType::table_name)
+        .collect();
+    all.sort();
+    all
+}

@@ -1,0 +1,164 @@
+//! Decoding of custom resources: unknown fields are pruned and named, nulls that mean nothing are
+//! dropped, metadata is brought into form; defaults are filled by [`set_defaults`].
+
+use serde_json::{Map, Value};
+
+use super::decode::{DecodeSource, decode_at};
+use super::{Field, Schema, StructSchema, ValueType};
+use crate::field_error::FieldError;
+
+const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Decodes a custom resource in place. Returns the paths of unknown fields, sorted.
+///
+/// # Errors
+/// Why its metadata, or that of an object in it, cannot be read.
+pub(super) fn decode_custom_resource(
+    schema: &Schema,
+    value: &mut Value,
+) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    if let Some(metadata) = value.get_mut("metadata") {
+        coerce_metadata(metadata, "metadata", &mut unknown)?;
+    }
+    if let (ValueType::Struct(shape), Value::Object(map)) = (&schema.value_type, &mut *value) {
+        fields(shape, map, "", true, &mut unknown)?;
+    }
+    unknown.sort();
+    Ok(unknown)
+}
+
+/// Prunes a value inside a custom resource. Returns the paths of unknown fields.
+///
+/// # Errors
+/// Why the metadata of an object in it cannot be read.
+pub fn prune(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    prune_value(schema, value, "", &mut unknown)?;
+    Ok(unknown)
+}
+
+/// Brings a metadata object into the form the server writes.
+fn coerce_metadata(
+    metadata: &mut Value,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let Some(schema) = super::find_named_type("meta.v1.ObjectMeta") else {
+        return Ok(());
+    };
+    unknown.extend(decode_at(&schema, metadata, DecodeSource::Json, path)?);
+    Ok(())
+}
+
+fn prune_value(
+    schema: &Schema,
+    value: &mut Value,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    match (&schema.value_type, value) {
+        (ValueType::Struct(shape), Value::Object(map)) => fields(shape, map, path, false, unknown),
+        (ValueType::Map(shape), Value::Object(map)) => {
+            map.retain(|_, v| !v.is_null() || shape.value.nullable);
+            for (key, value) in map.iter_mut() {
+                prune_value(&shape.value, value, &join(path, key), unknown)?;
+            }
+            Ok(())
+        }
+        (ValueType::List(shape), Value::Array(items)) => {
+            for (i, item) in items.iter_mut().enumerate() {
+                prune_value(&shape.item, item, &format!("{path}[{i}]"), unknown)?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.into()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+fn fields(
+    shape: &StructSchema,
+    map: &mut Map<String, Value>,
+    path: &str,
+    root: bool,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let whole = root || shape.embedded;
+    map.retain(|name, value| match shape.field(name) {
+        Some(field) if whole && META.contains(&name.as_str()) => !drops_null(field, value),
+        Some(field) => !drops_null(field, value),
+        None if shape.preserve_unknown => true,
+        None => {
+            unknown.push(join(path, name));
+            false
+        }
+    });
+    for (name, value) in map.iter_mut() {
+        let Some(field) = shape.field(name) else {
+            continue;
+        };
+        let here = join(path, name);
+        match name.as_str() {
+            "metadata" if root => {}
+            "metadata" if whole => {
+                let before = value.clone();
+                coerce_metadata(value, &here, unknown)
+                    .map_err(|why| FieldError::invalid(&*here, before, why).to_string())?;
+            }
+            "apiVersion" | "kind" if whole => {
+                if !value.is_string() {
+                    let bad = value.clone();
+                    return Err(FieldError::invalid(here, bad, "must be a string").to_string());
+                }
+            }
+            _ => prune_value(&field.schema, value, &here, unknown)?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether an explicit null in the field means nothing and nothing stands in for it.
+fn drops_null(field: &Field, value: &Value) -> bool {
+    value.is_null() && !field.schema.nullable && field.default.is_none()
+}
+
+/// Fills in the defaults of a custom resource's schema.
+pub fn default(schema: &Schema, value: &mut Value) {
+    match (&schema.value_type, value) {
+        (ValueType::Struct(shape), Value::Object(map)) => {
+            for field in shape.fields.iter() {
+                let Some(default) = &field.default else {
+                    continue;
+                };
+                let unset = match map.get(&*field.name) {
+                    None => true,
+                    Some(value) => value.is_null() && !field.schema.nullable,
+                };
+                if unset {
+                    map.insert(field.name.to_string(), default.clone());
+                }
+            }
+            for (name, value) in map.iter_mut() {
+                if let Some(field) = shape.field(name).filter(|f| f.schema.name.is_empty()) {
+                    default(&field.schema, value);
+                }
+            }
+        }
+        (ValueType::Map(shape), Value::Object(map)) => {
+            map.values_mut()
+                .for_each(|value| default(&shape.value, value));
+        }
+        (ValueType::List(shape), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| default(&shape.item, item));
+        }
+        _ => {}
+    }
+}

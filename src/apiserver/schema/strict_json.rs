@@ -1,0 +1,234 @@
+//! Request bodies to JSON values: duplicate keys are noted, errors are worded as Go words them.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Most strict decoding errors that are reported for one body.
+pub const MAX_STRICT_ERRORS: usize = 100;
+
+/// A parsed body.
+#[derive(Debug)]
+pub struct ParsedBody {
+    /// The value; of a key given twice the last value counts.
+    pub value: Value,
+    /// Paths of keys given more than once, such as `spec.replicas`, each named once.
+    pub duplicates: Vec<String>,
+}
+
+/// Parses a JSON body.
+///
+/// # Errors
+/// Go's text for the syntax error.
+pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
+    let mut duplicates = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let seed = ValueSeed {
+        path: None,
+        duplicates: &mut duplicates,
+    };
+    let value = seed
+        .deserialize(&mut reader)
+        .and_then(|v| reader.end().map(|()| v));
+    match value {
+        Ok(value) => Ok(ParsedBody { value, duplicates }),
+        Err(e) => Err(super::json_error::text(body).unwrap_or_else(|| e.to_string())),
+    }
+}
+
+/// Parses a body that may be JSON or YAML; YAML is a superset but slower.
+///
+/// # Errors
+/// The parser's text.
+pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, String> {
+    if body.trim_ascii_start().starts_with(b"{")
+        && let Ok(parsed) = parse(body)
+    {
+        return Ok(parsed);
+    }
+    let value: Value = serde_yaml::from_slice(body)
+        .map_err(|e| format!("error converting YAML to JSON: yaml: {e}"))?;
+    Ok(ParsedBody {
+        value,
+        duplicates: Vec::new(),
+    })
+}
+
+/// Where a value stands, as a chain on the stack.
+#[derive(Clone, Copy)]
+struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    element: PathElement<'p>,
+}
+
+#[derive(Clone, Copy)]
+enum PathElement<'p> {
+    Key(&'p str),
+    Index(usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        match self.element {
+            PathElement::Key(key) if self.parent.is_some() => write!(f, ".{key}"),
+            PathElement::Key(key) => f.write_str(key),
+            PathElement::Index(i) => write!(f, "[{i}]"),
+        }
+    }
+}
+
+struct ValueSeed<'p, 'd> {
+    path: Option<&'p Path<'p>>,
+    duplicates: &'d mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
+        Ok(Value::Bool(v))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
+        Ok(Value::Number(v.into()))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
+        Ok(match i64::try_from(v) {
+            Ok(v) => Value::Number(v.into()),
+            #[allow(
+                clippy::cast_precision_loss,
+                reason = "Kubernetes keeps such numbers as floats"
+            )]
+            Err(_) => Number::from_f64(v as f64).map_or(Value::Null, Value::Number),
+        })
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<Value, E> {
+        Number::from_f64(v)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
+        Ok(Value::String(v.to_owned()))
+    }
+
+    fn visit_string<E>(self, v: String) -> Result<Value, E> {
+        Ok(Value::String(v))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let path = Path {
+                parent: self.path,
+                element: PathElement::Index(items.len()),
+            };
+            let seed = ValueSeed {
+                path: Some(&path),
+                duplicates: &mut *self.duplicates,
+            };
+            match seq.next_element_seed(seed)? {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            let path = Path {
+                parent: self.path,
+                element: PathElement::Key(&key),
+            };
+            let seed = ValueSeed {
+                path: Some(&path),
+                duplicates: &mut *self.duplicates,
+            };
+            let value = access.next_value_seed(seed)?;
+            if map.contains_key(&key) && self.duplicates.len() < MAX_STRICT_ERRORS {
+                let text = path.to_string();
+                if !self.duplicates.contains(&text) {
+                    self.duplicates.push(text);
+                }
+            }
+            if map.len() > 1_000_000 {
+                return Err(A::Error::custom("too many keys"));
+            }
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn duplicates_are_named_by_path_and_the_last_wins() {
+        let p = parse(br#"{"a":{"b":[{"c":1,"c":2}]},"x":1,"x":2,"x":3}"#).unwrap();
+        assert_eq!(p.value, json!({"a": {"b": [{"c": 2}]}, "x": 3}));
+        assert_eq!(p.duplicates, ["a.b[0].c", "x"]);
+    }
+
+    #[test]
+    fn errors_are_gos() {
+        let text = |s: &str| parse(s.as_bytes()).unwrap_err();
+        assert_eq!(text("{"), "unexpected end of JSON input");
+        assert_eq!(text(""), "unexpected end of JSON input");
+        assert_eq!(
+            text("a: [b"),
+            "invalid character 'a' looking for beginning of value"
+        );
+        assert_eq!(text("{\"a\":1,}"), {
+            "invalid character '}' looking for beginning of object key string"
+        });
+        assert_eq!(text("{\"a\" 1}"), "invalid character '1' after object key");
+        assert_eq!(text("[1 2]"), "invalid character '2' after array element");
+        assert_eq!(
+            text("{\"a\":1 2}"),
+            "invalid character '2' after object key:value pair"
+        );
+        assert_eq!(text("{} x"), "invalid character 'x' after top-level value");
+        assert_eq!(
+            text("tru!"),
+            "invalid character '!' in literal true (expecting 'e')"
+        );
+        assert_eq!(
+            text("\"a\nb\""),
+            "invalid character '\\n' in string literal"
+        );
+        assert_eq!(text("-x"), "invalid character 'x' in numeric literal");
+    }
+
+    #[test]
+    fn big_numbers_become_floats() {
+        let p = parse(b"[18446744073709551615, 9223372036854775807]").unwrap();
+        assert!(p.value[0].is_f64());
+        assert!(p.value[1].is_i64());
+    }
+}

@@ -1,0 +1,345 @@
+//! One version of one object, encoded once.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Map, Value};
+use smallvec::SmallVec;
+
+use super::decoded_cache::DecodedCache;
+
+/// An object on its way into the store: encoded but for its resourceVersion, so that nothing is
+/// encoded while others wait.
+pub struct PendingObject {
+    content: Content,
+    shape: u64,
+}
+
+enum Content {
+    Encoded {
+        value: Value,
+        text: EncodedWithoutVersion,
+    },
+    Lazy {
+        head: Value,
+        make: Arc<MakeObject>,
+    },
+}
+
+/// Makes an object when it is first looked at.
+type MakeObject = dyn Fn() -> Value + Send + Sync;
+
+/// What is known of an object that has not been made, and how to make it.
+struct Lazy {
+    head: Arc<Value>,
+    make: Arc<MakeObject>,
+}
+
+/// JSON in two parts, with room for the resourceVersion between them.
+struct EncodedWithoutVersion {
+    /// Up to and including the opening brace of `metadata`, with kind and apiVersion first.
+    front: Vec<u8>,
+    /// The rest; starts with a comma or the closing brace of `metadata`.
+    back: Vec<u8>,
+    /// The length of the opening brace, kind and apiVersion.
+    prelude: usize,
+}
+
+/// The value is not a JSON object with a `metadata` object.
+#[derive(Debug, thiserror::Error)]
+#[error("not an object with metadata")]
+pub struct NotAnObject;
+
+impl PendingObject {
+    /// Encodes `compile_value`; a resourceVersion in it is ignored.
+    ///
+    /// # Errors
+    /// [`NotAnObject`] when it is no JSON object with a `metadata` object.
+    pub fn new(mut value: Value) -> Result<Self, NotAnObject> {
+        let text = encode(&mut value)?;
+        Ok(Self {
+            content: Content::Encoded { value, text },
+            shape: 0,
+        })
+    }
+
+    /// An object that is made when somebody first looks past its `head`: kind, apiVersion and
+    /// metadata. For big objects that are installed ahead of time and often never read. It has no
+    /// labels to be selected by.
+    pub fn lazy(head: Value, make: impl Fn() -> Value + Send + Sync + 'static) -> Self {
+        let make = Arc::new(make);
+        Self {
+            content: Content::Lazy { head, make },
+            shape: 0,
+        }
+    }
+
+    /// Notes the generation of the schema the object was settled by; see [`Object::shape`].
+    #[must_use]
+    pub fn with_schema_generation(mut self, shape: u64) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// How many bytes the object takes in storage, as far as that is known.
+    pub fn size(&self) -> usize {
+        match &self.content {
+            Content::Encoded { text, .. } => text.front.len() + text.back.len(),
+            Content::Lazy { .. } => 0,
+        }
+    }
+
+    pub(super) fn commit(self, key: &str, revision: u64, hot: &Arc<DecodedCache>) -> Object {
+        let mut object = Object {
+            key: key.into(),
+            revision,
+            shape: self.shape,
+            labels: Labels::new(),
+            text: OnceLock::new(),
+            lazy: None,
+            value: RwLock::new(None),
+            encodings: Mutex::default(),
+            decoded_cache: hot.clone(),
+        };
+        match self.content {
+            Content::Encoded { mut value, text } => {
+                set_revision(&mut value, revision);
+                object.labels = labels(&value);
+                object.text = text.with_resource_version(revision).into();
+                object.value = RwLock::new(Some(Arc::new(value)));
+            }
+            Content::Lazy { mut head, make } => {
+                set_revision(&mut head, revision);
+                object.lazy = Some(Lazy {
+                    head: Arc::new(head),
+                    make,
+                });
+            }
+        }
+        object
+    }
+}
+
+fn encode(value: &mut Value) -> Result<EncodedWithoutVersion, NotAnObject> {
+    let object = value.as_object_mut().ok_or(NotAnObject)?;
+    let meta = object
+        .get_mut("metadata")
+        .and_then(Value::as_object_mut)
+        .ok_or(NotAnObject)?;
+    meta.remove("resourceVersion");
+    let (mut front, mut back) = (Vec::with_capacity(256), Vec::with_capacity(1024));
+    front.push(b'{');
+    for key in ["kind", "apiVersion"] {
+        if let Some(v) = object.get(key) {
+            member(&mut front, key, v);
+            front.push(b',');
+        }
+    }
+    let prelude = front.len();
+    front.extend_from_slice(b"\"metadata\":{");
+    members(
+        &mut back,
+        object.get("metadata").and_then(Value::as_object),
+        |_| true,
+    );
+    back.push(b'}');
+    members(&mut back, Some(object), |k| {
+        !matches!(k, "kind" | "apiVersion" | "metadata")
+    });
+    back.push(b'}');
+    Ok(EncodedWithoutVersion {
+        front,
+        back,
+        prelude,
+    })
+}
+
+impl EncodedWithoutVersion {
+    fn with_resource_version(self, revision: u64) -> EncodedJson {
+        let number = revision.to_string();
+        let mut bytes = self.front;
+        bytes.reserve_exact(self.back.len() + number.len() + 20);
+        bytes.extend_from_slice(b"\"resourceVersion\":\"");
+        bytes.extend_from_slice(number.as_bytes());
+        bytes.push(b'"');
+        bytes.extend_from_slice(&self.back);
+        EncodedJson {
+            bytes: bytes.into(),
+            prelude: self.prelude,
+        }
+    }
+}
+
+fn set_revision(value: &mut Value, revision: u64) {
+    if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.insert("resourceVersion".into(), revision.to_string().into());
+    }
+}
+
+/// Writes `,"key":value` for each member that `wanted` lets through.
+fn members(out: &mut Vec<u8>, map: Option<&Map<String, Value>>, wanted: impl Fn(&str) -> bool) {
+    for (key, value) in map.into_iter().flatten() {
+        if wanted(key) {
+            out.push(b',');
+            member(out, key, value);
+        }
+    }
+}
+
+fn member(out: &mut Vec<u8>, key: &str, value: &Value) {
+    // Writing JSON values to memory has no way to fail.
+    let _ = serde_json::to_writer(&mut *out, key);
+    out.push(b':');
+    let _ = serde_json::to_writer(&mut *out, value);
+}
+
+fn labels(value: &Value) -> Labels {
+    let map = value["metadata"]["labels"].as_object();
+    map.into_iter()
+        .flatten()
+        .filter_map(|(k, v)| Some((k.as_str().into(), v.as_str()?.into())))
+        .collect()
+}
+
+type Encodings = SmallVec<[(Box<str>, Bytes); 1]>;
+type Labels = SmallVec<[(Box<str>, Box<str>); 2]>;
+
+/// The JSON of an object.
+struct EncodedJson {
+    bytes: Bytes,
+    prelude: usize,
+}
+
+/// One version of one object as it is stored: immutable, encoded, shared.
+pub struct Object {
+    key: Arc<str>,
+    revision: u64,
+    shape: u64,
+    labels: Labels,
+    text: OnceLock<EncodedJson>,
+    lazy: Option<Lazy>,
+    value: RwLock<Option<Arc<Value>>>,
+    /// Encodings in other served versions, by apiVersion; made when first asked for.
+    encodings: Mutex<Encodings>,
+    decoded_cache: Arc<DecodedCache>,
+}
+
+impl Object {
+    /// The key in its space: `namespace/name`, or `validate_name` for cluster-scoped kinds.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The key, shared.
+    pub fn key_shared(&self) -> Arc<str> {
+        self.key.clone()
+    }
+
+    /// The revision of the commit that wrote it: its resourceVersion.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The generation of the schema the object was settled by. Where the kind's schema has moved
+    /// on, the object is pruned and defaulted again when it is read.
+    pub fn schema_generation(&self) -> u64 {
+        self.shape
+    }
+
+    /// The JSON encoding in the storage version.
+    pub fn bytes(&self) -> &Bytes {
+        &self.text().bytes
+    }
+
+    /// The encoding as it stands in a typed list: without the kind and apiVersion it starts with.
+    /// Put an opening brace before it.
+    pub fn list_item_bytes(&self) -> Bytes {
+        let text = self.text();
+        text.bytes.slice(text.prelude..)
+    }
+
+    /// How many bytes the encoding has; 0 while it has not been made.
+    pub fn size(&self) -> usize {
+        self.text.get().map_or(0, |t| t.bytes.len())
+    }
+
+    fn text(&self) -> &EncodedJson {
+        self.text.get_or_init(|| {
+            let lazy = self.lazy.as_ref();
+            let mut value = lazy.map(|l| (l.make)()).unwrap_or_default();
+            match encode(&mut value) {
+                Ok(encoded) => encoded.with_resource_version(self.revision),
+                Err(NotAnObject) => EncodedJson {
+                    bytes: Bytes::from_static(b"{}"),
+                    prelude: 1,
+                },
+            }
+        })
+    }
+
+    /// Kind, apiVersion and metadata of an object that is made lazily, without making it.
+    pub fn partial_metadata(&self) -> Option<&Arc<Value>> {
+        self.lazy.as_ref().map(|lazy| &lazy.head)
+    }
+
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        // Labels come out of a sorted map.
+        let i = self.labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
+        Some(&self.labels[i].1)
+    }
+
+    /// The decoded object. Decodes it again when it was not used for a while.
+    pub fn value(self: &Arc<Self>) -> Arc<Value> {
+        if let Some(value) = &*self.value.read() {
+            return value.clone();
+        }
+        // What this store encoded decodes; the null is never seen.
+        let value = Arc::new(serde_json::from_slice(self.bytes()).unwrap_or_default());
+        *self.value.write() = Some(Arc::clone(&value));
+        self.decoded_cache.insert(self);
+        value
+    }
+
+    /// The encoding in another version, made by `encode` once and kept.
+    ///
+    /// # Errors
+    /// What `encode` says.
+    pub fn encoding_in_version<E>(
+        &self,
+        api_version: &str,
+        encode: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        let found = |v: &[(Box<str>, Bytes)]| {
+            v.iter()
+                .find(|(a, _)| **a == *api_version)
+                .map(|(_, b)| b.clone())
+        };
+        if let Some(bytes) = found(&self.encodings.lock()) {
+            return Ok(bytes);
+        }
+        let bytes = encode()?;
+        let mut versions = self.encodings.lock();
+        match found(&versions) {
+            Some(bytes) => Ok(bytes),
+            None => {
+                versions.push((api_version.into(), bytes.clone()));
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Forgets the decoded form and the encodings in other versions.
+    pub(super) fn drop_decoded(&self) {
+        *self.value.write() = None;
+        self.encodings.lock().clear();
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({}@{})", self.key, self.revision)
+    }
+}

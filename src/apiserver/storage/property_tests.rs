@@ -1,0 +1,245 @@
+//! The laws of storage, checked on random histories.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// One step of a history; steps that do not fit the present state are refused by the store.
+#[derive(Clone, Debug)]
+enum Step {
+    Put {
+        key: u8,
+        value: u16,
+    },
+    Remove {
+        key: u8,
+    },
+    /// A commit in another space.
+    Elsewhere,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        5 => (0u8..12, any::<u16>()).prop_map(|(key, value)| Step::Put { key, value }),
+        3 => (0u8..12).prop_map(|key| Step::Remove { key }),
+        1 => Just(Step::Elsewhere),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+fn name(key: u8) -> String {
+    format!("ns{}/o{key}", key % 3)
+}
+
+fn draft(value: u16) -> PendingObject {
+    PendingObject::new(json!({"kind": "X", "apiVersion": "v1", "metadata": {}, "value": value}))
+        .unwrap()
+}
+
+/// A store with a history, and what each revision looked like.
+struct StepHistory {
+    store: Store,
+    space: Arc<ResourceStorage>,
+    /// Contents (key to value and revision) after each commit to the space, by revision.
+    states: BTreeMap<u64, BTreeMap<String, (u64, u64)>>,
+}
+
+fn apply_steps(steps: &[Step], limits: StorageLimits) -> StepHistory {
+    let store = Store::new(limits);
+    let (space, other) = (store.new_resource_storage(), store.new_resource_storage());
+    let mut told = StepHistory {
+        states: BTreeMap::new(),
+        store,
+        space,
+    };
+    told.states.insert(told.store.revision(), BTreeMap::new());
+    for (i, step) in steps.iter().enumerate() {
+        step.take(&told.store, &told.space, &other, i);
+        told.states.insert(
+            told.store.revision(),
+            contents(&told.store.snapshot(&told.space)),
+        );
+    }
+    told
+}
+
+impl Step {
+    fn take(&self, store: &Store, space: &ResourceStorage, other: &ResourceStorage, i: usize) {
+        match self {
+            Self::Put { key, value } => {
+                let key = name(*key);
+                match space.get(&key) {
+                    Some(o) => store.replace(space, &key, o.revision(), draft(*value)),
+                    None => store.create(space, &key, draft(*value)),
+                }
+                .unwrap();
+            }
+            Self::Remove { key } => {
+                let key = name(*key);
+                match space.get(&key) {
+                    Some(o) => {
+                        let last = PendingObject::new((*o.value()).clone()).unwrap();
+                        store.remove(space, &key, o.revision(), last).unwrap();
+                    }
+                    None => {
+                        let missing = store.remove(space, &key, 1, draft(0));
+                        assert!(matches!(missing, Err(CommitError::KeyNotFound)));
+                    }
+                }
+            }
+            Self::Elsewhere => {
+                store.create(other, &format!("x{i}"), draft(0)).unwrap();
+            }
+        }
+    }
+}
+
+fn contents(snapshot: &Snapshot) -> BTreeMap<String, (u64, u64)> {
+    let all = snapshot.scan("", None);
+    all.map(|o| {
+        (
+            o.key().into(),
+            (o.value()["value"].as_u64().unwrap(), o.revision()),
+        )
+    })
+    .collect()
+}
+
+/// Reads all that a watcher has waiting.
+fn drain(watcher: &mut Watcher) -> Result<Vec<Arc<WatchEvent>>, WatchExpired> {
+    let mut events = Vec::new();
+    while watcher.bookmark_revision().is_none() {
+        let batch = futures::executor::block_on(watcher.next())?.unwrap();
+        events.extend(batch);
+    }
+    Ok(events)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// A watch from a list is exactly the difference to every later list, in order of revision.
+    #[test]
+    fn a_watch_is_the_difference_of_lists(steps in steps()) {
+        let told = apply_steps(&steps, StorageLimits::default());
+        for (&from, before) in &told.states {
+            let mut watcher = told.store.watch(&told.space, from).unwrap();
+            let mut now = before.clone();
+            let mut last = from;
+            for event in drain(&mut watcher).unwrap() {
+                prop_assert!(event.revision() > last, "revisions rise");
+                last = event.revision();
+                let key = event.object.key().to_string();
+                let was = event.prev_object.as_ref().map(|b| b.revision());
+                prop_assert_eq!(was, now.get(&key).map(|(_, r)| *r), "before is what was");
+                match event.event_type {
+                    WatchEventType::Deleted => { now.remove(&key); }
+                    kind => {
+                        prop_assert_eq!(kind == WatchEventType::Added, was.is_none());
+                        let value = event.object.value()["value"].as_u64().unwrap();
+                        now.insert(key, (value, event.revision()));
+                    }
+                }
+                prop_assert_eq!(&now, &told.states[&last], "every step is seen");
+            }
+            prop_assert_eq!(&now, &contents(&told.store.snapshot(&told.space)));
+        }
+    }
+
+    /// A snapshot of the past is what the list was then.
+    #[test]
+    fn the_past_can_be_listed(steps in steps()) {
+        let told = apply_steps(&steps, StorageLimits::default());
+        for (&revision, state) in &told.states {
+            let snapshot = told.store.snapshot_at(&told.space, revision).unwrap();
+            prop_assert_eq!(snapshot.revision(), revision);
+            prop_assert_eq!(&contents(&snapshot), state);
+        }
+        let future = told.store.snapshot_at(&told.space, told.store.revision() + 1);
+        prop_assert!(matches!(future, Err(SnapshotError::TooLarge { .. })), "{:?}", future);
+    }
+
+    /// Pages of any size, taken while others write, add up to the list of the first page's moment.
+    #[test]
+    fn pages_are_of_one_moment(steps in steps(), more in steps(), size in 1usize..5) {
+        let told = apply_steps(&steps, StorageLimits::default());
+        let other = told.store.new_resource_storage();
+        let first = told.store.snapshot(&told.space);
+        let (revision, wanted) = (first.revision(), contents(&first));
+        let mut writes = more.iter().enumerate();
+        let mut seen = BTreeMap::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = told.store.snapshot_at(&told.space, revision).unwrap();
+            let objects: Vec<_> =
+                page.scan("", after.as_deref()).take(size).cloned().collect();
+            let Some(last) = objects.last() else { break };
+            after = Some(last.key().into());
+            for o in &objects {
+                seen.insert(
+                    o.key().to_string(),
+                    (o.value()["value"].as_u64().unwrap(), o.revision()),
+                );
+            }
+            if let Some((i, step)) = writes.next() {
+                step.take(&told.store, &told.space, &other, i);
+            }
+        }
+        prop_assert_eq!(seen, wanted);
+    }
+
+    /// A short history refuses what it has forgotten and tells everything else in full.
+    #[test]
+    fn forgotten_is_refused_never_skipped(steps in steps(), max_events in 1usize..10) {
+        let limits = StorageLimits { max_events, ..StorageLimits::default() };
+        let told = apply_steps(&steps, limits);
+        let end = contents(&told.store.snapshot(&told.space));
+        for (&from, before) in &told.states {
+            match told.store.watch(&told.space, from) {
+                Ok(mut watcher) => {
+                    let mut now = before.clone();
+                    for event in drain(&mut watcher).unwrap() {
+                        let key = event.object.key().to_string();
+                        match event.event_type {
+                            WatchEventType::Deleted => { now.remove(&key); }
+                            _ => {
+                                let value = event.object.value()["value"].as_u64().unwrap();
+                                now.insert(key, (value, event.revision()));
+                            }
+                        }
+                    }
+                    prop_assert_eq!(&now, &end);
+                    prop_assert!(told.store.snapshot_at(&told.space, from).is_ok());
+                }
+                Err(expired) => {
+                    prop_assert_eq!(expired.asked, from);
+                    prop_assert!(expired.current > from);
+                    let gone = told.store.snapshot_at(&told.space, from);
+                    prop_assert!(matches!(gone, Err(SnapshotError::Expired { .. })), "{:?}", gone);
+                }
+            }
+        }
+    }
+
+    /// A key prefix selects exactly the keys that start with it, in order.
+    #[test]
+    fn scans_are_ordered_and_bounded(steps in steps()) {
+        let told = apply_steps(&steps, StorageLimits::default());
+        let snapshot = told.store.snapshot(&told.space);
+        for prefix in ["", "ns0/", "ns1/", "ns1/o1", "nsx"] {
+            let keys: Vec<String> =
+                snapshot.scan(prefix, None).map(|o| o.key().to_string()).collect();
+            let mut wanted: Vec<String> = snapshot
+                .scan("", None)
+                .map(|o| o.key().to_string())
+                .filter(|k| k.starts_with(prefix))
+                .collect();
+            wanted.sort();
+            prop_assert_eq!(keys, wanted);
+        }
+    }
+}

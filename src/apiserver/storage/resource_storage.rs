@@ -1,0 +1,133 @@
+//! The objects of one kind and their recent history.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::{Object, StorageLimits, WatchEvent, WatchEventType};
+
+/// The objects of one kind, ordered by key, with the events that led here.
+#[derive(Debug)]
+pub struct ResourceStorage {
+    state: RwLock<StorageState>,
+    /// Watchers wait here for news. One `Notify` wakes them in the order they came; a `watch`
+    /// channel would wake them in a random one, and a run in virtual time has to repeat exactly.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+pub(super) struct StorageState {
+    pub(super) objects: OrdMap<Arc<str>, Arc<Object>>,
+    events: VecDeque<Arc<WatchEvent>>,
+    bytes: usize,
+    /// Everything after this revision is in `max_events`.
+    pub(super) compacted_revision: u64,
+    closed: bool,
+}
+
+impl ResourceStorage {
+    pub(super) fn new(born: u64) -> Self {
+        Self {
+            state: RwLock::new(StorageState {
+                objects: OrdMap::new(),
+                events: VecDeque::new(),
+                bytes: 0,
+                compacted_revision: born,
+                closed: false,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The object under `storage_key`, as of the latest commit.
+    pub fn get(&self, key: &str) -> Option<Arc<Object>> {
+        self.read().objects.get(key).cloned()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.read().objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends all watches and refuses commits from now on: the kind is no longer served.
+    pub fn close(&self) {
+        self.write().closed = true;
+        self.notify_watchers();
+    }
+
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, StorageState> {
+        self.state.read()
+    }
+
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, StorageState> {
+        self.state.write()
+    }
+
+    /// Wakes whoever waits for news.
+    pub(super) fn notify_watchers(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// Waits for the next news from the moment of the call on.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+}
+
+impl StorageState {
+    pub(super) fn get(&self, key: &str) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Makes a change visible and remembers it.
+    pub(super) fn record(
+        &mut self,
+        kind: WatchEventType,
+        object: Arc<Object>,
+        limits: &StorageLimits,
+    ) {
+        let key = object.key_shared();
+        let before = match kind {
+            WatchEventType::Deleted => self.objects.remove(&key),
+            WatchEventType::Added | WatchEventType::Modified => {
+                self.objects.insert(key, object.clone())
+            }
+        };
+        let size = object.size();
+        self.bytes += size;
+        self.events.push_back(Arc::new(WatchEvent {
+            event_type: kind,
+            object,
+            prev_object: before,
+            size,
+        }));
+        while self.events.len() > limits.max_events
+            || (self.bytes > limits.max_bytes && self.events.len() > limits.min_events)
+        {
+            let Some(oldest) = self.events.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.size;
+            self.compacted_revision = oldest.revision();
+        }
+    }
+
+    /// The events after `revision`, oldest first. The caller has checked the floor.
+    pub(super) fn events_after(&self, revision: u64) -> impl Iterator<Item = &Arc<WatchEvent>> {
+        let start = self.events.partition_point(|e| e.revision() <= revision);
+        self.events.range(start..)
+    }
+}

@@ -1,0 +1,254 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn draft(value: Value) -> PendingObject {
+    let mut object = json!({"kind": "Thing", "apiVersion": "v1", "metadata": {"name": "a"}});
+    object["value"] = value;
+    PendingObject::new(object).unwrap()
+}
+
+fn store() -> (Store, Arc<ResourceStorage>) {
+    let store = Store::new(StorageLimits::default());
+    let space = store.new_resource_storage();
+    (store, space)
+}
+
+#[test]
+fn an_object_is_encoded_with_its_resource_version() {
+    let (store, space) = store();
+    let object = store
+        .create(&space, "n/a", draft(json!({"x": [1, "\n"]})))
+        .unwrap();
+    assert_eq!(
+        std::str::from_utf8(object.bytes()).unwrap(),
+        r#"{"kind":"Thing","apiVersion":"v1","metadata":{"resourceVersion":"2","name":"a"},"value":{"x":[1,"\n"]}}"#
+    );
+    assert!(object.list_item_bytes().starts_with(br#""metadata":{"#));
+    let decoded: Value = serde_json::from_slice(object.bytes()).unwrap();
+    assert_eq!(*object.value(), decoded);
+}
+
+#[test]
+fn metadata_may_be_empty_and_must_be_there() {
+    let (store, space) = store();
+    let bare = PendingObject::new(json!({"metadata": {}})).unwrap();
+    let object = store.create(&space, "a", bare).unwrap();
+    assert_eq!(
+        *object.value(),
+        json!({"metadata": {"resourceVersion": "2"}})
+    );
+    assert_eq!(
+        *object.value(),
+        serde_json::from_slice::<Value>(object.bytes()).unwrap()
+    );
+    assert!(PendingObject::new(json!({"kind": "X"})).is_err());
+    assert!(PendingObject::new(json!([])).is_err());
+}
+
+#[test]
+fn commits_require_the_expected_revision() {
+    let (store, space) = store();
+    let first = store.create(&space, "a", draft(json!(1))).unwrap();
+    let taken = store.create(&space, "a", draft(json!(2)));
+    assert!(matches!(taken, Err(CommitError::KeyExists(o)) if Arc::ptr_eq(&o, &first)));
+    let second = store
+        .replace(&space, "a", first.revision(), draft(json!(2)))
+        .unwrap();
+    assert_eq!(
+        (first.revision(), second.revision(), store.revision()),
+        (2, 3, 3)
+    );
+    let stale = store.replace(&space, "a", first.revision(), draft(json!(3)));
+    assert!(
+        matches!(stale, Err(CommitError::ResourceVersionConflict(o)) if Arc::ptr_eq(&o, &second))
+    );
+    assert!(matches!(
+        store.remove(&space, "a", 2, draft(json!(2))),
+        Err(CommitError::ResourceVersionConflict(_))
+    ));
+    let gone = store.remove(&space, "a", 3, draft(json!(2))).unwrap();
+    assert_eq!(gone.value()["metadata"]["resourceVersion"], "4");
+    assert!(matches!(
+        store.replace(&space, "a", 4, draft(json!(1))),
+        Err(CommitError::KeyNotFound)
+    ));
+    assert_eq!(store.revision(), 4, "what is refused takes no revision");
+}
+
+#[test]
+fn an_object_dropped_from_the_decoded_cache_decodes_again() {
+    let store = Store::new(StorageLimits {
+        decoded_cache_bytes: 0,
+        ..StorageLimits::default()
+    });
+    let space = store.new_resource_storage();
+    let object = store
+        .create(&space, "a", draft(json!({"deep": {"er": [true, null]}})))
+        .unwrap();
+    assert_eq!(object.value()["value"]["deep"]["er"], json!([true, null]));
+    assert_eq!(object.value()["metadata"]["resourceVersion"], "2");
+}
+
+#[test]
+fn other_versions_are_encoded_once() {
+    let (store, space) = store();
+    let object = store.create(&space, "a", draft(json!(1))).unwrap();
+    let mut made = 0;
+    for _ in 0..3 {
+        let bytes = object.encoding_in_version::<()>("v2", || {
+            made += 1;
+            Ok("two".into())
+        });
+        assert_eq!(bytes.unwrap(), "two");
+    }
+    assert_eq!(made, 1);
+    assert_eq!(object.encoding_in_version("v3", || Err("no")), Err("no"));
+}
+
+#[tokio::test]
+async fn a_watcher_waits_for_events_and_ends_with_its_storage() {
+    let (store, space) = store();
+    let mut watcher = store.watch(&space, store.revision()).unwrap();
+    let waiting = tokio::spawn(async move {
+        let first = watcher.next().await.unwrap().unwrap();
+        let second = watcher.next().await.unwrap();
+        (first.len(), second.is_none())
+    });
+    tokio::task::yield_now().await;
+    store.create(&space, "a", draft(json!(1))).unwrap();
+    tokio::task::yield_now().await;
+    space.close();
+    assert_eq!(waiting.await.unwrap(), (1, true));
+    assert!(matches!(
+        store.create(&space, "b", draft(json!(1))),
+        Err(CommitError::Closed)
+    ));
+}
+
+#[tokio::test]
+async fn a_slow_watcher_gets_expired() {
+    let store = Store::new(StorageLimits {
+        max_events: 3,
+        ..StorageLimits::default()
+    });
+    let space = store.new_resource_storage();
+    let mut watcher = store.watch(&space, store.revision()).unwrap();
+    for i in 0..5 {
+        store
+            .create(&space, &format!("k{i}"), draft(json!(i)))
+            .unwrap();
+    }
+    let expired = watcher.next().await.unwrap_err();
+    assert_eq!((expired.asked, expired.current), (1, 3));
+}
+
+#[test]
+fn a_bookmark_covers_commits_elsewhere_but_skips_nothing_here() {
+    let (store, space) = store();
+    let other = store.new_resource_storage();
+    let mut watcher = store.watch(&space, store.revision()).unwrap();
+    store.create(&other, "x", draft(json!(1))).unwrap();
+    assert_eq!(watcher.bookmark_revision(), Some(2));
+    store.create(&space, "a", draft(json!(1))).unwrap();
+    assert_eq!(watcher.bookmark_revision(), None);
+}
+
+#[test]
+fn history_is_bounded_by_bytes_but_keeps_min_events() {
+    let limits = StorageLimits {
+        max_bytes: 4096,
+        min_events: 2,
+        ..StorageLimits::default()
+    };
+    let store = Store::new(limits);
+    let space = store.new_resource_storage();
+    let big = "x".repeat(3000);
+    for i in 0..4 {
+        store
+            .create(&space, &format!("k{i}"), draft(json!(big)))
+            .unwrap();
+    }
+    assert!(store.watch(&space, 2).is_err());
+    assert!(
+        store.watch(&space, 3).is_ok(),
+        "the last two events are kept whatever their size"
+    );
+}
+
+/// Many threads at once: each object's writes are all there, in order, and no revision twice.
+#[test]
+fn writers_in_parallel_lose_nothing() {
+    let (store, space) = store();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (store, space) = (&store, &space);
+            scope.spawn(move || {
+                let key = format!("k{}", thread % 2);
+                for _ in 0..50 {
+                    loop {
+                        let outcome = match space.get(&key) {
+                            None => store.create(space, &key, draft(json!(1))),
+                            Some(o) => {
+                                let next = o.value()["value"].as_i64().unwrap() + 1;
+                                store.replace(space, &key, o.revision(), draft(json!(next)))
+                            }
+                        };
+                        if outcome.is_ok() {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    for key in ["k0", "k1"] {
+        assert_eq!(space.get(key).unwrap().value()["value"], 100);
+    }
+    assert_eq!(store.revision(), 201);
+    let mut watcher = store.watch(&space, 1).unwrap();
+    let mut revisions = Vec::new();
+    while watcher.bookmark_revision().is_none() {
+        let batch = futures::executor::block_on(watcher.next())
+            .unwrap()
+            .unwrap();
+        revisions.extend(batch.iter().map(|e| e.revision()));
+    }
+    assert_eq!(revisions, (2..=201).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_lazy_object_is_made_when_first_read() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    let (store, space) = store();
+    let made = Arc::new(AtomicUsize::new(0));
+    let counter = made.clone();
+    let head = json!({"kind": "Big", "apiVersion": "v1", "metadata": {"name": "b"}});
+    let lazy = PendingObject::lazy(head, move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        json!({"kind": "Big", "apiVersion": "v1", "metadata": {"name": "b"}, "spec": {}})
+    });
+    let object = store
+        .create(&space, "b", lazy.with_schema_generation(7))
+        .unwrap();
+    store.create(&space, "a", draft(json!(1))).unwrap();
+    let head = object.partial_metadata().unwrap();
+    assert_eq!(
+        head["metadata"],
+        json!({"name": "b", "resourceVersion": "2"})
+    );
+    assert_eq!(
+        (made.load(Ordering::Relaxed), object.schema_generation()),
+        (0, 7)
+    );
+    assert_eq!(object.value()["metadata"]["resourceVersion"], "2");
+    assert!(
+        object
+            .bytes()
+            .starts_with(br#"{"kind":"Big","apiVersion":"v1","metadata":{"#)
+    );
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+}

@@ -1,0 +1,37 @@
+//! Answers the UI's question why a workload waits.
+
+use async_trait::async_trait;
+use kube::Client;
+
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_clock::Clock;
+use kueue_lab_tui::model::NamespacedName;
+use kueue_lab_tui::operations::Explainer;
+
+/// Explains through the engine, run over what the cluster says.
+pub(in crate::cli) struct EngineExplainer {
+    client: Client,
+    clock: Clock,
+    config: EngineConfig,
+}
+
+impl EngineExplainer {
+    /// Explains workloads of this cluster.
+    pub(in crate::cli) fn new(client: Client, clock: Clock, config: EngineConfig) -> Self {
+        Self {
+            client,
+            clock,
+            config,
+        }
+    }
+}
+
+#[async_trait]
+impl Explainer for EngineExplainer {
+    async fn explain(&self, workload: &NamespacedName) -> Result<String, String> {
+        let key = WorkloadKey::new(&workload.namespace, &workload.name);
+        crate::cli::explain::explain_text(&self.client, self.config.clone(), &self.clock, &key)
+            .await
+    }
+}

@@ -1,0 +1,175 @@
+//! The cluster around this process, when it runs in a pod.
+
+use futures::FutureExt;
+use kube::{Client, Config};
+
+use super::ClusterError;
+use super::connectivity;
+use super::credentials::{self, AuthenticatedClient};
+use super::kubeconfig_context::error_chain;
+use super::remote::CONNECT_TIMEOUT;
+
+/// Whether this process runs in a pod that may speak to its cluster.
+pub fn is_in_cluster() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+/// A client with the rights of the pod's ServiceAccount. Its token is read again every minute, as
+/// kubelets rotate it, and when it is refused.
+///
+/// # Errors
+/// The pod has no ServiceAccount's token, or what comes with it cannot be read.
+pub fn in_cluster_client() -> Result<Client, ClusterError> {
+    let client = refreshing(Config::incluster)?;
+    Ok(connectivity::with_connectivity_log(
+        "the API server".to_owned(),
+        client,
+    ))
+}
+
+/// A client of what `config` says, which is asked again when the token is refused.
+fn refreshing<E: std::error::Error>(
+    config: impl Fn() -> Result<Config, E> + Send + Sync + 'static,
+) -> Result<Client, ClusterError> {
+    let first = access(config())?;
+    let again = move || {
+        let read = access(config()).map_err(|e| e.to_string());
+        async move { read }.boxed()
+    };
+    Ok(credentials::refreshing_client(first, again))
+}
+
+fn access<E: std::error::Error>(
+    config: Result<Config, E>,
+) -> Result<AuthenticatedClient, ClusterError> {
+    let unusable = |e: &dyn std::error::Error| ClusterError::Source {
+        file: "of this pod's service account".to_owned(),
+        reason: error_chain(e),
+    };
+    let mut config = config.map_err(|e| unusable(&e))?;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    let client = Client::try_from(config).map_err(|e| unusable(&e))?;
+    Ok(AuthenticatedClient {
+        client,
+        expires: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::net::SocketAddr;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use http::header::AUTHORIZATION;
+    use http::{Request, Response, StatusCode};
+    use http_body_util::Full;
+    use hyper::body::{Bytes, Incoming};
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use parking_lot::Mutex;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// An API server that takes one token only, and notes what it was shown.
+    #[derive(Clone, Default)]
+    struct Server {
+        good: Arc<Mutex<String>>,
+        shown: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Server {
+        fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+            let shown = request.headers().get(AUTHORIZATION);
+            let shown = shown.and_then(|v| v.to_str().ok()).unwrap_or_default();
+            self.shown.lock().push(shown.to_owned());
+            let good = shown == format!("Bearer {}", self.good.lock());
+            let (status, body) = match good {
+                true => (
+                    StatusCode::OK,
+                    r#"{"major": "1", "minor": "36", "gitVersion": "v1.36.2",
+                    "gitCommit": "", "gitTreeState": "", "buildDate": "", "goVersion": "",
+                    "compiler": "", "platform": ""}"#,
+                ),
+                false => (
+                    StatusCode::UNAUTHORIZED,
+                    r#"{"kind": "Status", "apiVersion": "v1",
+                    "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized",
+                    "code": 401}"#,
+                ),
+            };
+            let mut answer = Response::new(Full::from(body));
+            *answer.status_mut() = status;
+            answer
+        }
+
+        async fn start(&self) -> SocketAddr {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = self.clone();
+            tokio::spawn(async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    let server = server.clone();
+                    let service = service_fn(move |request| {
+                        let answer = server.answer(&request);
+                        async move { Ok::<_, Infallible>(answer) }
+                    });
+                    let stream = TokioIo::new(stream);
+                    tokio::spawn(http1::Builder::new().serve_connection(stream, service));
+                }
+            });
+            address
+        }
+    }
+
+    /// Writes a token as kubelets do: a folder of its own, to which a link is turned at once.
+    fn write(folder: &Path, token: &str) {
+        let data = folder.join(format!("..{token}"));
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("token"), token).unwrap();
+        let next = folder.join("..next");
+        std::os::unix::fs::symlink(&data, &next).unwrap();
+        std::fs::rename(next, folder.join("..data")).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_refused_is_read_again() {
+        let server = Server::default();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("..data/token").display().to_string();
+        let missing = refreshing({
+            let file = file.clone();
+            move || Ok::<_, Infallible>(config_of("127.0.0.1:1".parse().unwrap(), &file))
+        });
+        let message = missing.map(drop).unwrap_err().to_string();
+        assert!(
+            message.contains("of this pod's service account"),
+            "{message}"
+        );
+
+        write(folder.path(), "first");
+        *server.good.lock() = "first".into();
+        let address = server.start().await;
+        let client = refreshing(move || Ok::<_, Infallible>(config_of(address, &file))).unwrap();
+        client.apiserver_version().await.unwrap();
+        // The kubelet writes another one, and the cluster does not take the old one any more.
+        write(folder.path(), "second");
+        *server.good.lock() = "second".into();
+        client.apiserver_version().await.unwrap();
+        client.apiserver_version().await.unwrap();
+        let shown = server.shown.lock().clone();
+        let words = ["first", "first", "second", "second"].map(|t| format!("Bearer {t}"));
+        assert_eq!(shown, words);
+    }
+
+    fn config_of(server: SocketAddr, token: &str) -> Config {
+        let mut config = Config::new(format!("http://{server}").parse().unwrap());
+        config.auth_info.token_file = Some(token.to_owned());
+        // Roots of trust are another matter; the machine may have none.
+        config.root_cert = Some(Vec::new());
+        config
+    }
+}

@@ -1,0 +1,330 @@
+//! One context of a kubeconfig: found, cut out of its file, never mixed with another.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedContext};
+use kube::{Client, Config};
+
+use super::ClusterError;
+use super::connectivity;
+use super::credentials::{self, AuthenticatedClient, Interactivity, PluginCredentials};
+
+/// A kubeconfig with exactly one context, which is the current one.
+///
+/// Whoever holds this cannot reach another cluster by accident, whatever the file it came from says
+/// later.
+#[derive(Clone, Debug)]
+pub struct KubeconfigContext {
+    name: String,
+    server: String,
+    config: Kubeconfig,
+    /// The file it was asked to be in, if one was named.
+    file: Option<PathBuf>,
+}
+
+impl KubeconfigContext {
+    /// Finds a context in `file`, or where `kubectl` would look: the files of `$KUBECONFIG`, then
+    /// `~/.kube/config`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no such context: the message lists those there are.
+    pub fn find(name: &str, file: Option<&Path>) -> Result<Self, ClusterError> {
+        let (source, config) = read(file)?;
+        let found = Self::minify(name, &source, config)?;
+        Ok(Self {
+            file: file.map(Path::to_owned),
+            ..found
+        })
+    }
+
+    /// Finds a context, the current one where none is named, in a kubeconfig that was read already:
+    /// from `file`, or from where `kubectl` would look. It is called `source` in messages.
+    ///
+    /// # Errors
+    /// There is no such context, or it is not whole.
+    pub fn from_kubeconfig(
+        config: Kubeconfig,
+        name: Option<&str>,
+        source: &str,
+        file: Option<&Path>,
+    ) -> Result<Self, ClusterError> {
+        let name = name.map(str::to_owned).or(config.current_context.clone());
+        let name = name.ok_or_else(|| ClusterError::Source {
+            file: source.to_owned(),
+            reason: "it has no current context; choose one with --context".to_owned(),
+        })?;
+        let found = Self::minify(&name, source, config)?;
+        Ok(Self {
+            file: file.map(Path::to_owned),
+            ..found
+        })
+    }
+
+    /// The same context with the credentials that are in its file now.
+    fn reload(&self) -> Result<Self, String> {
+        let found = Self::find(&self.name, self.file.as_deref()).map_err(|e| e.to_string())?;
+        match found.server == self.server {
+            true => Ok(found),
+            false => Err(format!(
+                "context {} means {} by now",
+                self.name, found.server
+            )),
+        }
+    }
+
+    /// Leaves of a kubeconfig what one context needs.
+    fn minify(name: &str, source: &str, config: Kubeconfig) -> Result<Self, ClusterError> {
+        let missing = |what: String| ClusterError::Source {
+            file: source.to_owned(),
+            reason: what,
+        };
+        let Some(context) = config.contexts.iter().find(|c| c.name == name) else {
+            return Err(ClusterError::NoContext {
+                context: name.to_owned(),
+                file: source.to_owned(),
+                known: context_names(&config.contexts),
+            });
+        };
+        let points = context.context.clone().unwrap_or_default();
+        let clusters = config.clusters.iter();
+        let mut clusters = clusters.filter(|c| c.name == points.cluster);
+        let cluster = clusters.next().cloned().ok_or_else(|| {
+            missing(format!(
+                "context {name:?} names the cluster {:?}, which is not there",
+                points.cluster
+            ))
+        })?;
+        let users = config.auth_infos.iter();
+        let users: Vec<_> = users
+            .filter(|u| points.user.as_deref() == Some(u.name.as_str()))
+            .take(1)
+            .cloned()
+            .collect();
+        if let (Some(user), true) = (&points.user, users.is_empty()) {
+            let what = format!("context {name:?} names the user {user:?}, who is not there");
+            return Err(missing(what));
+        }
+        let server = cluster.cluster.as_ref().and_then(|c| c.server.clone());
+        let server = server.ok_or_else(|| {
+            missing(format!(
+                "the cluster {:?} has no server address",
+                cluster.name
+            ))
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            server,
+            file: None,
+            config: Kubeconfig {
+                clusters: vec![cluster],
+                auth_infos: users,
+                contexts: vec![context.clone()],
+                current_context: Some(name.to_owned()),
+                kind: Some("Config".into()),
+                api_version: Some("v1".into()),
+                ..Kubeconfig::default()
+            },
+        })
+    }
+
+    /// What the context is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The address of its API server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// A client of the context's cluster that keeps its credentials good. A credential plugin is
+    /// asked; nothing is asked of the cluster yet.
+    ///
+    /// # Errors
+    /// Certificates or keys cannot be read, or the plugin gives no credentials.
+    pub async fn client(&self) -> Result<Client, ClusterError> {
+        let first = self.access(Interactivity::Interactive).await?;
+        let context = self.clone();
+        let again = move || {
+            let context = context.clone();
+            let read = async move {
+                let access = context
+                    .reload()?
+                    .access(Interactivity::NonInteractive)
+                    .await;
+                access.map_err(|e| e.to_string())
+            };
+            read.boxed()
+        };
+        let whose = format!("the API server of {} ({})", self.name, self.server);
+        Ok(connectivity::with_connectivity_log(
+            whose,
+            credentials::refreshing_client(first, again),
+        ))
+    }
+
+    /// A client with the credentials there are.
+    async fn access(&self, manner: Interactivity) -> Result<AuthenticatedClient, ClusterError> {
+        let unusable = |e: &dyn std::error::Error| ClusterError::Source {
+            file: format!("context {}", self.name),
+            reason: error_chain(e),
+        };
+        let mut config = self.config.clone();
+        let user = config.auth_infos.first_mut();
+        let mut expires = None;
+        if let Some(user) = user.and_then(|user| user.auth_info.as_mut())
+            && let Some(exec) = user.exec.clone().filter(|_| !has_static_credentials(user))
+        {
+            let cluster = config.clusters.first().and_then(|c| c.cluster.as_ref());
+            let granted = credentials::run_exec_plugin(&exec, cluster, manner).await;
+            let granted = granted.map_err(|error| ClusterError::Plugin {
+                context: self.name.clone(),
+                error,
+            })?;
+            expires = granted.expires;
+            *user = with(granted, user);
+        }
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(config, &options).await;
+        let mut config = config.map_err(|e| unusable(&e))?;
+        config.connect_timeout = Some(super::remote::CONNECT_TIMEOUT);
+        let client = Client::try_from(config).map_err(|e| unusable(&e))?;
+        Ok(AuthenticatedClient { client, expires })
+    }
+
+    /// The kubeconfig as text.
+    ///
+    /// # Errors
+    /// Only for values that YAML cannot hold.
+    pub(super) fn to_yaml(&self) -> Result<String, serde_yaml::Error> {
+        serde_yaml::to_string(&self.config)
+    }
+}
+
+/// Whether a user has credentials that go before those of a plugin.
+fn has_static_credentials(user: &AuthInfo) -> bool {
+    let password = user.username.is_some() && user.password.is_some();
+    user.token.is_some() || user.token_file.is_some() || password
+}
+
+/// A user with what their plugin gave instead of the plugin.
+fn with(granted: PluginCredentials, user: &AuthInfo) -> AuthInfo {
+    let mut user = AuthInfo {
+        token: granted.token.map(Into::into),
+        exec: None,
+        ..user.clone()
+    };
+    if let Some((certificate, key)) = granted.certificate {
+        user.client_certificate = None;
+        user.client_certificate_data = Some(STANDARD.encode(certificate));
+        user.client_key = None;
+        user.client_key_data = Some(STANDARD.encode(key).into());
+    }
+    user
+}
+
+/// The kubeconfig to look in and what it is called.
+fn read(file: Option<&Path>) -> Result<(String, Kubeconfig), ClusterError> {
+    let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
+    let (source, config) = match (file, named) {
+        (Some(file), _) => (file.display().to_string(), Kubeconfig::read_from(file)),
+        (None, true) => ("$KUBECONFIG".to_owned(), Kubeconfig::read()),
+        (None, false) => (
+            default_kubeconfig().display().to_string(),
+            Kubeconfig::read(),
+        ),
+    };
+    match config {
+        Ok(config) => Ok((source, config)),
+        Err(e) => Err(ClusterError::Source {
+            reason: error_chain(&e),
+            file: source,
+        }),
+    }
+}
+
+fn default_kubeconfig() -> PathBuf {
+    PathBuf::from("~/.kube/config")
+}
+
+/// The names of contexts, for a person who has to choose one.
+pub fn context_names<'a>(contexts: impl IntoIterator<Item = &'a NamedContext>) -> String {
+    let names: Vec<_> = contexts.into_iter().map(|c| c.name.as_str()).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+/// An error with what caused it, each said once.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "
+apiVersion: v1
+kind: Config
+current-context: prod
+clusters:
+- {name: a, cluster: {server: 'https://a:6443'}}
+- {name: b, cluster: {server: 'https://b:6443'}}
+users:
+- {name: me, user: {token: secret-of-me}}
+- {name: other, user: {token: secret-of-other}}
+contexts:
+- {name: prod, context: {cluster: a, user: other}}
+- {name: test, context: {cluster: b, user: me, namespace: team}}
+- {name: torn, context: {cluster: gone, user: me}}
+";
+
+    fn find(name: &str) -> Result<KubeconfigContext, ClusterError> {
+        KubeconfigContext::minify(name, "kc", Kubeconfig::from_yaml(FILE).unwrap())
+    }
+
+    #[test]
+    fn nothing_of_other_contexts_is_left() {
+        let found = find("test").unwrap();
+        assert_eq!(found.server(), "https://b:6443");
+        let text = found.to_yaml().unwrap();
+        assert!(text.contains("secret-of-me") && text.contains("namespace: team"));
+        assert!(text.contains("current-context: test"));
+        assert!(!text.contains("secret-of-other") && !text.contains("https://a"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(
+            find("tset").unwrap_err().to_string(),
+            "there is no context \"tset\" in kc; there are: prod, test, torn"
+        );
+        assert_eq!(
+            find("torn").unwrap_err().to_string(),
+            "cannot use the kubeconfig kc: context \"torn\" names the cluster \"gone\", which is not there"
+        );
+        let file = std::path::Path::new("/nowhere/kc");
+        let error = KubeconfigContext::find("a", Some(file))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("cannot use the kubeconfig /nowhere/kc: "),
+            "{error}"
+        );
+    }
+}

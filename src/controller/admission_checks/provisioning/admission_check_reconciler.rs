@@ -1,0 +1,172 @@
+//! Whether a provisioning check can be judged: its settings have to be there.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::Api;
+use kube::api::PostParams;
+
+use crate::{ControllerContext, workload_patching};
+use kueue_lab_admission::status::set_condition;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::active::BAD_PARAMETERS_REF;
+use kueue_lab_api::v1beta2::{
+    AdmissionCheck, AdmissionCheckParametersReference, ProvisioningRequestConfig,
+};
+use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+
+/// Why settings cannot be had, in upstream's words.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadParametersRef {
+    /// No reference.
+    #[error("missing parameters reference")]
+    Missing,
+    /// No name.
+    #[error("empty name: bad parameters reference")]
+    NoName,
+    /// Another API group.
+    #[error("wrong group {0:?}, expecting \"kueue.x-k8s.io\": bad parameters reference")]
+    Group(String),
+    /// Another kind.
+    #[error("wrong kind {0:?}, expecting \"ProvisioningRequestConfig\": bad parameters reference")]
+    Kind(String),
+    /// The settings are not there.
+    #[error("ProvisioningRequestConfig.kueue.x-k8s.io {0:?} not found")]
+    NotFound(String),
+    /// The check is not there.
+    #[error("AdmissionCheck.kueue.x-k8s.io {0:?} not found")]
+    NoCheck(String),
+}
+
+fn config_name(
+    reference: Option<&AdmissionCheckParametersReference>,
+) -> Result<&str, BadParametersRef> {
+    let reference = reference.ok_or(BadParametersRef::Missing)?;
+    if reference.name.is_empty() {
+        return Err(BadParametersRef::NoName);
+    }
+    if reference.api_group != kueue_lab_api::v1beta2::GROUP {
+        return Err(BadParametersRef::Group(reference.api_group.clone()));
+    }
+    if reference.kind != c::PROVISIONING_REQUEST_CONFIG_KIND {
+        return Err(BadParametersRef::Kind(reference.kind.clone()));
+    }
+    Ok(&reference.name)
+}
+
+fn config_from_reference(
+    shared: &ControllerContext,
+    check: &AdmissionCheck,
+) -> Result<Arc<ProvisioningRequestConfig>, BadParametersRef> {
+    let name = config_name(check.spec.parameters.as_ref())?;
+    let config = shared
+        .informers
+        .provisioning_request_configs
+        .get(&ObjectKey::cluster(name));
+    config.ok_or_else(|| BadParametersRef::NotFound(name.to_owned()))
+}
+
+/// The settings of a check.
+pub(super) fn config_for_check(
+    shared: &ControllerContext,
+    check: &str,
+) -> Result<Arc<ProvisioningRequestConfig>, BadParametersRef> {
+    let known = shared
+        .informers
+        .admission_checks
+        .get(&ObjectKey::cluster(check));
+    let check = known.ok_or_else(|| BadParametersRef::NoCheck(check.to_owned()))?;
+    config_from_reference(shared, &check)
+}
+
+/// The provisioning checks with these settings.
+pub(super) fn checks_using_config(shared: &ControllerContext, config: &str) -> Vec<String> {
+    let checks = shared.informers.admission_checks.list().into_iter();
+    let users = checks.filter(|check| {
+        check.spec.controller_name == c::PROVISIONING_REQUEST_CONTROLLER
+            && config_name(check.spec.parameters.as_ref()).is_ok_and(|name| name == config)
+    });
+    users
+        .filter_map(|check| check.metadata.name.clone())
+        .collect()
+}
+
+/// Keeps the Active condition of the checks.
+pub(super) fn start(shared: &ControllerContext) {
+    let queue = WorkQueue::new(&shared.ctx);
+    let told = queue.clone();
+    shared
+        .informers
+        .admission_checks
+        .add_event_handler(move |change| {
+            let (Change::Added(check)
+            | Change::Updated { new: check, .. }
+            | Change::Deleted(check)) = change;
+            told.add(ObjectKey::of(check.as_ref()));
+        });
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .provisioning_request_configs
+        .add_event_handler(move |change| {
+            let (Change::Added(config)
+            | Change::Updated { new: config, .. }
+            | Change::Deleted(config)) = change;
+            for check in checks_using_config(&s, &ObjectKey::of(config.as_ref()).name) {
+                told.add(ObjectKey::cluster(check));
+            }
+        });
+    let s = shared.clone();
+    queue.run(&shared.ctx, "provisioning-check", 1, move |key| {
+        let shared = s.clone();
+        async move { reconcile(&shared, &key).await }
+    });
+}
+
+async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<ReconcileResult> {
+    let Some(check) = shared.informers.admission_checks.get(key) else {
+        return Ok(ReconcileResult::Done);
+    };
+    if check.spec.controller_name != c::PROVISIONING_REQUEST_CONTROLLER {
+        return Ok(ReconcileResult::Done);
+    }
+    let (status, reason, message) = match config_from_reference(shared, &check) {
+        Ok(_) => (
+            "True",
+            c::ACTIVE,
+            "The admission check is active".to_owned(),
+        ),
+        Err(error) => ("False", BAD_PARAMETERS_REF, error.to_string()),
+    };
+    let known = check
+        .status
+        .conditions
+        .iter()
+        .find(|cond| cond.type_ == c::ACTIVE);
+    if known.is_some_and(|cond| cond.status == status) {
+        return Ok(ReconcileResult::Done);
+    }
+    let mut after = AdmissionCheck::clone(&check);
+    let condition = Condition {
+        type_: c::ACTIVE.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        last_transition_time: Time(shared.now()),
+        observed_generation: check.metadata.generation,
+    };
+    set_condition(&mut after.status.conditions, condition);
+    let api = Api::<AdmissionCheck>::all(shared.ctx.client.clone());
+    let params = PostParams {
+        field_manager: Some(c::KUEUE_NAME.to_owned()),
+        ..Default::default()
+    };
+    let written = api.replace_status(&key.name, &params, &after).await;
+    if let Some(written) = workload_patching::ignore_not_found(written)? {
+        shared
+            .informers
+            .admission_checks
+            .observe_write(Arc::new(written));
+    }
+    Ok(ReconcileResult::Done)
+}

@@ -1,0 +1,343 @@
+//! Judges the checks by what became of their requests.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::{
+    ActiveRequests, CheckConfigs, ProvisioningController, provisioning_request,
+    sync_provisioning_requests,
+};
+use crate::event_recorder::EventSpec;
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::provisioning_request::{self as p, ProvisioningRequest};
+use kueue_lab_api::v1beta2::{
+    AdmissionCheckState, CheckState, PodSetUpdate, ProvisioningRequestConfigSpec,
+    ProvisioningRequestRetryStrategy, Workload,
+};
+
+/// Chance adds at most this part to a backoff.
+const JITTER: f64 = 0.0001;
+
+/// Whether a condition of a request is true, and its message.
+pub(super) fn true_condition_message<'a>(
+    pr: &'a ProvisioningRequest,
+    type_: &str,
+) -> Option<&'a str> {
+    let mut conditions = pr.status.conditions.iter();
+    let cond = conditions.find(|cond| cond.type_ == type_)?;
+    (cond.status == "True").then_some(cond.message.as_str())
+}
+
+/// What a judgement needs to know besides the request.
+struct CheckSync<'a> {
+    wl: &'a Workload,
+    check: &'a str,
+    spec: &'a ProvisioningRequestConfigSpec,
+    jitter: f64,
+}
+
+/// Sets the state of a check; true when it was another.
+fn update_check_state(check: &mut AdmissionCheckState, state: CheckState) -> bool {
+    let changed = check.state != state;
+    check.state = state;
+    changed
+}
+
+/// Sets the message of a check; true when it was another.
+fn update_check_message(check: &mut AdmissionCheckState, message: &str) -> bool {
+    let changed = check.message != message;
+    if changed {
+        check.message = message.to_owned();
+    }
+    changed
+}
+
+impl CheckSync<'_> {
+    /// Brings a check up to date with its request; true when anything changed.
+    fn sync_check_state(&self, check: &mut AdmissionCheckState, pr: &ProvisioningRequest) -> bool {
+        if let Some(message) = true_condition_message(pr, p::FAILED) {
+            return self.retry_or_reject(check, pr, message, "Retrying after failure");
+        }
+        if let Some(message) = true_condition_message(pr, p::CAPACITY_REVOKED) {
+            if !self.wl.spec.is_active() || predicates::is_finished(self.wl) {
+                return false;
+            }
+            return update_check_state(check, CheckState::Rejected)
+                | update_check_message(check, message);
+        }
+        if let Some(message) = true_condition_message(pr, p::BOOKING_EXPIRED) {
+            if predicates::is_admitted(self.wl) {
+                return false;
+            }
+            return self.retry_or_reject(check, pr, message, "Retrying after booking expired");
+        }
+        if let Some(message) = true_condition_message(pr, p::PROVISIONED) {
+            let changed = update_check_state(check, CheckState::Ready);
+            if changed {
+                check.pod_set_updates = self.pod_set_updates(pr);
+                update_check_message(check, message);
+            }
+            return changed;
+        }
+        if true_condition_message(pr, p::ACCEPTED).is_some() {
+            let mut conditions = pr.status.conditions.iter();
+            let Some(progress) = conditions.find(|cond| cond.type_ == p::PROVISIONED) else {
+                return false;
+            };
+            return update_check_message(check, &progress.message)
+                | update_check_state(check, CheckState::Pending);
+        }
+        update_check_message(check, "") | update_check_state(check, CheckState::Pending)
+    }
+
+    /// A request came to nothing: it is tried again as long as that is allowed.
+    fn retry_or_reject(
+        &self,
+        check: &mut AdmissionCheckState,
+        pr: &ProvisioningRequest,
+        message: &str,
+        retrying: &str,
+    ) -> bool {
+        let retry = self.spec.retry_strategy.clone().unwrap_or_default();
+        let attempt =
+            provisioning_request::request_attempt(pr, predicates::name(self.wl), self.check)
+                .unwrap_or(1);
+        if attempt > retry.backoff_limit_count() {
+            check.state = CheckState::Rejected;
+            check.message = message.to_owned();
+            return true;
+        }
+        let changed = update_check_message(check, &format!("{retrying}: {message}"));
+        let tried = check.retry_count.unwrap_or(0);
+        if attempt <= tried {
+            // A request of before.
+            return changed;
+        }
+        check.state = CheckState::Retry;
+        check.requeue_after_seconds = Some(backoff(&retry, tried.saturating_add(1), self.jitter));
+        true
+    }
+
+    /// What the pods of a provisioned Workload are given.
+    fn pod_set_updates(&self, pr: &ProvisioningRequest) -> Vec<PodSetUpdate> {
+        let request = pr.metadata.name.clone().unwrap_or_default();
+        let selectors = self
+            .spec
+            .pod_set_updates
+            .iter()
+            .flat_map(|u| &u.node_selector);
+        let details = &pr.status.provisioning_class_details;
+        let node_selector: std::collections::BTreeMap<String, String> = selectors
+            .filter_map(|s| {
+                let value = details.get(&s.value_from_provisioning_class_detail)?;
+                Some((s.key.clone(), value.clone()))
+            })
+            .collect();
+        let name = |template: &str| {
+            let mut sets = self.wl.spec.pod_sets.iter();
+            let set = sets
+                .find(|ps| provisioning_request::pod_template_name(&request, &ps.name) == template);
+            set.map(|ps| ps.name.clone()).unwrap_or_default()
+        };
+        let update = |ps: &p::ProvisioningPodSet| PodSetUpdate {
+            name: name(&ps.pod_template_ref.name),
+            annotations: [
+                (p::CONSUME_ANNOTATION.to_owned(), request.clone()),
+                (
+                    p::CLASS_ANNOTATION.to_owned(),
+                    pr.spec.provisioning_class_name.clone(),
+                ),
+            ]
+            .into(),
+            node_selector: node_selector.clone(),
+            ..Default::default()
+        };
+        pr.spec.pod_sets.iter().map(update).collect()
+    }
+}
+
+/// Whole seconds until a Workload is tried for the `count`-th time; `jitter` is in `[0, 1)`.
+fn backoff(retry: &ProvisioningRequestRetryStrategy, count: i32, chance: f64) -> i32 {
+    let base = f64::from(retry.backoff_base_seconds());
+    let most = f64::from(retry.backoff_max_seconds());
+    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(most);
+    let wait = SignedDuration::try_from_secs_f64(plain * (1.0 + chance * JITTER));
+    i32::try_from(wait.map_or(0, |wait| wait.as_secs())).unwrap_or(i32::MAX)
+}
+
+impl ProvisioningController {
+    /// Writes the states the checks should have. Gives the Workload as it is then, and its checks.
+    pub(super) async fn sync_check_states(
+        &self,
+        wl: &Arc<Workload>,
+        configs: &CheckConfigs,
+        current: &ActiveRequests,
+    ) -> Result<
+        (Arc<Workload>, Vec<AdmissionCheckState>),
+        sync_provisioning_requests::ProvisioningError,
+    > {
+        let mut checks = wl.status.admission_checks.clone();
+        let mut news = Vec::new();
+        let mut changed = false;
+        for (name, config) in configs {
+            let Some(known) = checks.iter_mut().find(|check| check.name == *name) else {
+                continue;
+            };
+            let before = known.state;
+            match config {
+                None => {
+                    changed |= update_check_state(known, CheckState::Pending);
+                    changed |= update_check_message(known, "the check is not active");
+                }
+                Some(config) if !provisioning_request::request_is_needed(wl, &config.spec)? => {
+                    if update_check_state(known, CheckState::Ready) {
+                        changed = true;
+                        update_check_message(known, "the provisioning request is not needed");
+                        known.pod_set_updates = Vec::new();
+                    }
+                }
+                Some(config) => {
+                    let Some(pr) = current.get(name) else {
+                        // It has yet to be made; nothing is said before.
+                        return Ok((wl.clone(), wl.status.admission_checks.clone()));
+                    };
+                    let chance = self.shared.ctx.entropy.unit();
+                    let case = CheckSync {
+                        wl,
+                        check: name,
+                        spec: &config.spec,
+                        jitter: chance,
+                    };
+                    changed |= case.sync_check_state(known, pr);
+                }
+            }
+            if before != known.state {
+                let mut message = format!(
+                    "Admission check {name} updated state from {before} to {}",
+                    known.state
+                );
+                if !known.message.is_empty() {
+                    message.push_str(&format!(" with message: {}", known.message));
+                }
+                news.push(message);
+            }
+        }
+        if !changed {
+            return Ok((wl.clone(), checks));
+        }
+        let manager = c::PROVISIONING_REQUEST_CONTROLLER;
+        let status = json!({ "admissionChecks": checks });
+        let written = workload_patching::apply_workload_status(
+            &self.shared,
+            wl,
+            manager,
+            status,
+            StatusApplyMode::Strict,
+        )
+        .await?;
+        for message in news {
+            self.record_event(
+                &written,
+                EventType::Normal,
+                c::event::ADMISSION_CHECK_UPDATED,
+                message,
+            );
+        }
+        let checks = written.status.admission_checks.clone();
+        Ok((written, checks))
+    }
+
+    pub(super) fn record_event(
+        &self,
+        wl: &Workload,
+        type_: EventType,
+        reason: &str,
+        message: String,
+    ) {
+        self.shared.recorder.record(
+            wl,
+            EventSpec::new(REPORTING_CONTROLLER, type_, reason, message),
+        );
+    }
+}
+
+/// The name Events are told under.
+pub(super) const REPORTING_CONTROLLER: &str = "kueue-provisioning-request-controller";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+    fn pr(attempt: i32, type_: &str, message: &str) -> ProvisioningRequest {
+        let mut pr = ProvisioningRequest::named(provisioning_request::provisioning_request_name(
+            "wl", "check", attempt,
+        ));
+        pr.status.conditions.push(Condition {
+            type_: type_.into(),
+            status: "True".into(),
+            reason: "r".into(),
+            message: message.into(),
+            last_transition_time: Time(jiff::Timestamp::UNIX_EPOCH),
+            observed_generation: None,
+        });
+        pr
+    }
+
+    fn judged(check: &mut AdmissionCheckState, pr: &ProvisioningRequest) -> bool {
+        let spec = ProvisioningRequestConfigSpec {
+            retry_strategy: Some(ProvisioningRequestRetryStrategy {
+                backoff_limit_count: Some(1),
+                backoff_base_seconds: Some(6),
+                backoff_max_seconds: None,
+            }),
+            ..Default::default()
+        };
+        let wl = Workload::named("wl");
+        CheckSync {
+            wl: &wl,
+            check: "check",
+            spec: &spec,
+            jitter: 0.0,
+        }
+        .sync_check_state(check, pr)
+    }
+
+    #[test]
+    fn a_failure_is_retried_until_the_limit() {
+        let mut check = AdmissionCheckState {
+            name: "check".into(),
+            ..Default::default()
+        };
+        assert!(judged(&mut check, &pr(1, p::FAILED, "no room")));
+        assert_eq!(check.state, CheckState::Retry);
+        assert_eq!(check.message, "Retrying after failure: no room");
+        assert_eq!(check.requeue_after_seconds, Some(6));
+        check.retry_count = Some(1);
+        check.state = CheckState::Pending;
+        assert!(judged(&mut check, &pr(2, p::FAILED, "no room")));
+        assert_eq!(
+            (check.state, check.message.as_str()),
+            (CheckState::Rejected, "no room")
+        );
+    }
+
+    #[test]
+    fn what_is_provisioned_is_ready() {
+        let mut check = AdmissionCheckState {
+            name: "check".into(),
+            ..Default::default()
+        };
+        assert!(judged(&mut check, &pr(1, p::PROVISIONED, "there")));
+        assert_eq!(
+            (check.state, check.message.as_str()),
+            (CheckState::Ready, "there")
+        );
+        assert!(!judged(&mut check, &pr(1, p::PROVISIONED, "there")));
+    }
+}

@@ -1,0 +1,323 @@
+//! Makes ProvisioningRequests and the PodTemplates they name.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use kube::api::PostParams;
+use kube::{Api, Resource};
+use serde_json::json;
+
+use super::{
+    ActiveRequests, CheckConfigs, ProvisioningController, provisioning_request, sync_check_states,
+};
+use crate::event_recorder::EventSpec;
+use crate::jobs::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::kube::limit_range::use_limits_as_missing_requests;
+use kueue_lab_admission::messages::{EventType, truncate_condition};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::provisioning_request::{
+    self as p, ProvisioningPodSet, ProvisioningRequest, ProvisioningRequestSpec, TemplateReference,
+};
+use kueue_lab_api::v1beta2::{
+    AdmissionCheckState, CheckState, ProvisioningRequestConfigSpec, ResourceFlavor, Workload,
+};
+use kueue_lab_runtime::ObjectKey;
+
+/// Why a request was not made or judged.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvisioningError {
+    /// The API server.
+    #[error(transparent)]
+    Kube(#[from] kube::Error),
+    /// The Workload.
+    #[error(transparent)]
+    Inconsistent(#[from] provisioning_request::InconsistentPodSetAssignments),
+    /// A flavor of the Workload.
+    #[error("{0}")]
+    Flavor(String),
+    /// The flavors do not go with the pods.
+    #[error(transparent)]
+    PodSet(#[from] PodSetInfoError),
+}
+
+fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+    let meta = owner.meta();
+    OwnerReference {
+        api_version: K::api_version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+fn metadata(namespace: &str, name: String, owner: OwnerReference) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name),
+        namespace: Some(namespace.to_owned()),
+        labels: Some([(c::MANAGED_LABEL.to_owned(), "true".to_owned())].into()),
+        owner_references: Some(vec![owner]),
+        ..Default::default()
+    }
+}
+
+fn params() -> PostParams {
+    PostParams {
+        field_manager: Some(c::KUEUE_NAME.to_owned()),
+        ..Default::default()
+    }
+}
+
+impl ProvisioningController {
+    /// Makes the requests that are missing, or a further one where the last came to nothing.
+    pub(super) async fn sync_owned_provisioning_requests(
+        &self,
+        wl: &Arc<Workload>,
+        checks: &[AdmissionCheckState],
+        configs: &CheckConfigs,
+        current: &mut ActiveRequests,
+    ) -> Result<(), ProvisioningError> {
+        for (name, config) in configs {
+            let Some(config) = config else { continue };
+            let check = checks.iter().find(|check| check.name == *name);
+            let ready = check.is_some_and(|check| check.state == CheckState::Ready);
+            if ready || !provisioning_request::request_is_needed(wl, &config.spec)? {
+                continue;
+            }
+            let pr = match current.get(name) {
+                Some(pr) => match next_attempt(wl, name, check, pr) {
+                    Some(attempt) => {
+                        self.create_provisioning_request(wl, check, name, &config.spec, attempt)
+                            .await?
+                    }
+                    None => pr.clone(),
+                },
+                None => {
+                    let tried = check.and_then(|check| check.retry_count).unwrap_or(0);
+                    self.create_provisioning_request(
+                        wl,
+                        check,
+                        name,
+                        &config.spec,
+                        tried.saturating_add(1),
+                    )
+                    .await?
+                }
+            };
+            self.sync_pod_template_owners(wl, &pr).await?;
+            current.insert(name.clone(), pr);
+        }
+        Ok(())
+    }
+
+    async fn create_provisioning_request(
+        &self,
+        wl: &Arc<Workload>,
+        check: Option<&AdmissionCheckState>,
+        name: &str,
+        spec: &ProvisioningRequestConfigSpec,
+        attempt: i32,
+    ) -> Result<Arc<ProvisioningRequest>, ProvisioningError> {
+        let request =
+            provisioning_request::provisioning_request_name(predicates::name(wl), name, attempt);
+        let mut pod_sets = Vec::new();
+        for merged in provisioning_request::merge_pod_sets(wl, spec)? {
+            let template = provisioning_request::pod_template_name(&request, &merged.pod_set.name);
+            let made = self.create_pod_template(wl, &template, &merged).await;
+            if let Err(error) = made {
+                let message = format!("Error creating PodTemplate {template:?}: {error}");
+                return Err(self.handle_error(wl, check, message, error).await);
+            }
+            pod_sets.push(ProvisioningPodSet {
+                pod_template_ref: TemplateReference { name: template },
+                count: merged.count,
+            });
+        }
+        let namespace = predicates::namespace(wl);
+        let pr = ProvisioningRequest {
+            metadata: metadata(
+                namespace,
+                request.clone(),
+                controller_reference(wl.as_ref()),
+            ),
+            spec: ProvisioningRequestSpec {
+                pod_sets,
+                provisioning_class_name: spec.provisioning_class_name.clone(),
+                parameters: provisioning_request::request_parameters(wl, spec),
+            },
+            ..Default::default()
+        };
+        let api = Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
+        match api.create(&params(), &pr).await {
+            Ok(made) => {
+                let made = Arc::new(made);
+                self.requests.observe_write(made.clone());
+                let telling = EventSpec {
+                    action: "Created",
+                    ..EventSpec::new(
+                        sync_check_states::REPORTING_CONTROLLER,
+                        EventType::Normal,
+                        c::event::PROVISIONING_REQUEST_CREATED,
+                        format!("Created ProvisioningRequest: {request:?}"),
+                    )
+                };
+                self.shared.recorder.record(wl.as_ref(), telling);
+                Ok(made)
+            }
+            Err(error) => {
+                let message = format!("Error creating ProvisioningRequest {request:?}: {error}");
+                Err(self.handle_error(wl, check, message, error.into()).await)
+            }
+        }
+    }
+
+    /// Makes the PodTemplate of a pod set, unless it is there.
+    async fn create_pod_template(
+        &self,
+        wl: &Arc<Workload>,
+        name: &str,
+        merged: &provisioning_request::MergedPodSet<'_>,
+    ) -> Result<(), ProvisioningError> {
+        let namespace = predicates::namespace(wl);
+        if self
+            .templates
+            .get(&ObjectKey::new(namespace, name))
+            .is_some()
+        {
+            return Ok(());
+        }
+        let flavors = merged.assignment.flavors.values();
+        let flavors: Vec<Arc<ResourceFlavor>> = flavors
+            .filter_map(|name| {
+                self.shared
+                    .informers
+                    .resource_flavors
+                    .get(&ObjectKey::cluster(name))
+            })
+            .collect();
+        let flavor = |name: &str| {
+            let mut known = flavors.iter();
+            known
+                .find(|f| f.metadata.name.as_deref() == Some(name))
+                .map(Arc::as_ref)
+        };
+        let tas = self
+            .shared
+            .settings
+            .enabled(kueue_lab_api::config::Feature::TopologyAwareScheduling);
+        let info = PodSetInfo::from_assignment(merged.assignment, merged.pod_set, tas, flavor)
+            .map_err(ProvisioningError::Flavor)?;
+        let mut template = PodTemplateSpec::clone(&merged.pod_set.template);
+        let mut meta = template.metadata.take().unwrap_or_default();
+        let mut spec = template.spec.take().unwrap_or_default();
+        merge_into(&mut meta, &mut spec, &info, &self.shared.settings.gates)?;
+        use_limits_as_missing_requests(&mut spec);
+        template.metadata = Some(meta);
+        template.spec = Some(spec);
+        let object = PodTemplate {
+            metadata: metadata(
+                namespace,
+                name.to_owned(),
+                controller_reference(wl.as_ref()),
+            ),
+            template: Some(template),
+        };
+        let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
+        let made = api.create(&params(), &object).await?;
+        self.templates.observe_write(Arc::new(made));
+        Ok(())
+    }
+
+    /// Says on the check that something could not be made; gives the error back.
+    async fn handle_error(
+        &self,
+        wl: &Arc<Workload>,
+        check: Option<&AdmissionCheckState>,
+        message: String,
+        error: ProvisioningError,
+    ) -> ProvisioningError {
+        if matches!(&error, ProvisioningError::Kube(kube::Error::Api(status)) if status.code == 409)
+        {
+            // It is there, only the informer has not seen it yet.
+            return error;
+        }
+        self.record_event(
+            wl,
+            EventType::Warning,
+            c::event::FAILED_CREATE,
+            message.clone(),
+        );
+        let Some(check) = check else { return error };
+        let mut checks = wl.status.admission_checks.clone();
+        for known in checks.iter_mut().filter(|known| known.name == check.name) {
+            known.message = truncate_condition(message.clone());
+            known.last_transition_time = Some(Time(self.shared.now()));
+        }
+        let status = json!({ "admissionChecks": checks });
+        let manager = c::PROVISIONING_REQUEST_CONTROLLER;
+        match workload_patching::apply_workload_status(
+            &self.shared,
+            wl,
+            manager,
+            status,
+            StatusApplyMode::Strict,
+        )
+        .await
+        {
+            Ok(_) => error,
+            Err(second) => {
+                tracing::debug!(%second, "the check does not say what failed");
+                error
+            }
+        }
+    }
+
+    /// Makes the request the owner of its templates, so that they go with it.
+    async fn sync_pod_template_owners(
+        &self,
+        wl: &Workload,
+        pr: &ProvisioningRequest,
+    ) -> Result<(), ProvisioningError> {
+        let namespace = predicates::namespace(wl);
+        let owner = controller_reference(pr);
+        for set in &pr.spec.pod_sets {
+            let key = ObjectKey::new(namespace, &set.pod_template_ref.name);
+            let Some(template) = self.templates.get(&key) else {
+                continue;
+            };
+            let owners = template.metadata.owner_references.iter().flatten();
+            if owners
+                .clone()
+                .any(|o| o.controller == Some(true) && o.uid == owner.uid)
+            {
+                continue;
+            }
+            let mut after = PodTemplate::clone(&template);
+            let others = owners.filter(|o| o.uid != predicates::uid(wl)).cloned();
+            after.metadata.owner_references = Some(others.chain([owner.clone()]).collect());
+            let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
+            let written = api.replace(&key.name, &params(), &after).await?;
+            self.templates.observe_write(Arc::new(written));
+        }
+        Ok(())
+    }
+}
+
+/// The number of the next attempt, where the last one came to nothing and another one may be made.
+fn next_attempt(
+    wl: &Workload,
+    name: &str,
+    check: Option<&AdmissionCheckState>,
+    pr: &ProvisioningRequest,
+) -> Option<i32> {
+    let expired = sync_check_states::true_condition_message(pr, p::BOOKING_EXPIRED).is_some()
+        && !predicates::is_admitted(wl);
+    let over = sync_check_states::true_condition_message(pr, p::FAILED).is_some() || expired;
+    let waits = check.is_some_and(|check| check.state == CheckState::Pending);
+    let last = provisioning_request::request_attempt(pr, predicates::name(wl), name).unwrap_or(1);
+    (over && waits).then(|| last.saturating_add(1))
+}

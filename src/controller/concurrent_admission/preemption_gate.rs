@@ -1,0 +1,85 @@
+//! Which variant may preempt: one at a time, best flavor first, each for a while.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::variant_family::VariantFamily;
+use super::{condition_is_true, is_admissible, quoted, record_event, replace_if_written};
+use crate::ControllerContext;
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Workload};
+
+/// How long a variant has to be admitted by preemption before the next one may try as well.
+const PREEMPTION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// When the gate of a variant was opened; none while it is closed.
+fn gate_opened_at(wl: &Workload) -> Option<Timestamp> {
+    let gates = wl.status.preemption_gates.iter();
+    let mut open = gates.filter(|gate| {
+        gate.name == c::CONCURRENT_ADMISSION_PREEMPTION_GATE
+            && gate.position == PreemptionGatePosition::Open
+    });
+    let since = |gate: &PreemptionGateState| gate.last_transition_time.as_ref().map(|t| t.0);
+    open.next().map(|gate| since(gate).unwrap_or_default())
+}
+
+/// The first variant in line that waits for its gate. None as long as one before it was not looked
+/// at: it may do without preemption.
+fn first_candidate_variant(shared: &ControllerContext, family: &VariantFamily) -> Option<usize> {
+    for (i, wl) in family.variants.iter().enumerate() {
+        if !is_admissible(shared, wl) || gate_opened_at(wl).is_some() {
+            continue;
+        }
+        if condition_is_true(wl, c::BLOCKED_ON_PREEMPTION_GATES) {
+            return Some(i);
+        }
+        // Not looked at yet.
+        wl.condition(c::QUOTA_RESERVED)?;
+    }
+    None
+}
+
+/// Opens the gate of the variant whose turn it is; gives when to look again.
+pub(super) async fn open_next_preemption_gate(
+    shared: &ControllerContext,
+    family: &mut VariantFamily,
+) -> kube::Result<Option<Duration>> {
+    let Some(i) = first_candidate_variant(shared, family) else {
+        return Ok(None);
+    };
+    let trying = family.variants.iter();
+    let trying = trying.filter(|wl| is_admissible(shared, wl));
+    let now = shared.now();
+    if let Some(last) = trying.filter_map(|wl| gate_opened_at(wl)).max() {
+        let turn = SignedDuration::try_from(PREEMPTION_TIMEOUT).unwrap_or(SignedDuration::MAX);
+        let left = turn - now.duration_since(last);
+        if left > SignedDuration::ZERO {
+            return Ok(Some(left.unsigned_abs()));
+        }
+    }
+    let wl = &mut family.variants[i];
+    let written =
+        workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
+            open_preemption_gate(wl, now);
+            true
+        })
+        .await?;
+    replace_if_written(wl, written);
+    let message = format!("Opened preemption gate for variant workload {}", quoted(wl));
+    record_event(shared, wl, event::PREEMPTION_UNGATED_VARIANT, message);
+    Ok(Some(PREEMPTION_TIMEOUT))
+}
+
+fn open_preemption_gate(wl: &mut Workload, now: Timestamp) {
+    let name = c::CONCURRENT_ADMISSION_PREEMPTION_GATE;
+    let gates = &mut wl.status.preemption_gates;
+    gates.retain(|gate| gate.name != name);
+    gates.push(PreemptionGateState {
+        name: name.to_owned(),
+        position: PreemptionGatePosition::Open,
+        last_transition_time: Some(Time(now)),
+    });
+}

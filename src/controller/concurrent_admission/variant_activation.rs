@@ -1,0 +1,135 @@
+//! Which variants go on trying once one of them is admitted.
+
+use std::sync::Arc;
+
+use super::variant_family::VariantFamily;
+use super::{is_evicted_with_quota, quoted, record_event, replace_if_written, sync_status};
+use crate::ControllerContext;
+use crate::core::update;
+use crate::workload_patching;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants::event;
+use kueue_lab_api::v1beta2::{ConcurrentAdmissionMigrationMode as Mode, Workload};
+
+/// Deactivates the variants that are not to be admitted any more.
+pub(super) async fn deactivate_variants(
+    shared: &ControllerContext,
+    family: &mut VariantFamily,
+) -> kube::Result<()> {
+    if !family.parent.spec.is_active() {
+        let why = format!("Parent Workload {} not active", quoted(&family.parent));
+        return set_matching_variants_active(shared, family, false, &why, |_, _| true).await;
+    }
+    let Some(admitted) = family.admitted_variant().cloned() else {
+        return Ok(());
+    };
+    let other = |wl: &Workload| predicates::name(wl) != predicates::name(&admitted);
+    let name = quoted(&admitted);
+    match family.migration_mode() {
+        Mode::RetainFirstAdmission => {
+            let why = format!("RetainFirstAdmission: another Variant {name} is admitted");
+            set_matching_variants_active(shared, family, false, &why, |_, wl| other(wl)).await
+        }
+        Mode::TryPreferredFlavors => {
+            if let Some((last, at)) = family.last_acceptable_flavor() {
+                let why = format!(
+                    "being below lastAcceptableFlavor: {last:?} and another Variant admitted {name}"
+                );
+                set_matching_variants_active(shared, family, false, &why, |f, wl| {
+                    other(wl) && f.flavor_order(wl) > at
+                })
+                .await?;
+            }
+            let why = format!("being lower priority than admitted Variant {name}");
+            let at = family.flavor_order(&admitted);
+            set_matching_variants_active(shared, family, false, &why, |f, wl| {
+                f.flavor_order(wl) > at
+            })
+            .await
+        }
+    }
+}
+
+/// Activates or deactivates the variants that `which` picks. What is put to sleep on its way out
+/// gives its admission back.
+async fn set_matching_variants_active(
+    shared: &ControllerContext,
+    family: &mut VariantFamily,
+    active: bool,
+    why: &str,
+    which: impl Fn(&VariantFamily, &Workload) -> bool,
+) -> kube::Result<()> {
+    let (done, reason) = match active {
+        true => ("activated", event::ACTIVATED_VARIANT),
+        false => ("deactivated", event::DEACTIVATED_VARIANT),
+    };
+    for i in 0..family.variants.len() {
+        let wl = family.variants[i].clone();
+        if !which(family, &wl) {
+            continue;
+        }
+        let message = format!("Variant Workload {done} due to {why}");
+        let written = set_active(shared, &wl, active, reason, message).await?;
+        replace_if_written(&mut family.variants[i], written);
+        if !active && is_evicted_with_quota(&family.variants[i]) {
+            sync_status::clear_workload_admission(shared, &mut family.variants[i]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Activates the variants that may be admitted: all as long as none is, otherwise those that the
+/// Workload would rather be at.
+pub(super) async fn activate_variants(
+    shared: &ControllerContext,
+    family: &mut VariantFamily,
+) -> kube::Result<()> {
+    if !family.parent.spec.is_active() {
+        return Ok(());
+    }
+    let Some(admitted) = family.admitted_variant().cloned() else {
+        let why = "no other Variant being admitted";
+        return set_matching_variants_active(shared, family, true, why, |_, _| true).await;
+    };
+    if family.migration_mode() == Mode::RetainFirstAdmission {
+        return Ok(());
+    }
+    let name = quoted(&admitted);
+    let better = family.flavor_order(&admitted);
+    let (why, last) = match family.last_acceptable_flavor() {
+        Some((last, at)) => (
+            format!(
+                "being at least lastAcceptableFlavor: {last:?} and higher priority than admitted Variant {name}"
+            ),
+            at,
+        ),
+        None => (
+            format!("being higher priority than admitted Variant {name}"),
+            usize::MAX,
+        ),
+    };
+    set_matching_variants_active(shared, family, true, &why, |f, wl| {
+        f.flavor_order(wl) <= last && f.flavor_order(wl) < better
+    })
+    .await
+}
+
+/// Activates or deactivates a Workload; nothing when it is so already.
+async fn set_active(
+    shared: &ControllerContext,
+    wl: &Workload,
+    active: bool,
+    reason: &str,
+    message: String,
+) -> kube::Result<Option<Arc<Workload>>> {
+    if wl.spec.is_active() == active {
+        return Ok(None);
+    }
+    let mut changed = wl.clone();
+    changed.spec.active = Some(active);
+    let api = workload_patching::workload_api(shared, predicates::namespace(wl));
+    let written = update::update(&api, &changed).await?;
+    shared.informers.workloads.observe_write(written.clone());
+    record_event(shared, &written, reason, message);
+    Ok(Some(written))
+}

@@ -1,0 +1,182 @@
+//! ClusterQueues: finalizer, counts, usage and the Active condition.
+
+use std::sync::Arc;
+
+use kube::Api;
+
+use super::{UPDATES_BATCH_PERIOD, update};
+use crate::{ControllerContext, workload_patching};
+use kueue_lab_admission::status::set_condition;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::{ClusterQueue, FairSharingStatus, Workload};
+use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+
+const WORKERS: usize = 5;
+
+pub(super) fn start(shared: &ControllerContext) {
+    let queue = WorkQueue::new(&shared.ctx);
+    let told = queue.clone();
+    shared
+        .informers
+        .cluster_queues
+        .add_event_handler(move |change| {
+            let (Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq)) =
+                change;
+            told.add(ObjectKey::of(cq.as_ref()));
+        });
+    add_dependency_handlers(shared, &queue);
+    let (told, s) = (queue.clone(), shared.clone());
+    shared.informers.workloads.add_event_handler(move |change| {
+        let concerned = match change {
+            Change::Added(wl) | Change::Deleted(wl) => vec![wl],
+            Change::Updated { old, new } if old.spec.queue_name != new.spec.queue_name => {
+                vec![old, new]
+            }
+            Change::Updated { old, .. } => vec![old],
+        };
+        for wl in concerned {
+            if let Some(name) = cluster_queue_of_workload(&s, wl) {
+                told.add_after(ObjectKey::cluster(name), UPDATES_BATCH_PERIOD);
+            }
+        }
+    });
+    let s = shared.clone();
+    queue.run(&shared.ctx, "cluster-queue", WORKERS, move |key| {
+        let shared = s.clone();
+        async move { reconcile(&shared, &key).await }
+    });
+}
+
+/// The ClusterQueue that a Workload holds quota of, or that it waits for.
+fn cluster_queue_of_workload(shared: &ControllerContext, wl: &Workload) -> Option<String> {
+    if predicates::has_quota_reservation(wl) {
+        return wl
+            .status
+            .admission
+            .as_ref()
+            .map(|a| a.cluster_queue.clone());
+    }
+    let engine = shared.engine();
+    let (name, exists) = engine.cluster_queue_of(wl)?;
+    exists.then(|| name.to_string())
+}
+
+/// Looks at ClusterQueues again when flavors, checks or topologies they use come, go or change.
+fn add_dependency_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectKey>) {
+    let add = |queue: &WorkQueue<ObjectKey>, names: kueue_lab_admission::cache::QueueNames| {
+        for name in names {
+            queue.add_after(ObjectKey::cluster(&*name), UPDATES_BATCH_PERIOD);
+        }
+    };
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .resource_flavors
+        .add_event_handler(move |change| {
+            if let Change::Added(flavor) | Change::Deleted(flavor) = change {
+                let name = ObjectKey::of(flavor.as_ref()).name;
+                let names = s.engine().cache().cluster_queues_using_flavor(&name);
+                add(&told, names);
+            }
+        });
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .topologies
+        .add_event_handler(move |change| {
+            if let Change::Added(topology) | Change::Deleted(topology) = change {
+                let name = ObjectKey::of(topology.as_ref()).name;
+                let names = s.engine().cache().cluster_queues_using_topology(&name);
+                add(&told, names);
+            }
+        });
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .admission_checks
+        .add_event_handler(move |change| {
+            let (Change::Added(check)
+            | Change::Updated { new: check, .. }
+            | Change::Deleted(check)) = change;
+            let name = ObjectKey::of(check.as_ref()).name;
+            let names = s
+                .engine()
+                .cache()
+                .cluster_queues_using_admission_check(&name);
+            add(&told, names);
+        });
+}
+
+async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<ReconcileResult> {
+    let api = Api::<ClusterQueue>::all(shared.ctx.client.clone());
+    let known = &shared.informers.cluster_queues;
+    let Some(mut cq) = known.get(key) else {
+        return Ok(ReconcileResult::Done);
+    };
+    let going = cq.metadata.deletion_timestamp.is_some();
+    if !going && !update::has_finalizer(&cq.metadata) {
+        let mut after = ClusterQueue::clone(&cq);
+        update::add_finalizer(&mut after.metadata);
+        let Some(written) =
+            workload_patching::ignore_not_found(update::update(&api, &after).await)?
+        else {
+            return Ok(ReconcileResult::Done);
+        };
+        known.observe_write(written.clone());
+        cq = written;
+    }
+    if going
+        && update::has_finalizer(&cq.metadata)
+        && shared.engine().is_cluster_queue_empty(&key.name)
+    {
+        let mut after = ClusterQueue::clone(&cq);
+        update::remove_finalizer(&mut after.metadata);
+        workload_patching::ignore_not_found(update::update(&api, &after).await)?;
+        return Ok(ReconcileResult::Done);
+    }
+    let Some(after) = with_updated_status(shared, &cq, &key.name) else {
+        // The engine has not heard of it yet, or no longer knows it.
+        return Ok(ReconcileResult::Requeue);
+    };
+    if after.status != cq.status
+        && let Some(written) =
+            workload_patching::ignore_not_found(update::update_status(&api, &after).await)?
+    {
+        known.observe_write(written);
+    }
+    Ok(ReconcileResult::Done)
+}
+
+/// The ClusterQueue with the status it should have.
+fn with_updated_status(
+    shared: &ControllerContext,
+    cq: &Arc<ClusterQueue>,
+    name: &str,
+) -> Option<ClusterQueue> {
+    let now = shared.now();
+    let mut engine = shared.engine();
+    let readiness = engine.active_condition(name);
+    let pending = engine.pending_counts(name)?;
+    let usage = engine.cluster_queue_usage(name).ok()?;
+    drop(engine);
+    let count = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    let mut cq = ClusterQueue::clone(cq);
+    let condition = update::active_condition(
+        &cq.metadata,
+        now,
+        readiness.active,
+        readiness.reason,
+        readiness.message,
+    );
+    let status = &mut cq.status;
+    status.flavors_reservation = usage.reserved;
+    status.flavors_usage = usage.admitted;
+    status.reserving_workloads = count(usage.reserving_workloads);
+    status.admitted_workloads = count(usage.admitted_workloads);
+    status.pending_workloads = count(pending.active + pending.inadmissible);
+    set_condition(&mut status.conditions, condition);
+    status.fair_sharing = usage
+        .weighted_share
+        .map(|weighted_share| FairSharingStatus { weighted_share });
+    Some(cq)
+}

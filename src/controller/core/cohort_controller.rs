@@ -1,0 +1,81 @@
+//! Cohorts: their weighted share, when fair sharing is on. Each look at one has what is parked in its
+//! tree tried again.
+//!
+//! A change of a ClusterQueue, its status included, makes the cohorts above it be looked at, but for
+//! the root: its share never changes, so nobody looks, and in a tree of one cohort a change of status
+//! has nothing tried again.
+
+use kube::Api;
+
+use super::update;
+use crate::{ControllerContext, workload_patching};
+use kueue_lab_admission::cache::CacheError;
+use kueue_lab_api::v1beta2::{Cohort, FairSharingStatus};
+use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+
+pub(super) fn start(shared: &ControllerContext) {
+    let queue = WorkQueue::new(&shared.ctx);
+    let told = queue.clone();
+    shared
+        .informers
+        .cohorts
+        .add_event_handler(move |change| match change {
+            Change::Added(cohort) => told.add(ObjectKey::of(cohort.as_ref())),
+            Change::Updated { old, new } if old.spec != new.spec => {
+                told.add(ObjectKey::of(new.as_ref()));
+            }
+            _ => {}
+        });
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .cluster_queues
+        .add_event_handler(move |change| {
+            let (Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq)) =
+                change;
+            let going = cq.metadata.deletion_timestamp.is_some();
+            if going && !matches!(change, Change::Deleted(_)) {
+                return;
+            }
+            let above = cq
+                .spec
+                .cohort()
+                .map(|name| s.engine().cohorts_below_root(name));
+            for cohort in above.into_iter().flatten() {
+                told.add(ObjectKey::cluster(&*cohort));
+            }
+        });
+    let s = shared.clone();
+    queue.run(&shared.ctx, "cohort", 1, move |key| {
+        let shared = s.clone();
+        async move { reconcile(&shared, &key).await }
+    });
+}
+
+async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<ReconcileResult> {
+    let Some(cohort) = shared.informers.cohorts.get(key) else {
+        return Ok(ReconcileResult::Done);
+    };
+    let now = shared.now();
+    shared.update_engine(|engine| engine.notify_retry_inadmissible_in_cohort(&key.name, now));
+    let fair = shared.settings.configuration.fair_sharing.is_some();
+    let share = fair.then(|| shared.engine().cohort_weighted_share(&key.name));
+    let fair_sharing = match share {
+        None => None,
+        Some(Ok(weighted_share)) => Some(FairSharingStatus { weighted_share }),
+        Some(Err(CacheError::CohortNotFound)) => return Ok(ReconcileResult::Requeue),
+        Some(Err(_)) => return Ok(ReconcileResult::Done),
+    };
+    if cohort.status.fair_sharing == fair_sharing {
+        return Ok(ReconcileResult::Done);
+    }
+    let mut cohort = Cohort::clone(&cohort);
+    cohort.status.fair_sharing = fair_sharing;
+    let api = Api::<Cohort>::all(shared.ctx.client.clone());
+    if let Some(written) =
+        workload_patching::ignore_not_found(update::update_status(&api, &cohort).await)?
+    {
+        shared.informers.cohorts.observe_write(written);
+    }
+    Ok(ReconcileResult::Done)
+}

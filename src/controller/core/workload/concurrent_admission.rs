@@ -1,0 +1,43 @@
+//! What is different about Workloads of concurrent admission.
+
+use std::sync::Arc;
+
+use super::super::update;
+use crate::ControllerContext;
+use crate::workload_patching;
+use kueue_lab_admission::concurrent_admission;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+
+/// Labels a Workload whose ClusterQueue has it stand for variants. True when that was done.
+pub(super) async fn label_concurrent_admission_parent(
+    shared: &ControllerContext,
+    wl: &Arc<Workload>,
+) -> kube::Result<bool> {
+    let stands = shared.engine().is_concurrent_admission_parent(wl);
+    if !stands || concurrent_admission::is_parent(wl) {
+        return Ok(false);
+    }
+    let mut marked = Workload::clone(wl);
+    let labels = marked.metadata.labels.get_or_insert_default();
+    labels.insert(
+        c::CONCURRENT_ADMISSION_PARENT_LABEL.to_owned(),
+        "true".to_owned(),
+    );
+    let api = workload_patching::workload_api(shared, predicates::namespace(wl));
+    let written = update::update(&api, &marked).await?;
+    shared.informers.workloads.observe_write(written);
+    Ok(true)
+}
+
+/// Whether a Workload only stands for its variants: these have the admission checks.
+pub(super) fn is_concurrent_admission_parent(shared: &ControllerContext, wl: &Workload) -> bool {
+    shared.settings.enabled(Feature::ConcurrentAdmission) && concurrent_admission::is_parent(wl)
+}
+
+/// Whether a Workload is a variant of another, which has the pods.
+pub(super) fn is_concurrent_admission_variant(shared: &ControllerContext, wl: &Workload) -> bool {
+    shared.settings.enabled(Feature::ConcurrentAdmission) && concurrent_admission::is_variant(wl)
+}

@@ -1,0 +1,206 @@
+//! Workloads that use devices of dynamic resource allocation: counted before they are queued, or
+//! told why that cannot be done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::set_requeued_condition;
+use crate::ControllerContext;
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::dra::{has_resource_claims, requests_extended_resource};
+use kueue_lab_admission::status::unset_quota_reservation;
+use kueue_lab_admission::workload::predicates::{self, Status};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::field::{FieldErrorKind, aggregate};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+
+/// Workloads are looked at so long after a DeviceClass changed.
+const DEVICE_CLASS_BATCH_PERIOD: Duration = Duration::from_secs(1);
+
+/// Looks at pending Workloads again whose devices may count differently now.
+pub(super) fn add_event_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectKey>) {
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .limit_ranges
+        .add_event_handler(move |change| {
+            let (Change::Added(range)
+            | Change::Updated { new: range, .. }
+            | Change::Deleted(range)) = change;
+            let namespace = ObjectKey::of(range.as_ref()).namespace;
+            enqueue_pending_dra_workloads(&s, &told, |wl| predicates::namespace(wl) == &*namespace);
+        });
+    let (told, s) = (queue.clone(), shared.clone());
+    shared
+        .informers
+        .runtime_classes
+        .add_event_handler(move |change| {
+            let (Change::Added(class)
+            | Change::Updated { new: class, .. }
+            | Change::Deleted(class)) = change;
+            let name = class.metadata.name.as_deref();
+            enqueue_pending_dra_workloads(&s, &told, |wl| {
+                let specs = wl.spec.pod_sets.iter();
+                let mut specs = specs.filter_map(|set| set.template.spec.as_ref());
+                specs.any(|spec| spec.runtime_class_name.as_deref() == name)
+            });
+        });
+    let Some(devices) = &shared.informers.dra else {
+        return;
+    };
+    let (told, s) = (queue.clone(), shared.clone());
+    devices.device_classes.add_event_handler(move |change| {
+        let versions = match change {
+            Change::Updated { old, new } => vec![old, new],
+            Change::Added(class) | Change::Deleted(class) => vec![class],
+        };
+        let names = versions.iter();
+        let names = names.filter_map(|class| class.spec.extended_resource_name.as_deref());
+        for name in names.filter(|name| !name.is_empty()) {
+            for wl in pending_workloads(&s).filter(|wl| requests_extended_resource(wl, name)) {
+                told.add_after(ObjectKey::of(wl.as_ref()), DEVICE_CLASS_BATCH_PERIOD);
+            }
+        }
+    });
+}
+
+fn pending_workloads(shared: &ControllerContext) -> impl Iterator<Item = Arc<Workload>> {
+    let all = shared.informers.workloads.list().into_iter();
+    all.filter(|wl| predicates::status(wl) == Status::Pending)
+}
+
+fn enqueue_pending_dra_workloads(
+    shared: &ControllerContext,
+    queue: &WorkQueue<ObjectKey>,
+    concerns: impl Fn(&Workload) -> bool,
+) {
+    for wl in pending_workloads(shared).filter(|wl| concerns(wl)) {
+        if shared.engine().needs_dra_reconcile(&wl) {
+            queue.add(ObjectKey::of(wl.as_ref()));
+        }
+    }
+}
+
+/// What becomes of a Workload after its devices were counted.
+pub(super) enum DraOutcome {
+    /// Everything else that is due.
+    Continue(Arc<Workload>),
+    /// Nothing else.
+    Stop(ReconcileResult),
+}
+
+/// Counts the devices of a pending Workload and queues it, or says why that cannot be done.
+pub(super) async fn count(
+    shared: &ControllerContext,
+    wl: Arc<Workload>,
+) -> kube::Result<DraOutcome> {
+    let concerned = predicates::status(&wl) == Status::Pending;
+    if !concerned || !shared.engine().needs_dra_reconcile(&wl) {
+        return Ok(DraOutcome::Continue(wl));
+    }
+    if !shared.engine().config().gates.kueue_dra_integration {
+        let message =
+            "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+        mark_dra_inadmissible(shared, &wl, message, message, RequeuedUpdate::Always).await?;
+        return Ok(DraOutcome::Stop(ReconcileResult::Done));
+    }
+    if has_resource_claims(&wl) {
+        let message = "KueueDRAIntegration feature does not support use of resource claims";
+        let requeued = "DRA resource claims not supported";
+        mark_dra_inadmissible(shared, &wl, message, requeued, RequeuedUpdate::IfChanged).await?;
+        return Ok(DraOutcome::Stop(ReconcileResult::Done));
+    }
+    let counted = shared.engine().dra_requests(&wl);
+    let counted = match counted {
+        Ok(counted) => counted,
+        Err(errors) => {
+            let message = aggregate(&errors);
+            tracing::debug!(workload = %predicates::key(&wl), message, "devices not counted");
+            mark_dra_inadmissible(shared, &wl, &message, &message, RequeuedUpdate::IfChanged)
+                .await?;
+            let passing = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
+            return Ok(DraOutcome::Stop(match passing {
+                true => ReconcileResult::Requeue,
+                false => ReconcileResult::Done,
+            }));
+        }
+    };
+    let wl = clear_dra_inadmissible(shared, wl).await?;
+    let now = shared.now();
+    let queued = shared.update_engine(|engine| {
+        if !predicates::is_admissible(&wl, &engine.config().gates) {
+            return Ok(());
+        }
+        engine.queue_workload_with_dra(&wl, counted.as_ref(), now)
+    });
+    match queued {
+        Ok(()) => Ok(DraOutcome::Continue(wl)),
+        // Its queue is not there yet.
+        Err(_) => Ok(DraOutcome::Stop(ReconcileResult::Requeue)),
+    }
+}
+
+/// When the Requeued condition is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RequeuedUpdate {
+    Always,
+    /// Where something else is to be said too.
+    IfChanged,
+}
+
+/// Says that a Workload cannot be admitted, and that it is not queued.
+async fn mark_dra_inadmissible(
+    shared: &ControllerContext,
+    wl: &Workload,
+    message: &str,
+    requeued: &str,
+    when: RequeuedUpdate,
+) -> kube::Result<()> {
+    let gates = shared.engine().config().gates.clone();
+    let reason = match gates.unadmitted_workloads_observability {
+        true => q::MISCONFIGURED,
+        false => q::INADMISSIBLE,
+    };
+    let now = shared.now();
+    workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
+        let news = unset_quota_reservation(wl, reason, message, now, &gates);
+        let with = when == RequeuedUpdate::Always || news;
+        let requeued = with && set_requeued_condition(wl, q::INADMISSIBLE, requeued, false, now);
+        news || requeued
+    })
+    .await?;
+    Ok(())
+}
+
+/// The Workload without what was said against it. It is written where its devices could not be
+/// counted before; otherwise whoever writes next leaves it out.
+async fn clear_dra_inadmissible(
+    shared: &ControllerContext,
+    wl: Arc<Workload>,
+) -> kube::Result<Arc<Workload>> {
+    let said = [c::QUOTA_RESERVED, c::REQUEUED]
+        .into_iter()
+        .any(|type_| predicates::false_condition(&wl, type_).is_some());
+    if !said {
+        return Ok(wl);
+    }
+    let refused = predicates::false_condition(&wl, c::REQUEUED)
+        .is_some_and(|cond| cond.reason == q::INADMISSIBLE);
+    let clear = |wl: &mut Workload| {
+        wl.status.conditions.retain(|cond| {
+            cond.status != "False" || ![c::QUOTA_RESERVED, c::REQUEUED].contains(&&*cond.type_)
+        });
+        true
+    };
+    if refused {
+        let written =
+            workload_patching::patch_admission_status(shared, &wl, StatusApplyMode::Strict, clear)
+                .await?;
+        return Ok(written.unwrap_or(wl));
+    }
+    let mut cleared = Workload::clone(&wl);
+    clear(&mut cleared);
+    Ok(Arc::new(cleared))
+}

@@ -1,0 +1,143 @@
+//! Workloads that are active, and those that are not: deactivation, backoff, requeueing.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::super::update;
+use super::set_requeued_condition;
+use crate::ControllerContext;
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::status::Eviction;
+use kueue_lab_admission::workload::predicates::{self, Status};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::ReconcileResult;
+
+/// How long the backoff of a Workload still lasts.
+fn backoff_remaining(wl: &Workload, now: jiff::Timestamp) -> Option<SignedDuration> {
+    let at = wl.status.requeue_state.as_ref()?.requeue_at.as_ref()?;
+    Some(at.0.duration_since(now))
+}
+
+fn clear_requeue_at(wl: &mut Workload) {
+    if let Some(state) = &mut wl.status.requeue_state {
+        state.requeue_at = None;
+    }
+}
+
+/// Does what is due of an active Workload. None when nothing is.
+pub(super) async fn reconcile_active(
+    shared: &ControllerContext,
+    wl: &Arc<Workload>,
+) -> kube::Result<Option<ReconcileResult>> {
+    if wl.is_condition_true(c::DEACTIVATION_TARGET) {
+        let mut after = Workload::clone(wl);
+        after.spec.active = Some(false);
+        let api = workload_patching::workload_api(shared, predicates::namespace(wl));
+        let written = update::update(&api, &after).await?;
+        shared.informers.workloads.observe_write(written);
+        return Ok(Some(ReconcileResult::Done));
+    }
+    let now = shared.now();
+    if let Some(left) = backoff_remaining(wl, now) {
+        if left > SignedDuration::ZERO {
+            return Ok(Some(ReconcileResult::RequeueAfter(left.unsigned_abs())));
+        }
+        if predicates::status(wl) == Status::Pending {
+            requeue_after_backoff(shared, wl).await?;
+            return Ok(Some(ReconcileResult::Done));
+        }
+    }
+    set_requeued_after_backoff(shared, wl).await
+}
+
+/// Queues a Workload again whose backoff is over.
+async fn requeue_after_backoff(shared: &ControllerContext, wl: &Arc<Workload>) -> kube::Result<()> {
+    let written =
+        workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
+            clear_requeue_at(wl);
+            true
+        })
+        .await?;
+    let wl = written.as_ref().unwrap_or(wl);
+    let now = shared.now();
+    shared.update_engine(|engine| {
+        if predicates::is_admissible(wl, &engine.config().gates) {
+            engine.requeue_workload(&predicates::key(wl), now);
+        }
+    });
+    Ok(())
+}
+
+/// Says that a Workload is queued again, after it was reactivated or waited long enough.
+async fn set_requeued_after_backoff(
+    shared: &ControllerContext,
+    wl: &Arc<Workload>,
+) -> kube::Result<Option<ReconcileResult>> {
+    let Some(cond) = predicates::false_condition(wl, c::REQUEUED) else {
+        return Ok(None);
+    };
+    let now = shared.now();
+    let (reason, message) = match cond.reason.as_str() {
+        c::evicted::DEACTIVATED => (c::requeued::REACTIVATED, "The workload was reactivated"),
+        c::evicted::PODS_READY_TIMEOUT | c::evicted::ADMISSION_CHECK => {
+            if let Some(left) =
+                backoff_remaining(wl, now).filter(|left| *left > SignedDuration::ZERO)
+            {
+                return Ok(Some(ReconcileResult::RequeueAfter(left.unsigned_abs())));
+            }
+            (
+                c::requeued::BACKOFF_FINISHED,
+                "The workload backoff was finished",
+            )
+        }
+        _ => return Ok(None),
+    };
+    workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
+        if reason == c::requeued::BACKOFF_FINISHED {
+            clear_requeue_at(wl);
+        }
+        set_requeued_condition(wl, reason, message, true, now);
+        true
+    })
+    .await?;
+    Ok(Some(ReconcileResult::Done))
+}
+
+/// Evicts a deactivated Workload and forgets its requeue state. None when that is done.
+pub(super) async fn reconcile_deactivated(
+    shared: &ControllerContext,
+    wl: &Arc<Workload>,
+) -> kube::Result<Option<ReconcileResult>> {
+    let target = wl.condition(c::DEACTIVATION_TARGET).cloned();
+    if !predicates::is_evicted(wl) {
+        let mut eviction = Eviction::new(c::evicted::DEACTIVATED, "The workload is deactivated");
+        if let Some(target) = &target {
+            eviction.cause.clone_from(&target.reason);
+            eviction.message = format!("{} due to {}", eviction.message, target.message);
+        }
+        super::evict(shared, wl, &eviction, |wl| {
+            wl.status
+                .conditions
+                .retain(|cond| cond.type_ != c::DEACTIVATION_TARGET);
+            wl.status.requeue_state = None;
+        })
+        .await?;
+        return Ok(Some(ReconcileResult::Done));
+    }
+    if wl.status.requeue_state.is_none() {
+        return Ok(None);
+    }
+    let conditions = wl.status.conditions.iter();
+    let conditions: Vec<_> = conditions
+        .filter(|cond| cond.type_ != c::DEACTIVATION_TARGET)
+        .collect();
+    let mut status = json!({ "requeueState": null });
+    if target.is_some() {
+        status["conditions"] = json!(conditions);
+    }
+    workload_patching::merge_patch_workload_status(shared, wl, status).await?;
+    Ok(Some(ReconcileResult::Done))
+}

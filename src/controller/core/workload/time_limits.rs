@@ -1,0 +1,172 @@
+//! Time limits of an admitted Workload: until its pods are ready, and for which it may run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::admission_checks::set_deactivation_target;
+use crate::ControllerContext;
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::Eviction;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::{RequeuingStrategy, WaitForPodsReady};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+
+/// What chance adds to a backoff at most, as a part of it.
+const JITTER: f64 = 0.0001;
+
+fn signed(span: kueue_lab_api::config::Duration) -> SignedDuration {
+    SignedDuration::from_nanos(span.as_nanos())
+}
+
+/// Why an admitted Workload's pods are not ready, and how long they still have. None when they are
+/// or nothing limits them.
+fn admitted_not_ready_workload(
+    wl: &Workload,
+    waiting: &WaitForPodsReady,
+    now: jiff::Timestamp,
+) -> Option<(&'static str, SignedDuration)> {
+    let admitted = predicates::true_condition(wl, c::ADMITTED)?;
+    let ready = wl.condition(c::PODS_READY);
+    match ready {
+        Some(cond) if cond.status == "True" => None,
+        Some(cond) if cond.reason == c::pods_ready::WAIT_FOR_RECOVERY => {
+            let limit = waiting.recovery_timeout.map(signed)?;
+            let since = now.duration_since(cond.last_transition_time.0);
+            (limit > SignedDuration::ZERO)
+                .then(|| (c::pods_ready::WAIT_FOR_RECOVERY, limit - since))
+        }
+        Some(cond)
+            if cond.reason != c::pods_ready::WAIT_FOR_START && cond.reason != c::PODS_READY =>
+        {
+            None
+        }
+        _ => {
+            let since = now.duration_since(admitted.last_transition_time.0);
+            Some((
+                c::pods_ready::WAIT_FOR_START,
+                signed(waiting.timeout) - since,
+            ))
+        }
+    }
+}
+
+/// Evicts a Workload whose pods are not ready in time; gives when to look again.
+pub(super) async fn reconcile_not_ready_timeout(
+    shared: &ControllerContext,
+    wl: &Arc<Workload>,
+) -> kube::Result<Option<Duration>> {
+    let Some(waiting) = &shared.settings.wait_for_pods_ready else {
+        return Ok(None);
+    };
+    if !wl.spec.is_active()
+        || predicates::is_evicted(wl)
+        || super::concurrent_admission::is_concurrent_admission_variant(shared, wl)
+    {
+        return Ok(None);
+    }
+    let Some((cause, left)) = admitted_not_ready_workload(wl, waiting, shared.now()) else {
+        return Ok(None);
+    };
+    if left > SignedDuration::ZERO {
+        return Ok(Some(left.unsigned_abs()));
+    }
+    let strategy = waiting.requeuing_strategy.clone().unwrap_or_default();
+    let count = wl
+        .status
+        .requeue_state
+        .as_ref()
+        .and_then(|s| s.count)
+        .unwrap_or(0);
+    let next = count.saturating_add(1);
+    if strategy
+        .backoff_limit_count
+        .is_some_and(|limit| next > limit)
+    {
+        let reason = c::deactivation::REQUEUING_LIMIT_EXCEEDED;
+        let message = "exceeding the maximum number of re-queuing retries";
+        set_deactivation_target(shared, wl, reason, message, |_| {}).await?;
+        return Ok(None);
+    }
+    let (namespace, name) = (predicates::namespace(wl), predicates::name(wl));
+    let eviction = Eviction {
+        reason: c::evicted::PODS_READY_TIMEOUT.to_owned(),
+        cause: cause.to_owned(),
+        message: format!("Exceeded the PodsReady timeout {namespace}/{name}"),
+    };
+    let delay = requeue_backoff(&strategy, next, shared.ctx.entropy.unit());
+    let at = shared
+        .now()
+        .saturating_add(delay)
+        .unwrap_or(jiff::Timestamp::MAX);
+    super::evict(shared, wl, &eviction, |wl| {
+        let state = wl.status.requeue_state.get_or_insert_default();
+        if state.requeue_at.as_ref().is_none_or(|known| known.0 < at) {
+            state.requeue_at = Some(Time(at));
+        }
+        state.count = Some(next);
+    })
+    .await?;
+    Ok(None)
+}
+
+/// How long a Workload waits before it is queued for the `count`-th time; `jitter` is in `[0, 1)`.
+fn requeue_backoff(strategy: &RequeuingStrategy, count: i32, chance: f64) -> SignedDuration {
+    let base = f64::from(strategy.backoff_base_seconds());
+    let most = f64::from(strategy.backoff_max_seconds());
+    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(most);
+    SignedDuration::try_from_secs_f64(plain * (1.0 + chance * JITTER))
+        .unwrap_or(SignedDuration::MAX)
+}
+
+/// Deactivates a Workload that was admitted for longer than it may be; gives when to look again.
+pub(super) async fn reconcile_max_execution_time(
+    shared: &ControllerContext,
+    wl: &Arc<Workload>,
+) -> kube::Result<Option<Duration>> {
+    let admitted = predicates::true_condition(wl, c::ADMITTED);
+    let (Some(admitted), Some(limit)) = (admitted, wl.spec.maximum_execution_time_seconds) else {
+        return Ok(None);
+    };
+    let past = wl
+        .status
+        .accumulated_past_execution_time_seconds
+        .unwrap_or(0);
+    let allowed = SignedDuration::from_secs(i64::from(limit) - i64::from(past));
+    let left = allowed - shared.now().duration_since(admitted.last_transition_time.0);
+    if left > SignedDuration::ZERO {
+        return Ok(Some(left.unsigned_abs()));
+    }
+    if wl.is_condition_true(c::DEACTIVATION_TARGET) {
+        return Ok(None);
+    }
+    let reason = c::deactivation::MAXIMUM_EXECUTION_TIME_EXCEEDED;
+    let message = "exceeding the maximum execution time";
+    set_deactivation_target(shared, wl, reason, message, |wl| {
+        wl.status.accumulated_past_execution_time_seconds = None;
+    })
+    .await?;
+    let message = format!("The maximum execution time ({limit}s) exceeded");
+    super::record_event(shared, wl, EventType::Warning, reason, message);
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_backoff_is_twice_as_long_up_to_a_limit() {
+        let strategy = RequeuingStrategy {
+            backoff_base_seconds: Some(60),
+            backoff_max_seconds: Some(300),
+            ..Default::default()
+        };
+        let seconds = |count| requeue_backoff(&strategy, count, 0.0).as_secs();
+        assert_eq!([1, 2, 3, 4, 5].map(seconds), [60, 120, 240, 300, 300]);
+        assert_eq!(requeue_backoff(&strategy, 1, 0.5).as_millis(), 60_003);
+    }
+}

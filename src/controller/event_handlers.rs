@@ -1,0 +1,173 @@
+//! Feeds the engine with what the informers see.
+//!
+//! Handlers run in the order they subscribed, so the engine knows of a change before any
+//! controller is told.
+
+use super::ControllerContext;
+use kueue_lab_admission::workload::{LocalQueueKey, predicates};
+use kueue_lab_runtime::Change;
+
+/// Connects the informers to the engine.
+pub(super) fn add_all_event_handlers(shared: &ControllerContext) {
+    resources(shared);
+    queues(shared);
+    nodes(shared);
+    devices(shared);
+    workloads(shared);
+}
+
+/// What came or changed, or what went, of a change.
+enum UpsertOrDelete<'a, K> {
+    Upsert(&'a std::sync::Arc<K>),
+    Delete(&'a std::sync::Arc<K>),
+}
+
+fn upsert_or_delete<K>(change: &Change<K>) -> UpsertOrDelete<'_, K> {
+    match change {
+        Change::Added(new) | Change::Updated { new, .. } => UpsertOrDelete::Upsert(new),
+        Change::Deleted(old) => UpsertOrDelete::Delete(old),
+    }
+}
+
+fn name_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
+    meta.name.as_deref().unwrap_or_default()
+}
+
+fn namespace_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
+    meta.namespace.as_deref().unwrap_or_default()
+}
+
+macro_rules! feed {
+    ($shared:ident, $of:ident.$informer:ident, $($does:tt)*) => {
+        feed!(@of $shared, $of.$informer, $($does)*);
+    };
+    ($shared:ident, $informer:ident, $($does:tt)*) => {
+        feed!(@of $shared, $shared.informers.$informer, $($does)*);
+    };
+    (@of $shared:ident, $informer:expr, |$engine:ident, $object:ident, $now:ident| $is:expr, $gone:expr) => {
+        let s = $shared.clone();
+        $informer.add_event_handler(move |change| {
+            let $now = s.now();
+            let _ = $now;
+            s.update_engine(|$engine| match upsert_or_delete(change) {
+                UpsertOrDelete::Upsert($object) => $is,
+                UpsertOrDelete::Delete($object) => $gone,
+            });
+        });
+    };
+}
+
+fn resources(shared: &ControllerContext) {
+    feed!(
+        shared,
+        namespaces,
+        |e, o, now| e.upsert_namespace(o, now),
+        e.delete_namespace(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        limit_ranges,
+        |e, o, now| e.upsert_limit_range(o.as_ref().clone(), now),
+        e.delete_limit_range(namespace_of(&o.metadata), name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        runtime_classes,
+        |e, o, now| e.upsert_runtime_class(o, now),
+        e.delete_runtime_class(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        topologies,
+        |e, o, now| e.upsert_topology(o.clone(), now),
+        e.delete_topology(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        resource_flavors,
+        |e, o, now| e.upsert_flavor(o.clone(), now),
+        e.delete_flavor(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        admission_checks,
+        |e, o, now| e.upsert_check(o, now),
+        e.delete_check(name_of(&o.metadata), now)
+    );
+}
+
+fn queues(shared: &ControllerContext) {
+    feed!(
+        shared,
+        cohorts,
+        |e, o, now| {
+            // One in a cycle is kept out; its ClusterQueues admit nothing until the cycle is broken.
+            let _ = e.upsert_cohort(o.clone(), now);
+        },
+        e.delete_cohort(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        cluster_queues,
+        |e, o, now| e.upsert_cluster_queue(o.clone(), now),
+        e.delete_cluster_queue(name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        local_queues,
+        |e, o, now| e.upsert_local_queue(o.clone()),
+        {
+            let key = LocalQueueKey::new(namespace_of(&o.metadata), name_of(&o.metadata));
+            e.delete_local_queue(&key);
+        }
+    );
+}
+
+fn nodes(shared: &ControllerContext) {
+    feed!(
+        shared,
+        nodes,
+        |e, o, now| e.upsert_node(o, now),
+        e.delete_node(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        pods,
+        |e, o, now| e.upsert_pod(o, now),
+        e.delete_pod(namespace_of(&o.metadata), name_of(&o.metadata), now)
+    );
+}
+
+fn devices(shared: &ControllerContext) {
+    let Some(devices) = &shared.informers.dra else {
+        shared.engine().set_resource_slices_unavailable();
+        return;
+    };
+    feed!(
+        shared,
+        devices.device_classes,
+        |e, o, now| e.upsert_device_class(o.clone(), now),
+        e.delete_device_class(name_of(&o.metadata), now)
+    );
+    feed!(
+        shared,
+        devices.resource_claim_templates,
+        |e, o, now| e.upsert_claim_template(o.clone()),
+        e.delete_claim_template(namespace_of(&o.metadata), name_of(&o.metadata))
+    );
+    feed!(
+        shared,
+        devices.resource_slices,
+        |e, o, now| e.upsert_resource_slice(o.clone(), now),
+        e.delete_resource_slice(name_of(&o.metadata), now)
+    );
+}
+
+fn workloads(shared: &ControllerContext) {
+    feed!(
+        shared,
+        workloads,
+        |e, o, now| e.upsert_workload(o.clone(), now),
+        e.delete_workload(&predicates::key(o), now)
+    );
+}

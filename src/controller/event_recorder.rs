@@ -1,0 +1,267 @@
+//! [`EventRecorder`]: tells what happened as Events of `events.k8s.io/v1`, the way client-go's recorder
+//! does.
+//!
+//! Telling never waits. Events of the same type, action, reason and reporter about the same version
+//! of an object are one Event: the second one makes it a series, further ones are only counted, and
+//! the count is written when the series ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::{Event, EventSeries};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Resource};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use kueue_lab_admission::messages::{EventType, truncate_event};
+use kueue_lab_runtime::Context;
+
+/// A series ends when nothing came for this long.
+const FINISH_SERIES_AFTER: Duration = Duration::from_secs(6 * 60);
+/// So many Events may wait to be written; more are dropped.
+const MAX_QUEUED_EVENTS: usize = 10_000;
+/// So many Events are written at once.
+const WRITERS: usize = 16;
+
+/// What makes two Events one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct EventKey {
+    controller: String,
+    type_: &'static str,
+    reason: String,
+    action: String,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    kind: Option<String>,
+}
+
+/// An Event to write: a new one, or the series an Event became.
+enum EventWrite {
+    Create(Box<Event>),
+    PatchSeries(Box<Event>),
+}
+
+#[derive(Default)]
+struct EventCache {
+    events: BTreeMap<EventKey, Event>,
+    /// The number in the name of the last Event, so that no two have the same.
+    last_number: i128,
+}
+
+/// Tells Events. Clones tell to the same place.
+#[derive(Clone)]
+pub struct EventRecorder {
+    ctx: Context,
+    instance: Arc<str>,
+    cache: Arc<Mutex<EventCache>>,
+    writes: mpsc::Sender<EventWrite>,
+}
+
+/// Who tells, of what type, with which words.
+#[derive(Clone, Debug)]
+pub struct EventSpec<'a> {
+    /// The reporting controller.
+    pub controller: &'a str,
+    /// Normal or Warning.
+    pub type_: EventType,
+    /// Why, in one word.
+    pub reason: &'a str,
+    /// What was done; mostly the same as the reason.
+    pub action: &'a str,
+    /// The message; cut to what Events may hold.
+    pub message: String,
+}
+
+impl<'a> EventSpec<'a> {
+    /// An Event whose action is its reason.
+    pub fn new(
+        controller: &'a str,
+        type_: EventType,
+        reason: &'a str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            controller,
+            type_,
+            reason,
+            action: reason,
+            message: message.into(),
+        }
+    }
+}
+
+/// A reference to this version of an object.
+pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+    let meta = object.meta();
+    ObjectReference {
+        api_version: Some(K::api_version(&()).into_owned()),
+        kind: Some(K::kind(&()).into_owned()),
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+        uid: meta.uid.clone(),
+        resource_version: meta.resource_version.clone(),
+        field_path: None,
+    }
+}
+
+impl EventRecorder {
+    /// Starts writing what will be told.
+    pub(super) fn start(ctx: &Context, instance: &str) -> Self {
+        let (writes, waiting) = mpsc::channel(MAX_QUEUED_EVENTS);
+        let recorder = Self {
+            ctx: ctx.clone(),
+            instance: instance.into(),
+            cache: Arc::default(),
+            writes,
+        };
+        let client = ctx.client.clone();
+        ctx.tasks.spawn("event-writer", async move {
+            use futures::StreamExt;
+            let stream = futures::stream::unfold(waiting, |mut waiting| async move {
+                waiting.recv().await.map(|write| (write, waiting))
+            });
+            stream
+                .for_each_concurrent(WRITERS, |write| record_to_sink(client.clone(), write))
+                .await;
+        });
+        let ending = recorder.clone();
+        ctx.tasks.spawn("event-series", async move {
+            loop {
+                ending.ctx.clock.sleep(FINISH_SERIES_AFTER).await;
+                ending.finish_series(ending.ctx.clock.now());
+            }
+        });
+        recorder
+    }
+
+    /// Tells an Event about an object.
+    pub fn record<K: Resource<DynamicType = ()>>(&self, regarding: &K, telling: EventSpec<'_>) {
+        self.record_for(object_reference(regarding), telling);
+    }
+
+    /// Tells an Event about what a reference points at.
+    pub fn record_for(&self, regarding: ObjectReference, telling: EventSpec<'_>) {
+        let now = self.ctx.clock.now();
+        let key = EventKey {
+            controller: telling.controller.to_owned(),
+            type_: telling.type_.as_str(),
+            reason: telling.reason.to_owned(),
+            action: telling.action.to_owned(),
+            uid: regarding.uid.clone(),
+            resource_version: regarding.resource_version.clone(),
+            namespace: regarding.namespace.clone(),
+            name: regarding.name.clone(),
+            kind: regarding.kind.clone(),
+        };
+        let mut known = self.cache.lock();
+        let write = match known.events.get_mut(&key) {
+            Some(event) => {
+                let first = event.series.is_none();
+                let series = event.series.get_or_insert(EventSeries {
+                    count: 1,
+                    last_observed_time: MicroTime(now),
+                });
+                series.count = series.count.saturating_add(1);
+                series.last_observed_time = MicroTime(now);
+                first.then(|| EventWrite::PatchSeries(Box::new(event.clone())))
+            }
+            None => {
+                known.last_number = now.as_nanosecond().max(known.last_number.saturating_add(1));
+                let event = self.new_event(regarding, telling, known.last_number, now);
+                known.events.insert(key, event.clone());
+                Some(EventWrite::Create(Box::new(event)))
+            }
+        };
+        drop(known);
+        if let Some(write) = write
+            && self.writes.try_send(write).is_err()
+        {
+            tracing::warn!("too many Events at once; one is dropped");
+        }
+    }
+
+    fn new_event(
+        &self,
+        regarding: ObjectReference,
+        telling: EventSpec<'_>,
+        number: i128,
+        now: Timestamp,
+    ) -> Event {
+        let name = regarding.name.as_deref().unwrap_or_default();
+        let namespace = regarding.namespace.clone().filter(|ns| !ns.is_empty());
+        Event {
+            metadata: ObjectMeta {
+                name: Some(format!("{name}.{number:x}")),
+                namespace: Some(namespace.unwrap_or_else(|| "default".to_owned())),
+                ..Default::default()
+            },
+            event_time: Some(MicroTime(now)),
+            reporting_controller: Some(telling.controller.to_owned()),
+            reporting_instance: Some(format!("{}-{}", telling.controller, self.instance)),
+            action: Some(telling.action.to_owned()),
+            reason: Some(telling.reason.to_owned()),
+            regarding: Some(regarding),
+            note: Some(truncate_event(telling.message)),
+            type_: Some(telling.type_.as_str().to_owned()),
+            ..Default::default()
+        }
+    }
+
+    /// Forgets Events that were not told again, and writes the counts of series that ended.
+    fn finish_series(&self, now: Timestamp) {
+        let span = SignedDuration::try_from(FINISH_SERIES_AFTER).unwrap_or(SignedDuration::MAX);
+        let over = |last: Timestamp| now.duration_since(last) > span;
+        let mut known = self.cache.lock();
+        known.events.retain(|_, event| {
+            let last = match &event.series {
+                Some(series) => series.last_observed_time.0,
+                None => event.event_time.as_ref().map_or(Timestamp::MIN, |t| t.0),
+            };
+            if !over(last) {
+                return true;
+            }
+            if event.series.is_some() {
+                // What does not fit in any more is told by nobody.
+                let _ = self
+                    .writes
+                    .try_send(EventWrite::PatchSeries(Box::new(event.clone())));
+            }
+            false
+        });
+    }
+}
+
+/// Writes an Event. What the server refuses is not tried again.
+async fn record_to_sink(client: kube::Client, write: EventWrite) {
+    let namespace = |event: &Event| event.metadata.namespace.clone().unwrap_or_default();
+    let written = match write {
+        EventWrite::Create(event) => {
+            let api = Api::<Event>::namespaced(client, &namespace(&event));
+            api.create(&PostParams::default(), &event).await
+        }
+        EventWrite::PatchSeries(event) => {
+            let api = Api::<Event>::namespaced(client, &namespace(&event));
+            let name = event.metadata.name.clone().unwrap_or_default();
+            let patch = serde_json::json!({ "series": event.series });
+            let patched = api
+                .patch(&name, &PatchParams::default(), &Patch::Strategic(&patch))
+                .await;
+            match patched {
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    api.create(&PostParams::default(), &event).await
+                }
+                other => other,
+            }
+        }
+    };
+    if let Err(error) = written {
+        tracing::debug!(%error, "an Event was not written");
+    }
+}

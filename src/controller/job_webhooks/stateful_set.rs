@@ -1,0 +1,140 @@
+//! StatefulSets: their pods are a group with a Workload that is made beforehand.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use serde_json::{Map, Value};
+
+use super::Denial;
+use super::deployment::validate_queue_name_update;
+use super::validation::{self, IMMUTABLE, set_annotation};
+use crate::jobs::integration_context::IntegrationContext;
+use crate::jobs::role_hash::spec_shape;
+use crate::jobs::stateful_set::{FRAMEWORK, GVK, find_workload, is_managed_by_other_framework};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+
+/// Tells the pods of a managed StatefulSet that they are held back for it.
+pub(super) async fn default(
+    env: &IntegrationContext,
+    namespace: &str,
+    set: &mut StatefulSet,
+) -> Result<(), Denial> {
+    if is_managed_by_other_framework(set) {
+        return Ok(());
+    }
+    validation::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
+    validation::apply_default_workload_priority_class(env, &mut set.metadata);
+    if validation::workload_should_be_suspended(env, namespace, &set.metadata).await? {
+        let template = &mut set.spec.get_or_insert_default().template;
+        let meta = template.metadata.get_or_insert_default();
+        set_annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION, FRAMEWORK);
+    }
+    Ok(())
+}
+
+/// Looks at a StatefulSet, and at what it was.
+///
+/// # Errors
+/// Its owners cannot be found.
+pub(super) async fn validate(
+    env: &IntegrationContext,
+    namespace: &str,
+    new: &StatefulSet,
+    old: Option<&StatefulSet>,
+) -> Result<FieldErrors, Denial> {
+    let meta = &new.metadata;
+    if is_managed_by_other_framework(new) {
+        return Ok(Vec::new());
+    }
+    let mut errors =
+        validation::validate_serving_job(env, meta, old.map(|old| &old.metadata), &GVK);
+    let Some(old) = old else { return Ok(errors) };
+    let ready = old
+        .status
+        .as_ref()
+        .and_then(|s| s.ready_replicas)
+        .unwrap_or(0);
+    errors.extend(validate_queue_name_update(ready == 0, meta, &old.metadata));
+    if validation::workload_should_be_suspended(env, namespace, meta).await? {
+        let path = Path::new("spec").child("template").child("spec");
+        let shape = |set: &StatefulSet| {
+            let spec = set.spec.as_ref().and_then(|s| s.template.spec.as_ref());
+            spec.map(spec_shape).unwrap_or_default()
+        };
+        errors.extend(validate_immutable_pod_group_pod_spec(
+            &shape(new),
+            &shape(old),
+            &path,
+        ));
+        errors.extend(validate_replicas_update(env, new, old));
+    }
+    Ok(errors)
+}
+
+/// Only to nothing and back from nothing may a StatefulSet be scaled.
+fn validate_replicas_update(
+    env: &IntegrationContext,
+    new: &StatefulSet,
+    old: &StatefulSet,
+) -> FieldErrors {
+    let path = Path::new("spec").child("replicas");
+    let of = |set: &StatefulSet| set.spec.as_ref().and_then(|s| s.replicas).unwrap_or(1);
+    let (to, from) = (of(new), of(old));
+    if to != 0 && from != 0 && to != from {
+        return vec![FieldError::invalid(&path, &to, IMMUTABLE)];
+    }
+    if from != 0 || to == 0 {
+        return Vec::new();
+    }
+    if new.status.as_ref().map_or(0, |s| s.replicas) > 0 {
+        return vec![FieldError::forbidden(
+            &path,
+            "scaling down is still in progress",
+        )];
+    }
+    let left = find_workload(env, old).1;
+    if left.is_some_and(|wl| !predicates::is_on_hold(&wl)) {
+        let detail = "workload from previous scale-down is still being deleted";
+        return vec![FieldError::forbidden(&path, detail)];
+    }
+    Vec::new()
+}
+
+/// What makes the role of the pods may not change; named as closely as upstream names it.
+fn validate_immutable_pod_group_pod_spec(new: &Value, old: &Value, path: &Path) -> FieldErrors {
+    match (new, old) {
+        (new, old) if new == old => Vec::new(),
+        (Value::Object(new), Value::Object(old)) if is_shape_path(path) => {
+            let names: BTreeSet<&String> = new.keys().chain(old.keys()).collect();
+            let of = |map: &Map<String, Value>, name: &String| {
+                map.get(name).cloned().unwrap_or_default()
+            };
+            let part = |name: &String| {
+                validate_immutable_pod_group_pod_spec(
+                    &of(new, name),
+                    &of(old, name),
+                    &path.child(name),
+                )
+            };
+            names.into_iter().flat_map(part).collect()
+        }
+        (Value::Array(new), Value::Array(old)) if new.len() == old.len() && is_shape_path(path) => {
+            let pairs = new.iter().zip(old).enumerate();
+            pairs
+                .flat_map(|(i, (new, old))| {
+                    validate_immutable_pod_group_pod_spec(new, old, &path.index(i))
+                })
+                .collect()
+        }
+        _ => vec![FieldError::invalid(path, new, IMMUTABLE)],
+    }
+}
+
+/// Whether a path leads to a part that is made up of others, rather than to a field of a pod.
+fn is_shape_path(path: &Path) -> bool {
+    let last = path.as_str().rsplit('.').next().unwrap_or_default();
+    let name = last.split('[').next().unwrap_or_default();
+    matches!(name, "spec" | "containers" | "initContainers" | "resources")
+}

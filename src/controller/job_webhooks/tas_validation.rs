@@ -1,0 +1,230 @@
+//! The annotations by which a pod template asks for topologies.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::jobs::integration_context::IntegrationContext;
+use crate::jobs::job_annotations::parse_bool;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_api::v1beta2::PodsetSliceRequiredTopologyConstraint;
+use kueue_lab_api::validation::label_name;
+
+const REQUIRED: &str = c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION;
+const PREFERRED: &str = c::POD_SET_PREFERRED_TOPOLOGY_ANNOTATION;
+const UNCONSTRAINED: &str = c::POD_SET_UNCONSTRAINED_TOPOLOGY_ANNOTATION;
+const SLICE_REQUIRED: &str = c::POD_SET_SLICE_REQUIRED_TOPOLOGY_ANNOTATION;
+const SLICE_SIZE: &str = c::POD_SET_SLICE_SIZE_ANNOTATION;
+const SLICE_REQUIRED_CONSTRAINTS: &str = c::POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS_ANNOTATION;
+const POD_SET_GROUP_NAME: &str = c::POD_SET_GROUP_NAME_ANNOTATION;
+
+fn get<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a String> {
+    meta.annotations.as_ref()?.get(key)
+}
+
+/// What must hold of the annotations together.
+pub(super) fn validate_tas_pod_set_request(
+    env: &IntegrationContext,
+    replica: &Path,
+    meta: &ObjectMeta,
+) -> FieldErrors {
+    let path = replica.child("annotations");
+    let has = |key: &str| get(meta, key).is_some();
+    let mut errors = Vec::new();
+    if [REQUIRED, PREFERRED, UNCONSTRAINED]
+        .iter()
+        .filter(|key| has(key))
+        .count()
+        > 1
+    {
+        let detail = format!(
+            "must not contain more than one topology annotation: [{REQUIRED:?}, {PREFERRED:?}, {UNCONSTRAINED:?}]"
+        );
+        errors.push(FieldError::invalid_without_value(&path, detail));
+    }
+    for key in [REQUIRED, PREFERRED, SLICE_REQUIRED] {
+        if let Some(level) = get(meta, key) {
+            errors.extend(label_name(level, &path.key(key)));
+        }
+    }
+    errors.extend(validate_pod_set_group_name(&path, meta));
+    if let Some(text) = get(meta, UNCONSTRAINED).filter(|text| parse_bool(text).is_none()) {
+        errors.push(FieldError::invalid(
+            &path.key(UNCONSTRAINED),
+            text,
+            "must be a boolean value",
+        ));
+    }
+    let size = get(meta, SLICE_SIZE);
+    if let Some(text) = size {
+        match text.parse::<i32>() {
+            Err(_) => errors.push(FieldError::invalid(
+                &path.key(SLICE_SIZE),
+                text,
+                "must be a numeric value",
+            )),
+            Ok(n) if n < 1 => {
+                let detail = "must be greater than or equal to 1";
+                errors.push(FieldError::invalid(&path.key(SLICE_SIZE), text, detail));
+            }
+            Ok(_) => {}
+        }
+    }
+    match (has(SLICE_REQUIRED), size.is_some()) {
+        (true, false) => {
+            let detail = format!("must be set when '{SLICE_REQUIRED}' is specified");
+            errors.push(FieldError::required(&path.key(SLICE_SIZE), detail));
+        }
+        (false, true) => {
+            let detail = format!("may not be set when '{SLICE_REQUIRED}' is not specified");
+            errors.push(FieldError::forbidden(&path.key(SLICE_SIZE), detail));
+        }
+        _ => {}
+    }
+    errors.extend(validate_slice_required_topology_constraints(
+        env, &path, meta,
+    ));
+    errors
+}
+
+fn validate_pod_set_group_name(path: &Path, meta: &ObjectMeta) -> FieldErrors {
+    let Some(name) = get(meta, POD_SET_GROUP_NAME) else {
+        return Vec::new();
+    };
+    let (path, mut errors) = (path.key(POD_SET_GROUP_NAME), Vec::new());
+    if name.parse::<u64>().is_ok() {
+        errors.push(FieldError::invalid(&path, name, "must not be a number"));
+    }
+    for key in [SLICE_SIZE, SLICE_REQUIRED] {
+        if get(meta, key).is_some() {
+            let detail = format!("may not be set when '{key}' is specified");
+            errors.push(FieldError::forbidden(&path, detail));
+        }
+    }
+    if get(meta, PREFERRED).is_none() && get(meta, REQUIRED).is_none() {
+        let detail =
+            format!("may not be set when neither '{PREFERRED}' nor '{REQUIRED}' is specified");
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    errors
+}
+
+fn validate_slice_required_topology_constraints(
+    env: &IntegrationContext,
+    path: &Path,
+    meta: &ObjectMeta,
+) -> FieldErrors {
+    let Some(text) = get(meta, SLICE_REQUIRED_CONSTRAINTS) else {
+        return Vec::new();
+    };
+    let here = path.key(SLICE_REQUIRED_CONSTRAINTS);
+    let gate = Feature::TASMultiLayerTopology;
+    if !env.enabled(gate) {
+        let detail = format!("the {gate} feature gate must be enabled to use this annotation");
+        return vec![FieldError::forbidden(&here, detail)];
+    }
+    let mut errors = Vec::new();
+    for key in [SLICE_REQUIRED, SLICE_SIZE] {
+        if get(meta, key).is_some() {
+            let detail = format!("may not be set when '{key}' is specified");
+            errors.push(FieldError::forbidden(&here, detail));
+        }
+    }
+    if get(meta, POD_SET_GROUP_NAME).is_some() {
+        let detail = format!("may not be set when '{SLICE_REQUIRED_CONSTRAINTS}' is specified");
+        errors.push(FieldError::forbidden(&path.key(POD_SET_GROUP_NAME), detail));
+    }
+    errors.extend(validate_constraint_entries(&here, text));
+    errors
+}
+
+fn validate_constraint_entries(path: &Path, text: &str) -> FieldErrors {
+    let layers: Vec<PodsetSliceRequiredTopologyConstraint> = match serde_json::from_str(text) {
+        Ok(layers) => layers,
+        Err(e) => {
+            let detail = format!("must be a valid JSON array: {e}");
+            return vec![FieldError::invalid(path, text, detail)];
+        }
+    };
+    if !(1..=3).contains(&layers.len()) {
+        return vec![FieldError::invalid(
+            path,
+            text,
+            "topology constraints must contain between 1 and 3 entries",
+        )];
+    }
+    let mut errors = Vec::new();
+    for (i, layer) in layers.iter().enumerate() {
+        let at = path.index(i);
+        errors.extend(label_name(&layer.topology, &at.child("topology")));
+        if layer.size < 1 {
+            let detail = "must be greater than or equal to 1";
+            errors.push(FieldError::invalid(&at.child("size"), &layer.size, detail));
+        }
+    }
+    for (i, layer) in layers.iter().enumerate() {
+        if let Some(first) = layers[..i]
+            .iter()
+            .position(|l| l.topology == layer.topology)
+        {
+            let bad = format!("{} (also at index {first})", layer.topology);
+            errors.push(FieldError::duplicate(
+                &path.index(i).child("topology"),
+                &bad,
+            ));
+        }
+    }
+    for (i, pair) in layers.windows(2).enumerate() {
+        let (above, size) = (pair[0].size, pair[1].size);
+        if size > 0 && above % size != 0 {
+            let detail = format!("must evenly divide the parent layer size {above}");
+            errors.push(FieldError::invalid(
+                &path.index(i + 1).child("size"),
+                &size,
+                detail,
+            ));
+        }
+    }
+    errors
+}
+
+/// Slices may not be larger than the pod set.
+pub(super) fn validate_slice_size_upper_bound(
+    replica: &Path,
+    meta: &ObjectMeta,
+    count: i32,
+) -> FieldErrors {
+    let path = replica.child("annotations");
+    let detail = || format!("must not be greater than pod set count {count}");
+    let mut errors = Vec::new();
+    if let Some(text) = get(meta, SLICE_SIZE) {
+        match text.parse::<i32>() {
+            Err(_) => {
+                return vec![FieldError::invalid(
+                    &path.key(SLICE_SIZE),
+                    text,
+                    "must be a numeric value",
+                )];
+            }
+            Ok(n) if n > count => {
+                errors.push(FieldError::invalid(&path.key(SLICE_SIZE), text, detail()))
+            }
+            Ok(_) => {}
+        }
+    }
+    let layers = get(meta, SLICE_REQUIRED_CONSTRAINTS).and_then(|text| {
+        serde_json::from_str::<Vec<PodsetSliceRequiredTopologyConstraint>>(text).ok()
+    });
+    if let Some(first) = layers
+        .as_deref()
+        .and_then(<[_]>::first)
+        .filter(|l| l.size > count)
+    {
+        errors.push(FieldError::invalid(
+            &path.key(SLICE_REQUIRED_CONSTRAINTS),
+            &first.size,
+            detail(),
+        ));
+    }
+    errors
+}

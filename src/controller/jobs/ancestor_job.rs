@@ -1,0 +1,139 @@
+//! The managed job that a job or pod belongs to, found by walking up the owners.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::DynamicObject;
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Client};
+
+use super::integration_manager::{Gvk, IntegrationManager, controller_of};
+use super::job_annotations;
+
+/// How far up the walk goes.
+pub const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;
+
+/// Why there is no saying who the ancestor is.
+#[derive(Debug, thiserror::Error)]
+pub enum AncestorError {
+    /// An object owns itself by way of others.
+    #[error("cyclic ownership")]
+    CyclicOwnership,
+    /// An owner does not exist (yet, or any more).
+    #[error("workload owner not found\n{0}")]
+    OwnerNotFound(kube::Error),
+    /// More owners above each other than anybody has.
+    #[error("managed owner chain limit reached")]
+    ChainLimitReached,
+}
+
+/// A managed job above another object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AncestorJob {
+    /// Group, version and kind.
+    pub gvk: Gvk,
+    /// Its metadata.
+    pub meta: ObjectMeta,
+}
+
+type Lookup = Arc<dyn Fn(&str, &str) -> Option<ObjectMeta> + Send + Sync>;
+
+/// Finds owners: among what is watched, or else by asking the cluster.
+#[derive(Clone)]
+pub struct AncestorFinder {
+    client: Client,
+    watched: Vec<(Gvk, Lookup)>,
+}
+
+impl AncestorFinder {
+    /// Asks the cluster.
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            watched: Vec::new(),
+        }
+    }
+
+    /// Looks for owners of a kind here first: namespace and name in, metadata out.
+    #[must_use]
+    pub fn with_lookup(
+        mut self,
+        gvk: Gvk,
+        lookup: impl Fn(&str, &str) -> Option<ObjectMeta> + Send + Sync + 'static,
+    ) -> Self {
+        self.watched.push((gvk, Arc::new(lookup)));
+        self
+    }
+
+    async fn find_owner(
+        &self,
+        namespace: &str,
+        owner: &OwnerReference,
+    ) -> Result<ObjectMeta, kube::Error> {
+        let watched = self
+            .watched
+            .iter()
+            .filter(|(gvk, _)| gvk.matches_owner(owner));
+        let mut found = watched.filter_map(|(_, lookup)| lookup(namespace, &owner.name));
+        // What is watched may be of yesterday: another object of the same name.
+        if let Some(meta) = found.find(|meta| job_annotations::uid(meta) == owner.uid) {
+            return Ok(meta);
+        }
+        let (group, version) = owner
+            .api_version
+            .split_once('/')
+            .unwrap_or(("", &owner.api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &owner.kind));
+        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
+        Ok(api.get_metadata(&owner.name).await?.metadata)
+    }
+
+    /// The topmost managed job above an object. Only jobs that name a queue count, unless all jobs
+    /// are managed.
+    ///
+    /// # Errors
+    /// An owner is missing, or there are too many, or they go round in a circle.
+    pub async fn find_ancestor_job_managed_by_kueue(
+        &self,
+        frameworks: &IntegrationManager,
+        object: &ObjectMeta,
+        manages_all: bool,
+    ) -> Result<Option<AncestorJob>, AncestorError> {
+        let namespace = job_annotations::namespace(object);
+        let mut seen = BTreeSet::new();
+        let mut top = None;
+        let mut current = object.clone();
+        loop {
+            if !seen.insert(job_annotations::uid(&current).to_owned()) {
+                return Err(AncestorError::CyclicOwnership);
+            }
+            let Some(owner) = controller_of(&current)
+                .filter(|o| frameworks.is_known_owner(o))
+                .cloned()
+            else {
+                return Ok(top);
+            };
+            let parent = self
+                .find_owner(namespace, &owner)
+                .await
+                .map_err(AncestorError::OwnerNotFound)?;
+            if job_annotations::uid(&parent) != owner.uid {
+                return Ok(top);
+            }
+            if frameworks.is_owner_managed_by_kueue(&owner)
+                && (manages_all || !job_annotations::queue_name(&parent).is_empty())
+            {
+                let gvk = Gvk::of(&owner);
+                top = Some(AncestorJob {
+                    gvk,
+                    meta: parent.clone(),
+                });
+            }
+            current = parent;
+            if seen.len() > MANAGED_OWNERS_CHAIN_LIMIT {
+                return Err(AncestorError::ChainLimitReached);
+            }
+        }
+    }
+}

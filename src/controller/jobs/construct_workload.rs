@@ -1,0 +1,206 @@
+//! Making Workloads of jobs.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use super::error::JobError;
+use super::generic_job::GenericJob;
+use super::integration_context::IntegrationContext;
+use super::integration_manager::Gvk;
+use super::pod_sets::{clear_min_counts, sanitize_pod_sets};
+use super::workload_names::workload_name;
+use super::{job_annotations, workload_priority};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::name_validation::label_value;
+use kueue_lab_api::v1beta2::{PodSet, Workload, WorkloadSpec};
+
+/// The pod sets of a job as its Workload may have them.
+///
+/// # Errors
+/// The job says something that cannot be read.
+pub fn job_pod_sets(
+    env: &IntegrationContext,
+    job: &(impl GenericJob + ?Sized),
+) -> Result<Vec<PodSet>, JobError> {
+    let mut pod_sets = job.pod_sets(env)?;
+    sanitize_pod_sets(&mut pod_sets);
+    Ok(pod_sets)
+}
+
+/// A Workload with what an object says of it, but without owners.
+pub fn new_workload(
+    env: &IntegrationContext,
+    name: String,
+    object: &ObjectMeta,
+    pod_sets: Vec<PodSet>,
+) -> Workload {
+    let configuration = &env.shared.settings.configuration;
+    let integrations = configuration.integrations.as_ref();
+    let copied = integrations
+        .map(|i| i.label_keys_to_copy.clone())
+        .unwrap_or_default();
+    let labels: BTreeMap<String, String> = object.labels.clone().unwrap_or_default();
+    let labels = labels
+        .into_iter()
+        .filter(|(key, _)| copied.contains(key))
+        .collect();
+    let annotations: BTreeMap<String, String> = object.annotations.clone().unwrap_or_default();
+    let parameters = annotations
+        .into_iter()
+        .filter(|(key, _)| key.starts_with(c::PROVISIONING_PARAMETER_PREFIX));
+    let mut workload = Workload {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: object.namespace.clone(),
+            labels: Some(labels),
+            annotations: Some(parameters.collect()),
+            finalizers: Some(vec![c::RESOURCE_IN_USE_FINALIZER.to_owned()]),
+            ..Default::default()
+        },
+        spec: WorkloadSpec {
+            queue_name: job_annotations::queue_name(object).to_owned(),
+            pod_sets,
+            maximum_execution_time_seconds: job_annotations::maximum_execution_time_seconds(object),
+            ..Default::default()
+        },
+        ..Workload::default()
+    };
+    propagate_admission_gated_by(env, object, &mut workload);
+    workload
+}
+
+/// An owner reference, of the one that controls or of one of several.
+pub fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerReference {
+    OwnerReference {
+        api_version: gvk.api_version(),
+        kind: gvk.kind.clone().into_owned(),
+        name: job_annotations::name(meta).to_owned(),
+        uid: job_annotations::uid(meta).to_owned(),
+        controller: controls.then_some(true),
+        block_owner_deletion: controls.then_some(true),
+    }
+}
+
+/// Marks a Workload with the UID of its job, where that can be a label.
+pub fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
+    let uid = job_annotations::uid(meta);
+    if label_value(uid).is_empty() {
+        let labels = wl.metadata.labels.get_or_insert_default();
+        labels.insert(c::JOB_UID_LABEL.to_owned(), uid.to_owned());
+    }
+}
+
+/// The Workload of a job that is one object, without priority.
+///
+/// # Errors
+/// The job says something that cannot be read.
+pub fn construct_workload(
+    env: &IntegrationContext,
+    job: &impl GenericJob,
+) -> Result<Workload, JobError> {
+    let meta = job.meta();
+    let elastic = job_annotations::is_elastic(meta, &env.gates);
+    let extra = match elastic {
+        true => meta.generation.unwrap_or(0).to_string(),
+        false => String::new(),
+    };
+    let short = env.enabled(Feature::ShortWorkloadNames);
+    let name = workload_name(
+        job_annotations::name(meta),
+        job_annotations::uid(meta),
+        job.gvk(),
+        &extra,
+        short,
+    );
+    let mut wl = new_workload(env, name, meta, job_pod_sets(env, job)?);
+    set_job_uid_label(&mut wl, meta);
+    wl.metadata.owner_references = Some(vec![owner_reference(job.gvk(), meta, true)]);
+    Ok(wl)
+}
+
+/// Carries the gates of a job over to its Workload. True when that changed anything.
+pub fn propagate_admission_gated_by(
+    env: &IntegrationContext,
+    job: &ObjectMeta,
+    wl: &mut Workload,
+) -> bool {
+    if !env.enabled(Feature::AdmissionGatedBy) {
+        return false;
+    }
+    let key = c::ADMISSION_GATED_BY_ANNOTATION;
+    let wanted = job_annotations::annotation(job, key);
+    if wanted == job_annotations::annotation(&wl.metadata, key) {
+        return false;
+    }
+    let annotations = wl.metadata.annotations.get_or_insert_default();
+    match wanted {
+        Some(gates) => annotations.insert(key.to_owned(), gates.to_owned()),
+        None => annotations.remove(key),
+    };
+    true
+}
+
+/// Completes a Workload: priority, gates, and what makes it a slice of an elastic job.
+///
+/// # Errors
+/// The priority class does not exist, or there are more slices than there can be.
+pub fn prepare_workload(
+    env: &IntegrationContext,
+    job: &dyn GenericJob,
+    wl: &mut Workload,
+    active: Option<bool>,
+) -> Result<(), JobError> {
+    propagate_admission_gated_by(env, job.meta(), wl);
+    let reference = job.reference();
+    let (class, value) = workload_priority::extract_priority(
+        env,
+        &reference,
+        job.meta(),
+        job.priority_class(),
+        &wl.spec.pod_sets,
+    )?;
+    wl.spec.priority_class_ref = class;
+    wl.spec.priority = Some(value);
+    clear_min_counts(&mut wl.spec.pod_sets, &env.gates);
+    if job_annotations::is_elastic(job.meta(), &env.gates) {
+        return prepare_workload_slice(env, job, wl);
+    }
+    wl.spec.active = active;
+    Ok(())
+}
+
+fn prepare_workload_slice(
+    env: &IntegrationContext,
+    job: &dyn GenericJob,
+    wl: &mut Workload,
+) -> Result<(), JobError> {
+    let open = env.not_finished_workloads(job.gvk(), job.meta());
+    let mut chain = predicates::name(wl).to_owned();
+    let mut replaces = None;
+    match open.as_slice() {
+        [] => {}
+        [old] => {
+            let first =
+                job_annotations::annotation(&old.metadata, c::WORKLOAD_SLICE_NAME_ANNOTATION);
+            chain = first.unwrap_or(predicates::name(old)).to_owned();
+            replaces = Some(predicates::key(old).as_str().to_owned());
+        }
+        many => {
+            let message = format!("unexpected workload-slices count: {}", many.len());
+            return Err(JobError::Retryable(message));
+        }
+    }
+    let annotations = wl.metadata.annotations.get_or_insert_default();
+    annotations.insert(
+        c::ELASTIC_JOB_ANNOTATION.to_owned(),
+        c::ELASTIC_JOB_VALUE.to_owned(),
+    );
+    annotations.insert(c::WORKLOAD_SLICE_NAME_ANNOTATION.to_owned(), chain);
+    if let Some(old) = replaces {
+        annotations.insert(c::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION.to_owned(), old);
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Opens the gates of an elastic job's pods, as many as its present slice was granted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Api;
+
+use super::error::{JobError, ignore_not_found};
+use super::generic_reconciler::changed_object;
+use super::integration_context::IntegrationContext;
+use super::integration_manager::{Gvk, controller_of};
+use super::job_annotations;
+use super::patching::{PatchTarget, patch_object};
+use super::pods::{has_ended, ungate};
+use crate::informers::BY_OWNER_UID;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, ReconcileResult, WorkQueue};
+
+/// What a pod of a provisioned job may carry from one admission only.
+const PROVISIONING_ANNOTATIONS: [&str; 2] = [
+    "autoscaling.x-k8s.io/consume-provisioning-request",
+    "autoscaling.x-k8s.io/provisioning-class-name",
+];
+
+/// An elastic job.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ElasticJob {
+    gvk: Gvk,
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+fn job(meta: &ObjectMeta) -> Option<ElasticJob> {
+    let owner: &OwnerReference = controller_of(meta)?;
+    Some(ElasticJob {
+        gvk: Gvk::of(owner),
+        namespace: job_annotations::namespace(meta).to_owned(),
+        name: owner.name.clone(),
+        uid: owner.uid.clone(),
+    })
+}
+
+fn is_gated(pod: &Pod) -> bool {
+    let mut gates = pod
+        .spec
+        .iter()
+        .flat_map(|s| s.scheduling_gates.iter().flatten());
+    gates.any(|gate| gate.name == c::ELASTIC_JOB_SCHEDULING_GATE)
+}
+
+/// Starts the controller.
+pub fn start(env: &IntegrationContext) {
+    let queue: WorkQueue<ElasticJob> = WorkQueue::new(&env.shared.ctx);
+    let (slices, gates) = (queue.clone(), env.engine_gates.clone());
+    env.shared
+        .informers
+        .workloads
+        .add_event_handler(move |change| {
+            let wl = changed_object(change);
+            let gone = matches!(change, Change::Deleted(_));
+            if !gone
+                && predicates::is_elastic(wl, &gates)
+                && predicates::is_admitted(wl)
+                && let Some(job) = job(&wl.metadata)
+            {
+                slices.add(job);
+            }
+        });
+    let pods = queue.clone();
+    env.shared.informers.pods.add_event_handler(move |change| {
+        let pod = changed_object(change);
+        if is_gated(pod)
+            && let Some(job) = job(&pod.metadata)
+        {
+            pods.add(job);
+        }
+    });
+    let env_ = env.clone();
+    queue.run(&env.shared.ctx, "elastic_job_ungater", 5, move |job| {
+        let env = env_.clone();
+        async move { reconcile(&env, &job).await }
+    });
+}
+
+async fn reconcile(
+    env: &IntegrationContext,
+    job: &ElasticJob,
+) -> Result<ReconcileResult, JobError> {
+    let owner = ObjectMeta {
+        name: Some(job.name.clone()),
+        namespace: Some(job.namespace.clone()),
+        ..Default::default()
+    };
+    let open = env.not_finished_workloads(&job.gvk, &owner);
+    let holds =
+        |wl: &&Arc<Workload>| predicates::has_quota_reservation(wl) && !predicates::is_evicted(wl);
+    let Some(slice) = open
+        .iter()
+        .rev()
+        .find(holds)
+        .filter(|wl| predicates::is_admitted(wl))
+    else {
+        return Ok(ReconcileResult::Done);
+    };
+    let all = env.shared.informers.pods.by_index(BY_OWNER_UID, &job.uid);
+    let opened = pods_to_ungate(slice, &all)
+        .into_iter()
+        .map(|pod| ungate_pod(env, slice, pod));
+    let opened: Result<Vec<()>, JobError> = join_all(opened).await.into_iter().collect();
+    opened.map(|_| ReconcileResult::Done)
+}
+
+/// Additions to pods that the checks of a slice ask for.
+struct PodAdmissionUpdate<'a> {
+    annotations: Vec<(&'a str, &'a str)>,
+    node_selector: Vec<(&'a str, &'a str)>,
+}
+
+fn admission_update_for_pod<'a>(slice: &'a Workload, pod: &Pod) -> PodAdmissionUpdate<'a> {
+    let set = job_annotations::label(&pod.metadata, c::POD_SET_LABEL).unwrap_or_default();
+    let updates = slice
+        .status
+        .admission_checks
+        .iter()
+        .flat_map(|check| &check.pod_set_updates);
+    let mut found = PodAdmissionUpdate {
+        annotations: Vec::new(),
+        node_selector: Vec::new(),
+    };
+    for update in updates.filter(|update| update.name == set) {
+        let annotations = update.annotations.iter();
+        let provisioned =
+            annotations.filter(|(key, _)| PROVISIONING_ANNOTATIONS.contains(&key.as_str()));
+        found
+            .annotations
+            .extend(provisioned.map(|(k, v)| (k.as_str(), v.as_str())));
+        let selector = update.node_selector.iter();
+        found
+            .node_selector
+            .extend(selector.map(|(k, v)| (k.as_str(), v.as_str())));
+    }
+    found
+}
+
+/// Whether a pod was not marked for another admission already.
+fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
+    let add = admission_update_for_pod(slice, pod);
+    let selector = pod.spec.as_ref().and_then(|s| s.node_selector.as_ref());
+    let free = |known: Option<&str>, value: &str| known.is_none_or(|known| known == value);
+    add.annotations
+        .iter()
+        .all(|(key, value)| free(job_annotations::annotation(&pod.metadata, key), value))
+        && add.node_selector.iter().all(|(key, value)| {
+            free(
+                selector.and_then(|map| map.get(*key)).map(String::as_str),
+                value,
+            )
+        })
+}
+
+/// The pods whose gates are to be opened: by name, up to what each pod set was granted.
+fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
+    let chain = predicates::annotation(slice, c::WORKLOAD_SLICE_NAME_ANNOTATION);
+    let chain = chain.unwrap_or(predicates::name(slice));
+    let mut room: BTreeMap<&str, i32> = slice
+        .spec
+        .pod_sets
+        .iter()
+        .map(|set| (set.name.as_str(), set.count))
+        .collect();
+    let set = |pod: &Pod| {
+        job_annotations::label(&pod.metadata, c::POD_SET_LABEL)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let of_chain = |pod: &Pod| {
+        job_annotations::annotation(&pod.metadata, c::WORKLOAD_SLICE_NAME_ANNOTATION) == Some(chain)
+    };
+    let live = pods
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|pod| of_chain(pod) && !has_ended(pod));
+    let (gated, running): (Vec<&Pod>, Vec<&Pod>) = live.partition(|pod| is_gated(pod));
+    for pod in running {
+        if let Some(left) = room.get_mut(set(pod).as_str()) {
+            *left -= 1;
+        }
+    }
+    let mut gated: Vec<&Pod> = gated
+        .into_iter()
+        .filter(|pod| is_pod_admission_compatible(slice, pod))
+        .collect();
+    gated.sort_by_key(|pod| job_annotations::name(&pod.metadata));
+    gated.retain(|pod| match room.get_mut(set(pod).as_str()) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            true
+        }
+        _ => false,
+    });
+    gated
+}
+
+async fn ungate_pod(env: &IntegrationContext, slice: &Workload, pod: &Pod) -> Result<(), JobError> {
+    let mut opened = pod.clone();
+    let add = admission_update_for_pod(slice, pod);
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    if !add.annotations.is_empty() {
+        let annotations = opened.metadata.annotations.get_or_insert_default();
+        annotations.extend(add.annotations.iter().map(owned));
+    }
+    let spec = opened.spec.get_or_insert_default();
+    if !add.node_selector.is_empty() {
+        let selector = spec.node_selector.get_or_insert_default();
+        selector.extend(add.node_selector.iter().map(owned));
+    }
+    ungate(spec, c::ELASTIC_JOB_SCHEDULING_GATE);
+    let namespace = job_annotations::namespace(&pod.metadata);
+    let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
+    let written = patch_object(&api, pod, &opened, PatchTarget::Object).await;
+    ignore_not_found(
+        written.map(|written| env.shared.informers.pods.observe_write(Arc::new(written))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_more_pods_are_ungated_than_admitted() {
+        let pod = |name: &str, gated: bool| -> Arc<Pod> {
+            let gates = if gated {
+                json!([{"name": c::ELASTIC_JOB_SCHEDULING_GATE}])
+            } else {
+                json!([])
+            };
+            let pod = json!({
+                "metadata": {"name": name, "labels": {c::POD_SET_LABEL: "main"},
+                    "annotations": {c::WORKLOAD_SLICE_NAME_ANNOTATION: "first"}},
+                "spec": {"containers": [], "schedulingGates": gates},
+            });
+            Arc::new(serde_json::from_value(pod).unwrap())
+        };
+        let slice: Workload = serde_json::from_value(json!({
+            "metadata": {"name": "second", "annotations": {c::WORKLOAD_SLICE_NAME_ANNOTATION: "first"}},
+            "spec": {"podSets": [{"name": "main", "count": 3, "template": {}}]},
+        }))
+        .unwrap();
+        let pods = [
+            pod("d", true),
+            pod("a", false),
+            pod("c", true),
+            pod("b", true),
+        ];
+        let names: Vec<_> = pods_to_ungate(&slice, &pods)
+            .iter()
+            .map(|p| job_annotations::name(&p.metadata))
+            .collect();
+        assert_eq!(names, ["b", "c"]);
+    }
+}

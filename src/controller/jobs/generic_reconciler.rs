@@ -1,0 +1,112 @@
+//! Running the controllers of kinds whose jobs are one object each.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+
+use super::generic_job::{JobKind, JobObject};
+use super::integration_context::IntegrationContext;
+use super::integration_manager::{Gvk, controller_of};
+use super::job_annotations;
+use super::recent_quota_losses;
+use super::reconciler::reconcile_generic_job;
+use super::single_object_job::SingleObjectJob;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, Informer, ObjectKey, WorkQueue};
+
+/// Index of jobs by the UIDs of their owners.
+pub const BY_OWNER_UID: &str = "owner";
+/// How many jobs of a kind are reconciled at once where the configuration does not say.
+const DEFAULT_CONCURRENCY: usize = 5;
+
+/// The key of an object.
+pub fn object_key(meta: &ObjectMeta) -> ObjectKey {
+    ObjectKey {
+        namespace: job_annotations::namespace(meta).to_owned(),
+        name: job_annotations::name(meta).to_owned(),
+    }
+}
+
+/// The object that a change leaves, or the one that went.
+pub fn changed_object<K>(change: &Change<K>) -> &Arc<K> {
+    match change {
+        Change::Added(object) | Change::Updated { new: object, .. } | Change::Deleted(object) => {
+            object
+        }
+    }
+}
+
+/// The job that controls a Workload, where it is of this kind.
+pub fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
+    let owner = controller_of(&wl.metadata).filter(|owner| gvk.matches_owner(owner))?;
+    Some(ObjectKey {
+        namespace: job_annotations::namespace(&wl.metadata).to_owned(),
+        name: owner.name.clone(),
+    })
+}
+
+/// How many of a kind are reconciled at once.
+pub fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usize {
+    let name = match gvk.group.is_empty() {
+        true => gvk.kind.to_string(),
+        false => format!("{}.{}", gvk.kind, gvk.group),
+    };
+    let controller = env.shared.settings.configuration.controller.as_ref();
+    let asked = controller.and_then(|c| c.group_kind_concurrency.get(&name));
+    asked
+        .and_then(|n| usize::try_from(*n).ok())
+        .filter(|n| *n > 0)
+        .unwrap_or(DEFAULT_CONCURRENCY)
+}
+
+/// Starts the controller of a kind.
+pub fn start<K: JobKind>(env: &IntegrationContext, informer: &Informer<K::Object>)
+where
+    K::Object: Default,
+{
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
+    let jobs = queue.clone();
+    informer.add_event_handler(move |change| jobs.add(object_key(changed_object(change).meta())));
+    let (owners, children) = (queue.clone(), informer.clone());
+    let (losses, clock) = (
+        env.recent_quota_losses.clone(),
+        env.shared.ctx.clock.clone(),
+    );
+    env.shared
+        .informers
+        .workloads
+        .add_event_handler(move |change| {
+            let wl = changed_object(change);
+            if let Some(job) = controlling_job(wl, &K::GVK) {
+                match losses.record_change(change, clock.now()) {
+                    true => owners.add_after(job, recent_quota_losses::RECENT_WINDOW),
+                    false => owners.add(job),
+                }
+            }
+            // Jobs that are part of the job whose Workload this is.
+            if let Some(owner) = controller_of(&wl.metadata) {
+                for child in children.by_index(BY_OWNER_UID, &owner.uid) {
+                    owners.add(object_key(child.meta()));
+                }
+            }
+        });
+    let (env_, informer) = (env.clone(), informer.clone());
+    let workers = group_kind_concurrency(env, &K::GVK);
+    queue.run(&env.shared.ctx, K::FRAMEWORK, workers, move |key| {
+        let (env, informer) = (env_.clone(), informer.clone());
+        async move {
+            // Until all are known, a job that was not seen yet looks like one that is gone, and its
+            // Workload would be finished.
+            informer.wait_for_cache_sync().await;
+            let mut job = SingleObjectJob::<K>::load(&informer, &key);
+            reconcile_generic_job(&env, &mut job).await
+        }
+    });
+}
+
+/// The UIDs of the owners of an object.
+pub fn owner_uids<O: JobObject>(object: &O) -> Vec<String> {
+    let owners = object.meta().owner_references.iter().flatten();
+    owners.map(|owner| owner.uid.clone()).collect()
+}

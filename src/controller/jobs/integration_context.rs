@@ -1,0 +1,170 @@
+//! [`IntegrationContext`]: what the reconciler of a kind of job works with.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::ancestor_job::AncestorFinder;
+use super::integration_manager::{Gvk, IntegrationManager};
+use super::job_annotations;
+use super::recent_quota_losses::RecentQuotaLosses;
+use crate::event_recorder::EventSpec;
+use crate::{ControllerContext, informers};
+use kueue_lab_admission::Gates;
+use kueue_lab_admission::kube::label_selector::{Labels, Selector};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::ObjectKey;
+
+/// What the reconciler of a kind of job works with.
+#[derive(Clone)]
+pub struct IntegrationContext {
+    /// What all parts of the controller have in common.
+    pub shared: ControllerContext,
+    /// Finds owners.
+    pub ancestor_finder: AncestorFinder,
+    /// Which kinds are managed.
+    pub integrations: Arc<IntegrationManager>,
+    /// Feature gates.
+    pub gates: FeatureGates,
+    /// Feature gates as the engine's functions want them.
+    pub engine_gates: Arc<Gates>,
+    /// Which Workloads lost their quota a moment ago.
+    pub recent_quota_losses: RecentQuotaLosses,
+    /// In which namespaces jobs are managed.
+    managed_jobs_namespace_selector: Option<Arc<Selector>>,
+    /// Who tells the Events.
+    reporting_controller: Arc<str>,
+}
+
+impl IntegrationContext {
+    /// For a kind of job, by its name in the configuration.
+    pub fn new(shared: &ControllerContext, owners: &AncestorFinder, framework: &str) -> Self {
+        let configuration = &shared.settings.configuration;
+        let selector = configuration.managed_jobs_namespace_selector.as_ref();
+        Self {
+            integrations: Arc::new(IntegrationManager::new(configuration)),
+            gates: shared.settings.gates,
+            recent_quota_losses: RecentQuotaLosses::default(),
+            engine_gates: Arc::new(shared.settings.engine().gates),
+            // One that cannot be read selects nothing; reading the configuration refuses it.
+            managed_jobs_namespace_selector: selector
+                .map(|s| Arc::new(Selector::from_api(Some(s)).unwrap_or(Selector::Nothing))),
+            reporting_controller: format!("{framework}-{}-controller", c::KUEUE_NAME).into(),
+            ancestor_finder: owners.clone(),
+            shared: shared.clone(),
+        }
+    }
+
+    /// Whether a feature gate is on.
+    pub fn enabled(&self, feature: Feature) -> bool {
+        self.gates.enabled(feature)
+    }
+
+    /// Whether jobs that name no queue are managed too.
+    pub fn manage_jobs_without_queue_name(&self) -> bool {
+        self.shared
+            .settings
+            .configuration
+            .manage_jobs_without_queue_name
+    }
+
+    /// Whether jobs are managed in namespaces with these labels.
+    pub fn namespace_labels_match(&self, labels: &Labels) -> bool {
+        self.managed_jobs_namespace_selector
+            .as_ref()
+            .is_none_or(|selector| selector.matches(labels))
+    }
+
+    /// Whether jobs of a namespace are managed; nothing where the namespace is not there.
+    pub fn namespace_is_managed(&self, namespace: &str) -> Option<bool> {
+        let key = ObjectKey {
+            namespace: String::new(),
+            name: namespace.to_owned(),
+        };
+        let found = self.shared.informers.namespaces.get(&key)?;
+        let labels = found.metadata.labels.clone().unwrap_or_default();
+        Some(self.namespace_labels_match(&labels))
+    }
+
+    /// The Workloads of a namespace with an owner of this kind and name.
+    pub fn workloads_owned_by(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+        let key = informers::owner_key(
+            &gvk.api_version(),
+            &gvk.kind,
+            job_annotations::namespace(meta),
+            job_annotations::name(meta),
+        );
+        self.shared
+            .informers
+            .workloads
+            .by_index(informers::BY_OWNER_NAME, &key)
+    }
+
+    /// Those that are not finished, oldest first.
+    pub fn not_finished_workloads(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+        let mut open = self.workloads_owned_by(gvk, meta);
+        open.retain(|wl| !predicates::is_finished(wl));
+        let age = |wl: &Workload| {
+            (
+                wl.metadata.creation_timestamp.clone(),
+                wl.metadata.uid.clone(),
+            )
+        };
+        open.sort_by_key(|wl| age(wl));
+        open
+    }
+
+    /// A Workload by name.
+    pub fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>> {
+        let key = ObjectKey {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        self.shared.informers.workloads.get(&key)
+    }
+
+    /// Tells an Event that is no cause for worry.
+    pub fn record_normal_event(
+        &self,
+        regarding: ObjectReference,
+        reason: &str,
+        message: impl Into<String>,
+    ) {
+        self.record_event(regarding, EventType::Normal, reason, reason, message.into());
+    }
+
+    /// Tells an Event that is.
+    pub fn record_warning_event(
+        &self,
+        regarding: ObjectReference,
+        reason: &str,
+        message: impl Into<String>,
+    ) {
+        self.record_event(
+            regarding,
+            EventType::Warning,
+            reason,
+            reason,
+            message.into(),
+        );
+    }
+
+    /// Tells an Event with an action that is not its reason.
+    pub fn record_event(
+        &self,
+        regarding: ObjectReference,
+        type_: EventType,
+        reason: &str,
+        action: &str,
+        message: String,
+    ) {
+        let mut telling = EventSpec::new(&self.reporting_controller, type_, reason, message);
+        telling.action = action;
+        self.shared.recorder.record_for(regarding, telling);
+    }
+}

@@ -1,0 +1,202 @@
+//! The kinds of jobs that are known, and which of them are managed.
+
+use std::borrow::Cow;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
+
+/// Group, version and kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gvk {
+    /// API group, empty for core.
+    pub group: Cow<'static, str>,
+    /// API version.
+    pub version: Cow<'static, str>,
+    /// Kind.
+    pub kind: Cow<'static, str>,
+}
+
+impl Gvk {
+    /// The kind of a group in a version.
+    pub const fn new(group: &'static str, version: &'static str, kind: &'static str) -> Self {
+        Self {
+            group: Cow::Borrowed(group),
+            version: Cow::Borrowed(version),
+            kind: Cow::Borrowed(kind),
+        }
+    }
+
+    /// The kind of an owner.
+    pub fn of(owner: &OwnerReference) -> Self {
+        let (group, version) = owner
+            .api_version
+            .split_once('/')
+            .unwrap_or(("", &owner.api_version));
+        let owned = |s: &str| Cow::Owned(s.to_owned());
+        Self {
+            group: owned(group),
+            version: owned(version),
+            kind: owned(&owner.kind),
+        }
+    }
+
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> String {
+        match self.group.is_empty() {
+            true => self.version.clone().into_owned(),
+            false => format!("{}/{}", self.group, self.version),
+        }
+    }
+
+    /// Whether an owner is of this kind.
+    pub fn matches_owner(&self, owner: &OwnerReference) -> bool {
+        owner.kind == self.kind && owner.api_version == self.api_version()
+    }
+}
+
+impl std::fmt::Display for Gvk {
+    /// As Go prints it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
+    }
+}
+
+/// What a framework brings with it: pods of Deployments and the like are managed as pods.
+const POD_DEPENDENT_FRAMEWORKS: [&str; 3] = [
+    "deployment",
+    "statefulset",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+];
+const POD: &str = "pod";
+
+/// Which kinds are managed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntegrationManager {
+    enabled: Vec<&'static Framework>,
+    external: Vec<Gvk>,
+    /// Whether pods are managed only where a managed owner says so.
+    pod_implicitly_enabled: bool,
+}
+
+impl IntegrationManager {
+    /// The kinds that a configuration turns on.
+    pub fn new(configuration: &Configuration) -> Self {
+        let integrations = configuration.integrations.clone().unwrap_or_default();
+        let named = |name: &str| integrations.frameworks.iter().any(|f| f == name);
+        let pod_implicitly_enabled =
+            !named(POD) && POD_DEPENDENT_FRAMEWORKS.iter().any(|name| named(name));
+        let enabled = FRAMEWORKS
+            .iter()
+            .filter(|f| named(f.name) || (pod_implicitly_enabled && f.name == POD))
+            .collect();
+        let external = integrations.external_frameworks.iter();
+        Self {
+            enabled,
+            external: external.filter_map(|text| parse(text)).collect(),
+            pod_implicitly_enabled,
+        }
+    }
+
+    /// Whether a kind is managed, by the name it has in the configuration.
+    pub fn is_enabled(&self, name: &str) -> bool {
+        self.enabled.iter().any(|f| f.name == name)
+    }
+
+    /// Whether pods are managed only where a managed owner says so.
+    pub fn is_pod_implicitly_enabled(&self) -> bool {
+        self.pod_implicitly_enabled
+    }
+
+    /// Whether the search for managed ancestors goes on to this owner: it is of a kind that Kueue
+    /// knows, managed or not.
+    pub fn is_known_owner(&self, owner: &OwnerReference) -> bool {
+        FRAMEWORKS.iter().any(|f| framework_matches_owner(f, owner))
+            || self.external.iter().any(|gvk| gvk.matches_owner(owner))
+            // Stands between a Deployment and its pods.
+            || (owner.kind == "ReplicaSet" && owner.api_version == "apps/v1")
+    }
+
+    /// Whether this owner is of a managed kind.
+    pub fn is_owner_managed_by_kueue(&self, owner: &OwnerReference) -> bool {
+        self.enabled
+            .iter()
+            .any(|f| framework_matches_owner(f, owner))
+            || self.external.iter().any(|gvk| gvk.matches_owner(owner))
+    }
+
+    /// Whether the owner that controls an object is of a managed kind.
+    pub fn is_owner_managed_by_kueue_for_object(&self, meta: &ObjectMeta) -> bool {
+        controller_of(meta).is_some_and(|owner| self.is_owner_managed_by_kueue(owner))
+    }
+}
+
+fn framework_matches_owner(framework: &Framework, owner: &OwnerReference) -> bool {
+    Gvk::new(framework.group, framework.version, framework.kind).matches_owner(owner)
+}
+
+/// `Kind.version.group.com`.
+fn parse(text: &str) -> Option<Gvk> {
+    let (kind, rest) = text.split_once('.')?;
+    let (version, group) = rest.split_once('.')?;
+    let owned = |s: &str| Cow::Owned(s.to_owned());
+    Some(Gvk {
+        group: owned(group),
+        version: owned(version),
+        kind: owned(kind),
+    })
+}
+
+/// The owner that controls an object.
+pub fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
+    let mut owners = meta.owner_references.iter().flatten();
+    owners.find(|owner| owner.controller == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kueue_lab_api::config::Integrations;
+
+    fn owner(api_version: &str, kind: &str) -> OwnerReference {
+        OwnerReference {
+            api_version: api_version.into(),
+            kind: kind.into(),
+            ..Default::default()
+        }
+    }
+
+    fn with(frameworks: &[&str], external: &[&str]) -> IntegrationManager {
+        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+        IntegrationManager::new(&Configuration {
+            integrations: Some(Integrations {
+                frameworks: names(frameworks),
+                external_frameworks: names(external),
+                ..Default::default()
+            }),
+            ..Default::default()
+        })
+    }
+
+    #[test]
+    fn owners_are_known_even_when_they_are_not_managed() {
+        let frameworks = with(&["batch/job"], &["Foo.v1.example.com"]);
+        let job_set = owner("jobset.x-k8s.io/v1alpha2", "JobSet");
+        assert!(
+            frameworks.is_known_owner(&job_set) && !frameworks.is_owner_managed_by_kueue(&job_set)
+        );
+        assert!(frameworks.is_owner_managed_by_kueue(&owner("batch/v1", "Job")));
+        assert!(frameworks.is_owner_managed_by_kueue(&owner("example.com/v1", "Foo")));
+        let set = owner("apps/v1", "ReplicaSet");
+        assert!(frameworks.is_known_owner(&set) && !frameworks.is_owner_managed_by_kueue(&set));
+        assert!(!frameworks.is_known_owner(&owner("batch/v1", "CronJob")));
+    }
+
+    #[test]
+    fn deployments_bring_pods_with_them() {
+        let frameworks = with(&["deployment"], &[]);
+        assert!(frameworks.is_pod_implicitly_enabled() && frameworks.is_enabled("pod"));
+        let frameworks = with(&["deployment", "pod"], &[]);
+        assert!(!frameworks.is_pod_implicitly_enabled() && frameworks.is_enabled("pod"));
+    }
+}

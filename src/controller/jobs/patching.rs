@@ -1,0 +1,149 @@
+//! Writing jobs: a merge patch of what was changed, which insists on the version it was made from.
+
+use std::sync::Arc;
+
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Map, Value, json};
+
+use super::error::JobError;
+use super::generic_job::JobObject;
+use super::integration_context::IntegrationContext;
+use super::job_annotations;
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::status::finish;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+
+/// Which part of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchTarget {
+    /// All but the status.
+    Object,
+    /// The status.
+    Status,
+}
+
+/// Writes what differs between two versions of an object and gives what the server made of it.
+///
+/// # Errors
+/// The server refuses, such as for a conflict.
+pub async fn patch_object<K: JobObject>(
+    api: &Api<K>,
+    before: &K,
+    after: &K,
+    part: PatchTarget,
+) -> Result<K, JobError> {
+    let value = |object: &K| serde_json::to_value(object).unwrap_or_default();
+    let mut body = create_merge_patch(&value(before), &value(after));
+    if body.as_object().is_none_or(Map::is_empty) {
+        return Ok(after.clone());
+    }
+    body["metadata"]["resourceVersion"] = json!(before.meta().resource_version);
+    let name = job_annotations::name(before.meta());
+    let (params, body) = (PatchParams::default(), Patch::Merge(&body));
+    let written = match part {
+        PatchTarget::Object => api.patch(name, &params, &body).await?,
+        PatchTarget::Status => api.patch_status(name, &params, &body).await?,
+    };
+    Ok(written)
+}
+
+/// The merge patch (RFC 7386) that makes `after` of `decode_old`.
+pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return after.clone();
+    };
+    let mut patch = Map::new();
+    for (name, value) in new {
+        match old.get(name) {
+            Some(same) if same == value => {}
+            Some(other) => {
+                patch.insert(name.clone(), create_merge_patch(other, value));
+            }
+            None => {
+                patch.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    Value::Object(patch)
+}
+
+/// Replaces a Workload.
+///
+/// # Errors
+/// The server refuses, such as for a conflict.
+pub async fn update_workload(
+    env: &IntegrationContext,
+    wl: &Workload,
+) -> Result<Arc<Workload>, JobError> {
+    let api = workload_patching::workload_api(&env.shared, predicates::namespace(wl));
+    let written = api
+        .replace(predicates::name(wl), &PostParams::default(), wl)
+        .await?;
+    let written = Arc::new(written);
+    env.shared
+        .informers
+        .workloads
+        .observe_write(written.clone());
+    Ok(written)
+}
+
+/// Lets a Workload be deleted.
+///
+/// # Errors
+/// The server refuses, such as for a conflict.
+pub async fn remove_finalizer(env: &IntegrationContext, wl: &Workload) -> Result<(), JobError> {
+    if !job_annotations::has_finalizer(&wl.metadata, c::RESOURCE_IN_USE_FINALIZER) {
+        return Ok(());
+    }
+    let mut without = wl.clone();
+    let finalizers = without.metadata.finalizers.iter_mut();
+    finalizers.for_each(|list| list.retain(|f| f != c::RESOURCE_IN_USE_FINALIZER));
+    let api = workload_patching::workload_api(&env.shared, predicates::namespace(wl));
+    api.replace(predicates::name(wl), &PostParams::default(), &without)
+        .await?;
+    Ok(())
+}
+
+/// Declares a Workload finished.
+///
+/// # Errors
+/// The server refuses, such as for a conflict.
+pub async fn finish_workload(
+    env: &IntegrationContext,
+    wl: &Workload,
+    reason: &str,
+    message: &str,
+) -> Result<(), JobError> {
+    let now = env.shared.now();
+    workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
+        finish(wl, reason, message, now)
+    })
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_merged_in_gives_the_new_version() {
+        let before = json!({"a": 1, "b": {"x": [1, 2], "y": "k"}, "c": true, "e": {"f": 1}});
+        let after =
+            json!({"a": 1, "b": {"x": [1], "y": "k", "z": 0}, "d": {"n": 1}, "e": {"f": 1}});
+        let patch = create_merge_patch(&before, &after);
+        assert_eq!(
+            patch,
+            json!({"b": {"x": [1], "z": 0}, "c": null, "d": {"n": 1}})
+        );
+        let mut merged = before;
+        json_patch::merge(&mut merged, &patch);
+        assert_eq!(merged, after);
+    }
+}

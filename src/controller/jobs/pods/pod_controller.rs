@@ -1,0 +1,117 @@
+//! Running the controller of pods.
+
+use std::time::Duration;
+
+use crate::jobs::generic_reconciler::{
+    changed_object, controlling_job, group_kind_concurrency, object_key,
+};
+use crate::jobs::integration_context::IntegrationContext;
+use crate::jobs::job_annotations;
+use crate::jobs::reconciler::reconcile_generic_job;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+
+use super::expectations::ExcessPodExpectations;
+use super::{GVK, PodJob};
+use k8s_openapi::api::core::v1::Pod;
+
+/// How long Kueue takes to write a Workload, about. So much later a group is looked at for what its
+/// Workload says than for what its pods do, and after its finished members were counted: those that
+/// end together with them are seen before anybody counts again, or asks whether those that are left are
+/// ready.
+pub(super) const WORKLOAD_WRITE_LATENCY: Duration = Duration::from_millis(25);
+
+/// A pod of its own, or a group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum PodOrGroupKey {
+    Pod(ObjectKey),
+    Group(ObjectKey),
+}
+
+fn key_of_pod(pod: &Pod, gates: &FeatureGates) -> PodOrGroupKey {
+    match job_annotations::pod_group_name(&pod.metadata, gates) {
+        None => PodOrGroupKey::Pod(object_key(&pod.metadata)),
+        Some(group) => PodOrGroupKey::Group(ObjectKey {
+            namespace: job_annotations::namespace(&pod.metadata).to_owned(),
+            name: group.to_owned(),
+        }),
+    }
+}
+
+fn key_of_workload(wl: &Workload) -> Option<PodOrGroupKey> {
+    if wl
+        .metadata
+        .owner_references
+        .as_ref()
+        .is_none_or(Vec::is_empty)
+    {
+        return None;
+    }
+    let mark = job_annotations::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION);
+    match mark == Some(c::IS_GROUP_WORKLOAD_VALUE) {
+        true => Some(PodOrGroupKey::Group(object_key(&wl.metadata))),
+        false => controlling_job(wl, &GVK).map(PodOrGroupKey::Pod),
+    }
+}
+
+/// Starts the controller.
+pub fn start(env: &IntegrationContext) {
+    let queue: WorkQueue<PodOrGroupKey> = WorkQueue::new(&env.shared.ctx);
+    let expectations = ExcessPodExpectations::default();
+    let (pods, expected, gates) = (queue.clone(), expectations.clone(), env.gates);
+    env.shared.informers.pods.add_event_handler(move |change| {
+        let pod = changed_object(change);
+        let key = key_of_pod(pod, &gates);
+        if let PodOrGroupKey::Group(group) = &key {
+            let gone = matches!(change, Change::Deleted(_));
+            if gone || !job_annotations::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
+                expected.observed_uid(group, job_annotations::uid(&pod.metadata));
+            }
+        }
+        pods.add(key);
+    });
+    let workloads = queue.clone();
+    let guards = env.enabled(Feature::PodIntegrationValidateGroupOwner);
+    env.shared
+        .informers
+        .workloads
+        .add_event_handler(move |change| {
+            let wl = changed_object(change);
+            let key = key_of_workload(wl);
+            // A Workload of another kind kept a group of its name waiting.
+            if guards
+                && matches!(change, Change::Deleted(_))
+                && !matches!(key, Some(PodOrGroupKey::Group(_)))
+            {
+                workloads.add(PodOrGroupKey::Group(object_key(&wl.metadata)));
+            }
+            match key {
+                Some(key @ PodOrGroupKey::Group(_)) => {
+                    workloads.add_after(key, WORKLOAD_WRITE_LATENCY)
+                }
+                Some(key) => workloads.add(key),
+                None => {}
+            }
+        });
+    let env_ = env.clone();
+    queue.run(
+        &env.shared.ctx,
+        "pod",
+        group_kind_concurrency(env, &GVK),
+        move |key| {
+            let (env, expectations) = (env_.clone(), expectations.clone());
+            async move {
+                let job = match &key {
+                    PodOrGroupKey::Pod(key) => PodJob::load_pod(&env, key),
+                    PodOrGroupKey::Group(key) => Some(PodJob::load_group(&env, key, &expectations)),
+                };
+                match job {
+                    Some(mut job) => reconcile_generic_job(&env, &mut job).await,
+                    None => Ok(ReconcileResult::Done),
+                }
+            }
+        },
+    );
+}

@@ -1,0 +1,521 @@
+//! Groups: their pod sets by role, their Workload, and which of their pods are too many.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::DeleteParams;
+
+use super::pod_state::{
+    compare_active_pods, compare_inactive_pods, is_runnable_or_succeeded, is_terminating, phase,
+    pod_role_hash,
+};
+use super::{GVK, PodJob, construct_pod_set, start_stop};
+use crate::event_recorder::object_reference;
+use crate::jobs::construct_workload;
+use crate::jobs::error::{JobError, ignore_not_found};
+use crate::jobs::generic_job::{GenericJob, MatchingWorkloads};
+use crate::jobs::integration_context::IntegrationContext;
+use crate::jobs::integration_manager::controller_of;
+use crate::jobs::job_annotations;
+use crate::jobs::patching::update_workload;
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::{PodSet, Workload};
+use kueue_lab_runtime::ObjectKey;
+
+/// How many pods a group is to have, as one of its pods says.
+pub fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
+    if job_annotations::pod_group_name(meta, gates).is_none() {
+        return Err(
+            match gates.enabled(Feature::WorkloadIdentifierAnnotations) {
+                true => format!(
+                    "pod doesn't have a '{}' annotation/label",
+                    c::POD_GROUP_NAME_ANNOTATION
+                ),
+                false => format!("pod doesn't have a '{}' label", c::POD_GROUP_NAME_LABEL),
+            },
+        );
+    }
+    let key = c::POD_GROUP_TOTAL_COUNT_ANNOTATION;
+    let text = meta.annotations.as_ref().and_then(|m| m.get(key));
+    let text = text.ok_or_else(|| format!("failed to extract '{key}' annotation"))?;
+    let count = text.parse::<usize>().ok().filter(|n| *n > 0);
+    count.ok_or_else(|| {
+        format!("incorrect annotation value '{key}={text}': group total count should be greater than zero")
+    })
+}
+
+/// The place of a pod in its group, where its label tells one, has to be below the count.
+fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
+    let labels = meta.labels.as_ref();
+    let Some(text) = labels.and_then(|m| m.get(c::POD_GROUP_POD_INDEX_LABEL)) else {
+        return Ok(());
+    };
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let problem = match text.parse::<u64>() {
+        Ok(index) if digits && index < total as u64 => return Ok(()),
+        Ok(_) if digits => format!("validation error: value should be less than {total}"),
+        _ => "invalid unsigned integer".to_owned(),
+    };
+    let name = job_annotations::name(meta);
+    Err(format!(
+        "incorrect label value {text:?} for Pod {name:?}: {problem}"
+    ))
+}
+
+/// One pod set per role, ordered by name.
+pub fn construct_group_pod_sets(
+    pods: &[Pod],
+    gates: &FeatureGates,
+) -> Result<Vec<PodSet>, JobError> {
+    let mut sets: Vec<PodSet> = Vec::new();
+    for pod in pods.iter().filter(|pod| is_runnable_or_succeeded(pod)) {
+        let role = pod_role_hash(pod);
+        match sets.iter_mut().find(|set| set.name == role) {
+            Some(set) => set.count += 1,
+            None => sets.push(PodSet {
+                name: role,
+                ..construct_pod_set(pod, gates)?
+            }),
+        }
+    }
+    sets.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(sets)
+}
+
+/// The pod set of a group that does not wait for all its pods: all are taken to be like the first.
+pub fn construct_group_pod_sets_fast(
+    pods: &[Pod],
+    total: usize,
+    gates: &FeatureGates,
+) -> Result<Vec<PodSet>, JobError> {
+    let mut runnable = pods.iter().filter(|pod| is_runnable_or_succeeded(pod));
+    let none = || JobError::Retryable("failed to find a runnable pod in the group".to_owned());
+    let first = runnable.next().ok_or_else(none)?;
+    let count = i32::try_from(total).unwrap_or(i32::MAX);
+    Ok(vec![PodSet {
+        name: pod_role_hash(first),
+        count,
+        ..construct_pod_set(first, gates)?
+    }])
+}
+
+fn is_group_workload(wl: &Workload) -> bool {
+    job_annotations::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION)
+        == Some(c::IS_GROUP_WORKLOAD_VALUE)
+}
+
+/// The Workload of a group. One of the same name that another object controls is none.
+pub fn list_group_workloads(env: &IntegrationContext, group: &ObjectKey) -> Vec<Arc<Workload>> {
+    let found = env.workload(&group.namespace, &group.name);
+    let foreign = |wl: &Workload| {
+        env.enabled(Feature::PodIntegrationValidateGroupOwner)
+            && !is_group_workload(wl)
+            && controller_of(&wl.metadata).is_some()
+    };
+    found.into_iter().filter(|wl| !foreign(wl)).collect()
+}
+
+/// Whether a Workload still has room for all roles of a group.
+pub fn equivalent_to_workload(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
+    let finished = wl.is_condition_true(c::FINISHED);
+    let theirs = &wl.spec.pod_sets;
+    if wl.metadata.name.as_deref() != Some(name) || (!finished && theirs.len() < pod_sets.len()) {
+        return false;
+    }
+    // Both are in the same order.
+    let mut theirs = theirs.iter();
+    pod_sets.iter().all(|set| {
+        let found = theirs.find(|their| their.name == set.name);
+        found.is_some_and(|their| finished || their.count >= set.count)
+    })
+}
+
+impl PodJob {
+    /// The name of the group's Workload.
+    pub(super) fn workload_name(&self, env: &IntegrationContext) -> String {
+        let prebuilt = job_annotations::prebuilt_workload_name(self.meta(), &env.gates);
+        let group = || self.group.as_ref().map(|g| g.key.name.clone());
+        prebuilt
+            .map(str::to_owned)
+            .or_else(group)
+            .unwrap_or_default()
+    }
+
+    /// Makes all pods of the group owners of its Workload.
+    pub(super) async fn ensure_workload_owned_by_all_members(
+        &self,
+        env: &IntegrationContext,
+        wl: Arc<Workload>,
+    ) -> Result<Arc<Workload>, JobError> {
+        let mut owned = wl.as_ref().clone();
+        let owners = owned.metadata.owner_references.get_or_insert_default();
+        let before = owners.len();
+        for pod in self.pods() {
+            let name = job_annotations::name(&pod.metadata);
+            // One that was made anew under the name of an owner is no further owner: nothing is written
+            // for it alone, and the garbage collector takes the old reference away.
+            match owners
+                .iter_mut()
+                .find(|o| GVK.matches_owner(o) && o.name == name)
+            {
+                Some(known) => job_annotations::uid(&pod.metadata).clone_into(&mut known.uid),
+                None => owners.push(construct_workload::owner_reference(
+                    &GVK,
+                    &pod.metadata,
+                    false,
+                )),
+            }
+        }
+        let added = owners.len() - before;
+        if added == 0 {
+            return Ok(wl);
+        }
+        let written = update_workload(env, &owned).await?;
+        let message = format!("Added {added} owner reference(s)");
+        env.record_normal_event(
+            object_reference(written.as_ref()),
+            event::OWNER_REFERENCES_ADDED,
+            message,
+        );
+        Ok(written)
+    }
+
+    /// The group's Workload, where it still fits. Pods that are too many go.
+    pub(super) async fn find_matching_group_workload(
+        &mut self,
+        env: &IntegrationContext,
+    ) -> Result<MatchingWorkloads, JobError> {
+        let Some(group) = &self.group else {
+            return Ok(MatchingWorkloads::default());
+        };
+        let Some(wl) = env.workload(&group.key.namespace, &group.key.name) else {
+            return Ok(MatchingWorkloads::default());
+        };
+        let (active, inactive): (Vec<Pod>, Vec<Pod>) = group
+            .pods
+            .iter()
+            .cloned()
+            .partition(is_runnable_or_succeeded);
+        if env.enabled(Feature::PodIntegrationValidateGroupOwner) && !is_group_workload(&wl) {
+            self.report_workload_name_conflict(env, &inactive).await?;
+        }
+        let other = |wl| MatchingWorkloads {
+            matched: None,
+            to_delete: vec![wl],
+        };
+        if wl.spec.maximum_execution_time_seconds
+            != job_annotations::maximum_execution_time_seconds(self.meta())
+        {
+            return Ok(other(wl));
+        }
+        let sorted = self.select_pods(env, &wl, active, inactive);
+        let sets = construct_group_pod_sets(&sorted.kept, &env.gates)?;
+        if sorted.kept.is_empty() || !equivalent_to_workload(&wl, &self.workload_name(env), &sets) {
+            return Ok(other(wl));
+        }
+        if let Some(group) = &mut self.group {
+            if !group.satisfied_excess_pods {
+                let message = "waiting to observe previous operations on pods";
+                return Err(JobError::Unretryable(message.to_owned()));
+            }
+            group.absent = sorted.absent;
+            group.pods = sorted.kept;
+        }
+        let wl = self.ensure_workload_owned_by_all_members(env, wl).await?;
+        self.remove_excess_pods(env, &sorted.excess).await?;
+        self.finalize_pods(env, &sorted.replaced).await?;
+        Ok(MatchingWorkloads {
+            matched: Some(wl),
+            to_delete: Vec::new(),
+        })
+    }
+
+    /// A Workload of the group's name is somebody else's: the group has to wait until it is gone.
+    async fn report_workload_name_conflict(
+        &self,
+        env: &IntegrationContext,
+        inactive: &[Pod],
+    ) -> Result<(), JobError> {
+        let name = self.workload_name(env);
+        let message = format!(
+            "A Workload named {name:?} already exists but is not a pod group workload; this pod group cannot be admitted"
+        );
+        let reason = event::WORKLOAD_NAME_CONFLICT;
+        env.record_event(
+            self.reference(),
+            EventType::Warning,
+            reason,
+            "Admission",
+            message,
+        );
+        self.finalize_pods(env, inactive).await?;
+        let message = "a workload with the pod group name already exists but was not created by the pod group framework";
+        Err(JobError::Unretryable(message.to_owned()))
+    }
+
+    fn select_pods(
+        &self,
+        env: &IntegrationContext,
+        wl: &Workload,
+        active: Vec<Pod>,
+        inactive: Vec<Pod>,
+    ) -> SelectedPods {
+        let now = env.shared.now();
+        let mut out = SelectedPods::default();
+        for set in &wl.spec.pod_sets {
+            let of_role = |pods: &[Pod]| -> Vec<Pod> {
+                pods.iter()
+                    .filter(|pod| pod_role_hash(pod) == set.name)
+                    .cloned()
+                    .collect()
+            };
+            let (mut active, mut inactive) = (of_role(&active), of_role(&inactive));
+            let wanted = usize::try_from(set.count).unwrap_or(0);
+            let missing = wanted.saturating_sub(active.len());
+            out.absent += match self.uses_fast_admission() {
+                true => i64::from(wanted > 0 && active.is_empty()),
+                false => i64::try_from(missing).unwrap_or(i64::MAX),
+            };
+            let replaced = (active.len() + inactive.len())
+                .saturating_sub(wanted)
+                .min(inactive.len());
+            if active.len() > wanted {
+                active.sort_by(compare_active_pods);
+                out.excess.extend(active.split_off(wanted));
+            }
+            if replaced > 0 {
+                inactive.sort_by(|a, b| compare_inactive_pods(a, b, now));
+                out.replaced
+                    .extend(inactive.split_off(inactive.len() - replaced));
+            }
+            out.kept.extend(active);
+            out.kept.extend(inactive);
+        }
+        out
+    }
+
+    /// Lets pods go and deletes them.
+    async fn remove_excess_pods(
+        &self,
+        env: &IntegrationContext,
+        pods: &[Pod],
+    ) -> Result<(), JobError> {
+        let Some(group) = &self.group else {
+            return Ok(());
+        };
+        let uids = pods.iter().map(|pod| job_annotations::uid(&pod.metadata));
+        if !pods.is_empty() {
+            group.expectations.expect_uids(&group.key, uids);
+        }
+        let all = pods.iter().map(async |pod| {
+            let removed = delete_excess_pod(env, pod).await;
+            if removed.is_err() {
+                group
+                    .expectations
+                    .observed_uid(&group.key, job_annotations::uid(&pod.metadata));
+            }
+            removed
+        });
+        join_all(all).await.into_iter().collect()
+    }
+
+    /// Lets pods go.
+    async fn finalize_pods(&self, env: &IntegrationContext, pods: &[Pod]) -> Result<(), JobError> {
+        let Some(group) = &self.group else {
+            return Ok(());
+        };
+        let uids = pods.iter().map(|pod| job_annotations::uid(&pod.metadata));
+        if !pods.is_empty() {
+            group.expectations.expect_uids(&group.key, uids);
+        }
+        let all = pods.iter().map(async |pod| {
+            let removed = start_stop::remove_pod_finalizer(env, pod).await;
+            if !matches!(removed, Ok(true)) {
+                group
+                    .expectations
+                    .observed_uid(&group.key, job_annotations::uid(&pod.metadata));
+            }
+            removed.map(drop)
+        });
+        join_all(all).await.into_iter().collect()
+    }
+
+    /// A Workload for the group, when it is complete.
+    pub(super) async fn construct_group_workload(
+        &mut self,
+        env: &IntegrationContext,
+    ) -> Result<Workload, JobError> {
+        let (mut active, inactive): (Vec<Pod>, Vec<Pod>) = self
+            .pods()
+            .iter()
+            .cloned()
+            .partition(is_runnable_or_succeeded);
+        self.finalize_pods(env, &inactive).await?;
+        let total = self.validate_pod_group_metadata(env, active.len())?;
+        if active.len() > total {
+            active.sort_by(compare_active_pods);
+            let excess = active.split_off(total);
+            self.remove_excess_pods(env, &excess).await?;
+            if let Some(group) = &mut self.group {
+                group.pods = active;
+            }
+        }
+        let sets = construct_workload::job_pod_sets(env, self)?;
+        if sets.len() > c::MAX_POD_SETS {
+            let message = format!(
+                "pod group can't include more than {} roles",
+                c::MAX_POD_SETS
+            );
+            return Err(JobError::Unretryable(message));
+        }
+        let mut wl =
+            construct_workload::new_workload(env, self.workload_name(env), self.meta(), sets);
+        let annotations = wl.metadata.annotations.get_or_insert_default();
+        let (key, value) = (c::IS_GROUP_WORKLOAD_ANNOTATION, c::IS_GROUP_WORKLOAD_VALUE);
+        annotations.insert(key.to_owned(), value.to_owned());
+        let owners = self
+            .pods()
+            .iter()
+            .map(|pod| construct_workload::owner_reference(&GVK, &pod.metadata, false));
+        wl.metadata.owner_references = Some(owners.collect());
+        self.copy_labels(env, &mut wl)?;
+        Ok(wl)
+    }
+
+    /// Labels are taken over from all pods, which may not contradict each other.
+    fn copy_labels(&self, env: &IntegrationContext, wl: &mut Workload) -> Result<(), JobError> {
+        let integrations = env.shared.settings.configuration.integrations.as_ref();
+        let keys = integrations
+            .map(|i| i.label_keys_to_copy.as_slice())
+            .unwrap_or_default();
+        let labels = wl.metadata.labels.get_or_insert_default();
+        for pod in self.pods() {
+            for (key, value) in pod
+                .metadata
+                .labels
+                .iter()
+                .flatten()
+                .filter(|(key, _)| keys.contains(key))
+            {
+                let known = labels.entry(key.clone()).or_insert_with(|| value.clone());
+                if known != value {
+                    let message = "constructing workload: pods have different label values";
+                    return Err(JobError::Retryable(message.to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the pods of the group agree, and how many they are to be.
+    fn validate_pod_group_metadata(
+        &self,
+        env: &IntegrationContext,
+        active: usize,
+    ) -> Result<usize, JobError> {
+        let total = self.group_total_count(env).map_err(JobError::Retryable)?;
+        validate_pod_index(self.meta(), total).map_err(JobError::Retryable)?;
+        let name = job_annotations::name(self.meta());
+        let queue = job_annotations::queue_name(self.meta());
+        if !self.uses_fast_admission() && active < total {
+            let group =
+                job_annotations::pod_group_name(self.meta(), &env.gates).unwrap_or_default();
+            let message = format!("'{group}' group has fewer runnable pods than expected");
+            env.record_warning_event(
+                self.reference(),
+                event::ERR_WORKLOAD_COMPOSE,
+                message.clone(),
+            );
+            return Err(JobError::Unretryable(message));
+        }
+        let key = c::POD_GROUP_TOTAL_COUNT_ANNOTATION;
+        for pod in self.pods().iter().filter(|pod| phase(pod) != "Failed") {
+            let other = job_annotations::name(&pod.metadata);
+            let their_queue = job_annotations::queue_name(&pod.metadata);
+            if their_queue != queue {
+                return Err(JobError::Unretryable(format!(
+                    "pods '{name}' and '{other}' has different queue names: {queue}!={their_queue}"
+                )));
+            }
+            let count = job_annotations::annotation(&pod.metadata, key)
+                .and_then(|text| text.parse::<usize>().ok());
+            let none = || {
+                JobError::Retryable(format!(
+                    "failed to extract '{key}' annotation from the pod '{other}'"
+                ))
+            };
+            let count = count.ok_or_else(none)?;
+            if count != total {
+                return Err(JobError::Unretryable(format!(
+                    "pods '{name}' and '{other}' has different '{key}' values: {total}!={count}"
+                )));
+            }
+        }
+        Ok(total)
+    }
+}
+
+/// The pods of a group against the counts of its Workload.
+#[derive(Default)]
+struct SelectedPods {
+    kept: Vec<Pod>,
+    /// Active pods that are too many.
+    excess: Vec<Pod>,
+    /// Inactive pods whose place another one has taken.
+    replaced: Vec<Pod>,
+    /// How many active pods are missing.
+    absent: i64,
+}
+
+async fn delete_excess_pod(env: &IntegrationContext, pod: &Pod) -> Result<(), JobError> {
+    start_stop::remove_pod_finalizer(env, pod).await?;
+    if is_terminating(pod) {
+        return Ok(());
+    }
+    let namespace = job_annotations::namespace(&pod.metadata);
+    let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
+    let deleted = api
+        .delete(
+            job_annotations::name(&pod.metadata),
+            &DeleteParams::default(),
+        )
+        .await;
+    ignore_not_found(deleted.map(drop).map_err(JobError::from))?;
+    env.record_normal_event(
+        object_reference(pod),
+        event::EXCESS_POD_DELETED,
+        "Excess pod deleted",
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pod_index_is_below_the_group_total_count() {
+        let labelled = |text: &str| {
+            let labels = [(c::POD_GROUP_POD_INDEX_LABEL.to_owned(), text.to_owned())];
+            ObjectMeta {
+                labels: Some(labels.into()),
+                ..Default::default()
+            }
+        };
+        assert!(validate_pod_index(&ObjectMeta::default(), 1).is_ok());
+        for (text, ok) in [
+            ("0", true),
+            ("2", true),
+            ("3", false),
+            ("", false),
+            ("+1", false),
+        ] {
+            assert_eq!(validate_pod_index(&labelled(text), 3).is_ok(), ok, "{text}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What can be told from a Pod alone.
+
+use std::cmp::{Ordering, Reverse};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+
+use crate::jobs::job_annotations::{annotation, has_finalizer};
+use crate::jobs::role_hash::role_hash;
+use kueue_lab_api::constants as c;
+
+/// The phase, empty where there is none yet.
+pub fn phase(pod: &Pod) -> &str {
+    pod.status
+        .as_ref()
+        .and_then(|s| s.phase.as_deref())
+        .unwrap_or_default()
+}
+
+/// Whether the pod has ended.
+pub fn is_terminated(pod: &Pod) -> bool {
+    matches!(phase(pod), "Failed" | "Succeeded")
+}
+
+/// Whether the pod waits for admission.
+pub fn is_gated(pod: &Pod) -> bool {
+    let mut gates = pod
+        .spec
+        .iter()
+        .flat_map(|s| s.scheduling_gates.iter().flatten());
+    gates.any(|gate| gate.name == c::ADMISSION_SCHEDULING_GATE)
+}
+
+/// Whether the pod does not run for lack of admission, or any more.
+pub fn is_suspended(pod: &Pod) -> bool {
+    is_terminated(pod) || is_gated(pod)
+}
+
+/// Takes a scheduling gate away.
+pub fn ungate(spec: &mut PodSpec, name: &str) {
+    if let Some(gates) = &mut spec.scheduling_gates {
+        gates.retain(|gate| gate.name != name);
+    }
+}
+
+/// Whether the pod is being deleted.
+pub fn is_terminating(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_some()
+}
+
+/// Whether the pod can still run, runs, or succeeded.
+pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
+    let bound = pod
+        .spec
+        .as_ref()
+        .and_then(|s| s.node_name.as_deref())
+        .is_some_and(|n| !n.is_empty());
+    (bound || !is_terminating(pod)) && phase(pod) != "Failed"
+}
+
+/// Whether the pod runs and is not overdue in ending.
+pub fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
+    if phase(pod) != "Running" {
+        return false;
+    }
+    let Some(deletion) = &pod.metadata.deletion_timestamp else {
+        return true;
+    };
+    if fast_release {
+        return false;
+    }
+    let Some(grace) = pod.metadata.deletion_grace_period_seconds else {
+        return true;
+    };
+    let end = deletion
+        .0
+        .checked_add(jiff::SignedDuration::from_secs(grace));
+    end.is_ok_and(|end| now <= end)
+}
+
+/// Whether the pod is ready.
+pub fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .iter()
+        .flat_map(|s| s.conditions.iter().flatten());
+    let mut ready = conditions.filter(|c| c.type_ == "Ready");
+    ready.next().is_some_and(|c| c.status == "True")
+}
+
+/// The pod's role in its group.
+pub fn pod_role_hash(pod: &Pod) -> String {
+    let known = pod
+        .metadata
+        .annotations
+        .as_ref()
+        .and_then(|m| m.get(c::ROLE_HASH_ANNOTATION));
+    let of_spec = || role_hash(pod.spec.as_ref().unwrap_or(&PodSpec::default()));
+    known.cloned().unwrap_or_else(of_spec)
+}
+
+/// Whether the pod says that its group is not to be retried.
+pub fn is_unretriable_pod(pod: &Pod) -> bool {
+    annotation(&pod.metadata, c::RETRIABLE_IN_GROUP_ANNOTATION) == Some(c::RETRIABLE_IN_GROUP_FALSE)
+}
+
+fn has_pod_finalizer(pod: &Pod) -> bool {
+    has_finalizer(&pod.metadata, c::POD_FINALIZER)
+}
+
+fn created(pod: &Pod) -> Timestamp {
+    pod.metadata
+        .creation_timestamp
+        .as_ref()
+        .map_or(Timestamp::MIN, |t| t.0)
+}
+
+/// When the pod was last seen to do something: until it failed or was deleted.
+fn last_active_time(pod: &Pod, now: Timestamp) -> Timestamp {
+    let conditions = pod
+        .status
+        .iter()
+        .flat_map(|s| s.conditions.iter().flatten());
+    let mut ready = conditions.filter(|c| c.type_ == "ContainersReady");
+    let failed = ready
+        .next()
+        .filter(|c| c.status == "False" && c.reason.as_deref() == Some("PodFailed"))
+        .and_then(|c| c.last_transition_time.as_ref());
+    let deleted = pod.metadata.deletion_timestamp.as_ref();
+    failed
+        .map_or(now, |t| t.0)
+        .min(deleted.map_or(now, |t| t.0))
+}
+
+/// The order in which inactive pods are kept: those Kueue still holds first, then those active last.
+pub fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
+    let rank = |pod: &Pod| {
+        (
+            !has_pod_finalizer(pod),
+            Reverse(last_active_time(pod, now)),
+            created(pod),
+        )
+    };
+    rank(a).cmp(&rank(b))
+}
+
+/// The order in which active pods are kept: those Kueue holds first, then those that run, then the
+/// oldest.
+pub fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
+    let rank = |pod: &Pod| (!has_pod_finalizer(pod), is_gated(pod), created(pod));
+    rank(a).cmp(&rank(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn pod(value: Value) -> Pod {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_pod_that_should_have_ended_counts_no_longer() {
+        let pod = pod(
+            json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30},
+            "status": {"phase": "Running"}}),
+        );
+        let at = |text: &str| is_active(&pod, text.parse().unwrap(), false);
+        assert!(at("2026-01-01T00:00:30Z"));
+        assert!(!at("2026-01-01T00:00:31Z"));
+        assert!(!is_active(
+            &pod,
+            "2026-01-01T00:00:00Z".parse().unwrap(),
+            true
+        ));
+    }
+
+    #[test]
+    fn pods_with_finalizer_and_running_pods_are_kept() {
+        let with = |name: &str, finalizers: Value, gates: Value, created: &str| {
+            pod(
+                json!({"metadata": {"name": name, "finalizers": finalizers, "creationTimestamp": created},
+                "spec": {"containers": [], "schedulingGates": gates}}),
+            )
+        };
+        let held = json!(["kueue.x-k8s.io/managed"]);
+        let gated = json!([{"name": "kueue.x-k8s.io/admission"}]);
+        let mut pods = [
+            with("loose", json!([]), json!([]), "2026-01-01T00:00:00Z"),
+            with("gated", held.clone(), gated, "2026-01-01T00:00:00Z"),
+            with("young", held.clone(), json!([]), "2026-01-01T00:00:09Z"),
+            with("old", held, json!([]), "2026-01-01T00:00:01Z"),
+        ];
+        pods.sort_by(compare_active_pods);
+        let names: Vec<_> = pods
+            .iter()
+            .filter_map(|p| p.metadata.name.as_deref())
+            .collect();
+        assert_eq!(names, ["old", "young", "gated", "loose"]);
+    }
+}

@@ -1,0 +1,138 @@
+//! What is written to pods: started, marked and deleted, let go.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
+
+use super::pod_state::{is_gated, ungate};
+use crate::event_recorder::object_reference;
+use crate::jobs::error::{JobError, ignore_not_found};
+use crate::jobs::integration_context::IntegrationContext;
+use crate::jobs::job_annotations;
+use crate::jobs::patching::{PatchTarget, patch_object};
+use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
+use kueue_lab_api::constants::{self as c, event};
+
+/// How often a pod is let go anew when others write to it at the same time.
+const TRIES: usize = 5;
+
+fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
+    Api::namespaced(
+        env.shared.ctx.client.clone(),
+        job_annotations::namespace(&pod.metadata),
+    )
+}
+
+/// Gives a pod what its pod set gets and opens its gate. Nothing where it has none.
+///
+/// # Errors
+/// What it gets does not go with what it says, or the server refuses.
+pub async fn start_pod(
+    env: &IntegrationContext,
+    pod: &mut Pod,
+    info: &PodSetInfo,
+    message: &str,
+) -> Result<(), JobError> {
+    if !is_gated(pod) {
+        return Ok(());
+    }
+    let before = pod.clone();
+    let spec = pod.spec.get_or_insert_default();
+    merge_into(&mut pod.metadata, spec, info, &env.gates)?;
+    ungate(spec, c::ADMISSION_SCHEDULING_GATE);
+    // Without a topology there is nothing that would open its gate later.
+    if info
+        .scheduling_gates
+        .iter()
+        .all(|g| g.name != c::TOPOLOGY_SCHEDULING_GATE)
+    {
+        ungate(spec, c::TOPOLOGY_SCHEDULING_GATE);
+    }
+    *pod = patch_object(&api(env, pod), &before, pod, PatchTarget::Object).await?;
+    env.shared
+        .informers
+        .pods
+        .observe_write(Arc::new(pod.clone()));
+    env.record_normal_event(object_reference(pod), event::STARTED, message);
+    Ok(())
+}
+
+/// Says on a pod why it goes, and deletes it.
+///
+/// # Errors
+/// The server refuses.
+pub async fn stop_pod(
+    env: &IntegrationContext,
+    pod: &Pod,
+    reason: &str,
+    message: &str,
+) -> Result<(), JobError> {
+    let (api, name) = (api(env, pod), job_annotations::name(&pod.metadata));
+    let mark = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": pod.metadata.namespace, "uid": pod.metadata.uid},
+        "status": {"conditions": [{
+            "type": c::TERMINATION_TARGET,
+            "status": "True",
+            "lastTransitionTime": env.shared.ctx.clock.time(),
+            "reason": reason,
+            "message": message,
+        }]},
+    });
+    let params = PatchParams::apply(c::KUEUE_NAME).force();
+    let marked = api.patch_status(name, &params, &Patch::Apply(&mark)).await;
+    match marked.map_err(JobError::from) {
+        Ok(marked) => env.shared.informers.pods.observe_write(Arc::new(marked)),
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    let deleted = api.delete(name, &DeleteParams::default()).await;
+    ignore_not_found(deleted.map(drop).map_err(JobError::from))
+}
+
+/// Lets a pod be deleted. True when it was held until now.
+///
+/// # Errors
+/// The server refuses.
+pub async fn remove_pod_finalizer(env: &IntegrationContext, pod: &Pod) -> Result<bool, JobError> {
+    let api = api(env, pod);
+    let mut pod = pod.clone();
+    for attempt in 1.. {
+        if !job_annotations::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
+            return Ok(false);
+        }
+        let mut without = pod.clone();
+        let finalizers = without.metadata.finalizers.iter_mut();
+        finalizers.for_each(|list| list.retain(|f| f != c::POD_FINALIZER));
+        match patch_object(&api, &pod, &without, PatchTarget::Object).await {
+            Ok(written) => {
+                // The last finalizer of a pod that is being deleted: it is gone with that.
+                let going = written.metadata.deletion_timestamp.is_some();
+                let held = written
+                    .metadata
+                    .finalizers
+                    .as_ref()
+                    .is_some_and(|f| !f.is_empty());
+                if !going || held {
+                    env.shared.informers.pods.observe_write(Arc::new(written));
+                }
+                return Ok(true);
+            }
+            Err(JobError::Api(kube::Error::Api(status)))
+                if status.code == 409 && attempt < TRIES =>
+            {
+                match api.get_opt(job_annotations::name(&pod.metadata)).await? {
+                    Some(newest) if newest.metadata.uid == pod.metadata.uid => pod = newest,
+                    _ => return Ok(false),
+                }
+            }
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}

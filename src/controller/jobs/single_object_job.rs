@@ -1,0 +1,276 @@
+//! [`SingleObjectJob`]: a job that is one object, as the reconciler sees it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DeleteParams, PropagationPolicy};
+use kube::{Api, Resource};
+
+use super::error::{JobError, ignore_not_found};
+use super::generic_job::{
+    GenericJob, JobKind, JobObject, JobResult, MatchingWorkloads, StopReason,
+};
+use super::integration_context::IntegrationContext;
+use super::integration_manager::Gvk;
+use super::patching::{PatchTarget, patch_object, update_workload};
+use super::pod_set_info::PodSetInfo;
+use super::{construct_workload, job_annotations, pod_set_infos};
+use crate::event_recorder::object_reference;
+use kueue_lab_api::constants::event;
+use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
+use kueue_lab_runtime::{Informer, ObjectKey};
+
+/// A job that is one object.
+pub struct SingleObjectJob<K: JobKind> {
+    gvk: Gvk,
+    object: K::Object,
+    deleted: bool,
+    informer: Informer<K::Object>,
+}
+
+impl<K: JobKind> SingleObjectJob<K>
+where
+    K::Object: Default,
+{
+    /// The job of a name; one that is not there is gone.
+    pub fn load(informer: &Informer<K::Object>, key: &ObjectKey) -> Self {
+        let found = informer.get(key).map(|object| object.as_ref().clone());
+        let deleted = found
+            .as_ref()
+            .is_none_or(|o| o.meta().deletion_timestamp.is_some());
+        let object = found.unwrap_or_else(|| {
+            let mut none = K::Object::default();
+            none.meta_mut().name = Some(key.name.clone());
+            none.meta_mut().namespace = Some(key.namespace.clone());
+            none
+        });
+        Self {
+            gvk: K::GVK,
+            object,
+            deleted,
+            informer: informer.clone(),
+        }
+    }
+}
+
+impl<K: JobKind> SingleObjectJob<K> {
+    fn api(&self, env: &IntegrationContext) -> Api<K::Object> {
+        Api::namespaced(
+            env.shared.ctx.client.clone(),
+            job_annotations::namespace(self.object.meta()),
+        )
+    }
+
+    /// Writes what was changed; the rest of the reconciliation goes on with what the server made of it.
+    async fn patch_job(
+        &mut self,
+        env: &IntegrationContext,
+        changed: &K::Object,
+    ) -> Result<(), JobError> {
+        self.object =
+            patch_object(&self.api(env), &self.object, changed, PatchTarget::Object).await?;
+        self.informer.observe_write(Arc::new(self.object.clone()));
+        Ok(())
+    }
+}
+
+/// The Workloads of a job that is one object: the first that is like it, and all others.
+///
+/// # Errors
+/// The job says something that cannot be read.
+pub fn find_matching_workloads(
+    env: &IntegrationContext,
+    job: &impl GenericJob,
+) -> Result<MatchingWorkloads, JobError> {
+    let mut found = MatchingWorkloads::default();
+    for wl in env.workloads_owned_by(job.gvk(), job.meta()) {
+        if found.matched.is_none() && pod_set_infos::equivalent_to_workload(env, job, &wl)? {
+            found.matched = Some(wl);
+        } else {
+            found.to_delete.push(wl);
+        }
+    }
+    Ok(found)
+}
+
+/// Makes a job that is one object the owner of a Workload made beforehand.
+///
+/// # Errors
+/// The server refuses.
+pub async fn ensure_prebuilt_workload_ownership(
+    env: &IntegrationContext,
+    job: &impl GenericJob,
+    wl: Arc<Workload>,
+) -> Result<Arc<Workload>, JobError> {
+    let meta = job.meta();
+    let controller = super::integration_manager::controller_of(&wl.metadata);
+    if controller.is_some_and(|owner| owner.uid == job_annotations::uid(meta)) {
+        return Ok(wl);
+    }
+    let mut owned = wl.as_ref().clone();
+    let owners = owned.metadata.owner_references.get_or_insert_default();
+    owners.retain(|owner| owner.uid != job_annotations::uid(meta));
+    owners.push(construct_workload::owner_reference(job.gvk(), meta, true));
+    construct_workload::set_job_uid_label(&mut owned, meta);
+    update_workload(env, &owned).await
+}
+
+#[async_trait]
+impl<K: JobKind> GenericJob for SingleObjectJob<K> {
+    fn gvk(&self) -> &Gvk {
+        &self.gvk
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        self.object.meta()
+    }
+
+    fn reference(&self) -> ObjectReference {
+        object_reference(&self.object)
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+
+    fn is_suspended(&self) -> bool {
+        K::is_suspended(&self.object)
+    }
+
+    fn is_active(&self, _env: &IntegrationContext) -> bool {
+        K::is_active(&self.object)
+    }
+
+    fn finished(&self, _env: &IntegrationContext) -> Option<JobResult> {
+        K::finished(&self.object)
+    }
+
+    fn pods_ready(&self, _env: &IntegrationContext) -> bool {
+        K::pods_ready(&self.object)
+    }
+
+    fn reclaimable_pods(&self, _env: &IntegrationContext) -> Option<Vec<ReclaimablePod>> {
+        K::reclaimable_pods(&self.object)
+    }
+
+    fn pod_sets(&self, env: &IntegrationContext) -> Result<Vec<PodSet>, JobError> {
+        K::pod_sets(&self.object, &env.gates).map_err(JobError::Retryable)
+    }
+
+    fn priority_class(&self) -> Option<String> {
+        K::priority_class(&self.object)
+    }
+
+    fn list_child_workloads(&self, env: &IntegrationContext) -> Vec<Arc<Workload>> {
+        env.workloads_owned_by(&self.gvk, self.meta())
+    }
+
+    async fn find_matching_workloads(
+        &mut self,
+        env: &IntegrationContext,
+    ) -> Result<MatchingWorkloads, JobError> {
+        find_matching_workloads(env, self)
+    }
+
+    fn equivalent_to_workload(
+        &self,
+        env: &IntegrationContext,
+        wl: &Workload,
+    ) -> Result<bool, JobError> {
+        pod_set_infos::equivalent_to_workload(env, self, wl)
+    }
+
+    async fn ensure_workload_ownership(
+        &mut self,
+        env: &IntegrationContext,
+        wl: Arc<Workload>,
+    ) -> Result<Arc<Workload>, JobError> {
+        ensure_prebuilt_workload_ownership(env, self, wl).await
+    }
+
+    async fn construct_workload(&mut self, env: &IntegrationContext) -> Result<Workload, JobError> {
+        construct_workload::construct_workload(env, self)
+    }
+
+    async fn start(
+        &mut self,
+        env: &IntegrationContext,
+        infos: &[PodSetInfo],
+        message: &str,
+    ) -> Result<(), JobError> {
+        let mut job = self.object.clone();
+        K::run_with_pod_sets_info(&mut job, infos, &env.gates)?;
+        self.patch_job(env, &job).await?;
+        env.record_normal_event(self.reference(), event::STARTED, message);
+        Ok(())
+    }
+
+    async fn stop(
+        &mut self,
+        env: &IntegrationContext,
+        infos: &[PodSetInfo],
+        _reason: &StopReason,
+        message: &str,
+    ) -> Result<(), JobError> {
+        let api = self.api(env);
+        let mut job = self.object.clone();
+        if let Some(stopped) = K::stop(env, &api, &mut job, infos).await {
+            self.object = job;
+            self.informer.observe_write(Arc::new(self.object.clone()));
+            if stopped? {
+                env.record_normal_event(self.reference(), event::STOPPED, message);
+            }
+            return Ok(());
+        }
+        if self.is_suspended() {
+            return Ok(());
+        }
+        K::suspend(&mut job);
+        if !infos.is_empty() {
+            K::restore_pod_sets_info(&mut job, infos);
+        }
+        self.patch_job(env, &job).await?;
+        env.record_normal_event(self.reference(), event::STOPPED, message);
+        Ok(())
+    }
+
+    async fn suspend_child_job(&mut self, env: &IntegrationContext) -> Result<(), JobError> {
+        let mut job = self.object.clone();
+        K::suspend(&mut job);
+        self.patch_job(env, &job).await?;
+        env.record_normal_event(
+            self.reference(),
+            event::SUSPENDED,
+            "Kueue managed child job suspended",
+        );
+        Ok(())
+    }
+
+    async fn delete(&mut self, env: &IntegrationContext) -> Result<(), JobError> {
+        let params = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Background),
+            ..DeleteParams::default()
+        };
+        let deleted = self
+            .api(env)
+            .delete(job_annotations::name(self.meta()), &params)
+            .await;
+        ignore_not_found(deleted.map(drop).map_err(JobError::from))
+    }
+}
+
+/// Whether an object of the trait's kinds can be looked up by owners.
+pub fn metadata_lookup<O: JobObject>(
+    informer: &Informer<O>,
+) -> impl Fn(&str, &str) -> Option<ObjectMeta> + use<O> {
+    let informer = informer.clone();
+    move |namespace, name| {
+        let key = ObjectKey {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        informer.get(&key).map(|object| object.meta().clone())
+    }
+}

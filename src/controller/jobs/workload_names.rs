@@ -1,0 +1,94 @@
+//! Names of Workloads: the kind and name of the job, cut to fit, and a short hash that tells apart
+//! jobs of one name.
+
+use sha1::{Digest, Sha1};
+
+use super::integration_manager::Gvk;
+
+/// Digits of the hash at the end of a name.
+const HASH_LENGTH: usize = 5;
+
+/// The longest name: of a label value where names are to be used as such, or of any object.
+fn longest(short: bool) -> usize {
+    if short { 63 } else { 253 }
+}
+
+/// The name of the Workload of a job. `extra` tells apart several Workloads of one job; `short` is
+/// the gate ShortWorkloadNames.
+pub fn workload_name(name: &str, uid: &str, gvk: &Gvk, extra: &str, short: bool) -> String {
+    let prefix = format!("{}-{name}", gvk.kind.to_lowercase());
+    named(&prefix, &hex(name, uid, gvk, extra), short)
+}
+
+/// The name of a variant of the Workload `parent` for a flavor; `gvk` is that of Workloads.
+pub fn variant_name(parent: &str, uid: &str, gvk: &Gvk, flavor: &str, short: bool) -> String {
+    // Without the hash at its end.
+    let base = parent.rsplit_once('-').map_or(parent, |(base, _)| base);
+    let prefix = format!("{base}-variant-{flavor}");
+    named(&prefix, &hex(parent, uid, gvk, flavor), short)
+}
+
+/// A prefix, cut to fit, and the beginning of a hash.
+fn named(prefix: &str, hash: &str, short: bool) -> String {
+    let prefix = cut(prefix, longest(short) - 1 - HASH_LENGTH);
+    format!("{prefix}-{}", cut(hash, HASH_LENGTH))
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn hex(name: &str, uid: &str, gvk: &Gvk, extra: &str) -> String {
+    let mut text = [&gvk.kind, &gvk.group, name, uid].join("\n");
+    if !extra.is_empty() {
+        text.push('\n');
+        text.push_str(extra);
+    }
+    let digest = Sha1::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Gvk {
+        Gvk::new("batch", "v1", "Job")
+    }
+
+    #[test]
+    fn a_name_of_a_real_cluster() {
+        // From a run of upstream.
+        let uid = "98999376-692b-4124-b77d-58e60e751a3a";
+        assert_eq!(
+            workload_name("job-low", uid, &job(), "", true),
+            "job-job-low-d0f05"
+        );
+    }
+
+    #[test]
+    fn a_variant_is_called_by_its_flavor() {
+        let kind = Gvk::new("kueue.x-k8s.io", "v1beta2", "Workload");
+        let name = |flavor: &str| variant_name("job-train-d0f05", "1", &kind, flavor, true);
+        assert!(name("spot").starts_with("job-train-variant-spot-"));
+        assert_eq!(name("spot").len(), "job-train-variant-spot-".len() + 5);
+        assert_ne!(name("spot"), name("spot-2"));
+        let bare = variant_name("train", "1", &kind, "spot", true);
+        assert!(bare.starts_with("train-variant-spot-"));
+        assert_eq!(name(&"f".repeat(100)).len(), 63);
+    }
+
+    #[test]
+    fn long_names_are_cut_and_stay_apart() {
+        let long = "a".repeat(300);
+        let name = workload_name(&long, "1", &job(), "", true);
+        assert_eq!(name.len(), 63);
+        assert_eq!(workload_name(&long, "1", &job(), "", false).len(), 253);
+        assert_ne!(name, workload_name(&long, "2", &job(), "", true));
+        assert_ne!(name, workload_name(&long, "1", &job(), "7", true));
+    }
+}

@@ -1,0 +1,111 @@
+//! Carries out one action of a cycle: writes the status, then tells.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+
+use crate::ControllerContext;
+use crate::event_recorder::{EventSpec, object_reference};
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome};
+use kueue_lab_admission::messages::{Event, PODS_NOT_READY};
+use kueue_lab_admission::status::{condition, set_condition};
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::api_errors::is_not_found;
+
+/// Carries out an action on the newest version of its Workload.
+pub(super) async fn apply_action(shared: &ControllerContext, action: &Action) -> ActionOutcome {
+    let known = shared.engine().workload(&action.workload).cloned();
+    let Some(before) = known.filter(|wl| predicates::uid(wl) == action.uid) else {
+        return ActionOutcome::NotFound;
+    };
+    let written = patch_status(shared, action, &before).await;
+    let (outcome, after) = match written {
+        Ok(after) => (ActionOutcome::Done, after),
+        Err(error) if is_not_found(&error) => (ActionOutcome::NotFound, None),
+        Err(error) => {
+            tracing::debug!(workload = %action.workload, kind = ?action.kind, %error, "status not written");
+            (ActionOutcome::Failed, None)
+        }
+    };
+    if outcome == ActionOutcome::Done || action.kind == ActionKind::Requeue {
+        let after = after.as_ref().unwrap_or(&before);
+        for event in &action.events {
+            record_event(shared, event, &before, after);
+        }
+    }
+    outcome
+}
+
+async fn patch_status(
+    shared: &ControllerContext,
+    action: &Action,
+    before: &Arc<Workload>,
+) -> kube::Result<Option<Arc<Workload>>> {
+    let Some(change) = &action.change else {
+        return Ok(None);
+    };
+    let now = shared.now();
+    let gates = shared.engine().config().gates.clone();
+    workload_patching::patch_admission_status(shared, before, StatusApplyMode::Loose, |wl| {
+        let mut changed = change.apply(wl, now, &gates);
+        if action.kind == ActionKind::Requeue {
+            changed |= reset_pods_ready(wl, now);
+        }
+        changed
+    })
+    .await
+}
+
+/// Says that the pods of a Workload that was passed over will have to start anew. The job's controller
+/// says so of all that lost their quota, and does it while Kueue's scheduler writes why this one was
+/// passed over.
+fn reset_pods_ready(wl: &mut Workload, now: jiff::Timestamp) -> bool {
+    let recovering = wl
+        .condition(c::PODS_READY)
+        .is_some_and(|cond| cond.reason == c::pods_ready::WAIT_FOR_RECOVERY);
+    if !recovering || predicates::has_quota_reservation(wl) {
+        return false;
+    }
+    let reason = c::pods_ready::WAIT_FOR_START;
+    let cond = condition(wl, c::PODS_READY, false, reason, PODS_NOT_READY, now);
+    set_condition(&mut wl.status.conditions, cond)
+}
+
+/// Tells an Event of a cycle. What an eviction or admission says of itself is about the version it
+/// made; everything else about the one it found.
+fn record_event(
+    shared: &ControllerContext,
+    event: &Event,
+    before: &Arc<Workload>,
+    after: &Arc<Workload>,
+) {
+    let of_outcome = event.reason == c::event::QUOTA_RESERVED
+        || event.reason == c::event::ADMITTED
+        || event.reason.starts_with(c::event::EVICTED_DUE_TO);
+    let regarding = if event.workload == predicates::key(before) {
+        object_reference::<Workload>(if of_outcome { after } else { before })
+    } else {
+        match shared.engine().workload(&event.workload) {
+            Some(other) => object_reference::<Workload>(other),
+            None => ObjectReference {
+                api_version: Some(kueue_lab_api::v1beta2::API_VERSION.to_owned()),
+                kind: Some("Workload".to_owned()),
+                namespace: Some(event.workload.namespace().to_owned()),
+                name: Some(event.workload.name().to_owned()),
+                uid: Some(event.uid.clone()),
+                ..Default::default()
+            },
+        }
+    };
+    let telling = EventSpec {
+        controller: c::ADMISSION_MANAGER,
+        type_: event.type_,
+        reason: &event.reason,
+        action: &event.action,
+        message: event.message.clone(),
+    };
+    shared.recorder.record_for(regarding, telling);
+}

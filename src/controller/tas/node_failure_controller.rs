@@ -1,0 +1,467 @@
+//! Nodes that fail under placed Workloads: the failed node is noted in the Workload's status, so that
+//! the scheduler finds a replacement. A second failed node evicts it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use super::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, is_terminated};
+use crate::ControllerContext;
+use crate::core::workload::evict;
+use crate::event_recorder::EventSpec;
+use crate::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD_SLICE};
+use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::kube::taints::{is_scheduling_taint, tolerates};
+use kueue_lab_admission::messages::EventType;
+use kueue_lab_admission::status::Eviction;
+use kueue_lab_admission::topology_assignment::decode;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{PodSetAssignment, UnhealthyNode, Workload};
+use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+
+/// A node that is not ready for this long has failed.
+const NODE_FAILURE_DELAY: SignedDuration = SignedDuration::from_secs(30);
+/// Changes of pods are gathered this long.
+const RECONCILE_BATCH_PERIOD: Duration = Duration::from_millis(100);
+const REPORTING_CONTROLLER: &str = "tas-resource-flavor-controller";
+
+pub(super) fn start(shared: &ControllerContext) {
+    let queue = WorkQueue::new(&shared.ctx);
+    let (told, s) = (queue.clone(), shared.clone());
+    shared.informers.nodes.add_event_handler(move |change| {
+        let node = match change {
+            Change::Updated { old, new } if !is_relevant_update(&s, old, new) => return,
+            Change::Added(node) | Change::Updated { new: node, .. } | Change::Deleted(node) => node,
+        };
+        told.add(ObjectKey::of(node.as_ref()));
+    });
+    let told = queue.clone();
+    shared.informers.pods.add_event_handler(move |change| {
+        let (Change::Added(pod) | Change::Updated { new: pod, .. } | Change::Deleted(pod)) = change;
+        if !is_tas_pod(pod) {
+            return;
+        }
+        let spec = pod.spec.as_ref();
+        let bound = spec
+            .and_then(|spec| spec.node_name.as_deref())
+            .filter(|n| !n.is_empty());
+        let selected = spec.and_then(|spec| spec.node_selector.as_ref()?.get(HOSTNAME));
+        match (bound, selected) {
+            (Some(node), _) if pod.metadata.deletion_timestamp.is_some() || is_terminated(pod) => {
+                told.add_after(ObjectKey::cluster(node), RECONCILE_BATCH_PERIOD);
+            }
+            (None, Some(node)) => told.add_after(ObjectKey::cluster(node), RECONCILE_BATCH_PERIOD),
+            _ => {}
+        }
+    });
+    let s = shared.clone();
+    queue.run(&shared.ctx, "node-failures", 1, move |key| {
+        let shared = s.clone();
+        async move {
+            NodeReconciler {
+                shared: &shared,
+                node: &key.name,
+            }
+            .reconcile(&key)
+            .await
+        }
+    });
+}
+
+fn ready_condition(node: &Node) -> Option<&k8s_openapi::api::core::v1::NodeCondition> {
+    let mut conditions = node
+        .status
+        .iter()
+        .flat_map(|s| s.conditions.iter().flatten());
+    conditions.find(|cond| cond.type_ == "Ready")
+}
+
+fn is_ready(node: &Node) -> bool {
+    ready_condition(node).is_some_and(|cond| cond.status == "True")
+}
+
+fn taints(node: &Node) -> &[Taint] {
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.taints.as_deref())
+        .unwrap_or_default()
+}
+
+fn is_relevant_update(shared: &ControllerContext, old: &Node, new: &Node) -> bool {
+    is_ready(old) != is_ready(new)
+        || (shared.settings.enabled(Feature::TASReplaceNodeOnNodeTaints)
+            && taints(old) != taints(new))
+}
+
+/// Whether the pods of a set are placed on a node.
+fn is_assigned_to_node(psa: &PodSetAssignment, node: &str) -> bool {
+    let Some(assignment) = psa.topology_assignment.as_ref().map(decode) else {
+        return false;
+    };
+    assignment
+        .levels
+        .last()
+        .is_some_and(|level| level == HOSTNAME)
+        && assignment
+            .domains
+            .iter()
+            .any(|d| d.count > 0 && d.values.last().is_some_and(|host| host == node))
+}
+
+fn pod_set_assignments(wl: &Workload) -> impl Iterator<Item = &PodSetAssignment> {
+    wl.status
+        .admission
+        .iter()
+        .flat_map(|a| &a.pod_set_assignments)
+}
+
+/// What is to be done about a Workload on a node.
+#[derive(Default)]
+struct WorkloadHealthCheck {
+    /// It has to be moved off the node.
+    unhealthy: bool,
+    /// Pods that can never run on the node.
+    pods_to_terminate: Vec<Arc<Pod>>,
+}
+
+/// A node that may have failed.
+struct NodeReconciler<'a> {
+    shared: &'a ControllerContext,
+    node: &'a str,
+}
+
+impl NodeReconciler<'_> {
+    fn enabled(&self, feature: Feature) -> bool {
+        self.shared.settings.enabled(feature)
+    }
+
+    async fn reconcile(&self, key: &ObjectKey) -> kube::Result<ReconcileResult> {
+        let node = self.shared.informers.nodes.get(key);
+        let condition = node.as_deref().and_then(ready_condition);
+        let mut expired = false;
+        if let Some(cond) = condition.filter(|cond| cond.status != "True") {
+            let since = cond.last_transition_time.as_ref().map(|t| t.0);
+            let passed = since.map_or(SignedDuration::MAX, |at| {
+                self.shared.now().duration_since(at)
+            });
+            expired = passed >= NODE_FAILURE_DELAY;
+            if !expired && !self.enabled(Feature::TASReplaceNodeOnPodTermination) {
+                return Ok(ReconcileResult::RequeueAfter(
+                    (NODE_FAILURE_DELAY - passed).unsigned_abs(),
+                ));
+            }
+        }
+        let mut affected = self.workloads_on_node_from_tas_assignment();
+        let (Some(node), Some(_)) = (&node, condition) else {
+            self.handle_unhealthy_node(&affected).await?;
+            return Ok(ReconcileResult::Done);
+        };
+        if expired && self.enabled(Feature::TASReplaceNodeDueToNotReadyOverFixedTime) {
+            let evicted = self.handle_unhealthy_node(&affected).await?;
+            affected.retain(|key| !evicted.contains(key));
+        }
+        let waiting = self.pods_assigned_by_node_selector();
+        for key in waiting.keys() {
+            let wl = self.shared.informers.workloads.get(key);
+            if wl.is_some_and(|wl| !predicates::is_finished(&wl) && !predicates::is_evicted(&wl)) {
+                affected.insert(key.clone());
+            }
+        }
+        self.reconcile_workloads_on_node(node, &affected, &waiting)
+            .await?;
+        Ok(ReconcileResult::Done)
+    }
+
+    /// The admitted Workloads with pods placed on the node.
+    fn workloads_on_node_from_tas_assignment(&self) -> BTreeSet<ObjectKey> {
+        let all = self.shared.informers.workloads.list().into_iter();
+        let here = all.filter(|wl| {
+            predicates::is_admitted(wl)
+                && pod_set_assignments(wl).any(|psa| is_assigned_to_node(psa, self.node))
+        });
+        here.map(|wl| ObjectKey::of(wl.as_ref())).collect()
+    }
+
+    /// Pods that were told to run on the node, by Workload.
+    fn pods_assigned_by_node_selector(&self) -> BTreeMap<ObjectKey, Vec<Arc<Pod>>> {
+        let mut pods: BTreeMap<ObjectKey, Vec<Arc<Pod>>> = BTreeMap::new();
+        for pod in self
+            .shared
+            .informers
+            .pods
+            .by_index(BY_SELECTED_NODE, self.node)
+        {
+            if let Some(wl) = annotation(&pod, c::WORKLOAD_ANNOTATION) {
+                let namespace = pod.metadata.namespace.clone().unwrap_or_default();
+                pods.entry(ObjectKey::new(namespace, wl))
+                    .or_default()
+                    .push(pod);
+            }
+        }
+        pods
+    }
+
+    async fn reconcile_workloads_on_node(
+        &self,
+        node: &Node,
+        affected: &BTreeSet<ObjectKey>,
+        waiting: &BTreeMap<ObjectKey, Vec<Arc<Pod>>>,
+    ) -> kube::Result<()> {
+        let (mut failed, mut stuck) = (BTreeSet::new(), Vec::new());
+        for key in affected {
+            let Some(wl) = self.shared.informers.workloads.get(key) else {
+                continue;
+            };
+            let sent = waiting.get(key).map_or(&[] as &[_], Vec::as_slice);
+            let health = self.workload_health(node, &wl, sent);
+            stuck.push((key, health.pods_to_terminate));
+            if health.unhealthy {
+                failed.insert(key.clone());
+            } else if predicates::has_unhealthy_node(&wl, self.node) {
+                workload_patching::patch_admission_status(
+                    self.shared,
+                    &wl,
+                    StatusApplyMode::Strict,
+                    |wl| {
+                        wl.status.unhealthy_nodes.retain(|n| n.name != self.node);
+                        true
+                    },
+                )
+                .await?;
+            }
+        }
+        let evicted = self.handle_unhealthy_node(&failed).await?;
+        for (_, pods) in stuck.into_iter().filter(|(key, _)| !evicted.contains(*key)) {
+            for pod in pods {
+                self.mark_pod_failed(&pod).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn workload_health(
+        &self,
+        node: &Node,
+        wl: &Workload,
+        sent: &[Arc<Pod>],
+    ) -> WorkloadHealthCheck {
+        let on_termination = self.enabled(Feature::TASReplaceNodeOnPodTermination);
+        let failed = WorkloadHealthCheck {
+            unhealthy: true,
+            pods_to_terminate: Vec::new(),
+        };
+        if !pod_set_assignments(wl).any(|psa| is_assigned_to_node(psa, self.node)) {
+            // Pods that came late to a node their Workload left.
+            return WorkloadHealthCheck {
+                unhealthy: false,
+                pods_to_terminate: unbound_pending_pods(sent),
+            };
+        }
+        if !is_ready(node) {
+            return if on_termination {
+                self.check_pods_on_node(wl, sent)
+            } else {
+                failed
+            };
+        }
+        if !self.enabled(Feature::TASReplaceNodeOnNodeTaints) {
+            return WorkloadHealthCheck::default();
+        }
+        match self.classify_taints(node, wl) {
+            TaintToleration::ToleratedPermanently => WorkloadHealthCheck::default(),
+            TaintToleration::ToleratedTemporarily => self.check_pods_on_node(wl, sent),
+            TaintToleration::Untolerated if on_termination => self.check_pods_on_node(wl, sent),
+            TaintToleration::Untolerated => failed,
+        }
+    }
+
+    /// The Workload has to go when none of its pods runs on the node any more.
+    fn check_pods_on_node(&self, wl: &Workload, sent: &[Arc<Pod>]) -> WorkloadHealthCheck {
+        let slice = predicates::annotation(wl, c::WORKLOAD_SLICE_NAME_ANNOTATION);
+        let slice = slice.unwrap_or(predicates::name(wl));
+        let index = format!("{}/{slice}", predicates::namespace(wl));
+        let lives =
+            |pod: &Arc<Pod>| pod.metadata.deletion_timestamp.is_none() && !is_terminated(pod);
+        let here = self.shared.informers.pods.by_index(BY_NODE, self.node);
+        let own = self
+            .shared
+            .informers
+            .pods
+            .by_index(BY_WORKLOAD_SLICE, &index);
+        let runs = here
+            .iter()
+            .any(|pod| lives(pod) && own.iter().any(|o| Arc::ptr_eq(o, pod)));
+        WorkloadHealthCheck {
+            unhealthy: !runs,
+            pods_to_terminate: unbound_pending_pods(sent),
+        }
+    }
+
+    /// How the pods placed on the node take its taints.
+    fn classify_taints(&self, node: &Node, wl: &Workload) -> TaintToleration {
+        let sets: Vec<Vec<Toleration>> = pod_set_assignments(wl)
+            .filter(|psa| is_assigned_to_node(psa, self.node))
+            .map(|psa| self.effective_tolerations(wl, psa))
+            .collect();
+        let mut worst = TaintToleration::ToleratedPermanently;
+        for taint in taints(node)
+            .iter()
+            .filter(|taint| is_scheduling_taint(taint))
+        {
+            for set in &sets {
+                let fitting = || set.iter().filter(|t| tolerates(t, taint));
+                if fitting().next().is_none() {
+                    return TaintToleration::Untolerated;
+                }
+                if !fitting().any(|t| t.toleration_seconds.is_none()) {
+                    worst = TaintToleration::ToleratedTemporarily;
+                }
+            }
+        }
+        worst
+    }
+
+    /// What the pods of a set tolerate: by themselves, by their flavors and by checks.
+    fn effective_tolerations(&self, wl: &Workload, psa: &PodSetAssignment) -> Vec<Toleration> {
+        let set = wl.spec.pod_sets.iter().find(|ps| ps.name == psa.name);
+        let own = set.and_then(|ps| ps.template.spec.as_ref()?.tolerations.clone());
+        let mut all = own.unwrap_or_default();
+        for flavor in psa.flavors.values() {
+            if let Some(flavor) = self
+                .shared
+                .informers
+                .resource_flavors
+                .get(&ObjectKey::cluster(flavor))
+            {
+                all.extend(flavor.spec.tolerations.iter().cloned());
+            }
+        }
+        let updates = wl
+            .status
+            .admission_checks
+            .iter()
+            .flat_map(|check| &check.pod_set_updates);
+        let of_set = updates.filter(|update| update.name == psa.name);
+        all.extend(of_set.flat_map(|update| update.tolerations.iter().cloned()));
+        all
+    }
+
+    /// Notes the failed node on Workloads; those that lost another one before are evicted, which
+    /// are given back.
+    async fn handle_unhealthy_node(
+        &self,
+        affected: &BTreeSet<ObjectKey>,
+    ) -> kube::Result<BTreeSet<ObjectKey>> {
+        let mut evicted = BTreeSet::new();
+        for key in affected {
+            let Some(wl) = self.shared.informers.workloads.get(key) else {
+                continue;
+            };
+            if predicates::is_evicted(&wl) {
+                evicted.insert(key.clone());
+                continue;
+            }
+            if predicates::has_unhealthy_node(&wl, self.node) {
+                continue;
+            }
+            if wl.status.unhealthy_nodes.is_empty() {
+                workload_patching::patch_admission_status(
+                    self.shared,
+                    &wl,
+                    StatusApplyMode::Strict,
+                    |wl| {
+                        wl.status.unhealthy_nodes.push(UnhealthyNode {
+                            name: self.node.to_owned(),
+                        });
+                        true
+                    },
+                )
+                .await?;
+                continue;
+            }
+            let mut names: Vec<&str> = wl
+                .status
+                .unhealthy_nodes
+                .iter()
+                .map(|n| n.name.as_str())
+                .collect();
+            names.push(self.node);
+            let message = format!(
+                "Workload eviction triggered due to multiple TAS assigned node failures, including: {}",
+                names.join(", ")
+            );
+            let eviction = Eviction::new(c::evicted::NODE_FAILURES, message);
+            evict(self.shared, &wl, &eviction, |_| {}).await?;
+            evicted.insert(key.clone());
+        }
+        Ok(evicted)
+    }
+
+    /// Ends a pod that can never run.
+    async fn mark_pod_failed(&self, pod: &Pod) -> kube::Result<()> {
+        let message = "Pod terminated by Kueue NodeController due to node taint";
+        let now = self.shared.ctx.clock.time();
+        let status = pod.status.as_ref();
+        let mut conditions = json!(
+            status
+                .and_then(|s| s.conditions.clone())
+                .unwrap_or_default()
+        );
+        if let Some(list) = conditions.as_array_mut() {
+            list.push(json!({
+                "type": "TerminatedByKueue", "status": "True",
+                "reason": "UnschedulableOnAssignedNode", "message": message,
+                "lastTransitionTime": now,
+            }));
+        }
+        let body = json!({
+            "metadata": { "resourceVersion": pod.metadata.resource_version },
+            "status": { "phase": "Failed", "conditions": conditions },
+        });
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let api = Api::<Pod>::namespaced(self.shared.ctx.client.clone(), namespace);
+        let params = PatchParams {
+            field_manager: Some(c::KUEUE_NAME.to_owned()),
+            ..Default::default()
+        };
+        let written = api.patch_status(name, &params, &Patch::Merge(&body)).await;
+        if let Some(written) = workload_patching::ignore_not_found(written)? {
+            let reason = c::event::POD_TERMINATED_BY_KUEUE;
+            let telling = EventSpec {
+                action: "PodTerminated",
+                ..EventSpec::new(REPORTING_CONTROLLER, EventType::Normal, reason, message)
+            };
+            self.shared.recorder.record(&written, telling);
+        }
+        Ok(())
+    }
+}
+
+/// How pods take the taints of their node.
+enum TaintToleration {
+    Untolerated,
+    ToleratedTemporarily,
+    ToleratedPermanently,
+}
+
+/// Pods that are told to run on a node and are not bound to it.
+fn unbound_pending_pods(sent: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
+    let waits = |pod: &&Arc<Pod>| {
+        let bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+        let phase = pod
+            .status
+            .as_ref()
+            .and_then(|status| status.phase.as_deref());
+        bound.unwrap_or_default().is_empty() && phase == Some("Pending") && !has_topology_gate(pod)
+    };
+    sent.iter().filter(waits).cloned().collect()
+}

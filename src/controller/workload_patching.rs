@@ -1,0 +1,160 @@
+//! Writing the status of Workloads, as upstream does: by server-side apply, each part of the status
+//! under the name of the manager it belongs to.
+
+use std::sync::Arc;
+
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::ControllerContext;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{Workload, WorkloadStatus};
+use kueue_lab_runtime::api_errors::is_not_found;
+
+/// The conditions that belong to admission.
+const ADMISSION_CONDITIONS: [&str; 9] = [
+    c::QUOTA_RESERVED,
+    c::BLOCKED_ON_PREEMPTION_GATES,
+    c::EVICTED,
+    c::ADMITTED,
+    c::PREEMPTED,
+    c::REQUEUED,
+    c::DEACTIVATION_TARGET,
+    c::FINISHED,
+    c::PODS_READY,
+];
+
+/// Whether a write insists on the version it was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusApplyMode {
+    /// A conflict when the object changed meanwhile.
+    Strict,
+    /// Whatever the version.
+    Loose,
+}
+
+/// The handle for Workloads of a namespace.
+pub fn workload_api(shared: &ControllerContext, namespace: &str) -> Api<Workload> {
+    Api::namespaced(shared.ctx.client.clone(), namespace)
+}
+
+/// Writes the parts of a status that belong to `manager`; parts of its that `status` does not have
+/// go away.
+///
+/// # Errors
+/// When the API server refuses, such as for a conflict, or is not there.
+pub async fn apply_workload_status(
+    shared: &ControllerContext,
+    wl: &Workload,
+    manager: &str,
+    status: Value,
+    insist: StatusApplyMode,
+) -> kube::Result<Arc<Workload>> {
+    let meta = &wl.metadata;
+    let mut metadata = json!({ "name": meta.name, "namespace": meta.namespace });
+    if let Some(uid) = &meta.uid {
+        metadata["uid"] = json!(uid);
+    }
+    if insist == StatusApplyMode::Strict {
+        metadata["resourceVersion"] = json!(meta.resource_version);
+    }
+    let body = json!({
+        "apiVersion": kueue_lab_api::v1beta2::API_VERSION,
+        "kind": "Workload",
+        "metadata": metadata,
+        "status": status,
+    });
+    let api = workload_api(shared, predicates::namespace(wl));
+    let params = PatchParams::apply(manager).force();
+    let written = api
+        .patch_status(predicates::name(wl), &params, &Patch::Apply(&body))
+        .await?;
+    let written = Arc::new(written);
+    shared.informers.workloads.observe_write(written.clone());
+    Ok(written)
+}
+
+/// The parts of a status that belong to admission.
+fn admission_status_patch(status: &WorkloadStatus) -> Value {
+    let conditions = ADMISSION_CONDITIONS.iter();
+    let conditions = conditions.filter_map(|t| status.conditions.iter().find(|c| c.type_ == **t));
+    let empty =
+        |s: &kueue_lab_api::v1beta2::RequeueState| s.count.is_none() && s.requeue_at.is_none();
+    let part = WorkloadStatus {
+        conditions: conditions.cloned().collect(),
+        admission: status.admission.clone(),
+        requeue_state: status.requeue_state.clone().filter(|s| !empty(s)),
+        resource_requests: match status.admission {
+            Some(_) => Vec::new(),
+            None => status.resource_requests.clone(),
+        },
+        accumulated_past_execution_time_seconds: status.accumulated_past_execution_time_seconds,
+        scheduling_stats: status.scheduling_stats.clone(),
+        cluster_name: status.cluster_name.clone(),
+        nominated_cluster_names: status.nominated_cluster_names.clone(),
+        unhealthy_nodes: status.unhealthy_nodes.clone(),
+        preemption_gates: status.preemption_gates.clone(),
+        admission_checks: status.admission_checks.clone(),
+        reclaimable_pods: Vec::new(),
+    };
+    serde_json::to_value(part).unwrap_or_default()
+}
+
+/// Changes what belongs to admission. None when there is nothing to write.
+///
+/// # Errors
+/// When the API server refuses, such as for a conflict, or is not there.
+pub async fn patch_admission_status(
+    shared: &ControllerContext,
+    wl: &Workload,
+    insist: StatusApplyMode,
+    change: impl FnOnce(&mut Workload) -> bool,
+) -> kube::Result<Option<Arc<Workload>>> {
+    let mut after = wl.clone();
+    if !change(&mut after) {
+        return Ok(None);
+    }
+    let part = admission_status_patch(&after.status);
+    let written = apply_workload_status(shared, &after, c::ADMISSION_MANAGER, part, insist).await?;
+    Ok(Some(written))
+}
+
+/// Nothing, where the object is not there any more.
+///
+/// # Errors
+/// All others.
+pub fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is_not_found(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Changes parts of a status by merging, if the object is still the version given.
+///
+/// # Errors
+/// When the API server refuses, such as for a conflict, or is not there.
+pub async fn merge_patch_workload_status(
+    shared: &ControllerContext,
+    wl: &Workload,
+    status: Value,
+) -> kube::Result<Arc<Workload>> {
+    let body = json!({
+        "metadata": { "resourceVersion": wl.metadata.resource_version },
+        "status": status,
+    });
+    let params = PatchParams {
+        field_manager: Some(c::KUEUE_NAME.to_owned()),
+        ..Default::default()
+    };
+    let api = workload_api(shared, predicates::namespace(wl));
+    let written = api
+        .patch_status(predicates::name(wl), &params, &Patch::Merge(&body))
+        .await?;
+    let written = Arc::new(written);
+    shared.informers.workloads.observe_write(written.clone());
+    Ok(written)
+}

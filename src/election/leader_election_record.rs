@@ -1,0 +1,92 @@
+//! What a Lease says.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
+use super::LeaderElectionConfig;
+
+/// What a Lease says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LeaderElectionRecord {
+    pub(super) holder_identity: Option<String>,
+    pub(super) lease_duration: Option<Duration>,
+    pub(super) acquire_time: Option<Timestamp>,
+    pub(super) renew_time: Option<Timestamp>,
+    pub(super) leader_transitions: i32,
+}
+
+impl LeaderElectionRecord {
+    pub(super) fn from_lease(lease: &Lease) -> Self {
+        let Some(spec) = &lease.spec else {
+            return Self::default();
+        };
+        let seconds = spec
+            .lease_duration_seconds
+            .and_then(|s| u64::try_from(s).ok());
+        Self {
+            holder_identity: spec.holder_identity.clone().filter(|h| !h.is_empty()),
+            lease_duration: seconds.map(Duration::from_secs),
+            acquire_time: spec.acquire_time.as_ref().map(|t| t.0),
+            renew_time: spec.renew_time.as_ref().map(|t| t.0),
+            leader_transitions: spec.lease_transitions.unwrap_or_default(),
+        }
+    }
+
+    /// Of somebody who is the first ever.
+    pub(super) fn new_leader(rules: &LeaderElectionConfig, now: Timestamp) -> Self {
+        Self {
+            holder_identity: Some(rules.identity.clone()),
+            lease_duration: Some(rules.lease_duration),
+            acquire_time: Some(now),
+            renew_time: Some(now),
+            leader_transitions: 0,
+        }
+    }
+
+    /// After this one: of the same holder (`ours`) or of a new one.
+    pub(super) fn renewed(&self, rules: &LeaderElectionConfig, ours: bool, now: Timestamp) -> Self {
+        let first = Self::new_leader(rules, now);
+        match ours {
+            true => Self {
+                acquire_time: self.acquire_time,
+                leader_transitions: self.leader_transitions,
+                ..first
+            },
+            false => Self {
+                leader_transitions: self.leader_transitions.saturating_add(1),
+                ..first
+            },
+        }
+    }
+
+    /// After this one: nobody's.
+    pub(super) fn released(&self, now: Timestamp) -> Self {
+        Self {
+            holder_identity: None,
+            lease_duration: Some(Duration::from_secs(1)),
+            acquire_time: Some(now),
+            renew_time: Some(now),
+            leader_transitions: self.leader_transitions,
+        }
+    }
+
+    /// Puts the record into a Lease, which keeps the rest.
+    pub(super) fn apply_to(self, mut lease: Lease) -> Lease {
+        let lasts = self
+            .lease_duration
+            .map(|d| i32::try_from(d.as_secs()).unwrap_or(i32::MAX));
+        let before = lease.spec.take().unwrap_or_default();
+        lease.spec = Some(LeaseSpec {
+            holder_identity: Some(self.holder_identity.unwrap_or_default()),
+            lease_duration_seconds: lasts,
+            acquire_time: self.acquire_time.map(MicroTime),
+            renew_time: self.renew_time.map(MicroTime),
+            lease_transitions: Some(self.leader_transitions),
+            ..before
+        });
+        lease
+    }
+}

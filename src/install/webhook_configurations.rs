@@ -1,0 +1,274 @@
+//! The webhook configurations, registered so that nobody is stuck when the lab stops.
+//!
+//! * Namespaces a cluster lives by, and our own, are never asked about.
+//! * Pods that belong to a node (static ones, those of DaemonSets) are not asked about either,
+//!   unless they name a queue: they are what heals a cluster.
+//! * Jobs and pods get through when nobody answers. A Job that does is suspended by the controller
+//!   once it is back.
+//! * Kueue's own kinds do not, since no rule would check them; but what is being deleted does, so
+//!   that finalizers can always be taken off.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use kube::Client;
+use kube::api::ApiResource;
+use serde_json::{Value, json};
+
+use super::{InstallError, WebhookEndpoint, dynamic_objects};
+use kueue_lab_api::constants::QUEUE_LABEL;
+use kueue_lab_webhooks::webhook_definitions::{
+    AdmissionPhase, WebhookDefinition, WebhookSubject, webhook_definitions,
+};
+use kueue_lab_webhooks::{MUTATE, VALIDATE};
+
+/// Namespaces that are never asked about, besides our own.
+const SYSTEM: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
+/// How long an API server waits for an answer. It is a matter of milliseconds; where packets
+/// vanish, every pod of the cluster would wait this long.
+const TIMEOUT: u8 = 5;
+
+/// What happens to jobs and pods when nobody answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// They get through.
+    #[default]
+    Ignore,
+    /// They are refused, as upstream does it: nothing runs that was not admitted.
+    Fail,
+}
+
+impl FailurePolicy {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ignore => "Ignore",
+            Self::Fail => "Fail",
+        }
+    }
+}
+
+fn kind(phase: AdmissionPhase) -> (ApiResource, &'static str) {
+    match phase {
+        AdmissionPhase::Mutate => (
+            dynamic_objects::api_resource::<MutatingWebhookConfiguration>(),
+            "kueue-lab-mutating",
+        ),
+        AdmissionPhase::Validate => (
+            dynamic_objects::api_resource::<ValidatingWebhookConfiguration>(),
+            "kueue-lab-validating",
+        ),
+    }
+}
+
+/// Validation first: until the other half is there, jobs are judged as they are.
+const ORDER: [AdmissionPhase; 2] = [AdmissionPhase::Validate, AdmissionPhase::Mutate];
+
+pub(super) async fn install(
+    client: &Client,
+    namespace: &str,
+    endpoint: &WebhookEndpoint,
+    managed: impl Fn(&str) -> bool,
+) -> Result<(), InstallError> {
+    let hooks = webhook_definitions(managed);
+    for phase in ORDER {
+        let object = configuration(phase, &hooks, namespace, endpoint);
+        dynamic_objects::apply(client, &kind(phase).0, None, object).await?;
+    }
+    Ok(())
+}
+
+/// Unregisters the webhooks. Gives how many configurations there were.
+pub(super) async fn remove(client: &Client) -> Result<usize, InstallError> {
+    let mut removed = 0;
+    for phase in ORDER {
+        let (kind, name) = kind(phase);
+        removed += usize::from(dynamic_objects::delete(client, &kind, None, name).await?);
+    }
+    Ok(removed)
+}
+
+/// Unregisters webhooks that are answered outside of the cluster. Those behind a Service have others
+/// to answer them.
+pub(super) async fn remove_url_webhooks(client: &Client) -> Result<usize, InstallError> {
+    let mut removed = 0;
+    for phase in ORDER {
+        let (kind, name) = kind(phase);
+        let there = dynamic_objects::get(client, &kind, None, name).await?;
+        if there.is_some_and(|object| uses_url(&object.data)) {
+            removed += usize::from(dynamic_objects::delete(client, &kind, None, name).await?);
+        }
+    }
+    Ok(removed)
+}
+
+fn uses_url(configuration: &Value) -> bool {
+    let hooks = configuration["webhooks"].as_array();
+    let mut hooks = hooks.into_iter().flatten();
+    hooks.any(|hook| hook["clientConfig"]["url"].is_string())
+}
+
+fn configuration(
+    phase: AdmissionPhase,
+    all: &[WebhookDefinition],
+    namespace: &str,
+    endpoint: &WebhookEndpoint,
+) -> Value {
+    let (resource, name) = kind(phase);
+    let path = match phase {
+        AdmissionPhase::Mutate => MUTATE,
+        AdmissionPhase::Validate => VALIDATE,
+    };
+    let mut client = endpoint.route.client_config(endpoint.address, path);
+    client["caBundle"] = STANDARD.encode(&endpoint.authority).into();
+    let hooks = all.iter().filter(|hook| hook.phase == phase);
+    let hooks: Vec<Value> = hooks
+        .map(|hook| webhook(hook, &client, namespace, endpoint.failure_policy))
+        .collect();
+    json!({
+        "apiVersion": resource.api_version, "kind": resource.kind,
+        "metadata": {"name": name},
+        "webhooks": hooks,
+    })
+}
+
+fn webhook(
+    hook: &WebhookDefinition,
+    client: &Value,
+    namespace: &str,
+    policy: FailurePolicy,
+) -> Value {
+    let mut webhook = json!({
+        "name": hook.name,
+        "clientConfig": client,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "matchPolicy": "Equivalent",
+        "timeoutSeconds": TIMEOUT,
+        "failurePolicy": policy.word(),
+        "rules": [{
+            "operations": hook.operations,
+            "apiGroups": [hook.group],
+            "apiVersions": [hook.version],
+            "resources": hook.resources,
+            "scope": "*",
+        }],
+    });
+    let condition =
+        |name: &str, expression: String| json!([{"name": name, "expression": expression}]);
+    match hook.subject {
+        WebhookSubject::Kueue => {
+            webhook["failurePolicy"] = "Fail".into();
+            webhook["matchConditions"] = condition(
+                "not-going",
+                "!has(object.metadata.deletionTimestamp)".to_owned(),
+            );
+        }
+        WebhookSubject::Jobs => {}
+        WebhookSubject::Pods => {
+            webhook["matchConditions"] = condition(
+                "not-of-a-node",
+                format!(
+                    "(has(object.metadata.labels) && '{QUEUE_LABEL}' in object.metadata.labels) || \
+                     !has(object.metadata.ownerReferences) || \
+                     !object.metadata.ownerReferences.exists(o, o.kind in ['Node', 'DaemonSet'])"
+                ),
+            );
+        }
+    }
+    if hook.subject != WebhookSubject::Kueue {
+        let mut spared = SYSTEM.map(str::to_owned).to_vec();
+        spared.push(namespace.to_owned());
+        webhook["namespaceSelector"] = json!({"matchExpressions": [{
+            "key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": spared,
+        }]});
+    }
+    webhook
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WebhookRoute;
+
+    fn all(phase: AdmissionPhase) -> Vec<Value> {
+        let endpoint = WebhookEndpoint {
+            route: WebhookRoute::Loopback,
+            address: "127.0.0.1:9443".parse().unwrap(),
+            authority: "PEM".into(),
+            failure_policy: FailurePolicy::Ignore,
+        };
+        let mut object = configuration(phase, &webhook_definitions(|_| true), "ours", &endpoint);
+        object["webhooks"]
+            .as_array_mut()
+            .map(std::mem::take)
+            .unwrap()
+    }
+
+    #[test]
+    fn failure_policies_and_exemptions() {
+        for hook in [all(AdmissionPhase::Mutate), all(AdmissionPhase::Validate)].concat() {
+            let of_kueue = hook["rules"][0]["apiGroups"][0] == "kueue.x-k8s.io";
+            let name = &hook["name"];
+            match of_kueue {
+                true => assert_eq!(hook["matchConditions"][0]["name"], "not-going", "{name}"),
+                false => {
+                    assert_eq!(hook["failurePolicy"], "Ignore", "{name}");
+                    let spared = &hook["namespaceSelector"]["matchExpressions"][0];
+                    assert_eq!(spared["operator"], "NotIn");
+                    for namespace in ["kube-system", "ours"] {
+                        assert!(
+                            spared["values"]
+                                .as_array()
+                                .unwrap()
+                                .contains(&namespace.into())
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn url_webhooks_are_recognized() {
+        let of = |reach: WebhookRoute| {
+            let endpoint = WebhookEndpoint {
+                route: reach,
+                address: "127.0.0.1:9443".parse().unwrap(),
+                authority: "PEM".into(),
+                failure_policy: FailurePolicy::Ignore,
+            };
+            configuration(
+                AdmissionPhase::Validate,
+                &webhook_definitions(|_| true),
+                "ours",
+                &endpoint,
+            )
+        };
+        assert!(uses_url(&of(WebhookRoute::Loopback)));
+        let service = WebhookRoute::Service {
+            namespace: "ours".into(),
+            name: "webhooks".into(),
+            port: 443,
+        };
+        assert!(!uses_url(&of(service)));
+        assert!(!uses_url(&json!({})));
+    }
+
+    #[test]
+    fn webhook_names_and_paths_are_unique() {
+        let mutating = all(AdmissionPhase::Mutate);
+        let mut names: Vec<_> = mutating
+            .iter()
+            .map(|h| h["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names.len(), 8);
+        names.dedup();
+        assert_eq!(names.len(), 8);
+        let urls: Vec<_> = mutating.iter().map(|h| &h["clientConfig"]["url"]).collect();
+        assert!(urls.iter().all(|u| **u == "https://127.0.0.1:9443/mutate"));
+        let url = &all(AdmissionPhase::Validate)[0]["clientConfig"]["url"];
+        assert_eq!(url, "https://127.0.0.1:9443/validate");
+    }
+}

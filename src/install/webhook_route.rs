@@ -1,0 +1,196 @@
+//! [`WebhookRoute`]: how an API server gets to webhooks that this process serves.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+
+use serde_json::{Value, json};
+
+/// How an API server gets to webhooks that this process serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WebhookRoute {
+    /// The API server is a process on this machine.
+    Loopback,
+    /// The API server is in a container of a Docker network on this Linux machine, as kind makes
+    /// them; the address is the network's gateway, which is this machine.
+    DockerGateway(IpAddr),
+    /// The API server is in a container of k3d, whose name for this machine is `host.k3d.internal`.
+    K3d,
+    /// The API server is in a container of Docker Desktop (or of others that know its name for this
+    /// machine), `host.docker.internal`.
+    DockerDesktop,
+    /// This machine has an address or name that the API server knows.
+    Host(String),
+    /// This process runs in the cluster, behind a Service.
+    Service {
+        /// Namespace of the Service.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its port.
+        port: u16,
+    },
+}
+
+impl WebhookRoute {
+    /// For an API server at `server`, in no container of this machine: by loopback where it is on
+    /// loopback, otherwise by the address this machine has on the way there. None where there is no
+    /// way.
+    pub fn for_api_server(server: &str) -> Option<Self> {
+        let uri: http::Uri = server.parse().ok()?;
+        let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
+        let port = uri.port_u16().unwrap_or(443);
+        let is_loopback = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
+        if host == "localhost" || host.parse().is_ok_and(is_loopback) {
+            return Some(Self::Loopback);
+        }
+        // Nothing is sent: connecting a datagram socket only chooses the route.
+        let any: SocketAddr = (Ipv4Addr::UNSPECIFIED, 0).into();
+        let socket = UdpSocket::bind(any)
+            .or_else(|_| UdpSocket::bind("[::]:0"))
+            .ok()?;
+        socket.connect((host, port)).ok()?;
+        let own = socket.local_addr().ok()?.ip();
+        match own.is_loopback() {
+            true => Some(Self::Loopback),
+            false => Some(Self::Host(own.to_string())),
+        }
+    }
+
+    /// The address to listen on, so that nobody else is let in than has to be.
+    pub fn listen_address(&self, port: u16) -> SocketAddr {
+        let address = match self {
+            Self::Loopback => Ipv4Addr::LOCALHOST.into(),
+            // Containers of Docker Desktop come in by loopback.
+            Self::DockerDesktop => Ipv4Addr::LOCALHOST.into(),
+            Self::DockerGateway(gateway) => *gateway,
+            Self::Host(host) => host.parse().unwrap_or(Ipv4Addr::UNSPECIFIED.into()),
+            Self::K3d | Self::Service { .. } => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        SocketAddr::new(address, port)
+    }
+
+    /// The names and addresses the API server calls, which the certificate has to be for.
+    pub fn server_names(&self) -> Vec<String> {
+        match self {
+            Self::Service {
+                namespace, name, ..
+            } => vec![
+                format!("{name}.{namespace}.svc"),
+                format!("{name}.{namespace}.svc.cluster.local"),
+            ],
+            other => other.host().into_iter().collect(),
+        }
+    }
+
+    fn host(&self) -> Option<String> {
+        Some(match self {
+            Self::Loopback => "127.0.0.1".to_owned(),
+            Self::DockerGateway(gateway) => gateway.to_string(),
+            Self::K3d => "host.k3d.internal".to_owned(),
+            Self::DockerDesktop => "host.docker.internal".to_owned(),
+            Self::Host(host) => host.clone(),
+            Self::Service { .. } => return None,
+        })
+    }
+
+    /// Where a path is, for people.
+    pub fn url(&self, listening: SocketAddr, path: &str) -> String {
+        match self {
+            Self::Service {
+                namespace,
+                name,
+                port,
+            } => format!("https://{name}.{namespace}.svc:{port}{path}"),
+            other => {
+                let host = other.host().unwrap_or_default();
+                // An IPv6 address needs its brackets in a URL.
+                let host = match host.contains(':') {
+                    true => format!("[{host}]"),
+                    false => host,
+                };
+                format!("https://{host}:{}{path}", listening.port())
+            }
+        }
+    }
+
+    /// The `clientConfig` of a path, without the certificates.
+    pub(super) fn client_config(&self, listening: SocketAddr, path: &str) -> Value {
+        match self {
+            Self::Service {
+                namespace,
+                name,
+                port,
+            } => json!({"service": {
+                "namespace": namespace, "name": name, "port": port, "path": path,
+            }}),
+            other => json!({"url": other.url(listening, path)}),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_route_has_its_url_and_listen_address() {
+        let gateway: IpAddr = "172.18.0.1".parse().unwrap();
+        let ways = [
+            (
+                WebhookRoute::Loopback,
+                "https://127.0.0.1:9/convert",
+                "127.0.0.1:9",
+            ),
+            (
+                WebhookRoute::DockerGateway(gateway),
+                "https://172.18.0.1:9/convert",
+                "172.18.0.1:9",
+            ),
+            (
+                WebhookRoute::K3d,
+                "https://host.k3d.internal:9/convert",
+                "0.0.0.0:9",
+            ),
+            (
+                WebhookRoute::DockerDesktop,
+                "https://host.docker.internal:9/convert",
+                "127.0.0.1:9",
+            ),
+            (
+                WebhookRoute::Host("fd00::1".into()),
+                "https://[fd00::1]:9/convert",
+                "[fd00::1]:9",
+            ),
+        ];
+        for (reach, url, listen) in ways {
+            let address = reach.listen_address(9);
+            assert_eq!(address.to_string(), listen);
+            let config = reach.client_config(address, "/convert");
+            assert_eq!(config, json!({"url": url}));
+        }
+        let service = WebhookRoute::Service {
+            namespace: "n".into(),
+            name: "s".into(),
+            port: 443,
+        };
+        assert!(service.server_names().contains(&"s.n.svc".to_owned()));
+        let config = service.client_config(service.listen_address(9443), "/convert");
+        assert_eq!(config["service"]["path"], "/convert");
+        assert!(config.get("url").is_none());
+    }
+
+    #[test]
+    fn a_server_on_this_machine_comes_back_by_loopback() {
+        for server in [
+            "https://127.0.0.1:6443",
+            "https://localhost:1",
+            "https://[::1]:6443",
+        ] {
+            assert_eq!(
+                WebhookRoute::for_api_server(server),
+                Some(WebhookRoute::Loopback),
+                "{server}"
+            );
+        }
+        assert_eq!(WebhookRoute::for_api_server("nonsense at all"), None);
+    }
+}

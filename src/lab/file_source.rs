@@ -1,0 +1,128 @@
+//! Where scenarios and what they refer to come from: a folder, or the binary itself.
+
+use std::path::{Component, Path, PathBuf};
+
+use kueue_lab_presets::BuiltInFile;
+
+/// Most bytes of one file.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A place with scenario files and what they refer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileSource {
+    /// A folder on disk.
+    Folder(PathBuf),
+    /// Files inside the binary.
+    Shipped(&'static [BuiltInFile]),
+}
+
+impl FileSource {
+    /// Reads a file by its path below this place.
+    ///
+    /// # Errors
+    /// A sentence that names the file.
+    pub fn read(&self, path: &Path) -> Result<String, String> {
+        match self {
+            Self::Folder(folder) => {
+                let full = folder.join(path);
+                let failed = |e: std::io::Error| format!("cannot read {}: {e}", full.display());
+                let size = std::fs::metadata(&full).map_err(failed)?.len();
+                if size > MAX_FILE {
+                    return Err(format!(
+                        "{} is larger than {MAX_FILE} bytes",
+                        full.display()
+                    ));
+                }
+                std::fs::read_to_string(&full).map_err(failed)
+            }
+            Self::Shipped(files) => {
+                let wanted = normalize(path);
+                let found = files.iter().find(|f| Path::new(f.path) == wanted);
+                let missing = || format!("there is no file {} in the binary", wanted.display());
+                found.map(|f| f.text.to_owned()).ok_or_else(missing)
+            }
+        }
+    }
+
+    /// The path as a person would write it.
+    pub fn display(&self, path: &Path) -> String {
+        match self {
+            Self::Folder(folder) => normalize(&folder.join(path)).display().to_string(),
+            Self::Shipped(_) => normalize(path).display().to_string(),
+        }
+    }
+
+    /// Paths of the scenarios in a sub-folder, in order.
+    pub fn scenarios(&self, folder: &str) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = match self {
+            Self::Folder(root) => {
+                let entries = root.join(folder).read_dir().into_iter().flatten().flatten();
+                entries
+                    .map(|e| Path::new(folder).join(e.file_name()))
+                    .collect()
+            }
+            Self::Shipped(files) => {
+                let paths = files.iter().map(|f| PathBuf::from(f.path));
+                paths.filter(|p| p.starts_with(folder)).collect()
+            }
+        };
+        paths.retain(|p| {
+            let name = p.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+            !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"))
+        });
+        paths.sort();
+        paths
+    }
+}
+
+/// A path without `.` and, as far as it can be told from the path alone, without `..`.
+fn normalize(path: &Path) -> PathBuf {
+    let mut flat = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if flat.file_name().is_some() => {
+                flat.pop();
+            }
+            part => flat.push(part),
+        }
+    }
+    flat
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: &[BuiltInFile] = &[
+        BuiltInFile {
+            path: "scenarios/b.yaml",
+            text: "b",
+        },
+        BuiltInFile {
+            path: "scenarios/a.yaml",
+            text: "a",
+        },
+        BuiltInFile {
+            path: "skypilot/t.task.yaml",
+            text: "t",
+        },
+    ];
+
+    #[test]
+    fn shipped_files_are_found_as_if_in_a_folder() {
+        let files = FileSource::Shipped(FILES);
+        assert_eq!(
+            files.scenarios("scenarios"),
+            [Path::new("scenarios/a.yaml"), Path::new("scenarios/b.yaml")]
+        );
+        assert_eq!(
+            files
+                .read(Path::new("scenarios/../skypilot/t.task.yaml"))
+                .unwrap(),
+            "t"
+        );
+        assert!(files.read(Path::new("scenarios/c.yaml")).is_err());
+        assert_eq!(files.display(Path::new("scenarios/../x")), "x");
+    }
+}

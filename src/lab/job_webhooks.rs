@@ -1,0 +1,73 @@
+//! The controller's webhooks of jobs, plugged into the embedded API server where a real cluster would
+//! call them.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use kueue_lab_cluster::plugins::{
+    AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, Operation,
+};
+use kueue_lab_controller::JobWebhooks;
+use kueue_lab_controller::job_webhooks::{self, Denial};
+
+/// Defaulting and validation of jobs.
+pub struct JobWebhooksPlugin(JobWebhooks);
+
+impl JobWebhooksPlugin {
+    /// The policy of a controller.
+    pub fn new(webhooks: &JobWebhooks) -> Self {
+        Self(webhooks.clone())
+    }
+}
+
+/// What happens, in the words of the webhooks.
+pub(super) fn operation(operation: Operation) -> job_webhooks::Operation {
+    match operation {
+        Operation::Create => job_webhooks::Operation::Create,
+        Operation::Update => job_webhooks::Operation::Update,
+        Operation::Delete => job_webhooks::Operation::Delete,
+    }
+}
+
+fn translate<'a>(request: &AdmissionRequest<'a>) -> job_webhooks::WebhookRequest<'a> {
+    job_webhooks::WebhookRequest {
+        kind: request.kind,
+        group: request.group,
+        namespace: request.namespace,
+        operation: operation(request.operation),
+        old: request.old_object,
+    }
+}
+
+fn refused(request: &AdmissionRequest<'_>, mutating: bool, refusal: &Denial) -> ApiError {
+    let webhook = JobWebhooks::webhook_name(request.group, request.kind, mutating);
+    let message = format!("admission webhook {webhook:?} denied the request: {refusal}");
+    ApiError::new(403, "Forbidden", message)
+}
+
+#[async_trait]
+impl AdmissionPlugin for JobWebhooksPlugin {
+    fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
+        self.0.handles(group, resource, subresource)
+    }
+
+    async fn mutate(
+        &self,
+        request: &AdmissionRequest<'_>,
+        object: &mut Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        let mutated = self.0.mutate(&translate(request), object).await;
+        mutated.map_err(|refusal| refused(request, true, &refusal))?;
+        Ok(AdmissionWarnings::default())
+    }
+
+    async fn validate(
+        &self,
+        request: &AdmissionRequest<'_>,
+        object: &Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        let validated = self.0.validate(&translate(request), object).await;
+        let warnings = validated.map_err(|refusal| refused(request, false, &refusal))?;
+        Ok(AdmissionWarnings { warnings })
+    }
+}

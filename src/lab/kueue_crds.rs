@@ -1,0 +1,106 @@
+//! Kueue's kinds as an embedded cluster serves them: names and columns from static tables, schemas
+//! when they are first needed.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use kueue_lab_api::convert::{LEGACY_KIND, LEGACY_VERSION};
+use kueue_lab_api::crds::{CRDS, Conversion, Crd, CrdVersion, PrinterColumn as CrdColumn};
+use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_cluster::plugins::{
+    CrdNames, CrdSpec, CrdSpecVersion, PreinstalledKind, TableColumn,
+};
+
+/// The definitions of all kinds, each with what makes its CustomResourceDefinition.
+pub(super) fn definitions() -> Vec<PreinstalledKind> {
+    let plug = |crd| PreinstalledKind {
+        definition: definition(crd),
+        object,
+    };
+    CRDS.iter().map(plug).collect()
+}
+
+/// The CustomResourceDefinition of a name.
+fn object(name: &str) -> Value {
+    let found = CRDS.iter().find(|crd| crd.name() == name);
+    found.map_or(Value::Null, |crd| crd.object(&Conversion::upstream()))
+}
+
+fn definition(crd: &'static Crd) -> CrdSpec {
+    let mut versions: Vec<_> = crd.versions.iter().map(|v| version(crd, v)).collect();
+    if crd.group == GROUP && crd.kind == LEGACY_KIND {
+        versions.push(legacy_version());
+    }
+    CrdSpec {
+        name: crd.name(),
+        group: crd.group.into(),
+        names: CrdNames {
+            plural: crd.plural.into(),
+            singular: crd.singular.into(),
+            kind: crd.kind.into(),
+            list_kind: format!("{}List", crd.kind),
+            short_names: crd.short_names.iter().map(ToString::to_string).collect(),
+            categories: Vec::new(),
+        },
+        namespaced: crd.namespaced,
+        versions,
+    }
+}
+
+/// ClusterQueues as notes and blogs of old show them. No Kueue serves this version any more and the
+/// CustomResourceDefinition does not name it; a lab takes it, says so, and stores the queue anew.
+fn legacy_version() -> CrdSpecVersion {
+    let warning = format!(
+        "{GROUP}/{LEGACY_VERSION} {LEGACY_KIND} is no longer served by any Kueue, only by this lab; \
+         write {GROUP}/v1beta2"
+    );
+    CrdSpecVersion {
+        name: LEGACY_VERSION.into(),
+        served: true,
+        storage: false,
+        deprecation_warning: Some(warning),
+        status_subresource: true,
+        scale_subresource: None,
+        additional_printer_columns: Vec::new(),
+        selectable_fields: Vec::new(),
+        schema: Arc::new(
+            || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        ),
+    }
+}
+
+fn version(crd: &'static Crd, version: &'static CrdVersion) -> CrdSpecVersion {
+    let schema = move || {
+        let text = crd.schema_json(version.name);
+        let parsed = text.and_then(|t| serde_json::from_str(&t).ok());
+        // The embedded text is checked by the tests of its own room.
+        parsed.unwrap_or_else(|| json!({"type": "object"}))
+    };
+    CrdSpecVersion {
+        name: version.name.into(),
+        served: true,
+        storage: version.storage,
+        deprecation_warning: version.deprecation_warning.map(str::to_owned),
+        status_subresource: version.status_subresource,
+        scale_subresource: None,
+        additional_printer_columns: version.printer_columns.iter().map(column).collect(),
+        selectable_fields: version
+            .selectable_fields
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        schema: Arc::new(schema),
+    }
+}
+
+fn column(column: &'static CrdColumn) -> (TableColumn, String) {
+    let shown = TableColumn {
+        name: column.name.into(),
+        column_type: column.kind,
+        format: "",
+        description: column.description.into(),
+        priority: column.priority,
+    };
+    (shown, column.json_path.into())
+}

@@ -1,0 +1,85 @@
+//! Kueue's own defaulting, validation and conversion, plugged into the embedded API server where a
+//! real cluster would call webhooks.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::job_webhooks::operation;
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::convert::convert;
+use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_api::{crds, validation};
+use kueue_lab_cluster::plugins::{
+    AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, CustomResourceConverter,
+};
+use kueue_lab_webhooks::{WebhookError, kueue_kinds};
+
+/// Conversion between the versions of Kueue's kinds.
+pub(super) struct KueueConversion;
+
+impl CustomResourceConverter for KueueConversion {
+    fn handles(&self, group: &str, kind: &str) -> bool {
+        crds::by_kind(group, kind).is_some()
+    }
+
+    fn convert(&self, object: &mut Value, to: &str) -> Result<(), String> {
+        let (_, version) = to.rsplit_once('/').unwrap_or(("", to));
+        convert(object, version)
+            .map(drop)
+            .map_err(|e| e.to_string())
+    }
+}
+
+/// Defaulting and validation of Kueue's kinds.
+pub(super) struct KueueWebhooks {
+    gates: FeatureGates,
+}
+
+impl KueueWebhooks {
+    pub(super) fn new(gates: FeatureGates) -> Self {
+        Self { gates }
+    }
+}
+
+fn refused(kind: &str, fault: &WebhookError) -> ApiError {
+    match fault {
+        WebhookError::Denied(reason) => {
+            let webhook = validation::webhook_name(kind).unwrap_or("kueue");
+            let message = format!("admission webhook {webhook:?} denied the request: {reason}");
+            ApiError::new(403, "Forbidden", message)
+        }
+        fault => ApiError::bad_request(fault.to_string()),
+    }
+}
+
+#[async_trait]
+impl AdmissionPlugin for KueueWebhooks {
+    fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
+        // Of status changes only a Workload's are looked at, as upstream registers its webhooks.
+        group == GROUP
+            && (subresource.is_empty() || (subresource == "status" && resource == "workloads"))
+    }
+
+    async fn mutate(
+        &self,
+        request: &AdmissionRequest<'_>,
+        object: &mut Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        if request.subresource.is_empty() {
+            kueue_kinds::mutate(object, operation(request.operation), &self.gates)
+                .map_err(|fault| refused(request.kind, &fault))?;
+        }
+        Ok(AdmissionWarnings::default())
+    }
+
+    async fn validate(
+        &self,
+        request: &AdmissionRequest<'_>,
+        object: &Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        let operation = operation(request.operation);
+        kueue_kinds::validate(object, request.old_object, operation, &self.gates)
+            .map_err(|fault| refused(request.kind, &fault))?;
+        Ok(AdmissionWarnings::default())
+    }
+}

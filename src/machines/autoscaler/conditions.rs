@@ -1,0 +1,150 @@
+//! What is said to a ProvisioningRequest and when, in the words of the cluster autoscaler.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::QUEUED_PROVISIONING;
+use super::capacity::CapacityResult;
+use kueue_lab_api::provisioning_request::{
+    ACCEPTED, BEST_EFFORT_ATOMIC_SCALE_UP, BOOKING_EXPIRED, FAILED, PROVISIONED,
+    ProvisioningRequest,
+};
+
+/// How long after a request was accepted it is answered.
+const PROCESSING_DELAY: Duration = Duration::from_secs(1);
+/// How long new nodes take to come.
+const NODE_PROVISION_TIME: Duration = Duration::from_secs(30);
+/// How long until a request that found no capacity is looked at again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+/// How long capacity is kept for a request.
+const RESERVATION_TIME: Duration = Duration::from_secs(600);
+
+/// Type, status, reason and message of a condition.
+type NewCondition = (&'static str, &'static str, &'static str, String);
+
+/// Conditions to set, and when to look again.
+pub(super) struct ConditionUpdate {
+    pub(super) conditions: Vec<NewCondition>,
+    pub(super) requeue_after: Option<Duration>,
+}
+
+/// What a request waits for.
+pub(super) enum RequestState {
+    /// Nothing.
+    Finished,
+    /// Time.
+    Wait(Duration),
+    /// A word that needs no look at the cluster.
+    SetConditions(ConditionUpdate),
+    /// An answer.
+    CheckCapacity,
+}
+
+/// Where a request stands.
+pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> RequestState {
+    let condition = |kind: &str| {
+        let all = &request.status.conditions;
+        all.iter().find(|c| c.type_ == kind)
+    };
+    let holds = |kind: &str| condition(kind).is_some_and(|c| c.status == "True");
+    if holds(FAILED) || holds(BOOKING_EXPIRED) {
+        return RequestState::Finished;
+    }
+    let left = |since: Timestamp, time: Duration| {
+        let passed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+        time.checked_sub(passed).filter(|left| !left.is_zero())
+    };
+    if let Some(provisioned) = condition(PROVISIONED).filter(|c| c.status == "True") {
+        return match left(provisioned.last_transition_time.0, RESERVATION_TIME) {
+            Some(time) => RequestState::Wait(time),
+            None => RequestState::SetConditions(ConditionUpdate {
+                conditions: vec![(
+                    BOOKING_EXPIRED,
+                    "True",
+                    "CapacityReservationTimeExpired",
+                    "Capacity reservation time has expired.".into(),
+                )],
+                requeue_after: None,
+            }),
+        };
+    }
+    match condition(ACCEPTED).filter(|c| c.status == "True") {
+        None => RequestState::SetConditions(ConditionUpdate {
+            conditions: vec![(
+                ACCEPTED,
+                "True",
+                "Accepted",
+                "ProvisioningRequest was accepted by ClusterAutoscaler.".into(),
+            )],
+            requeue_after: Some(PROCESSING_DELAY),
+        }),
+        Some(accepted) => match left(accepted.last_transition_time.0, PROCESSING_DELAY) {
+            Some(time) => RequestState::Wait(time),
+            None => RequestState::CheckCapacity,
+        },
+    }
+}
+
+/// The answer to a request whose pods fit, or do not.
+pub(super) fn conditions_for(
+    request: &ProvisioningRequest,
+    fits: &CapacityResult,
+) -> ConditionUpdate {
+    let class = request.spec.provisioning_class_name.as_str();
+    match fits {
+        CapacityResult::Found => ConditionUpdate {
+            conditions: vec![(
+                PROVISIONED,
+                "True",
+                if class == super::CHECK_CAPACITY {
+                    "CapacityIsFound"
+                } else {
+                    "CapacityIsProvisioned"
+                },
+                "Capacity is found in the cluster.".into(),
+            )],
+            requeue_after: Some(RESERVATION_TIME),
+        },
+        CapacityResult::ScaleUp(_) => ConditionUpdate {
+            conditions: vec![(
+                PROVISIONED,
+                "False",
+                "CapacityIsNotProvisioned",
+                "Nodes are being added; capacity is not provisioned yet.".into(),
+            )],
+            requeue_after: Some(NODE_PROVISION_TIME),
+        },
+        CapacityResult::TemplateNotFound(name) => ConditionUpdate {
+            conditions: vec![(
+                FAILED,
+                "True",
+                "FailedToCreatePods",
+                format!("PodTemplate {name} was not found"),
+            )],
+            requeue_after: None,
+        },
+        CapacityResult::NotFound if class == BEST_EFFORT_ATOMIC_SCALE_UP => ConditionUpdate {
+            conditions: vec![(
+                FAILED,
+                "True",
+                "CapacityIsNotFound",
+                "Capacity is not found, CA will not retry: no node group can grow that far.".into(),
+            )],
+            requeue_after: None,
+        },
+        CapacityResult::NotFound => ConditionUpdate {
+            conditions: vec![(
+                PROVISIONED,
+                "False",
+                "CapacityIsNotFound",
+                if class == QUEUED_PROVISIONING {
+                    "Waiting for resources. Currently there are not enough resources available to fulfill the request.".into()
+                } else {
+                    "Capacity is not found, CA will try to find it later.".into()
+                },
+            )],
+            requeue_after: Some(RETRY_INTERVAL),
+        },
+    }
+}

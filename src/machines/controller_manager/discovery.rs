@@ -1,0 +1,121 @@
+//! Which kinds of objects the cluster has, kept up with as kinds are defined and removed. Must not
+//! know what is done with their objects.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use kube::core::{ApiResource, PartialObjectMeta};
+use kube::discovery::{Discovery, Scope, verbs};
+use tokio::sync::watch;
+
+use kueue_lab_runtime::{Context, Informer, ReconcileResult, WorkQueue};
+
+/// How long definitions are gathered before kinds are discovered anew.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// A kind whose objects can be listed, watched and deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiscoveredKind {
+    /// Group, version, kind and plural name.
+    pub resource: ApiResource,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether a whole collection can be deleted at once.
+    pub delete_collection: bool,
+}
+
+/// Group and kind, such as `("apps", "Deployment")`.
+pub type GroupKind = (String, String);
+
+/// All kinds, one version of each, by group and kind.
+pub type KindMap = BTreeMap<GroupKind, DiscoveredKind>;
+
+/// The kinds of the cluster, as last discovered. Clones share them.
+#[derive(Clone)]
+pub struct DiscoveredKinds {
+    current: watch::Receiver<Arc<KindMap>>,
+}
+
+impl DiscoveredKinds {
+    /// Discovers the kinds, and again whenever a custom kind is defined or changed.
+    pub fn start(context: &Context) -> Self {
+        let (sender, current) = watch::channel(Arc::new(KindMap::new()));
+        // Their metadata tells enough; whole definitions are big.
+        let definitions: Informer<PartialObjectMeta<CustomResourceDefinition>> =
+            Informer::builder(Api::all(context.client.clone())).start(context);
+        let queue: WorkQueue<()> = WorkQueue::new(context);
+        let changed = queue.clone();
+        definitions.add_event_handler(move |_| changed.add_after((), GATHER));
+        queue.add(());
+        let client = context.client.clone();
+        let sender = Arc::new(sender);
+        queue.run(context, "kinds", 1, move |()| {
+            let (client, sender) = (client.clone(), sender.clone());
+            async move {
+                let found = Arc::new(discover(client).await?);
+                sender.send_if_modified(|known| {
+                    let news = *known != found;
+                    *known = found;
+                    news
+                });
+                Ok::<_, kube::Error>(ReconcileResult::Done)
+            }
+        });
+        Self { current }
+    }
+
+    /// The kinds known now; none before they were first discovered.
+    pub fn now(&self) -> Arc<KindMap> {
+        self.current.borrow().clone()
+    }
+
+    /// The kind of that group and name.
+    pub fn find(&self, group: &str, kind: &str) -> Option<DiscoveredKind> {
+        let key = (group.to_string(), kind.to_string());
+        self.current.borrow().get(&key).cloned()
+    }
+
+    /// Waits until the kinds were discovered.
+    pub async fn discovered(&self) -> Arc<KindMap> {
+        let mut current = self.current.clone();
+        let found = current.wait_for(|kinds| !kinds.is_empty()).await;
+        let found = found.ok().map(|kinds| kinds.clone());
+        match found {
+            Some(kinds) => kinds,
+            // Nobody will ever discover them: the lab is shutting down.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for kinds other than those this handle has seen.
+    pub async fn changed(&mut self) -> Arc<KindMap> {
+        if self.current.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        self.current.borrow_and_update().clone()
+    }
+}
+
+async fn discover(client: kube::Client) -> Result<KindMap, kube::Error> {
+    let discovery = Discovery::new(client).run().await?;
+    let mut kinds = KindMap::new();
+    for group in discovery.groups() {
+        for (resource, abilities) in group.resources_by_stability() {
+            let needed = [verbs::LIST, verbs::WATCH, verbs::DELETE];
+            if !needed.iter().all(|verb| abilities.supports_operation(verb)) {
+                continue;
+            }
+            let kind = DiscoveredKind {
+                namespaced: abilities.scope == Scope::Namespaced,
+                delete_collection: abilities.supports_operation(verbs::DELETE_COLLECTION),
+                resource,
+            };
+            let key = (kind.resource.group.clone(), kind.resource.kind.clone());
+            kinds.insert(key, kind);
+        }
+    }
+    Ok(kinds)
+}

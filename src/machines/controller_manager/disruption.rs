@@ -1,0 +1,256 @@
+//! The status of PodDisruptionBudgets: how many pods are healthy, and how many may go.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::{
+    PodDisruptionBudget as Budget, PodDisruptionBudgetStatus as Status,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
+
+use crate::workload_controllers::{SharedInformers, controller_ref_manager, pods};
+use kueue_lab_clock::whole_seconds;
+use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+const WORKERS: usize = 2;
+/// How long changes of pods are gathered.
+const UPDATE_BATCH_PERIOD: Duration = Duration::from_millis(200);
+/// How long a pod whose eviction was granted is believed to be going.
+const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
+
+/// Starts the controller in the tasks of `context`.
+pub fn start(context: &Context, shared: &SharedInformers) {
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let keeper = Arc::new(DisruptionController {
+        context: context.clone(),
+        budgets: Informer::builder(Api::all(context.client.clone())).start(context),
+        pods: shared.pods.clone(),
+        sets: shared.replica_sets.clone(),
+    });
+    let on_budget = queue.clone();
+    keeper
+        .budgets
+        .add_event_handler(move |change| on_budget.add(ObjectKey::of(change.object().as_ref())));
+    let (on_pod, budgets) = (queue.clone(), keeper.budgets.clone());
+    keeper.pods.add_event_handler(move |change| {
+        let (old, new) = match change {
+            Change::Updated { old, new } => (Some(old), new),
+            Change::Added(pod) | Change::Deleted(pod) => (None, pod),
+        };
+        for budget in budgets.list_namespace(&new.namespace().unwrap_or_default()) {
+            let matched = selects(&budget, new) || old.is_some_and(|old| selects(&budget, old));
+            if matched {
+                on_pod.add_after(ObjectKey::of(budget.as_ref()), UPDATE_BATCH_PERIOD);
+            }
+        }
+    });
+    let run = context.clone();
+    context.tasks.spawn("disruption", async move {
+        keeper.budgets.wait_for_cache_sync().await;
+        keeper.pods.wait_for_cache_sync().await;
+        keeper.sets.wait_for_cache_sync().await;
+        queue.run(&run, "disruption", WORKERS, move |key| {
+            let keeper = keeper.clone();
+            async move { keeper.reconcile(&key).await }
+        });
+    });
+}
+
+fn selects(budget: &Budget, pod: &Pod) -> bool {
+    let selector = budget.spec.as_ref().and_then(|s| s.selector.as_ref());
+    let selector = selector.and_then(controller_ref_manager::selector);
+    selector.is_some_and(|s| controller_ref_manager::matches(&s, pod))
+}
+
+struct DisruptionController {
+    context: Context,
+    budgets: Informer<Budget>,
+    pods: Informer<Pod>,
+    sets: Informer<ReplicaSet>,
+}
+
+impl DisruptionController {
+    async fn reconcile(&self, key: &ObjectKey) -> Result<ReconcileResult, kube::Error> {
+        let Some(budget) = self.budgets.get(key) else {
+            return Ok(ReconcileResult::Done);
+        };
+        let all = self.pods.list_namespace(&key.namespace).into_iter();
+        let pods: Vec<_> = all
+            .filter(|pod| !pods::is_terminal(pod) && selects(&budget, pod))
+            .collect();
+        let expected = self.expected_pod_count(&budget, &pods).await?;
+        let now = self.context.clock.now();
+        let (status, again) = status(&budget, &pods, expected, now);
+        if budget.status.as_ref() != Some(&status) {
+            let api: Api<Budget> = Api::namespaced(self.context.client.clone(), &key.namespace);
+            let next = Budget {
+                status: Some(status),
+                ..budget.as_ref().clone()
+            };
+            match api
+                .replace_status(&key.name, &PostParams::default(), &next)
+                .await
+            {
+                Ok(written) => self.budgets.observe_write(Arc::new(written)),
+                Err(error) if is_not_found(&error) => return Ok(ReconcileResult::Done),
+                Err(error) if is_conflict(&error) => return Ok(ReconcileResult::Requeue),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(again.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
+    }
+
+    /// How many pods there should be: as many as their controllers want, where the budget speaks
+    /// of parts of that or of what may be missing; else those that are there.
+    async fn expected_pod_count(
+        &self,
+        budget: &Budget,
+        pods: &[Arc<Pod>],
+    ) -> Result<i32, kube::Error> {
+        let spec = budget.spec.clone().unwrap_or_default();
+        let counts_controllers = spec.max_unavailable.is_some()
+            || matches!(spec.min_available, Some(IntOrString::String(_)));
+        if !counts_controllers {
+            return Ok(pods.len() as i32);
+        }
+        let mut wanted: BTreeMap<String, i32> = BTreeMap::new();
+        let mut alone = 0;
+        for pod in pods {
+            match self.controller_scale(pod).await? {
+                Some((uid, replicas)) => {
+                    wanted.insert(uid, replicas);
+                }
+                None => alone += 1,
+            }
+        }
+        Ok(wanted.values().sum::<i32>() + alone)
+    }
+
+    /// The controller that decides how many pods like this there are, and how many it wants.
+    async fn controller_scale(&self, pod: &Pod) -> Result<Option<(String, i32)>, kube::Error> {
+        let namespace = pod.namespace().unwrap_or_default();
+        let client = self.context.client.clone();
+        let Some(owner) = pods::controller_of(pod) else {
+            return Ok(None);
+        };
+        match owner.kind.as_str() {
+            "ReplicaSet" => {
+                let key = ObjectKey::new(namespace.as_str(), owner.name.as_str());
+                let Some(set) = self.sets.get(&key) else {
+                    return Ok(None);
+                };
+                let above = pods::controller_of(set.as_ref()).filter(|o| o.kind == "Deployment");
+                let Some(above) = above else {
+                    let replicas = set.spec.as_ref().and_then(|s| s.replicas);
+                    return Ok(Some((owner.uid.clone(), replicas.unwrap_or(1))));
+                };
+                let api: Api<Deployment> = Api::namespaced(client, &namespace);
+                let deployment = api.get_opt(&above.name).await?;
+                let replicas = deployment.and_then(|d| d.spec).and_then(|s| s.replicas);
+                Ok(Some((above.uid.clone(), replicas.unwrap_or(1))))
+            }
+            "StatefulSet" => {
+                let api: Api<StatefulSet> = Api::namespaced(client, &namespace);
+                let set = api.get_opt(&owner.name).await?;
+                let replicas = set.and_then(|s| s.spec).and_then(|s| s.replicas);
+                Ok(Some((owner.uid.clone(), replicas.unwrap_or(1))))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The status of a budget, and when it changes by itself.
+fn status(
+    budget: &Budget,
+    pods: &[Arc<Pod>],
+    expected: i32,
+    now: Timestamp,
+) -> (Status, Option<Duration>) {
+    let spec = budget.spec.clone().unwrap_or_default();
+    let part = |value: &IntOrString| match value {
+        IntOrString::Int(number) => *number,
+        // Parts are rounded up, both of what must be there and of what may be missing.
+        IntOrString::String(text) => {
+            let percent = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok());
+            let share = percent.unwrap_or(0) * i64::from(expected) + 99;
+            i32::try_from(share.div_euclid(100)).unwrap_or(i32::MAX)
+        }
+    };
+    let desired = match (&spec.max_unavailable, &spec.min_available) {
+        (Some(most), _) => (expected - part(most)).max(0),
+        (None, Some(least)) => part(least),
+        (None, None) => 1,
+    };
+    let before = budget.status.clone().unwrap_or_default();
+    let mut disrupted = before.disrupted_pods.clone().unwrap_or_default();
+    disrupted.retain(|name, since| {
+        let going = pods
+            .iter()
+            .any(|p| p.name_any() == *name && !pods::is_deleting(p));
+        going && now.duration_since(since.0) < DELETION_TIMEOUT
+    });
+    let again = disrupted.values().map(|since| {
+        let left = DELETION_TIMEOUT.saturating_sub(now.duration_since(since.0));
+        left.unsigned_abs()
+    });
+    let again = again.min();
+    let healthy = pods
+        .iter()
+        .filter(|p| {
+            pods::is_ready(p) && !pods::is_deleting(p) && !disrupted.contains_key(&p.name_any())
+        })
+        .count() as i32;
+    let allowed = if expected > 0 {
+        (healthy - desired).max(0)
+    } else {
+        0
+    };
+    let status = Status {
+        current_healthy: Some(healthy),
+        desired_healthy: Some(desired),
+        disruptions_allowed: Some(allowed),
+        expected_pods: Some(expected),
+        observed_generation: budget.metadata.generation,
+        disrupted_pods: Some(disrupted).filter(|d| !d.is_empty()),
+        conditions: Some(conditions(budget, allowed > 0, before.conditions, now)),
+    };
+    (status, again)
+}
+
+fn conditions(
+    budget: &Budget,
+    allowed: bool,
+    before: Option<Vec<Condition>>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    const TYPE: &str = "DisruptionAllowed";
+    let (status, reason) = if allowed {
+        ("True", "SufficientPods")
+    } else {
+        ("False", "InsufficientPods")
+    };
+    let mut conditions = before.unwrap_or_default();
+    let same = conditions
+        .iter()
+        .find(|c| c.type_ == TYPE && c.status == status);
+    let since = same.map(|c| c.last_transition_time.clone());
+    conditions.retain(|c| c.type_ != TYPE);
+    conditions.push(Condition {
+        type_: TYPE.to_string(),
+        status: status.to_string(),
+        reason: reason.to_string(),
+        message: String::new(),
+        observed_generation: budget.metadata.generation,
+        last_transition_time: since.unwrap_or(Time(whole_seconds(now))),
+    });
+    conditions
+}

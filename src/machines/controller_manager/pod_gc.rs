@@ -1,0 +1,178 @@
+//! Removes pods that nobody else will: those on nodes that are gone, those that were to be deleted
+//! and never got a node, and the oldest of very many that ran to their end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use crate::workload_controllers::{SharedInformers, pods};
+use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+const WORKERS: usize = 5;
+/// How long a node may be missing before its pods are given up.
+const QUARANTINE_TIME: Duration = Duration::from_secs(40);
+
+/// How often it is looked for pods that were to be deleted and never got a node.
+const GC_CHECK_PERIOD: SignedDuration = SignedDuration::from_secs(20);
+
+/// How many pods that ran to their end are kept.
+const TERMINATED_POD_THRESHOLD: usize = 12_500;
+/// How long ended pods are gathered before they are counted.
+const TERMINATED_CHECK_DELAY: Duration = Duration::from_secs(20);
+
+/// Starts the collector in the tasks of `context`.
+pub fn start(context: &Context, shared: &SharedInformers) {
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let nodes = shared.nodes.clone();
+    let surplus: WorkQueue<()> = WorkQueue::new(context);
+    let (on_pod, known, count) = (queue.clone(), nodes.clone(), surplus.clone());
+    let clock = context.clock.clone();
+    let first = clock.now();
+    shared.pods.add_event_handler(move |change| {
+        if let Change::Added(pod) | Change::Updated { new: pod, .. } = change {
+            if pods::is_terminal(pod) {
+                count.add_after((), TERMINATED_CHECK_DELAY);
+            }
+            match pods::node_of(pod) {
+                Some(node) if known.get(&ObjectKey::cluster(node)).is_none() => {
+                    on_pod.add_after(ObjectKey::of(pod.as_ref()), QUARANTINE_TIME);
+                }
+                None if pods::is_deleting(pod) => {
+                    on_pod.add_at(
+                        ObjectKey::of(pod.as_ref()),
+                        next_gc_check(first, clock.now()),
+                    );
+                }
+                _ => {}
+            }
+        }
+    });
+    let (on_node, all) = (queue.clone(), shared.pods.clone());
+    nodes.add_event_handler(move |change| {
+        if let Change::Deleted(node) = change {
+            for pod in all.by_index(pods::ON_NODE, &node.name_any()) {
+                on_node.add_after(ObjectKey::of(pod.as_ref()), QUARANTINE_TIME);
+            }
+        }
+    });
+    let collector = Arc::new(PodGcController {
+        client: context.client.clone(),
+        clock: context.clock.clone(),
+        nodes,
+        pods: shared.pods.clone(),
+    });
+    let run = context.clone();
+    context.tasks.spawn("pod-gc", async move {
+        collector.nodes.wait_for_cache_sync().await;
+        collector.pods.wait_for_cache_sync().await;
+        let thin = collector.clone();
+        surplus.run(&run, "pod-gc", 1, move |()| {
+            let thin = thin.clone();
+            async move { thin.gc_terminated(TERMINATED_POD_THRESHOLD).await }
+        });
+        queue.run(&run, "pod-gc", WORKERS, move |key| {
+            let collector = collector.clone();
+            async move { collector.gc_pod(&key).await }
+        });
+    });
+}
+
+/// The first round at `clock` or after it, when the first of all was at `is_first_match`.
+fn next_gc_check(first: Timestamp, now: Timestamp) -> Timestamp {
+    let passed = now.duration_since(first).as_millis().max(0);
+    let round = GC_CHECK_PERIOD.as_millis();
+    let left = (round - passed % round) % round;
+    let left = SignedDuration::from_millis(i64::try_from(left).unwrap_or_default());
+    now.saturating_add(left).unwrap_or(now)
+}
+
+struct PodGcController {
+    client: kube::Client,
+    clock: kueue_lab_clock::Clock,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+}
+
+impl PodGcController {
+    async fn gc_pod(&self, key: &ObjectKey) -> Result<ReconcileResult, kube::Error> {
+        let Some(pod) = self.pods.get(key) else {
+            return Ok(ReconcileResult::Done);
+        };
+        let given_up = match pods::node_of(&pod) {
+            Some(node) => self.is_node_gone(node).await?,
+            None => pods::is_deleting(&pod),
+        };
+        if !given_up {
+            return Ok(ReconcileResult::Done);
+        }
+        match self.mark_failed_and_delete(&pod).await {
+            Err(error) if is_not_found(&error) || is_conflict(&error) => Ok(ReconcileResult::Done),
+            Err(error) => Err(error),
+            Ok(()) => Ok(ReconcileResult::Done),
+        }
+    }
+
+    /// Deletes the oldest ended pods beyond `max_replicas_annotation`.
+    async fn gc_terminated(&self, most: usize) -> Result<ReconcileResult, kube::Error> {
+        let mut ended = self.pods.by_index(pods::ENDED, "");
+        ended.retain(|pod| !pods::is_deleting(pod));
+        let surplus = ended.len().saturating_sub(most);
+        if surplus == 0 {
+            return Ok(ReconcileResult::Done);
+        }
+        ended.sort_by_key(|pod| (pods::created(pod.as_ref()), pod.name_any()));
+        for pod in ended.iter().take(surplus) {
+            match self.mark_failed_and_delete(pod).await {
+                Err(error) if !is_not_found(&error) && !is_conflict(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(ReconcileResult::Done)
+    }
+
+    async fn is_node_gone(&self, node: &str) -> Result<bool, kube::Error> {
+        if self.nodes.get(&ObjectKey::cluster(node)).is_some() {
+            return Ok(false);
+        }
+        // The watch may lag behind.
+        let api: Api<Node> = Api::all(self.client.clone());
+        Ok(api.get_opt(node).await?.is_none())
+    }
+
+    async fn mark_failed_and_delete(&self, pod: &Pod) -> Result<(), kube::Error> {
+        let namespace = pod.namespace().unwrap_or_default();
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &namespace);
+        let name = pod.name_any();
+        if !pods::is_terminal(pod) {
+            // Whoever counts the pod is to see that it failed, and why.
+            let mut status = json!({"phase": "Failed"});
+            if pods::node_of(pod).is_some() {
+                status["conditions"] = json!([{
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "DeletionByPodGC",
+                    "message": "PodGC: node no longer exists",
+                    "lastTransitionTime": self.clock.time(),
+                }]);
+            }
+            let patch = Patch::Strategic(json!({"metadata": {"uid": pod.uid()}, "status": status}));
+            api.patch_status(&name, &PatchParams::default(), &patch)
+                .await?;
+        }
+        let params = DeleteParams {
+            grace_period_seconds: Some(0),
+            preconditions: Some(Preconditions {
+                uid: pod.uid(),
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        api.delete(&name, &params).await.map(|_| ())
+    }
+}

@@ -1,0 +1,273 @@
+//! Tells about objects in Events, as the components of a control plane and kubelets do: a repeated
+//! Event counts up, and nobody waits for one to be written. Must not know who tells what.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use kueue_lab_clock::{Clock, whole_seconds};
+use kueue_lab_runtime::Context;
+
+/// How many Events are written at a time. Those about one object are written one after the other,
+/// so that a repetition finds what it repeats.
+const WRITERS: usize = 8;
+/// How many Events may wait for a writer; more are dropped, as they are in a real cluster.
+const MAX_QUEUED_EVENTS: usize = 4_096;
+/// How many Events a writer remembers to count repetitions.
+const EVENT_CACHE_SIZE: usize = 1_024;
+
+/// Something worth telling about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Whether it is a Warning rather than Normal.
+    pub warning: bool,
+    /// One word, such as `SuccessfulCreate`.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    /// What was done or tried; only those who use the newer Events API say so.
+    pub action: Option<&'static str>,
+}
+
+impl NewEvent {
+    /// Something that goes as it should.
+    pub fn normal(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            warning: false,
+            reason: reason.into(),
+            message: message.into(),
+            action: None,
+        }
+    }
+
+    /// Something that does not.
+    pub fn warning(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            warning: true,
+            ..Self::normal(reason, message)
+        }
+    }
+}
+
+struct QueuedEvent {
+    object: ObjectReference,
+    note: NewEvent,
+    source: EventSource,
+    at: Timestamp,
+}
+
+/// Writes Events in the name of one component. Clones share the way they are written.
+#[derive(Clone)]
+pub struct EventRecorder {
+    clock: Clock,
+    source: EventSource,
+    writers: Arc<[mpsc::Sender<QueuedEvent>]>,
+}
+
+impl EventRecorder {
+    /// A recorder whose Events are written by tasks of `context`. `component` is their source, such
+    /// as `job-controller`.
+    pub fn new(context: &Context, component: &str) -> Self {
+        let writer = |_| {
+            let (sender, receiver) = mpsc::channel(MAX_QUEUED_EVENTS);
+            let writer = Writer {
+                client: context.client.clone(),
+                seen: HashMap::new(),
+                number: 0,
+            };
+            context
+                .tasks
+                .spawn("events", async move { writer.run(receiver).await });
+            sender
+        };
+        Self {
+            clock: context.clock.clone(),
+            source: source(component, None),
+            writers: (0..WRITERS).map(writer).collect(),
+        }
+    }
+
+    /// The same way to write Events in the name of another component, on a node where one is given.
+    pub fn with_component(&self, component: &str, host: Option<&str>) -> Self {
+        Self {
+            source: source(component, host),
+            ..self.clone()
+        }
+    }
+
+    /// Tells about an object.
+    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, note: NewEvent) {
+        self.event_for_reference(object_reference(object), note);
+    }
+
+    /// Tells about what `object` refers to.
+    pub fn event_for_reference(&self, object: ObjectReference, note: NewEvent) {
+        let mut hasher = DefaultHasher::new();
+        (&object.uid, &object.name).hash(&mut hasher);
+        let writer = hasher.finish() % self.writers.len() as u64;
+        let pending = QueuedEvent {
+            object,
+            note,
+            source: self.source.clone(),
+            at: self.clock.now(),
+        };
+        let writer = self.writers.get(writer as usize);
+        if writer.is_none_or(|writer| writer.try_send(pending).is_err()) {
+            tracing::debug!("an event was dropped: too many wait to be written");
+        }
+    }
+}
+
+fn source(component: &str, host: Option<&str>) -> EventSource {
+    EventSource {
+        component: Some(component.to_string()),
+        host: host.map(str::to_string),
+    }
+}
+
+/// A reference to an object for an Event.
+pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(K::api_version(&()).to_string()),
+        kind: Some(K::kind(&()).to_string()),
+        name: Some(object.name_any()),
+        namespace: object.namespace(),
+        uid: object.uid(),
+        resource_version: object.resource_version(),
+        field_path: None,
+    }
+}
+
+/// What makes two Events the same one again.
+#[derive(PartialEq, Eq, Hash)]
+struct EventKey {
+    uid: String,
+    object: String,
+    field_path: Option<String>,
+    component: String,
+    reason: String,
+    message: String,
+}
+
+struct Writer {
+    client: kube::Client,
+    seen: HashMap<Arc<EventKey>, (String, i32, u64)>,
+    number: u64,
+}
+
+impl Writer {
+    async fn run(mut self, mut receiver: mpsc::Receiver<QueuedEvent>) {
+        while let Some(pending) = receiver.recv().await {
+            if let Err(error) = self.write(pending).await {
+                tracing::debug!(%error, "an event was not written");
+            }
+        }
+    }
+
+    async fn write(&mut self, pending: QueuedEvent) -> Result<(), kube::Error> {
+        let QueuedEvent {
+            object,
+            note,
+            source,
+            at,
+        } = pending;
+        let namespace = object.namespace.clone().filter(|n| !n.is_empty());
+        let namespace = namespace.unwrap_or_else(|| "default".to_string());
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
+        let same = Arc::new(EventKey {
+            uid: object.uid.clone().unwrap_or_default(),
+            object: object.name.clone().unwrap_or_default(),
+            field_path: object.field_path.clone(),
+            component: source.component.clone().unwrap_or_default(),
+            reason: note.reason.clone(),
+            message: note.message.clone(),
+        });
+        self.number += 1;
+        if let Some((name, count, last)) = self.seen.get_mut(&same) {
+            *count += 1;
+            *last = self.number;
+            let patch = match note.action {
+                Some(_) => json!({"series": {"count": *count, "lastObservedTime": MicroTime(at)}}),
+                None => json!({"count": *count, "lastTimestamp": Time(whole_seconds(at))}),
+            };
+            let patched = events
+                .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+                .await;
+            match patched {
+                Ok(_) => return Ok(()),
+                // It was cleaned up since: begin anew.
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let name = format!("{}.{:x}", same.object, self.unique(at));
+        let event = event(name.clone(), namespace, object, note, source, at);
+        events.create(&PostParams::default(), &event).await?;
+        self.remember(same, name);
+        Ok(())
+    }
+
+    /// A number no other Event of this writer has, that grows with time.
+    fn unique(&self, at: Timestamp) -> i128 {
+        at.as_nanosecond() + i128::from(self.number % 1_000_000_000)
+    }
+
+    fn remember(&mut self, same: Arc<EventKey>, name: String) {
+        if self.seen.len() >= EVENT_CACHE_SIZE {
+            let recent = self.number.saturating_sub(EVENT_CACHE_SIZE as u64 / 2);
+            self.seen.retain(|_, (_, _, last)| *last > recent);
+        }
+        self.seen.insert(same, (name, 1, self.number));
+    }
+}
+
+/// An Event in the form of the newer API, where the note tells an action, or of the older one.
+fn event(
+    name: String,
+    namespace: String,
+    object: ObjectReference,
+    note: NewEvent,
+    source: EventSource,
+    at: Timestamp,
+) -> Event {
+    let component = source.component.clone().unwrap_or_default();
+    let host = source.host.clone().unwrap_or_default();
+    let event = Event {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: Some(namespace),
+            ..ObjectMeta::default()
+        },
+        involved_object: object,
+        type_: Some(if note.warning { "Warning" } else { "Normal" }.to_string()),
+        reason: Some(note.reason),
+        message: Some(note.message),
+        action: note.action.map(str::to_string),
+        reporting_component: Some(component.clone()),
+        ..Event::default()
+    };
+    if note.action.is_some() {
+        return Event {
+            event_time: Some(MicroTime(at)),
+            reporting_instance: Some(format!("{component}-kueue-lab")),
+            ..event
+        };
+    }
+    let seen = Time(whole_seconds(at));
+    Event {
+        count: Some(1),
+        first_timestamp: Some(seen.clone()),
+        last_timestamp: Some(seen),
+        source: Some(source),
+        reporting_instance: Some(host),
+        ..event
+    }
+}

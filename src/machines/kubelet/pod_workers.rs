@@ -1,0 +1,496 @@
+//! Runs the pods of the lab's nodes: follows them through the watch, lets their runs advance when
+//! something is due, and writes what comes of it.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use parking_lot::Mutex;
+
+use super::logs::LogStore;
+use super::pod_ip_allocator::PodIpAllocator;
+use super::pod_log_source::PodLogSource;
+use super::pod_status;
+use super::server::serve;
+use super::simulated_container::{ContainerPhase, ContainerRole};
+use super::simulated_pod::{PodLifecycleEvent, SimulatedPod};
+use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
+use crate::nodes::is_managed;
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+/// How many pods are written at a time.
+const WORKERS: usize = 16;
+
+/// How the kubelets behave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KubeletOptions {
+    /// How long a pod's network and image take to be there, at least.
+    pub startup: Duration,
+    /// How much longer it may take, by chance.
+    pub jitter: Duration,
+    /// Whose nodes' pods run.
+    pub nodes: NodeScope,
+}
+
+/// Nodes by who made them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeScope {
+    /// Those the lab made; the others have kubelets of their own.
+    Managed,
+    /// All, where there is nobody else.
+    All,
+    /// Those the lab did not make: what real kubelets would do in a cluster that has none.
+    Unmanaged,
+}
+
+impl NodeScope {
+    /// Whether a node is among them.
+    pub fn contains(self, node: &Node) -> bool {
+        match self {
+            Self::Managed => is_managed(node),
+            Self::All => true,
+            Self::Unmanaged => !is_managed(node),
+        }
+    }
+}
+
+impl Default for KubeletOptions {
+    fn default() -> Self {
+        Self {
+            startup: Duration::from_millis(300),
+            jitter: Duration::from_millis(300),
+            nodes: NodeScope::Managed,
+        }
+    }
+}
+
+/// Tells whether a node was made to fail.
+pub type NodeFailureCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// The kubelets of all the lab's nodes. Clones share everything.
+#[derive(Clone)]
+pub struct Kubelet {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: Context,
+    options: KubeletOptions,
+    pods: Informer<Pod>,
+    nodes: Informer<Node>,
+    has_failed: NodeFailureCheck,
+    queue: WorkQueue<ObjectKey>,
+    simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
+    /// Whether somebody else runs the pods at the moment.
+    idle: AtomicBool,
+    pod_ips: Mutex<PodIpAllocator>,
+    logs: LogStore,
+    recorder: EventRecorder,
+}
+
+impl Kubelet {
+    /// Starts to run pods; `pods` must have an index `update_node`.
+    pub fn start(
+        context: &Context,
+        options: KubeletOptions,
+        pods: &Informer<Pod>,
+        nodes: &Informer<Node>,
+        has_failed: NodeFailureCheck,
+    ) -> Self {
+        let kubelet = Self {
+            shared: Arc::new(Shared {
+                context: context.clone(),
+                options,
+                pods: pods.clone(),
+                nodes: nodes.clone(),
+                has_failed,
+                queue: WorkQueue::new(context),
+                simulated_pods: Mutex::default(),
+                idle: AtomicBool::new(false),
+                pod_ips: Mutex::default(),
+                logs: LogStore::new(context.clock.clone()),
+                recorder: EventRecorder::new(context, "kubelet"),
+            }),
+        };
+        let queue = kubelet.shared.queue.clone();
+        let logs = kubelet.shared.logs.clone();
+        pods.add_event_handler(move |change| {
+            let pod = change.object();
+            if let Change::Deleted(pod) = change {
+                logs.forget(pod.metadata.uid.as_deref().unwrap_or_default());
+            }
+            if node_of(pod).is_some() {
+                queue.add(ObjectKey::of(&**pod));
+            }
+        });
+        // Pods may be seen before their node is.
+        let waker = kubelet.clone();
+        nodes.add_event_handler(move |change| {
+            if let Change::Added(node) = change {
+                waker.requeue_pods(&node.name_any());
+            }
+        });
+        let worker = kubelet.clone();
+        kubelet
+            .shared
+            .queue
+            .run(context, "kubelet", WORKERS, move |key| {
+                let worker = worker.clone();
+                async move { worker.shared.reconcile(key).await }
+            });
+        kubelet
+    }
+
+    /// The logs of the containers.
+    pub fn logs(&self) -> LogStore {
+        self.shared.logs.clone()
+    }
+
+    /// Answers API servers in other processes that ask for logs. Gives the address, with the port that
+    /// was taken.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub async fn serve(
+        &self,
+        listen: SocketAddr,
+        tls: Arc<rustls::ServerConfig>,
+    ) -> std::io::Result<SocketAddr> {
+        let library = PodLogSource {
+            pods: self.shared.pods.clone(),
+            nodes: self.shared.nodes.clone(),
+            node_scope: self.shared.options.nodes,
+            logs: self.logs(),
+            clock: self.shared.context.clock.clone(),
+        };
+        serve(&self.shared.context.tasks, listen, tls, Arc::new(library)).await
+    }
+
+    /// Leaves all pods to somebody else, or takes them up again as they are then.
+    pub fn set_idle(&self, idle: bool) {
+        if self.shared.idle.swap(idle, Ordering::SeqCst) == idle {
+            return;
+        }
+        if idle {
+            let runs = std::mem::take(&mut *self.shared.simulated_pods.lock());
+            runs.values().for_each(|run| self.shared.release_ip(run));
+            return;
+        }
+        for pod in self.shared.pods.list() {
+            if node_of(&pod).is_some() {
+                self.shared.queue.add(ObjectKey::of(&*pod));
+            }
+        }
+    }
+
+    /// Looks at all pods of a node again, after it failed or came back.
+    pub fn requeue_pods(&self, node: &str) {
+        for pod in self.shared.pods.by_index("node", node) {
+            self.shared.queue.add(ObjectKey::of(&*pod));
+        }
+    }
+}
+
+fn node_of(pod: &Pod) -> Option<&str> {
+    let node = pod.spec.as_ref()?.node_name.as_deref();
+    node.filter(|n| !n.is_empty())
+}
+
+fn is_terminal(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+impl Shared {
+    async fn reconcile(&self, key: ObjectKey) -> kube::Result<ReconcileResult> {
+        let Some(pod) = self.pods.get(&key) else {
+            self.forget_pod(&key);
+            return Ok(ReconcileResult::Done);
+        };
+        let Some(node) = node_of(&pod).and_then(|n| self.nodes.get(&ObjectKey::cluster(n))) else {
+            return Ok(ReconcileResult::Done);
+        };
+        let ours = self.options.nodes.contains(&node) && !self.idle.load(Ordering::SeqCst);
+        if !ours || (self.has_failed)(&node.name_any()) {
+            return Ok(ReconcileResult::Done);
+        }
+        if is_terminal(&pod) {
+            self.finish_pod(&key);
+            return self.delete_terminated(&pod).await;
+        }
+        let now = self.context.clock.now();
+        let (patch, next, ended) = {
+            let mut runs = self.simulated_pods.lock();
+            let run = self.simulated_pod(&mut runs, &key, &pod, &node, now);
+            let happened = run.advance(&pod, now);
+            self.record_lifecycle_events(&pod, &node, run, &happened);
+            let host = host_ip(&node);
+            let patch = pod_status::status_patch(&pod, run, host, now);
+            (patch, run.next(&pod, now), run.has_ended(&pod))
+        };
+        if let Some(patch) = patch {
+            let api: Api<Pod> = Api::namespaced(self.context.client.clone(), &key.namespace);
+            let params = PatchParams::default();
+            match api
+                .patch_status(&key.name, &params, &Patch::Strategic(&patch))
+                .await
+            {
+                Ok(pod) => {
+                    let pod = Arc::new(pod);
+                    self.pods.observe_write(pod.clone());
+                    if ended {
+                        self.finish_pod(&key);
+                        return self.delete_terminated(&pod).await;
+                    }
+                }
+                // The pod is gone, another one, or has changed: the watch brings it again.
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    return Ok(ReconcileResult::Done);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(match next {
+            Some(at) => {
+                let left = at.duration_since(self.context.clock.now());
+                ReconcileResult::RequeueAfter(
+                    Duration::try_from(left).unwrap_or(Duration::from_millis(1)),
+                )
+            }
+            None => ReconcileResult::Done,
+        })
+    }
+
+    /// The run of a pod; a new one for a pod that was not seen before, or not this one.
+    fn simulated_pod<'a>(
+        &self,
+        runs: &'a mut HashMap<ObjectKey, SimulatedPod>,
+        key: &ObjectKey,
+        pod: &Pod,
+        node: &Node,
+        now: Timestamp,
+    ) -> &'a mut SimulatedPod {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        if runs.get(key).is_some_and(|run| run.uid != uid)
+            && let Some(old) = runs.remove(key)
+        {
+            self.release_ip(&old);
+        }
+        runs.entry(key.clone()).or_insert_with(|| {
+            let cidr = node.spec.as_ref().and_then(|s| s.pod_cidr.clone());
+            let cidr = cidr.unwrap_or_else(|| self.pod_ips.lock().node_cidr(&node.name_any()));
+            let known = pod.status.as_ref().is_some_and(|s| s.start_time.is_some());
+            let mut run = if known {
+                SimulatedPod::from_status(pod, now)
+            } else {
+                let jitter = self.options.jitter.mul_f64(self.context.entropy.unit());
+                SimulatedPod::new(pod, now, self.options.startup + jitter)
+            };
+            let host = pod.spec.as_ref().and_then(|s| s.host_network) == Some(true);
+            if host {
+                run.ip = host_ip(node).to_string();
+            } else {
+                let mut addresses = self.pod_ips.lock();
+                if run.ip.is_empty() {
+                    run.ip = addresses.allocate(&cidr);
+                } else {
+                    addresses.reserve(&cidr, &run.ip);
+                }
+                run.cidr = cidr;
+            }
+            for container in &run.containers {
+                if let ContainerPhase::Running { since, .. } = container.phase {
+                    let program = container.program.clone();
+                    self.logs
+                        .container_started(uid, &container.name, program, since);
+                }
+            }
+            run
+        })
+    }
+
+    /// Reports what happened, and notes it for the logs.
+    fn record_lifecycle_events(
+        &self,
+        pod: &Pod,
+        node: &Node,
+        run: &SimulatedPod,
+        happened: &[PodLifecycleEvent],
+    ) {
+        for happening in happened {
+            match *happening {
+                PodLifecycleEvent::Started(index) => {
+                    let container = &run.containers[index];
+                    let since = match &container.phase {
+                        ContainerPhase::Running { since, .. } => *since,
+                        ContainerPhase::Terminated(ended) => ended.started,
+                        _ => run.started,
+                    };
+                    let program = container.program.clone();
+                    self.logs
+                        .container_started(&run.uid, &container.name, program, since);
+                    let image = &container.image;
+                    let pulled = format!(
+                        "Container image \"{image}\" already present on machine and can be accessed by the pod"
+                    );
+                    self.record_container_event(pod, node, run, index, "Pulled", pulled);
+                    self.record_container_event(
+                        pod,
+                        node,
+                        run,
+                        index,
+                        "Created",
+                        "Container created".into(),
+                    );
+                    self.record_container_event(
+                        pod,
+                        node,
+                        run,
+                        index,
+                        "Started",
+                        "Container started".into(),
+                    );
+                }
+                PodLifecycleEvent::Killing(index) => {
+                    let text = format!("Stopping container {}", run.containers[index].name);
+                    self.record_container_event(pod, node, run, index, "Killing", text);
+                }
+                PodLifecycleEvent::BackOff(index) => {
+                    let text = format!(
+                        "Back-off restarting failed container {} in pod {}_{}({})",
+                        run.containers[index].name,
+                        pod.name_any(),
+                        pod.namespace().unwrap_or_default(),
+                        run.uid
+                    );
+                    self.record_container_event(pod, node, run, index, "BackOff", text);
+                }
+                PodLifecycleEvent::DeadlineExceeded => self.record_event(
+                    pod,
+                    node,
+                    None,
+                    "DeadlineExceeded",
+                    "Pod was active on the node longer than the specified deadline".into(),
+                ),
+            }
+        }
+        for container in &run.containers {
+            let ended = match &container.phase {
+                ContainerPhase::Terminated(ended) => Some(ended.finished),
+                ContainerPhase::BackOff(_) => {
+                    container.last_termination.as_ref().map(|e| e.finished)
+                }
+                _ => None,
+            };
+            if let Some(at) = ended {
+                self.logs
+                    .container_terminated(&run.uid, &container.name, at);
+            }
+        }
+    }
+
+    fn record_container_event(
+        &self,
+        pod: &Pod,
+        node: &Node,
+        run: &SimulatedPod,
+        index: usize,
+        reason: &'static str,
+        message: String,
+    ) {
+        let container = &run.containers[index];
+        let list = if container.role == ContainerRole::Main {
+            "containers"
+        } else {
+            "initContainers"
+        };
+        let path = format!("spec.{list}{{{}}}", container.name);
+        self.record_event(pod, node, Some(path), reason, message);
+    }
+
+    fn record_event(
+        &self,
+        pod: &Pod,
+        node: &Node,
+        path: Option<String>,
+        reason: &'static str,
+        message: String,
+    ) {
+        let mut about = object_reference(pod);
+        about.field_path = path;
+        let note = match reason {
+            "BackOff" => NewEvent::warning(reason, message),
+            _ => NewEvent::normal(reason, message),
+        };
+        let recorder = self
+            .recorder
+            .with_component("kubelet", Some(&node.name_any()));
+        recorder.event_for_reference(about, note);
+    }
+
+    /// Removes a pod that has ended and is being deleted; others stay for people to look at.
+    async fn delete_terminated(&self, pod: &Pod) -> kube::Result<ReconcileResult> {
+        let going = pod.metadata.deletion_timestamp.is_some();
+        if !going || pod.metadata.deletion_grace_period_seconds == Some(0) {
+            return Ok(ReconcileResult::Done);
+        }
+        let api: Api<Pod> = Api::namespaced(
+            self.context.client.clone(),
+            &pod.namespace().unwrap_or_default(),
+        );
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: pod.uid(),
+                resource_version: None,
+            }),
+            ..DeleteParams::default().grace_period(0)
+        };
+        match api.delete(&pod.name_any(), &params).await {
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                Ok(ReconcileResult::Done)
+            }
+            other => other.map(|_| ReconcileResult::Done),
+        }
+    }
+
+    /// A pod has ended: its containers run no more, though its logs stay.
+    fn finish_pod(&self, key: &ObjectKey) {
+        let Some(run) = self.simulated_pods.lock().remove(key) else {
+            return;
+        };
+        let now = self.context.clock.now();
+        for container in &run.containers {
+            self.logs
+                .container_terminated(&run.uid, &container.name, now);
+        }
+        self.release_ip(&run);
+    }
+
+    /// A pod is gone.
+    fn forget_pod(&self, key: &ObjectKey) {
+        if let Some(run) = self.simulated_pods.lock().remove(key) {
+            self.release_ip(&run);
+        }
+    }
+
+    fn release_ip(&self, run: &SimulatedPod) {
+        if !run.cidr.is_empty() {
+            self.pod_ips.lock().release(&run.cidr, &run.ip);
+        }
+    }
+}
+
+fn host_ip(node: &Node) -> &str {
+    let addresses = node.status.as_ref().and_then(|s| s.addresses.as_ref());
+    let internal = addresses
+        .into_iter()
+        .flatten()
+        .find(|a| a.type_ == "InternalIP");
+    internal.map_or("", |a| &a.address)
+}

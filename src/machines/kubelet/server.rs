@@ -1,0 +1,266 @@
+//! The kubelets' own address, for API servers in other processes: there they ask for the logs of pods
+//! on the lab's nodes. All nodes have the same one.
+//!
+//! Anybody who gets there may ask. An API server shows a certificate, but nobody here knows its
+//! authority; what can be read is what made-up programs would have written.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use super::log_options;
+use kueue_lab_runtime::Tasks;
+
+/// Connections open at the same time: each `kubectl logs -f` has one.
+const CONNECTIONS: usize = 256;
+/// How long a client may take for the handshake or the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Which log somebody wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ContainerLogRequest<'a> {
+    pub(super) namespace: &'a str,
+    pub(super) pod: &'a str,
+    pub(super) container: &'a str,
+    pub(super) options: &'a log_options::PodLogOptions,
+}
+
+/// Why there is no log, as a kubelet says it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ContainerLogError {
+    /// No such pod or container here.
+    NotFound(String),
+    /// It has not written anything, or not under that name.
+    Unavailable(String),
+}
+
+/// Gives logs.
+pub(super) trait LogSource: Send + Sync + 'static {
+    /// The text of a log, in pieces.
+    fn log(
+        &self,
+        wanted: ContainerLogRequest<'_>,
+    ) -> Result<BoxStream<'static, Bytes>, ContainerLogError>;
+}
+
+type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// Listens in `tasks`, and answers with what the librarian has. Gives the address, with the port that
+/// was taken.
+pub(super) async fn serve(
+    tasks: &Tasks,
+    listen: SocketAddr,
+    tls: Arc<rustls::ServerConfig>,
+    librarian: Arc<dyn LogSource>,
+) -> std::io::Result<SocketAddr> {
+    let listener = TcpListener::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let (all, acceptor) = (tasks.clone(), TlsAcceptor::from(tls));
+    tasks.spawn("kubelet-logs", async move {
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else {
+                return;
+            };
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of file descriptors, most likely; it passes when connections close, which nothing
+                // here hears of.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let (acceptor, librarian) = (acceptor.clone(), librarian.clone());
+            all.spawn("kubelet-connection", async move {
+                connection(stream, &acceptor, librarian).await;
+                drop(place);
+            });
+        }
+    });
+    Ok(address)
+}
+
+async fn connection(stream: TcpStream, acceptor: &TlsAcceptor, librarian: Arc<dyn LogSource>) {
+    // Lines must not wait for more.
+    let _ = stream.set_nodelay(true);
+    let accepted = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
+    let Ok(Ok(stream)) = accepted else {
+        return;
+    };
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(HEAD_TIMEOUT)
+        .keep_alive_timeout(HEAD_TIMEOUT);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answer = answer(&*librarian, &request);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let served = builder.serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a connection to the kubelets broke");
+    }
+}
+
+/// What is answered to a request, whose body nobody reads.
+fn answer<B>(librarian: &dyn LogSource, request: &Request<B>) -> Answer {
+    let path = request.uri().path().trim_matches('/');
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        ["containerLogs", namespace, pod, container] if request.method() == Method::GET => {
+            let options = match log_options::parse(request.uri().query().unwrap_or_default()) {
+                Ok(options) => options,
+                Err(why) => return text(StatusCode::BAD_REQUEST, why),
+            };
+            let wanted = ContainerLogRequest {
+                namespace,
+                pod,
+                container,
+                options: &options,
+            };
+            match librarian.log(wanted) {
+                Ok(log) => {
+                    let log = log.map(|piece| Ok(Frame::data(piece)));
+                    plain(StatusCode::OK, StreamBody::new(log).boxed_unsync())
+                }
+                Err(ContainerLogError::NotFound(why)) => text(StatusCode::NOT_FOUND, why),
+                Err(ContainerLogError::Unavailable(why)) => text(StatusCode::BAD_REQUEST, why),
+            }
+        }
+        ["containerLogs", ..] => text(StatusCode::METHOD_NOT_ALLOWED, "logs are read".into()),
+        [
+            what @ ("exec" | "attach" | "run" | "portForward"),
+            _,
+            pod,
+            ..,
+        ] => not_implemented(what, pod),
+        _ => text(StatusCode::NOT_FOUND, "there is nothing here".into()),
+    }
+}
+
+fn plain(status: StatusCode, body: UnsyncBoxBody<Bytes, Infallible>) -> Answer {
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    let kind = HeaderValue::from_static("text/plain");
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
+fn text(status: StatusCode, text: String) -> Answer {
+    plain(status, Full::new(Bytes::from(text)).boxed_unsync())
+}
+
+/// Why nobody can be connected to a container, in the form clients print as it is.
+fn not_implemented(what: &str, pod: &str) -> Answer {
+    let what = what.to_lowercase();
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "reason": "NotImplemented", "code": 501,
+        "message": format!(
+            "{what} of pods {pod:?}: containers do not run on this node, so there is nothing to connect to"
+        ),
+    });
+    let mut answer = text(StatusCode::NOT_IMPLEMENTED, status.to_string());
+    let kind = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Has one log: that of `c` of `team/p`.
+    struct FakeLogSource;
+
+    impl LogSource for FakeLogSource {
+        fn log(
+            &self,
+            wanted: ContainerLogRequest<'_>,
+        ) -> Result<BoxStream<'static, Bytes>, ContainerLogError> {
+            let ContainerLogRequest {
+                namespace,
+                pod,
+                container,
+                options,
+            } = wanted;
+            match (namespace, pod, container, options.previous) {
+                ("team", "p", "c", false) => {
+                    let pieces = ["one\n", "two\n"].map(Bytes::from);
+                    Ok(futures::stream::iter(pieces).boxed())
+                }
+                ("team", "p", "c", true) => {
+                    Err(ContainerLogError::Unavailable("nothing before".into()))
+                }
+                _ => Err(ContainerLogError::NotFound("who".into())),
+            }
+        }
+    }
+
+    async fn asked(method: Method, uri: &str) -> (u16, String) {
+        let request = Request::builder().method(method).uri(uri);
+        let answer = answer(&FakeLogSource, &request.body(()).unwrap());
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn logs_are_given_and_nothing_else() {
+        let get = |uri: &'static str| asked(Method::GET, uri);
+        assert_eq!(
+            get("/containerLogs/team/p/c?follow=true").await,
+            (200, "one\ntwo\n".into())
+        );
+        assert_eq!(
+            get("/containerLogs/team/p/c?previous=true").await,
+            (400, "nothing before".into())
+        );
+        assert_eq!(get("/containerLogs/team/other/c").await.0, 404);
+        assert_eq!(get("/containerLogs/team/p/c?tailLines=few").await.0, 400);
+        for uri in [
+            "/",
+            "/pods",
+            "/containerLogs/team",
+            "/containerLogs/a/b/c/d",
+        ] {
+            assert!(matches!(get(uri).await.0, 404 | 405), "{uri}");
+        }
+        assert_eq!(asked(Method::POST, "/containerLogs/team/p/c").await.0, 405);
+        for uri in [
+            "/exec/team/p/c?command=ls",
+            "/attach/team/p/u/c",
+            "/portForward/team/p",
+        ] {
+            let (code, said) = asked(Method::POST, uri).await;
+            assert_eq!(code, 501);
+            let status: serde_json::Value = serde_json::from_str(&said).unwrap();
+            let message = status["message"].as_str().unwrap();
+            assert!(
+                message.contains(" of pods \"p\": containers do not run"),
+                "{said}"
+            );
+        }
+    }
+}

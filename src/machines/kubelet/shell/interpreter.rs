@@ -1,0 +1,532 @@
+//! Goes through a script as a shell would and notes what shows: lines, waits, the end. Commands that
+//! are not known succeed at once and say nothing.
+
+use std::collections::HashMap;
+
+use super::lexer::{Token, WordPart, tokenize};
+use super::{Environment, duration, expansion};
+use crate::kubelet::program::Step;
+
+/// Commands that are understood outside a script too.
+pub(super) const BUILTINS: [&str; 11] = [
+    "sleep", "echo", "true", "false", "printf", "date", "hostname", "env", "printenv", "seq",
+    "timeout",
+];
+/// How often a loop is gone through before it counts as endless.
+const ROUNDS: usize = 100;
+/// How many steps a script may come to.
+const STEPS: usize = 20_000;
+/// How many commands are gone through.
+const COMMANDS: usize = 50_000;
+/// How deep commands may be nested.
+const DEPTH: usize = 40;
+
+/// What a script does.
+pub(super) fn run(script: &str, environment: &Environment, strict: bool) -> Vec<Step> {
+    let mut shell = Shell::new(environment.clone(), 0);
+    shell.errexit = strict;
+    shell.script(script);
+    shell.steps
+}
+
+/// What one command does.
+pub(super) fn single(words: &[&str], environment: &Environment) -> Vec<Step> {
+    let mut shell = Shell::new(environment.clone(), 0);
+    let words: Vec<String> = words.iter().map(|w| w.to_string()).collect();
+    shell.simple_command(&words);
+    shell.close();
+    shell.steps
+}
+
+/// The state of a shell.
+pub(super) struct Shell {
+    pub(super) variables: Environment,
+    pub(super) steps: Vec<Step>,
+    /// The exit code of the last command.
+    pub(super) status: i32,
+    /// It has ended, or hangs.
+    exited: bool,
+    /// It is on its way out of a loop.
+    breaking: bool,
+    /// It goes on with the next round of a loop.
+    continuing: bool,
+    /// It ends with the first command that fails.
+    pub(super) errexit: bool,
+    /// Commands are only passed over.
+    skipping: bool,
+    functions: HashMap<String, Vec<Token>>,
+    depth: usize,
+    budget: usize,
+}
+
+/// A place in a list of tokens.
+struct Cursor<'a> {
+    tokens: &'a [Token],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn peek(&self) -> Option<&'a Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn plain(&self) -> Option<&'a str> {
+        self.peek()?.plain()
+    }
+
+    fn is(&self, operator: &str) -> bool {
+        matches!(self.peek(), Some(Token::Operator(o)) if *o == operator)
+    }
+
+    fn eat(&mut self, word: &str) -> bool {
+        let found = self.plain() == Some(word) || self.is(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn skip_newlines(&mut self) {
+        while self.is(";") || self.is("\n") {
+            self.at += 1;
+        }
+    }
+}
+
+impl Shell {
+    pub(super) fn new(variables: Environment, depth: usize) -> Self {
+        Self {
+            variables,
+            steps: Vec::new(),
+            status: 0,
+            exited: false,
+            breaking: false,
+            continuing: false,
+            errexit: false,
+            skipping: false,
+            functions: HashMap::new(),
+            depth,
+            budget: COMMANDS,
+        }
+    }
+
+    pub(super) fn script(&mut self, script: &str) {
+        let tokens = tokenize(script);
+        let mut cursor = Cursor {
+            tokens: &tokens,
+            at: 0,
+        };
+        while cursor.peek().is_some() {
+            self.list(&mut cursor, &[]);
+            // A word that closes nothing.
+            cursor.at += 1;
+        }
+        self.close();
+    }
+
+    /// Ends with the code of the last command.
+    fn close(&mut self) {
+        if !self.exited && self.status != 0 {
+            self.steps.push(Step::Exit(self.status));
+        }
+    }
+
+    fn is_skipping(&self) -> bool {
+        self.exited || self.breaking || self.continuing || self.skipping
+    }
+
+    fn step(&mut self, step: Step) {
+        if self.is_skipping() {
+            return;
+        }
+        self.exited |= matches!(step, Step::Exit(_) | Step::Hang);
+        if self.steps.len() < STEPS {
+            self.steps.push(step);
+        } else {
+            self.exited = true;
+        }
+    }
+
+    /// Commands up to one of the words, or to a bracket or the end.
+    fn list(&mut self, cursor: &mut Cursor<'_>, until: &[&str]) {
+        loop {
+            cursor.skip_newlines();
+            while cursor.eat("&") || cursor.eat("|") || cursor.eat("&&") || cursor.eat("||") {}
+            cursor.skip_newlines();
+            match cursor.peek() {
+                None => return,
+                Some(Token::Operator(")")) => return,
+                Some(token) => {
+                    let closing = ["done", "fi", "then", "else", "elif", "do", "}", "esac"];
+                    let word = token.plain();
+                    if word.is_some_and(|w| until.contains(&w) || closing.contains(&w)) {
+                        return;
+                    }
+                }
+            }
+            self.and_or(cursor);
+        }
+    }
+
+    /// Commands joined by `&&`, `||` and `|`.
+    fn and_or(&mut self, cursor: &mut Cursor<'_>) {
+        let passing = self.skipping;
+        let mut joined = false;
+        loop {
+            self.command(cursor);
+            while cursor.eat("|") {
+                self.command(cursor);
+            }
+            let wanted = if cursor.eat("&&") {
+                self.status == 0
+            } else if cursor.eat("||") {
+                self.status != 0
+            } else {
+                break;
+            };
+            joined = true;
+            cursor.skip_newlines();
+            self.skipping = passing || !wanted;
+        }
+        self.skipping = passing;
+        if self.errexit && self.status != 0 && !joined {
+            self.step(Step::Exit(self.status));
+        }
+    }
+
+    fn command(&mut self, cursor: &mut Cursor<'_>) {
+        self.budget = self.budget.saturating_sub(1);
+        if self.budget == 0 || self.depth > DEPTH {
+            self.exited = true;
+            cursor.at = cursor.tokens.len();
+            return;
+        }
+        self.depth += 1;
+        match cursor.plain() {
+            Some("for") => self.for_loop(cursor),
+            Some(word @ ("while" | "until")) => self.while_loop(cursor, word == "while"),
+            Some("if") => self.if_clause(cursor),
+            Some("case") => {
+                while cursor.peek().is_some() && !cursor.eat("esac") {
+                    cursor.at += 1;
+                }
+            }
+            Some("{") => {
+                cursor.at += 1;
+                self.list(cursor, &["}"]);
+                cursor.eat("}");
+            }
+            Some("!") => {
+                cursor.at += 1;
+                let strict = std::mem::take(&mut self.errexit);
+                self.command(cursor);
+                self.errexit = strict;
+                self.status = i32::from(self.status == 0);
+            }
+            _ if cursor.is("(") => {
+                cursor.at += 1;
+                self.list(cursor, &[]);
+                cursor.eat(")");
+            }
+            _ => self.words(cursor),
+        }
+        self.depth -= 1;
+    }
+
+    /// A command of words, or the definition of a function.
+    fn words(&mut self, cursor: &mut Cursor<'_>) {
+        let first = cursor.at;
+        let mut words = Vec::new();
+        while let Some(Token::Word(pieces)) = cursor.peek() {
+            cursor.at += 1;
+            if !self.is_skipping() {
+                expansion::expand(self, pieces, &mut words);
+            }
+        }
+        if cursor.at == first {
+            // An operator where a command should be.
+            cursor.at += 1;
+            return;
+        }
+        if cursor.at == first + 1 && cursor.is("(") {
+            let name = cursor.tokens[first].plain().unwrap_or_default().to_string();
+            return self.function(cursor, name);
+        }
+        if !self.is_skipping() {
+            self.simple_command(&words);
+        }
+    }
+
+    fn function(&mut self, cursor: &mut Cursor<'_>, name: String) {
+        cursor.at += 1;
+        cursor.eat(")");
+        cursor.skip_newlines();
+        let begin = cursor.at;
+        let passing = std::mem::replace(&mut self.skipping, true);
+        self.command(cursor);
+        self.skipping = passing;
+        let end = cursor.at.min(cursor.tokens.len()).max(begin);
+        self.functions
+            .insert(name, cursor.tokens[begin.min(end)..end].to_vec());
+    }
+
+    fn for_loop(&mut self, cursor: &mut Cursor<'_>) {
+        cursor.at += 1;
+        let name = cursor.plain().unwrap_or_default().to_string();
+        cursor.at += 1;
+        let mut values = Vec::new();
+        if cursor.eat("in") {
+            while let Some(Token::Word(pieces)) = cursor.peek() {
+                cursor.at += 1;
+                if !self.is_skipping() {
+                    expansion::expand(self, pieces, &mut values);
+                }
+            }
+        }
+        cursor.skip_newlines();
+        cursor.eat("do");
+        let begin = cursor.at;
+        for value in values {
+            if self.exited || self.breaking {
+                break;
+            }
+            self.variables.insert(name.clone(), value);
+            cursor.at = begin;
+            self.list(cursor, &["done"]);
+            self.continuing = false;
+        }
+        self.leave_loop(cursor, begin);
+    }
+
+    /// Passes over the body once more to find its end, and stops leaving.
+    fn leave_loop(&mut self, cursor: &mut Cursor<'_>, begin: usize) {
+        let passing = std::mem::replace(&mut self.skipping, true);
+        cursor.at = begin;
+        self.list(cursor, &["done"]);
+        cursor.eat("done");
+        self.skipping = passing;
+        self.breaking = false;
+        self.continuing = false;
+    }
+
+    fn while_loop(&mut self, cursor: &mut Cursor<'_>, wanted: bool) {
+        cursor.at += 1;
+        let condition = cursor.at;
+        let mut begin = condition;
+        let mut last = self.steps.len();
+        let mut endless = !self.is_skipping();
+        for _ in 0..ROUNDS {
+            cursor.at = condition;
+            self.condition(cursor, "do");
+            cursor.eat("do");
+            begin = cursor.at;
+            if self.is_skipping() || (self.status == 0) != wanted {
+                endless = false;
+                break;
+            }
+            last = self.steps.len();
+            self.list(cursor, &["done"]);
+            self.continuing = false;
+            if self.exited || self.breaking {
+                endless = false;
+                break;
+            }
+        }
+        if endless {
+            let body = self.steps.split_off(last);
+            self.step(Step::Loop(body));
+            self.exited = true;
+        } else if !self.exited {
+            self.status = 0;
+        }
+        self.leave_loop(cursor, begin);
+    }
+
+    fn condition(&mut self, cursor: &mut Cursor<'_>, until: &str) {
+        let strict = std::mem::take(&mut self.errexit);
+        self.list(cursor, &[until]);
+        self.errexit = strict;
+    }
+
+    fn if_clause(&mut self, cursor: &mut Cursor<'_>) {
+        let passing = self.skipping;
+        let mut taken = false;
+        cursor.at += 1;
+        loop {
+            self.skipping = passing || taken;
+            self.condition(cursor, "then");
+            cursor.eat("then");
+            let take = !taken && self.status == 0;
+            self.skipping = passing || !take;
+            taken |= take;
+            self.list(cursor, &["elif", "else", "fi"]);
+            if cursor.eat("elif") {
+                continue;
+            }
+            if cursor.eat("else") {
+                self.skipping = passing || taken;
+                self.list(cursor, &["fi"]);
+                taken = true;
+            }
+            break;
+        }
+        cursor.eat("fi");
+        self.skipping = passing;
+        if !taken {
+            self.status = 0;
+        }
+    }
+
+    /// One command, its words ready.
+    pub(super) fn simple_command(&mut self, words: &[String]) {
+        let mut words = words.iter().map(String::as_str).peekable();
+        while let Some((name, value)) = words.peek().and_then(|w| w.split_once('=')) {
+            let good = |c: char| c.is_alphanumeric() || c == '_';
+            if name.is_empty() || !name.chars().all(good) {
+                break;
+            }
+            self.variables.insert(name.into(), value.into());
+            words.next();
+        }
+        while words
+            .next_if(|w| matches!(*w, "exec" | "time" | "nohup" | "command" | "sudo"))
+            .is_some()
+        {}
+        let Some(command) = words.next() else {
+            self.status = 0;
+            return;
+        };
+        let arguments: Vec<&str> = words.collect();
+        if let Some(body) = self.functions.get(command).cloned() {
+            let mut cursor = Cursor {
+                tokens: &body,
+                at: 0,
+            };
+            return self.command(&mut cursor);
+        }
+        self.status = 0;
+        match command.rsplit('/').next().unwrap_or_default() {
+            "sleep" => self.sleep(&arguments),
+            "echo" => {
+                let text = arguments
+                    .iter()
+                    .skip_while(|a| matches!(**a, "-n" | "-e" | "-ne" | "-en"));
+                let text = text.copied().collect::<Vec<_>>().join(" ");
+                self.step(Step::Print(text));
+            }
+            "printf" => {
+                let text = expansion::printf(&arguments);
+                for line in text.lines() {
+                    self.step(Step::Print(line.to_string()));
+                }
+            }
+            "seq" => {
+                for number in expansion::seq(&arguments) {
+                    self.step(Step::Print(number.to_string()));
+                }
+            }
+            "hostname" => {
+                let name = self.variables.get("HOSTNAME").cloned();
+                self.step(Step::Print(name.unwrap_or_default()));
+            }
+            "env" | "printenv" if arguments.is_empty() => {
+                let all = self.variables.iter().map(|(k, v)| format!("{k}={v}"));
+                let all: Vec<String> = all.collect();
+                for line in all {
+                    self.step(Step::Print(line));
+                }
+            }
+            "timeout" => {
+                let inner = arguments.iter().skip_while(|a| a.starts_with('-')).skip(1);
+                let inner: Vec<String> = inner.map(|w| w.to_string()).collect();
+                self.simple_command(&inner);
+            }
+            "false" => self.status = 1,
+            "[" | "[[" | "test" => self.status = i32::from(!expansion::test(&arguments)),
+            "set" => {
+                self.errexit |= arguments
+                    .iter()
+                    .any(|a| a.starts_with('-') && a.contains('e'))
+            }
+            "export" | "local" | "readonly" => {
+                let all: Vec<String> = arguments.iter().map(|a| a.to_string()).collect();
+                self.simple_command(&all);
+                self.status = 0;
+            }
+            "break" => self.breaking = !self.is_skipping(),
+            "continue" => self.continuing = !self.is_skipping(),
+            "exit" | "return" => {
+                let code = arguments.first().and_then(|a| a.parse().ok());
+                self.step(Step::Exit(code.unwrap_or(0)));
+            }
+            "sh" | "bash" => {
+                let all: Vec<&str> = std::iter::once(command).chain(arguments).collect();
+                if let Some((script, _)) = super::script(&all)
+                    && self.depth < DEPTH
+                {
+                    let mut inner = Self::new(self.variables.clone(), self.depth + 1);
+                    inner.budget = self.budget / 2;
+                    inner.script(script);
+                    for step in inner.steps {
+                        match step {
+                            Step::Exit(code) => self.status = code,
+                            step => self.step(step),
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sleep(&mut self, arguments: &[&str]) {
+        let mut total = std::time::Duration::ZERO;
+        for argument in arguments {
+            if matches!(*argument, "infinity" | "inf") {
+                return self.step(Step::Hang);
+            }
+            total = total.saturating_add(duration(argument).unwrap_or_default());
+        }
+        self.step(Step::Wait(total));
+    }
+
+    /// The lines a command prints.
+    pub(super) fn output(&mut self, script: &str) -> Vec<String> {
+        if self.depth >= DEPTH {
+            return Vec::new();
+        }
+        let mut inner = Self::new(self.variables.clone(), self.depth + 1);
+        inner.functions = self.functions.clone();
+        inner.budget = self.budget / 2;
+        inner.script(script);
+        self.status = inner.status;
+        let lines = inner.steps.into_iter().filter_map(|step| match step {
+            Step::Print(line) => Some(line),
+            _ => None,
+        });
+        lines.collect()
+    }
+
+    /// The value of a variable.
+    pub(super) fn value(&self, name: &str) -> String {
+        match name {
+            "?" => self.status.to_string(),
+            "$" => "1".into(),
+            _ => self.variables.get(name).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The text of a piece.
+    pub(super) fn text(&mut self, piece: &WordPart) -> String {
+        match piece {
+            WordPart::Text(text) => text.clone(),
+            WordPart::Variable(name, instead) => {
+                let value = self.value(name);
+                match instead {
+                    Some(instead) if value.is_empty() => instead.clone(),
+                    _ => value,
+                }
+            }
+            WordPart::Command(script, _) => self.output(script).join(" "),
+            WordPart::Arithmetic(expression) => expansion::arithmetic(self, expression).to_string(),
+        }
+    }
+}

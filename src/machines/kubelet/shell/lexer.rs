@@ -1,0 +1,256 @@
+//! Cuts a shell script into words and operators. Redirections, comments and here-documents are left
+//! out: nothing is ever written to a file.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// A part of a word.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum WordPart {
+    /// Text as it stands.
+    Text(String),
+    /// A variable, and what stands in for it when it is empty.
+    Variable(String, Option<String>),
+    /// The output of a command; the flag says that it stood in quotes.
+    Command(String, bool),
+    /// The value of an expression.
+    Arithmetic(String),
+}
+
+/// A token.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    Word(Vec<WordPart>),
+    Operator(&'static str),
+}
+
+impl Token {
+    /// The word when it is plain text.
+    pub(super) fn plain(&self) -> Option<&str> {
+        match self {
+            Self::Word(pieces) => match &pieces[..] {
+                [WordPart::Text(text)] => Some(text),
+                _ => None,
+            },
+            Self::Operator(_) => None,
+        }
+    }
+}
+
+/// Cuts a script.
+pub(super) fn tokenize(script: &str) -> Vec<Token> {
+    let mut lexer = Lexer {
+        rest: script.chars().peekable(),
+        tokens: Vec::new(),
+        word: None,
+        here: Vec::new(),
+    };
+    lexer.run();
+    lexer.tokens
+}
+
+struct Lexer<'a> {
+    rest: Peekable<Chars<'a>>,
+    tokens: Vec<Token>,
+    word: Option<Vec<WordPart>>,
+    /// Ends of here-documents that begin with the next line.
+    here: Vec<String>,
+}
+
+impl Lexer<'_> {
+    fn run(&mut self) {
+        while let Some(c) = self.rest.next() {
+            match c {
+                '\n' => {
+                    self.operator("\n");
+                    self.skip_here_documents();
+                }
+                ';' => self.operator(";"),
+                '(' => self.operator("("),
+                ')' => self.operator(")"),
+                '&' if self.rest.next_if_eq(&'&').is_some() => self.operator("&&"),
+                '&' if self.rest.next_if_eq(&'>').is_some() => self.redirection(),
+                '&' => self.operator("&"),
+                '|' if self.rest.next_if_eq(&'|').is_some() => self.operator("||"),
+                '|' => self.operator("|"),
+                '>' | '<' => {
+                    // A number before it is a file, not an argument.
+                    if self.word.as_deref().is_some_and(is_number) {
+                        self.word = None;
+                    }
+                    self.end_word();
+                    if c == '<' && self.rest.next_if_eq(&'<').is_some() {
+                        self.here_document();
+                    } else {
+                        self.redirection();
+                    }
+                }
+                '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
+                c if c.is_whitespace() => self.end_word(),
+                c => self.word_part(c),
+            }
+        }
+        self.end_word();
+    }
+
+    fn operator(&mut self, operator: &'static str) {
+        self.end_word();
+        self.tokens.push(Token::Operator(operator));
+    }
+
+    fn end_word(&mut self) {
+        self.tokens.extend(self.word.take().map(Token::Word));
+    }
+
+    /// Leaves out where output goes: `>file`, `>>file`, `>&2`.
+    fn redirection(&mut self) {
+        self.rest.next_if(|c| matches!(c, '>' | '|'));
+        self.rest.next_if_eq(&'&');
+        while self.rest.next_if(|c| *c == ' ').is_some() {}
+        let before = self.word.take();
+        while let Some(c) = self
+            .rest
+            .next_if(|c| !c.is_whitespace() && !matches!(c, ';' | '|' | '&' | '(' | ')'))
+        {
+            self.word_part(c);
+        }
+        self.word = before;
+    }
+
+    fn here_document(&mut self) {
+        self.rest.next_if_eq(&'-');
+        let mut end = String::new();
+        while let Some(c) = self.rest.next_if(|c| !c.is_whitespace() && *c != ';') {
+            if !matches!(c, '\'' | '"') {
+                end.push(c);
+            }
+        }
+        self.here.push(end);
+    }
+
+    fn skip_here_documents(&mut self) {
+        for end in std::mem::take(&mut self.here) {
+            loop {
+                let mut line = String::new();
+                while let Some(c) = self.rest.next_if(|c| *c != '\n') {
+                    line.push(c);
+                }
+                let over = self.rest.next().is_none();
+                if over || line.trim() == end {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, piece: WordPart) {
+        let word = self.word.get_or_insert_default();
+        match (word.last_mut(), piece) {
+            (Some(WordPart::Text(text)), WordPart::Text(more)) => text.push_str(&more),
+            (_, piece) => word.push(piece),
+        }
+    }
+
+    fn word_part(&mut self, c: char) {
+        match c {
+            '\'' => {
+                let mut text = String::new();
+                for c in self.rest.by_ref().take_while(|c| *c != '\'') {
+                    text.push(c);
+                }
+                self.push(WordPart::Text(text));
+            }
+            '"' => self.quoted(),
+            '\\' => match self.rest.next() {
+                Some('\n') | None => {}
+                Some(c) => self.push(WordPart::Text(c.into())),
+            },
+            '$' => self.dollar(false),
+            '`' => {
+                let command: String = self.rest.by_ref().take_while(|c| *c != '`').collect();
+                self.push(WordPart::Command(command, false));
+            }
+            c => self.push(WordPart::Text(c.into())),
+        }
+    }
+
+    fn quoted(&mut self) {
+        self.push(WordPart::Text(String::new()));
+        while let Some(c) = self.rest.next() {
+            match c {
+                '"' => return,
+                '\\' => match self.rest.next() {
+                    Some(c @ ('"' | '\\' | '$' | '`')) => self.push(WordPart::Text(c.into())),
+                    Some('\n') | None => {}
+                    Some(c) => self.push(WordPart::Text(format!("\\{c}"))),
+                },
+                '$' => self.dollar(true),
+                '`' => {
+                    let command: String = self.rest.by_ref().take_while(|c| *c != '`').collect();
+                    self.push(WordPart::Command(command, true));
+                }
+                c => self.push(WordPart::Text(c.into())),
+            }
+        }
+    }
+
+    fn dollar(&mut self, quoted: bool) {
+        if self.rest.next_if_eq(&'(').is_some() {
+            let arithmetic = self.rest.next_if_eq(&'(').is_some();
+            let inner = self.balanced(if arithmetic { 2 } else { 1 });
+            self.push(if arithmetic {
+                WordPart::Arithmetic(inner)
+            } else {
+                WordPart::Command(inner, quoted)
+            });
+        } else if self.rest.next_if_eq(&'{').is_some() {
+            let inner: String = self.rest.by_ref().take_while(|c| *c != '}').collect();
+            let name: String = inner
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
+            let rest = &inner[name.len()..];
+            let instead = rest.strip_prefix(":-").or_else(|| rest.strip_prefix('-'));
+            let instead = instead.map(str::to_string);
+            self.push(WordPart::Variable(name, instead));
+        } else if let Some(c) = self
+            .rest
+            .next_if(|c| matches!(c, '?' | '#' | '@' | '*' | '$'))
+        {
+            self.push(WordPart::Variable(c.into(), None));
+        } else {
+            let mut name = String::new();
+            while let Some(c) = self.rest.next_if(|c| c.is_alphanumeric() || *c == '_') {
+                name.push(c);
+            }
+            self.push(if name.is_empty() {
+                WordPart::Text("$".into())
+            } else {
+                WordPart::Variable(name, None)
+            });
+        }
+    }
+
+    /// What stands before the brackets that close `open` ones.
+    fn balanced(&mut self, open: usize) -> String {
+        let (mut depth, mut text) = (open, String::new());
+        for c in self.rest.by_ref() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            if depth >= open {
+                text.push(c);
+            }
+        }
+        text
+    }
+}
+
+fn is_number(pieces: &[WordPart]) -> bool {
+    matches!(pieces, [WordPart::Text(text)] if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
+}

@@ -1,0 +1,452 @@
+//! One pod over time: which container starts, ends and restarts when, and what that makes of the
+//! pod. A function of the pod, its past and `clock`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
+
+use super::simulated_container::{
+    ContainerPhase, ContainerRole, SimulatedContainer, Termination, after,
+};
+
+/// How long containers take to stop after they were asked to.
+const TERMINATION_DELAY: Duration = Duration::from_millis(300);
+/// The exit code of a process that ended by SIGTERM.
+const SIGTERM_EXIT_CODE: i32 = 143;
+
+/// Something worth an Event; containers by their place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PodLifecycleEvent {
+    Started(usize),
+    Killing(usize),
+    BackOff(usize),
+    DeadlineExceeded,
+}
+
+/// A pod on its node.
+#[derive(Clone, Debug)]
+pub(super) struct SimulatedPod {
+    pub(super) uid: String,
+    /// When the kubelet took the pod up.
+    pub(super) started: Timestamp,
+    /// When its network is there and containers can start.
+    pub(super) sandbox_ready_at: Timestamp,
+    pub(super) containers: Vec<SimulatedContainer>,
+    /// It was told to stop.
+    pub(super) terminating: bool,
+    /// It ran longer than it may.
+    pub(super) deadline_exceeded: bool,
+    pub(super) ip: String,
+    pub(super) cidr: String,
+}
+
+impl SimulatedPod {
+    /// A pod that was just bound; its network takes `startup` to be there.
+    pub(super) fn new(pod: &Pod, now: Timestamp, startup: Duration) -> Self {
+        Self {
+            uid: pod.metadata.uid.clone().unwrap_or_default(),
+            started: now,
+            sandbox_ready_at: after(now, startup),
+            containers: SimulatedContainer::all(pod),
+            terminating: false,
+            deadline_exceeded: false,
+            ip: String::new(),
+            cidr: String::new(),
+        }
+    }
+
+    /// A pod that somebody ran before, by what its status says.
+    pub(super) fn from_status(pod: &Pod, now: Timestamp) -> Self {
+        let status = pod.status.clone().unwrap_or_default();
+        let started = status.start_time.map_or(now, |t| t.0);
+        let mut run = Self::new(pod, started, Duration::ZERO);
+        run.ip = status.pod_ip.unwrap_or_default();
+        let statuses = status.init_container_statuses.into_iter().flatten();
+        let all: Vec<ContainerStatus> = statuses
+            .chain(status.container_statuses.into_iter().flatten())
+            .collect();
+        for container in &mut run.containers {
+            if let Some(status) = all.iter().find(|s| s.name == container.name) {
+                container.restarts = status.restart_count;
+                container.last_termination = status.last_state.as_ref().and_then(ended);
+                restore_container(container, status);
+            }
+        }
+        run
+    }
+
+    fn policy<'a>(&self, pod: &'a Pod) -> &'a str {
+        let spec = pod.spec.as_ref();
+        spec.and_then(|s| s.restart_policy.as_deref())
+            .unwrap_or("Always")
+    }
+
+    /// Lets everything happen that was due until `clock`.
+    pub(super) fn advance(&mut self, pod: &Pod, now: Timestamp) -> Vec<PodLifecycleEvent> {
+        let mut happened = Vec::new();
+        self.check_termination(pod, now, &mut happened);
+        // Each round ends or starts something, and a round that starts something at a moment that
+        // has passed may see it end at once.
+        for _ in 0..1_000 {
+            let mut changed = false;
+            for container in &mut self.containers {
+                changed |= container.finish_if_due(now);
+            }
+            if !self.terminating && now >= self.sandbox_ready_at {
+                changed |= self.start_containers(pod, now, &mut happened);
+            }
+            if !changed {
+                break;
+            }
+        }
+        happened
+    }
+
+    /// Stops the pod when it is being deleted or has run too long.
+    fn check_termination(
+        &mut self,
+        pod: &Pod,
+        now: Timestamp,
+        happened: &mut Vec<PodLifecycleEvent>,
+    ) {
+        if self.terminating {
+            return;
+        }
+        let leaving = pod.metadata.deletion_timestamp.as_ref().map(|t| t.0);
+        if leaving.is_none() {
+            match self.deadline(pod) {
+                Some(deadline) if deadline <= now && !self.has_ended(pod) => {
+                    self.deadline_exceeded = true;
+                    happened.push(PodLifecycleEvent::DeadlineExceeded);
+                }
+                _ => return,
+            }
+        }
+        self.terminating = true;
+        let latest = leaving.unwrap_or(Timestamp::MAX).max(now);
+        for (index, container) in self.containers.iter_mut().enumerate() {
+            container.finish_if_due(now);
+            if container.is_running() {
+                happened.push(PodLifecycleEvent::Killing(index));
+                let at = after(now, TERMINATION_DELAY + container.pre_stop).min(latest);
+                container.terminate_by(at, SIGTERM_EXIT_CODE);
+            }
+        }
+    }
+
+    /// Starts what may start now; whether there was anything.
+    fn start_containers(
+        &mut self,
+        pod: &Pod,
+        now: Timestamp,
+        happened: &mut Vec<PodLifecycleEvent>,
+    ) -> bool {
+        let policy = self.policy(pod);
+        let mut changed = false;
+        for index in 0..self.containers.len() {
+            let role = self.containers[index].role;
+            if self.is_work_done(policy) {
+                break;
+            }
+            let container = &mut self.containers[index];
+            match &container.phase {
+                ContainerPhase::Waiting => {
+                    container.start(now);
+                    happened.push(PodLifecycleEvent::Started(index));
+                    changed = true;
+                }
+                ContainerPhase::BackOff(at) if *at <= now => {
+                    container.start(now);
+                    happened.push(PodLifecycleEvent::Started(index));
+                    changed = true;
+                }
+                ContainerPhase::Terminated(ended) if restarts(role, policy, ended.exit_code) => {
+                    container.back_off();
+                    if !container.restart_delay().is_zero() {
+                        happened.push(PodLifecycleEvent::BackOff(index));
+                    }
+                    changed = true;
+                }
+                _ => {}
+            }
+            // An init container holds up all that come after it.
+            let done = match (&self.containers[index].phase, role) {
+                (ContainerPhase::Terminated(ended), ContainerRole::Init) => ended.exit_code == 0,
+                (_, ContainerRole::Init) => false,
+                (phase, ContainerRole::Sidecar) => matches!(phase, ContainerPhase::Running { .. }),
+                (_, ContainerRole::Main) => true,
+            };
+            if !done {
+                break;
+            }
+        }
+        if self.is_work_done(policy) {
+            for (index, container) in self.containers.iter_mut().enumerate() {
+                let sidecar = container.role == ContainerRole::Sidecar && container.is_running();
+                if sidecar
+                    && container
+                        .next(now)
+                        .is_none_or(|at| at > after(now, TERMINATION_DELAY))
+                {
+                    happened.push(PodLifecycleEvent::Killing(index));
+                    container.terminate_by(after(now, TERMINATION_DELAY), 0);
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+
+    /// Whether there is nothing left to start, and sidecars have nobody to help.
+    fn is_work_done(&self, policy: &str) -> bool {
+        self.main_containers_done(policy) || self.init_failed(policy)
+    }
+
+    /// Whether every main container has ended for good.
+    fn main_containers_done(&self, policy: &str) -> bool {
+        let over = |c: &SimulatedContainer| match &c.phase {
+            ContainerPhase::Terminated(ended) => !restarts(c.role, policy, ended.exit_code),
+            _ => false,
+        };
+        self.mains().all(over)
+    }
+
+    fn mains(&self) -> impl Iterator<Item = &SimulatedContainer> {
+        self.containers
+            .iter()
+            .filter(|c| c.role == ContainerRole::Main)
+    }
+
+    /// Whether an init container has failed that does not restart.
+    fn init_failed(&self, policy: &str) -> bool {
+        self.containers.iter().any(|c| {
+            let failed =
+                matches!(&c.phase, ContainerPhase::Terminated(ended) if ended.exit_code != 0);
+            c.role == ContainerRole::Init && failed && policy == "Never"
+        })
+    }
+
+    /// Whether all init containers have done their part.
+    pub(super) fn is_initialized(&self) -> bool {
+        self.containers.iter().all(|c| match c.role {
+            ContainerRole::Init => {
+                matches!(&c.phase, ContainerPhase::Terminated(ended) if ended.exit_code == 0)
+            }
+            ContainerRole::Sidecar => !matches!(c.phase, ContainerPhase::Waiting),
+            ContainerRole::Main => true,
+        })
+    }
+
+    /// The phase of the pod, as the kubelet derives it from the containers.
+    pub(super) fn phase(&self, pod: &Pod) -> &'static str {
+        let policy = self.policy(pod);
+        let running = self.containers.iter().any(SimulatedContainer::is_running);
+        if self.deadline_exceeded {
+            return "Failed";
+        }
+        if self.terminating && !running {
+            let clean = |c: &SimulatedContainer| matches!(&c.phase, ContainerPhase::Terminated(e) if e.exit_code == 0);
+            return if self.mains().all(clean) {
+                "Succeeded"
+            } else {
+                "Failed"
+            };
+        }
+        if self.init_failed(policy) {
+            return if running { "Pending" } else { "Failed" };
+        }
+        if !self.is_initialized() {
+            return "Pending";
+        }
+        if self.main_containers_done(policy) && !running {
+            let failed = |c: &SimulatedContainer| matches!(&c.phase, ContainerPhase::Terminated(e) if e.exit_code != 0);
+            return if self.mains().any(failed) {
+                "Failed"
+            } else {
+                "Succeeded"
+            };
+        }
+        if self
+            .mains()
+            .any(|c| matches!(c.phase, ContainerPhase::Waiting))
+        {
+            return "Pending";
+        }
+        "Running"
+    }
+
+    /// Whether nothing runs and nothing will.
+    pub(super) fn has_ended(&self, pod: &Pod) -> bool {
+        let running = self.containers.iter().any(SimulatedContainer::is_running);
+        !running && matches!(self.phase(pod), "Succeeded" | "Failed")
+    }
+
+    fn deadline(&self, pod: &Pod) -> Option<Timestamp> {
+        let seconds = pod.spec.as_ref()?.active_deadline_seconds?;
+        let time = Duration::from_secs(u64::try_from(seconds).ok()?);
+        Some(after(self.started, time))
+    }
+
+    /// When something happens by itself.
+    pub(super) fn next(&self, pod: &Pod, now: Timestamp) -> Option<Timestamp> {
+        if self.has_ended(pod) {
+            return None;
+        }
+        let containers = self.containers.iter().filter_map(|c| c.next(now));
+        let sandbox = Some(self.sandbox_ready_at).filter(|at| *at > now);
+        let deadline = self.deadline(pod).filter(|_| !self.terminating);
+        containers.chain(sandbox).chain(deadline).min()
+    }
+}
+
+/// Whether a container that ended with `exit_code` is started again.
+fn restarts(role: ContainerRole, policy: &str, code: i32) -> bool {
+    match (role, policy) {
+        (ContainerRole::Sidecar, _) => true,
+        (ContainerRole::Init, "Never") => false,
+        (ContainerRole::Init, _) => code != 0,
+        (ContainerRole::Main, "Always") => true,
+        (ContainerRole::Main, "OnFailure") => code != 0,
+        (ContainerRole::Main, _) => false,
+    }
+}
+
+fn ended(state: &ContainerState) -> Option<Termination> {
+    let terminated = state.terminated.as_ref()?;
+    let finished = terminated.finished_at.as_ref().map(|t| t.0)?;
+    Some(Termination {
+        started: terminated.started_at.as_ref().map_or(finished, |t| t.0),
+        finished,
+        exit_code: terminated.exit_code,
+    })
+}
+
+fn restore_container(container: &mut SimulatedContainer, status: &ContainerStatus) {
+    let Some(state) = &status.state else {
+        return;
+    };
+    if let Some(ended) = ended(state) {
+        container.phase = ContainerPhase::Terminated(ended);
+    } else if let Some(since) = state.running.as_ref().and_then(|r| r.started_at.as_ref()) {
+        container.set_running(since.0);
+    } else if let Some(last) = &container.last_termination {
+        container.phase = ContainerPhase::BackOff(after(last.finished, container.restart_delay()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + seconds).unwrap()
+    }
+
+    fn pod(spec: Value) -> Pod {
+        serde_json::from_value(json!({"metadata": {"name": "p", "uid": "u"}, "spec": spec}))
+            .unwrap()
+    }
+
+    fn shell(name: &str, script: &str) -> Value {
+        json!({"name": name, "command": ["sh", "-c", script]})
+    }
+
+    /// Follows a pod from deadline to deadline: the seconds and phases it goes through.
+    fn story(pod: &Pod, until: i64) -> Vec<(i64, &'static str, i32)> {
+        let mut run = SimulatedPod::new(pod, at(0), Duration::from_secs(1));
+        let (mut now, mut seen) = (at(0), Vec::new());
+        loop {
+            run.advance(pod, now);
+            let restarts = run.containers.iter().map(|c| c.restarts).sum();
+            let step = (now.as_second() - 1_000_000, run.phase(pod), restarts);
+            if seen.last().map(|s: &(i64, &str, i32)| (s.1, s.2)) != Some((step.1, step.2)) {
+                seen.push(step);
+            }
+            match run.next(pod, now) {
+                Some(next) if next <= at(until) => now = next,
+                _ => return seen,
+            }
+        }
+    }
+
+    #[test]
+    fn a_container_starts_runs_and_ends() {
+        let pod = pod(json!({"restartPolicy": "Never", "containers": [shell("c", "sleep 30")]}));
+        assert_eq!(
+            story(&pod, 1_000),
+            [(0, "Pending", 0), (1, "Running", 0), (31, "Succeeded", 0)]
+        );
+    }
+
+    #[test]
+    fn failing_containers_restart_later_each_time() {
+        let spec =
+            json!({"restartPolicy": "OnFailure", "containers": [shell("c", "sleep 5; exit 1")]});
+        assert_eq!(
+            story(&pod(spec), 60),
+            [
+                (0, "Pending", 0),
+                (1, "Running", 0),
+                (6, "Running", 1),
+                (21, "Running", 2),
+                (46, "Running", 3),
+            ]
+        );
+    }
+
+    #[test]
+    fn init_containers_go_one_by_one_and_sidecars_stay() {
+        let mut sidecar = shell("s", "sleep infinity");
+        sidecar["restartPolicy"] = "Always".into();
+        let pod = pod(json!({
+            "restartPolicy": "Never",
+            "initContainers": [shell("a", "sleep 3"), sidecar, shell("b", "sleep 4")],
+            "containers": [shell("c", "sleep 10; exit 2")],
+        }));
+        assert_eq!(
+            story(&pod, 1_000),
+            [(0, "Pending", 0), (8, "Running", 0), (18, "Failed", 0)]
+        );
+    }
+
+    #[test]
+    fn a_failing_init_container_fails_a_pod_that_never_restarts() {
+        let pod = pod(json!({
+            "restartPolicy": "Never",
+            "initContainers": [shell("a", "sleep 3; false")],
+            "containers": [shell("c", "sleep 10")],
+        }));
+        assert_eq!(story(&pod, 1_000), [(0, "Pending", 0), (4, "Failed", 0)]);
+    }
+
+    #[test]
+    fn a_deadline_ends_a_pod() {
+        let pod = pod(
+            json!({"restartPolicy": "Never", "activeDeadlineSeconds": 20,
+            "containers": [shell("c", "sleep 100")]}),
+        );
+        assert_eq!(
+            story(&pod, 1_000),
+            [(0, "Pending", 0), (1, "Running", 0), (20, "Failed", 0)]
+        );
+    }
+
+    #[test]
+    fn deletion_stops_containers_within_the_grace_period() {
+        let mut pod = pod(json!({"restartPolicy": "Never",
+            "containers": [shell("c", "sleep 100")]}));
+        let mut run = SimulatedPod::new(&pod, at(0), Duration::ZERO);
+        run.advance(&pod, at(0));
+        let deletion = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(40));
+        pod.metadata.deletion_timestamp = Some(deletion);
+        assert_eq!(run.advance(&pod, at(10)), [PodLifecycleEvent::Killing(0)]);
+        assert_eq!(run.phase(&pod), "Running");
+        let next = run.next(&pod, at(10)).unwrap();
+        assert!(next > at(10) && next < at(12));
+        run.advance(&pod, next);
+        assert!(run.has_ended(&pod));
+        assert_eq!(run.phase(&pod), "Failed");
+    }
+}

@@ -1,0 +1,153 @@
+//! What the lab has given to a real node, written on the node itself, so that exactly that can be
+//! taken away again by any later run.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::ResourceExt;
+use serde::{Deserialize, Serialize};
+
+use super::RealNodes;
+
+/// The annotation that says it.
+pub(super) const ANNOTATION: &str = "kueue-lab.dev/given";
+
+/// What the lab has given to a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct LastApplied {
+    /// Names of resources.
+    pub(super) resources: BTreeSet<String>,
+    /// Keys of labels.
+    pub(super) labels: BTreeSet<String>,
+    /// Taints as `key:effect`.
+    pub(super) taints: BTreeSet<String>,
+}
+
+/// A taint's identity: there is one of each key and effect.
+pub(super) fn id(taint: &Taint) -> String {
+    format!("{}:{}", taint.key, taint.effect)
+}
+
+impl LastApplied {
+    /// Reads a node's mark. One that cannot be read counts as nothing given but still as a mark.
+    pub(super) fn of(node: &Node) -> Option<Self> {
+        let text = node.annotations().get(ANNOTATION)?;
+        Some(serde_json::from_str(text).unwrap_or_default())
+    }
+
+    /// The mark as the annotation's value.
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Whatever is in this or the other.
+    pub(super) fn union(&self, other: &Self) -> Self {
+        let both = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.union(b).cloned().collect();
+        Self {
+            resources: both(&self.resources, &other.resources),
+            labels: both(&self.labels, &other.labels),
+            taints: both(&self.taints, &other.taints),
+        }
+    }
+
+    /// What of the wanted can be given to a node without taking from anybody, and what cannot, in
+    /// words. What the lab gave before is its own to give again.
+    pub(super) fn resolve_conflicts(&self, node: &Node, wanted: &RealNodes) -> (Self, Vec<String>) {
+        let mut mark = Self::default();
+        let mut kept = Vec::new();
+        let capacity = node.status.iter().flat_map(|s| s.capacity.iter().flatten());
+        let has: BTreeSet<&str> = capacity
+            .filter(|(_, amount)| amount.0 != "0")
+            .map(|(name, _)| name.as_str())
+            .collect();
+        for name in wanted.resources.keys() {
+            match self.resources.contains(name) || !has.contains(name.as_str()) {
+                true => drop(mark.resources.insert(name.clone())),
+                false => kept.push(format!("it really has {name}")),
+            }
+        }
+        for (key, value) in &wanted.labels {
+            match node.labels().get(key) {
+                Some(_) if self.labels.contains(key) => drop(mark.labels.insert(key.clone())),
+                None => drop(mark.labels.insert(key.clone())),
+                Some(there) if there == value => {}
+                Some(there) => kept.push(format!("somebody set its label {key} to {there:?}")),
+            }
+        }
+        let taints = node.spec.iter().flat_map(|s| s.taints.iter().flatten());
+        let there: BTreeSet<String> = taints.map(id).collect();
+        for taint in wanted.taints.iter().map(id) {
+            if self.taints.contains(&taint) || !there.contains(&taint) {
+                mark.taints.insert(taint);
+            }
+        }
+        (mark, kept)
+    }
+
+    /// A node's taints once those in this mark are replaced by the granted ones of `wanted`.
+    pub(super) fn merge_taints(&self, node: &Node, granted: &Self, wanted: &[Taint]) -> Vec<Taint> {
+        let there = node.spec.as_ref().and_then(|s| s.taints.clone());
+        let mut taints: Vec<Taint> = there.unwrap_or_default();
+        taints.retain(|t| !self.taints.contains(&id(t)) || granted.taints.contains(&id(t)));
+        for taint in wanted.iter().filter(|t| granted.taints.contains(&id(t))) {
+            match taints.iter_mut().find(|t| id(t) == id(taint)) {
+                Some(there) => there.value.clone_from(&taint.value),
+                None => taints.push(taint.clone()),
+            }
+        }
+        taints
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::nodes::NodePools;
+
+    fn wanted() -> RealNodes {
+        let text = "realNodes:\n- name: w\n  selector: {}\n  resources: {nvidia.com/gpu: 8}\n  labels: {a: b}\n  taints: [{key: gpu, effect: NoSchedule}]\n";
+        NodePools::parse(text).unwrap().real.remove(0)
+    }
+
+    fn node(labels: serde_json::Value, gpus: &str, taints: serde_json::Value) -> Node {
+        serde_json::from_value(json!({
+            "metadata": {"name": "n", "labels": labels}, "spec": {"taints": taints},
+            "status": {"capacity": {"nvidia.com/gpu": gpus}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn resources_labels_and_taints_of_others_are_kept() {
+        let foreign = json!([{"key": "gpu", "effect": "NoSchedule", "value": "theirs"}]);
+        let theirs = node(json!({"a": "c"}), "4", foreign.clone());
+        let (mark, kept) = LastApplied::default().resolve_conflicts(&theirs, &wanted());
+        assert_eq!(mark, LastApplied::default());
+        assert_eq!(
+            kept,
+            [
+                "it really has nvidia.com/gpu",
+                r#"somebody set its label a to "c""#
+            ]
+        );
+        let taints = mark.merge_taints(&theirs, &mark, &wanted().taints);
+        assert_eq!(json!(taints), foreign);
+    }
+
+    #[test]
+    fn applied_resources_are_reapplied_and_removed() {
+        let bare = node(json!({}), "0", json!([{"key": "x", "effect": "NoExecute"}]));
+        let (mark, kept) = LastApplied::default().resolve_conflicts(&bare, &wanted());
+        assert!(kept.is_empty());
+        let given = mark.merge_taints(&bare, &mark, &wanted().taints);
+        assert_eq!(given.len(), 2);
+        let ours = node(json!({"a": "changed"}), "8", json!(given));
+        assert_eq!(mark.resolve_conflicts(&ours, &wanted()).0, mark);
+        let left = mark.merge_taints(&ours, &LastApplied::default(), &[]);
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].key, "x");
+    }
+}

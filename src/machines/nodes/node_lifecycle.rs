@@ -1,0 +1,334 @@
+//! The node lifecycle controller: nodes whose Lease is not renewed become Unknown, nodes that are
+//! not Ready are tainted, and pods that do not bear that are deleted in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+
+use super::node_lease;
+use crate::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_clock::Clock;
+use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+/// The taint of a node that says it is not ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// The taint of a node that says nothing.
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// How long a node may say nothing.
+const NODE_MONITOR_GRACE_PERIOD: i64 = 50;
+/// How many nodes are looked at at a time.
+const WORKERS: usize = 4;
+
+struct NodeLifecycleController {
+    client: Client,
+    clock: Clock,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+    leases: Informer<Lease>,
+    recorder: EventRecorder,
+}
+
+/// Starts the controller; `pods` must have an index `update_node`.
+pub fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
+    let leases = Api::namespaced(context.client.clone(), node_lease::NAMESPACE);
+    let lifecycle = Arc::new(NodeLifecycleController {
+        client: context.client.clone(),
+        clock: context.clock.clone(),
+        nodes: nodes.clone(),
+        pods: pods.clone(),
+        leases: Informer::builder(leases).start(context),
+        recorder: EventRecorder::new(context, "node-controller"),
+    });
+    let queue: WorkQueue<String> = WorkQueue::new(context);
+    let wake = queue.clone();
+    nodes.add_event_handler(move |change| wake.add(change.object().name_any()));
+    queue.run(context, "node-lifecycle", WORKERS, move |name| {
+        let lifecycle = lifecycle.clone();
+        async move {
+            lifecycle.leases.wait_for_cache_sync().await;
+            lifecycle.reconcile(&name).await
+        }
+    });
+}
+
+impl NodeLifecycleController {
+    async fn reconcile(&self, name: &str) -> kube::Result<ReconcileResult> {
+        let Some(node) = self.nodes.get(&ObjectKey::cluster(name)) else {
+            return Ok(ReconcileResult::Done);
+        };
+        let now = self.clock.now();
+        let silent_at = self.grace_period_end(name);
+        let silent = silent_at.is_some_and(|at| at <= now);
+        let status = ready(&node).unwrap_or("Unknown");
+        if silent && status != "Unknown" {
+            // The watch may be late; a node is not given up for that.
+            let api: Api<Lease> = Api::namespaced(self.client.clone(), node_lease::NAMESPACE);
+            let lease = api.get_opt(name).await?;
+            if lease
+                .as_ref()
+                .and_then(lease_grace_end)
+                .is_some_and(|at| at > now)
+            {
+                return Ok(ReconcileResult::Requeue);
+            }
+            self.mark_node_unknown(&node).await?;
+            return Ok(ReconcileResult::Requeue);
+        }
+        if let Some(taints) = self.taints(&node, status) {
+            self.write_taints(&node, taints).await?;
+            return Ok(ReconcileResult::Requeue);
+        }
+        let next = if status == "True" {
+            None
+        } else {
+            self.evict_pods(&node, now).await?
+        };
+        let wake = silent_at.filter(|at| *at > now);
+        Ok(match next.into_iter().chain(wake).min() {
+            Some(at) => {
+                let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+                ReconcileResult::RequeueAfter(left.max(Duration::from_millis(1)))
+            }
+            None => ReconcileResult::Done,
+        })
+    }
+
+    /// When the node counts as lost; never for one that has no Lease.
+    fn grace_period_end(&self, name: &str) -> Option<Timestamp> {
+        let lease = self
+            .leases
+            .get(&ObjectKey::new(node_lease::NAMESPACE, name))?;
+        lease_grace_end(&lease)
+    }
+
+    /// Nobody has heard from the node.
+    async fn mark_node_unknown(&self, node: &Node) -> kube::Result<()> {
+        let time = self.clock.time();
+        let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
+        let unknown: Vec<Value> = conditions
+            .into_iter()
+            .flatten()
+            .filter(|c| c.status != "Unknown")
+            .map(|c| {
+                json!({
+                    "type": c.type_,
+                    "status": "Unknown",
+                    "reason": "NodeStatusUnknown",
+                    "message": "Kubelet stopped posting node status.",
+                    "lastTransitionTime": time,
+                })
+            })
+            .collect();
+        let api: Api<Node> = Api::all(self.client.clone());
+        let patch = json!({"status": {"conditions": unknown}});
+        let params = PatchParams::default();
+        let node = api
+            .patch_status(&node.name_any(), &params, &Patch::Strategic(&patch))
+            .await?;
+        let name = node.name_any();
+        self.record_event(
+            &node,
+            "NodeNotReady",
+            format!("Node {name} status is now: NodeNotReady"),
+        );
+        self.nodes.observe_write(Arc::new(node));
+        for pod in self.pods.by_index("node", &name) {
+            self.mark_pod_not_ready(&pod).await;
+        }
+        Ok(())
+    }
+
+    /// Nobody knows whether a pod on a lost node still serves.
+    async fn mark_pod_not_ready(&self, pod: &Pod) {
+        let conditions = pod.status.as_ref().and_then(|s| s.conditions.as_ref());
+        let mut all = conditions.into_iter().flatten();
+        if !all.any(|c| c.type_ == "Ready" && c.status == "True") {
+            return;
+        }
+        let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [{
+            "type": "Ready", "status": "False", "lastTransitionTime": self.clock.time(),
+        }]}});
+        self.patch_pod(pod, patch).await;
+        self.record_event(pod, "NodeNotReady", "Node is not ready".into());
+    }
+
+    /// The taints the node should have, where it has others.
+    fn taints(&self, node: &Node, status: &str) -> Option<Vec<Taint>> {
+        let key = match status {
+            "True" => None,
+            "False" => Some(NOT_READY),
+            _ => Some(UNREACHABLE),
+        };
+        let have = node.spec.as_ref().and_then(|s| s.taints.clone());
+        let have = have.unwrap_or_default();
+        let (ours, mut wanted): (Vec<Taint>, Vec<Taint>) = have
+            .into_iter()
+            .partition(|t| t.key == NOT_READY || t.key == UNREACHABLE);
+        let effects = ["NoSchedule", "NoExecute"];
+        let right = match key {
+            None => ours.is_empty(),
+            Some(key) => {
+                ours.len() == 2
+                    && effects
+                        .iter()
+                        .all(|e| ours.iter().any(|t| t.key == key && t.effect == *e))
+            }
+        };
+        if right {
+            return None;
+        }
+        wanted.extend(key.into_iter().flat_map(|key| {
+            effects.map(|effect| Taint {
+                key: key.into(),
+                effect: effect.into(),
+                value: None,
+                time_added: (effect == "NoExecute").then(|| self.clock.time()),
+            })
+        }));
+        Some(wanted)
+    }
+
+    async fn write_taints(&self, node: &Node, taints: Vec<Taint>) -> kube::Result<()> {
+        let api: Api<Node> = Api::all(self.client.clone());
+        let patch = json!({
+            "metadata": {"resourceVersion": node.resource_version()},
+            "spec": {"taints": taints},
+        });
+        let patched = api
+            .patch(
+                &node.name_any(),
+                &PatchParams::default(),
+                &Patch::Merge(&patch),
+            )
+            .await?;
+        self.nodes.observe_write(Arc::new(patched));
+        Ok(())
+    }
+
+    /// Deletes the pods whose patience with the node is over; when the next one's will be.
+    async fn evict_pods(&self, node: &Node, now: Timestamp) -> kube::Result<Option<Timestamp>> {
+        let taints = node.spec.as_ref().and_then(|s| s.taints.as_ref());
+        let executing: Vec<&Taint> = taints
+            .into_iter()
+            .flatten()
+            .filter(|t| t.effect == "NoExecute")
+            .collect();
+        let mut next: Option<Timestamp> = None;
+        for pod in self.pods.by_index("node", &node.name_any()) {
+            if pod.metadata.deletion_timestamp.is_some() {
+                continue;
+            }
+            let Some(at) = executing
+                .iter()
+                .filter_map(|t| toleration_expiry(&pod, t, now))
+                .min()
+            else {
+                continue;
+            };
+            if at <= now {
+                self.delete(&pod).await?;
+            } else {
+                next = Some(next.map_or(at, |n| n.min(at)));
+            }
+        }
+        Ok(next)
+    }
+
+    async fn delete(&self, pod: &Pod) -> kube::Result<()> {
+        let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [{
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByTaintManager",
+            "message": "Taint manager: deleting due to NoExecute taint",
+            "lastTransitionTime": self.clock.time(),
+        }]}});
+        self.patch_pod(pod, patch).await;
+        let key = ObjectKey::of(pod);
+        self.record_event(
+            pod,
+            "TaintManagerEviction",
+            format!("Marking for deletion Pod {key}"),
+        );
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: pod.uid(),
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        match api.delete(&key.name, &params).await {
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    async fn patch_pod(&self, pod: &Pod, patch: Value) {
+        let key = ObjectKey::of(pod);
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
+        let params = PatchParams::default();
+        match api
+            .patch_status(&key.name, &params, &Patch::Strategic(&patch))
+            .await
+        {
+            Ok(pod) => self.pods.observe_write(Arc::new(pod)),
+            Err(error) => tracing::debug!(pod = %key, %error, "a pod's status was not written"),
+        }
+    }
+
+    fn record_event<K: kube::Resource<DynamicType = ()>>(
+        &self,
+        object: &K,
+        reason: &'static str,
+        message: String,
+    ) {
+        let note = match reason {
+            "NodeNotReady" if object.namespace().is_some() => NewEvent::warning(reason, message),
+            _ => NewEvent::normal(reason, message),
+        };
+        self.recorder.event(object, note);
+    }
+}
+
+/// When the silence since the last heartbeat is too long.
+fn lease_grace_end(lease: &Lease) -> Option<Timestamp> {
+    let spec = lease.spec.as_ref()?;
+    let renewed = spec.renew_time.as_ref()?.0;
+    // Where hearts beat seldom, patience is longer.
+    let duration = i64::from(spec.lease_duration_seconds.unwrap_or(0)) + 10;
+    renewed
+        .checked_add(SignedDuration::from_secs(
+            duration.max(NODE_MONITOR_GRACE_PERIOD),
+        ))
+        .ok()
+}
+
+fn ready(node: &Node) -> Option<&str> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    let ready = conditions.iter().find(|c| c.type_ == "Ready");
+    ready.map(|c| c.status.as_str())
+}
+
+/// Until when a pod bears a taint; for ever is none.
+fn toleration_expiry(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
+    let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
+    let since = taint.time_added.as_ref().map_or(now, |t| t.0);
+    let bearing: Vec<Option<i64>> = tolerations
+        .into_iter()
+        .flatten()
+        .filter(|t| crate::scheduler::tolerates(t, taint))
+        .map(|t| t.toleration_seconds)
+        .collect();
+    if bearing.is_empty() {
+        return Some(now);
+    }
+    let shortest = bearing.into_iter().flatten().min()?;
+    let time = SignedDuration::from_secs(shortest.max(0));
+    Some(since.checked_add(time).unwrap_or(Timestamp::MAX))
+}

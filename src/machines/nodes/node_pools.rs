@@ -1,0 +1,223 @@
+//! The node-pool file: what stands in it, read strictly. What the values must be like is in `check`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::Taint;
+use serde::{Deserialize, Deserializer, de};
+
+use super::{RealNodes, fake_gpus, validation};
+use kueue_lab_quantity::Quantity;
+use kueue_lab_yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
+
+/// Pools of like nodes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodePools {
+    /// The pools, in the order of the file.
+    pub pools: Vec<NodePool>,
+    /// What nodes that are really there are given; of several entries the first that has a node
+    /// counts.
+    pub real: Vec<RealNodes>,
+}
+
+/// A number of like nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodePool {
+    /// Name of the pool; its nodes are `NAME-0`, `NAME-1` and so on.
+    pub name: String,
+    /// How many nodes there are.
+    pub count: u32,
+    /// What each node has, by resource.
+    pub resources: BTreeMap<String, Quantity>,
+    /// Labels of each node.
+    pub labels: BTreeMap<String, String>,
+    /// Taints of each node.
+    pub taints: Vec<Taint>,
+    /// Zones the nodes take turns in.
+    pub zones: Vec<String>,
+    /// Domains of the network topology, such as blocks and racks, from the widest.
+    pub topology: Vec<PoolTopologyLevel>,
+    /// How far the pool may grow for ProvisioningRequests.
+    pub autoscale: Option<Autoscale>,
+}
+
+/// A level of topology: nodes in a row share a domain.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PoolTopologyLevel {
+    /// The node label that names the domain.
+    pub label: String,
+    /// How many nodes in a row are in one domain.
+    pub nodes_per_domain: u32,
+    /// What domain names begin with; the pool's name and the label's last word otherwise.
+    #[serde(default)]
+    pub prefix: Option<String>,
+}
+
+/// Bounds of a pool that grows on request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Autoscale {
+    /// The most nodes the pool may have.
+    pub max: u32,
+}
+
+/// Why a pool file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolsError {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Something in it is wrong.
+    #[error("{}:{problem}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        problem: Problem,
+    },
+}
+
+/// An amount as written: a number, or a string such as `64Gi`.
+#[derive(Clone, Debug)]
+pub(super) struct RawQuantity(pub(super) String);
+
+impl<'de> Deserialize<'de> for RawQuantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl de::Visitor<'_> for Read {
+            type Value = RawQuantity;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an amount such as 8, 500m or 64Gi")
+            }
+            fn visit_u64<E>(self, n: u64) -> Result<RawQuantity, E> {
+                Ok(RawQuantity(n.to_string()))
+            }
+            fn visit_i64<E>(self, n: i64) -> Result<RawQuantity, E> {
+                Ok(RawQuantity(n.to_string()))
+            }
+            fn visit_f64<E>(self, n: f64) -> Result<RawQuantity, E> {
+                Ok(RawQuantity(n.to_string()))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<RawQuantity, E> {
+                Ok(RawQuantity(text.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct File {
+    #[serde(default)]
+    pools: Option<Vec<RawNodePool>>,
+    #[serde(default)]
+    real_nodes: Option<Vec<fake_gpus::RawRealNodes>>,
+}
+
+/// A pool as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawNodePool {
+    pub(super) name: Located<String>,
+    pub(super) count: Located<i64>,
+    pub(super) resources: Located<BTreeMap<String, Located<RawQuantity>>>,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, Located<String>>,
+    #[serde(default)]
+    pub(super) taints: Vec<Located<RawTaint>>,
+    #[serde(default)]
+    pub(super) zones: Vec<Located<String>>,
+    #[serde(default)]
+    pub(super) topology: Vec<Located<PoolTopologyLevel>>,
+    #[serde(default)]
+    pub(super) autoscale: Option<Located<Autoscale>>,
+}
+
+/// A taint as it is written.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTaint {
+    pub(super) key: String,
+    #[serde(default)]
+    pub(super) value: Option<String>,
+    pub(super) effect: Effect,
+}
+
+/// What a taint does to pods that do not tolerate it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) enum Effect {
+    NoSchedule,
+    PreferNoSchedule,
+    NoExecute,
+}
+
+impl NodePools {
+    /// The pools a lab has without a file of its own.
+    pub fn built_in() -> Self {
+        // The text is part of the program and a test reads it.
+        Self::parse(include_str!("../../../lab/nodes.yaml")).unwrap_or_default()
+    }
+
+    /// Reads a pool file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the first mistake in it with its line and column.
+    pub fn load(path: &Path) -> Result<Self, PoolsError> {
+        let text = std::fs::read_to_string(path).map_err(|source| PoolsError::Read {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Self::parse(&text).map_err(|problem| PoolsError::Invalid {
+            path: path.to_path_buf(),
+            problem,
+        })
+    }
+
+    /// Reads the text of a pool file: a mapping with the lists `pools` and `realNodes`, or the first
+    /// of them alone.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let root: Node = parse_one(text, Limits::default())?;
+        let file = match root.kind {
+            Kind::List(_) => File {
+                pools: Some(from_node(&root)?),
+                real_nodes: None,
+            },
+            _ => from_node(&root)?,
+        };
+        if file.pools.is_none() && file.real_nodes.is_none() {
+            let message = "there are neither pools nor realNodes";
+            return Err(Problem::new(root.at, message));
+        }
+        let mut names = BTreeSet::new();
+        let mut pools = Vec::new();
+        for pool in file.pools.unwrap_or_default() {
+            if !names.insert(pool.name.value.clone()) {
+                let message = format!(
+                    "there is a pool named {:?} already; give this one another name",
+                    pool.name.value
+                );
+                return Err(Problem::new(pool.name.at, message));
+            }
+            pools.push(validation::pool(pool)?);
+        }
+        validation::total(&pools, root.at)?;
+        let real = file.real_nodes.into_iter().flatten();
+        Ok(Self {
+            pools,
+            real: real
+                .map(fake_gpus::RawRealNodes::check)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}

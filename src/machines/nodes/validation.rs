@@ -1,0 +1,346 @@
+//! What a pool must be like: names, units, bounds. Must not know YAML beyond the places of values.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Taint;
+
+use super::node_pools::{Effect, NodePool, RawNodePool, RawTaint};
+use crate::resources::{CPU, MEMORY, PODS};
+use kueue_lab_quantity::{Format, Quantity};
+use kueue_lab_yaml::{Located, Position, Problem};
+
+/// The most nodes one pool may have.
+const POOL_NODES: i64 = 5_000;
+/// The most nodes all pools may have together.
+const ALL_NODES: u64 = 10_000;
+/// How many pods a node holds where the pool does not say, as with a real kubelet.
+const USUAL_PODS: i64 = 110;
+/// Below this a node's memory was surely meant in another unit.
+const LEAST_MEMORY: i64 = 1 << 20;
+
+/// Makes a pool of what is written.
+pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
+    let name = written.name;
+    if !is_label(&name.value) || name.value.len() > 50 {
+        return invalid(
+            name.at,
+            format!(
+                "{:?} cannot name a pool: lower-case letters, digits and '-', beginning and ending with a letter or digit, at most 50",
+                name.value
+            ),
+        );
+    }
+    if !(0..=POOL_NODES).contains(&written.count.value) {
+        return invalid(
+            written.count.at,
+            format!(
+                "{} nodes cannot be; a pool has 0 to {POOL_NODES}",
+                written.count.value
+            ),
+        );
+    }
+    let mut resources = BTreeMap::new();
+    for (resource, amount) in written.resources.value {
+        let quantity = self::amount(&resource, &amount)?;
+        resources.insert(resource, quantity);
+    }
+    for needed in [CPU, MEMORY] {
+        if !resources.contains_key(needed) {
+            let message = format!("every node has {needed}; say how much, such as {needed}: 64Gi");
+            let message = message.replace("cpu: 64Gi", "cpu: 16");
+            return invalid(written.resources.at, message);
+        }
+    }
+    resources
+        .entry(PODS.into())
+        .or_insert_with(|| Quantity::from_value(USUAL_PODS));
+    let labels = self::labels(written.labels)?;
+    let taints = written.taints.into_iter().map(taint);
+    let zones = written.zones.into_iter().map(|zone| {
+        if is_label_value(&zone.value) && !zone.value.is_empty() {
+            Ok(zone.value)
+        } else {
+            invalid(zone.at, format!("{:?} cannot name a zone", zone.value))
+        }
+    });
+    let topology = written.topology.into_iter().map(|level| {
+        if !is_qualified(&level.value.label) {
+            return invalid(
+                level.at,
+                format!("{:?} is not a label key", level.value.label),
+            );
+        }
+        if level.value.nodes_per_domain == 0 {
+            return invalid(level.at, "a domain has at least one node");
+        }
+        Ok(level.value)
+    });
+    if let Some(autoscale) = &written.autoscale {
+        let max = i64::from(autoscale.value.max);
+        if max < written.count.value || max > POOL_NODES {
+            return invalid(
+                autoscale.at,
+                format!(
+                    "max must be between count ({}) and {POOL_NODES}",
+                    written.count.value
+                ),
+            );
+        }
+    }
+    Ok(NodePool {
+        name: name.value,
+        count: u32::try_from(written.count.value).unwrap_or(0),
+        resources,
+        labels,
+        taints: taints.collect::<Result<_, _>>()?,
+        zones: zones.collect::<Result<_, _>>()?,
+        topology: topology.collect::<Result<_, _>>()?,
+        autoscale: written.autoscale.map(|a| a.value),
+    })
+}
+
+/// Bounds all pools together.
+pub(super) fn total(pools: &[NodePool], at: Position) -> Result<(), Problem> {
+    let all: u64 = pools
+        .iter()
+        .map(|p| u64::from(p.autoscale.map_or(p.count, |a| a.max.max(p.count))))
+        .sum();
+    if all > ALL_NODES {
+        return invalid(
+            at,
+            format!("{all} nodes are too many; all pools together have at most {ALL_NODES}"),
+        );
+    }
+    Ok(())
+}
+
+/// Labels, by key.
+pub(super) fn labels(
+    written: BTreeMap<String, Located<String>>,
+) -> Result<BTreeMap<String, String>, Problem> {
+    let mut labels = BTreeMap::new();
+    for (key, value) in written {
+        if !is_qualified(&key) {
+            return invalid(value.at, format!("{key:?} is not a label key"));
+        }
+        if !is_label_value(&value.value) {
+            return invalid(
+                value.at,
+                format!(
+                    "{:?} is not a label value: at most 63 letters, digits, '-', '_' and '.'",
+                    value.value
+                ),
+            );
+        }
+        labels.insert(key, value.value);
+    }
+    Ok(labels)
+}
+
+/// An amount of a resource.
+pub(super) fn amount(
+    resource: &str,
+    written: &Located<super::node_pools::RawQuantity>,
+) -> Result<Quantity, Problem> {
+    let text = &written.value.0;
+    let at = written.at;
+    let known = matches!(resource, CPU | MEMORY | PODS | "ephemeral-storage")
+        || resource.starts_with("hugepages-");
+    let named = resource.contains('/') && is_qualified(resource);
+    if !known && !named {
+        return invalid(
+            at,
+            format!(
+                "{resource:?} is not a resource: cpu, memory, ephemeral-storage, pods, or a name with a domain such as nvidia.com/gpu"
+            ),
+        );
+    }
+    let Ok(quantity) = Quantity::parse(text) else {
+        return invalid(
+            at,
+            format!(
+                "{text:?} is not an amount of {resource}; amounts look like 8, 500m or 64Gi (Gi with a capital G and a small i)"
+            ),
+        );
+    };
+    if quantity.is_negative() {
+        return invalid(at, format!("{text} of {resource} is less than nothing"));
+    }
+    let binary = quantity.format() == Format::BinarySi;
+    match resource {
+        CPU if binary => invalid(
+            at,
+            format!("{text} is no number of processors; write 16 or 500m"),
+        ),
+        MEMORY if quantity.value() < LEAST_MEMORY => invalid(
+            at,
+            format!("{text} of memory is {text} bytes; was {text}Gi meant?"),
+        ),
+        CPU | MEMORY | "ephemeral-storage" => Ok(quantity),
+        _ if !quantity.is_integer() || (binary && !resource.starts_with("hugepages-")) => invalid(
+            at,
+            format!("{resource} comes in whole pieces; {text} is not a number of them"),
+        ),
+        _ => Ok(quantity),
+    }
+}
+
+/// A taint.
+pub(super) fn taint(written: Located<RawTaint>) -> Result<Taint, Problem> {
+    let (at, taint) = (written.at, written.value);
+    if !is_qualified(&taint.key) {
+        return invalid(at, format!("{:?} is not a taint key", taint.key));
+    }
+    if let Some(value) = &taint.value
+        && !is_label_value(value)
+    {
+        return invalid(at, format!("{value:?} is not a taint value"));
+    }
+    let effect = match taint.effect {
+        Effect::NoSchedule => "NoSchedule",
+        Effect::PreferNoSchedule => "PreferNoSchedule",
+        Effect::NoExecute => "NoExecute",
+    };
+    Ok(Taint {
+        key: taint.key,
+        value: taint.value,
+        effect: effect.into(),
+        time_added: None,
+    })
+}
+
+/// A mistake.
+pub(super) fn invalid<T>(at: Position, message: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::new(at, message))
+}
+
+/// A DNS label: RFC 1123.
+fn is_label(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let bytes = text.as_bytes();
+    (1..=63).contains(&bytes.len())
+        && inner(bytes[0])
+        && inner(bytes[bytes.len() - 1])
+        && bytes.iter().all(|b| inner(*b) || *b == b'-')
+}
+
+fn is_qualified_name_part(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (1..=63).contains(&bytes.len())
+        && bytes[0].is_ascii_alphanumeric()
+        && bytes[bytes.len() - 1].is_ascii_alphanumeric()
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+/// A label value: a word, or nothing.
+fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_qualified_name_part(text)
+}
+
+/// A word, with a domain and a slash before it or without.
+fn is_qualified(text: &str) -> bool {
+    match text.split_once('/') {
+        None => is_qualified_name_part(text),
+        Some((domain, word)) => {
+            domain.len() <= 253 && domain.split('.').all(is_label) && is_qualified_name_part(word)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::nodes::NodePools;
+
+    fn refusal(text: &str) -> String {
+        NodePools::parse(text).unwrap_err().to_string()
+    }
+
+    const OK: &str = "resources: {cpu: 4, memory: 8Gi";
+
+    #[test]
+    fn the_built_in_pools_are_right() {
+        let pools = NodePools::parse(include_str!("../../../lab/nodes.yaml")).unwrap();
+        assert!(!pools.pools.is_empty());
+        assert_eq!(pools, NodePools::built_in());
+    }
+
+    #[test]
+    fn a_list_and_a_mapping_mean_the_same() {
+        let list = format!("- name: a\n  count: 2\n  {OK}, nvidia.com/gpu: 8}}\n");
+        let mapping = format!("pools:\n- name: a\n  count: 2\n  {OK}, nvidia.com/gpu: 8}}\n");
+        let pools = NodePools::parse(&list).unwrap();
+        assert_eq!(pools, NodePools::parse(&mapping).unwrap());
+        assert_eq!(pools.pools[0].resources["nvidia.com/gpu"].value(), 8);
+        assert_eq!(pools.pools[0].resources["pods"].value(), 110);
+    }
+
+    #[test]
+    fn errors_give_the_position_and_a_remedy() {
+        for (text, expected) in [
+            (
+                format!("- name: a\n  count: 2\n  {OK}}}\n  lables: {{}}\n"),
+                r#"4:3: unknown field "lables"; did you mean "labels"?"#,
+            ),
+            (
+                "- name: a\n  count: 2\n  resources: {cpu: 4, memory: 64GB}\n".into(),
+                r#"3:31: "64GB" is not an amount of memory; amounts look like 8, 500m or 64Gi (Gi with a capital G and a small i)"#,
+            ),
+            (
+                "- name: a\n  count: 2\n  resources: {cpu: 4, memory: 64}\n".into(),
+                "3:31: 64 of memory is 64 bytes; was 64Gi meant?",
+            ),
+            (
+                "- name: a\n  count: 2\n  resources: {cpu: -4, memory: 64Gi}\n".into(),
+                "3:20: -4 of cpu is less than nothing",
+            ),
+            (
+                format!("- name: a\n  count: 2\n  {OK}, nvidia.com/gpu: 1500m}}\n"),
+                "3:52: nvidia.com/gpu comes in whole pieces; 1500m is not a number of them",
+            ),
+            (
+                format!("- name: a\n  count: -1\n  {OK}}}\n"),
+                "2:10: -1 nodes cannot be; a pool has 0 to 5000",
+            ),
+            (
+                format!("- name: a\n  count: 1\n  {OK}}}\n- name: a\n  count: 1\n  {OK}}}\n"),
+                r#"4:9: there is a pool named "a" already; give this one another name"#,
+            ),
+            (
+                format!("- name: a\n  count: 100000\n  {OK}}}\n"),
+                "2:10: 100000 nodes cannot be; a pool has 0 to 5000",
+            ),
+            (
+                "- name: a\n  count: 2\n  resources: {cpu: 4}\n".into(),
+                "3:14: every node has memory; say how much, such as memory: 64Gi",
+            ),
+            (
+                format!(
+                    "- name: a\n  count: 2\n  {OK}}}\n  taints: [{{key: spot, effect: NoSchedul}}]\n"
+                ),
+                r#"4:32: unknown value "NoSchedul"; did you mean "NoSchedule"?"#,
+            ),
+            (
+                "realNodes:\n- name: w\n  selector: {}\n  resources: {nvidia.com/gpu: 8Gi}\n"
+                    .into(),
+                "4:31: nvidia.com/gpu comes in whole pieces; 8Gi is not a number of them",
+            ),
+            (
+                "realNodes:\n- name: w\n  selector: {}\n  resources: {cpu: 8}\n".into(),
+                "4:20: cpu of a real node is what its machine has; only resources with a domain, such as nvidia.com/gpu, can be given to it",
+            ),
+            (
+                "realNodes:\n- name: w\n  selector: {}\n  labels: {kueue-lab.dev/pool: a}\n".into(),
+                "4:32: labels with kueue-lab.dev/ are the lab's own",
+            ),
+            (
+                "nodes: []\n".into(),
+                r#"1:1: unknown field "nodes"; known are "pools", "realNodes""#,
+            ),
+            ("{}\n".into(), "1:1: there are neither pools nor realNodes"),
+        ] {
+            assert_eq!(refusal(&text), expected);
+        }
+    }
+}

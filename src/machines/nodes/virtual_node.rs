@@ -1,0 +1,276 @@
+//! What the Node object of a pool's n-th node looks like, as its kubelet would register it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{
+    DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus,
+    NodeSystemInfo, Taint,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use kube::api::ObjectMeta;
+
+use super::NodePool;
+use kueue_lab_clock::whole_seconds;
+
+/// Label of the nodes this lab made; no other node is ever touched.
+pub const MANAGED: &str = "kueue-lab.dev/managed";
+/// Label that names the pool of a node.
+pub const POOL: &str = "kueue-lab.dev/pool";
+/// Annotation with the labels and taints that came from the pool, so that they can leave with it.
+pub(super) const FROM_POOL_ANNOTATION: &str = "kueue-lab.dev/from-pool";
+/// Where kubelets listen.
+const KUBELET_PORT: i32 = 10250;
+/// The Kubernetes version the nodes claim to run.
+const VERSION: &str = "v1.36.0";
+
+/// Taint of virtual nodes that stand among real ones: who need not be there is sent elsewhere.
+const VIRTUAL: &str = "kueue-lab.dev/virtual";
+
+/// What a cluster has besides the lab's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterType {
+    /// Nothing: addresses are ours to give.
+    Embedded,
+    /// Nodes and a network of its own. Its network add-ons must not look for ours: no addresses, no
+    /// pod ranges. Its pods are to prefer real nodes, its load balancers and autoscalers to leave
+    /// ours alone.
+    Remote,
+}
+
+impl ClusterType {
+    /// A pool with what its nodes need there.
+    pub(super) fn adjust_pool(self, pool: &NodePool) -> NodePool {
+        let mut pool = pool.clone();
+        if self == Self::Remote {
+            let label = "node.kubernetes.io/exclude-from-external-load-balancers";
+            let labels = &mut pool.labels;
+            labels
+                .entry(label.into())
+                .or_insert_with(|| "true".to_owned());
+            // Not NoSchedule: queued pods get there as they are written, without a toleration.
+            pool.taints.push(Taint {
+                key: VIRTUAL.into(),
+                value: Some("true".into()),
+                effect: "PreferNoSchedule".into(),
+                time_added: None,
+            });
+        }
+        pool
+    }
+}
+
+/// Where an API server in another process finds the kubelets of the lab's nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeletAddress {
+    /// The name or address of this machine there.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl KubeletAddress {
+    /// The node's `Hostname`, and its kubelet's port. API servers look for a `Hostname` where there is
+    /// no `InternalIP`, which the cluster's network would take for a machine to reach.
+    pub(super) fn hostname_and_port(address: Option<&Self>, node: &str) -> (String, i32) {
+        match address {
+            Some(address) => (address.host.clone(), address.port.into()),
+            None => (node.to_owned(), KUBELET_PORT),
+        }
+    }
+}
+
+/// Whether this lab made the node.
+pub fn is_managed(node: &Node) -> bool {
+    node.labels().get(MANAGED).is_some_and(|v| v == "true")
+}
+
+/// The name of a pool's n-th node.
+pub fn node_name(pool: &str, index: u32) -> String {
+    format!("{pool}-{index}")
+}
+
+/// The labels of a pool's n-th node.
+pub(super) fn labels(pool: &NodePool, index: u32) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::from([
+        ("beta.kubernetes.io/arch", "amd64".to_string()),
+        ("beta.kubernetes.io/os", "linux".to_string()),
+        ("kubernetes.io/arch", "amd64".to_string()),
+        ("kubernetes.io/os", "linux".to_string()),
+        ("kubernetes.io/hostname", node_name(&pool.name, index)),
+        (MANAGED, "true".to_string()),
+        (POOL, pool.name.clone()),
+    ])
+    .into_iter()
+    .map(|(k, v)| (k.to_string(), v))
+    .collect::<BTreeMap<_, _>>();
+    if !pool.zones.is_empty() {
+        let zone = &pool.zones[index as usize % pool.zones.len()];
+        labels.insert("topology.kubernetes.io/zone".into(), zone.clone());
+    }
+    for level in &pool.topology {
+        let prefix = level.prefix.clone().unwrap_or_else(|| {
+            let word = level.label.rsplit(['/', '-']).next().unwrap_or("domain");
+            format!("{}-{word}", pool.name)
+        });
+        let domain = index / level.nodes_per_domain.max(1);
+        labels.insert(level.label.clone(), format!("{prefix}-{domain}"));
+    }
+    labels.extend(pool.labels.clone());
+    labels
+}
+
+/// The labels and taints of the pool, in one line.
+pub(super) fn from_pool_annotation(pool: &NodePool, index: u32) -> String {
+    let labels: Vec<String> = labels(pool, index).into_keys().collect();
+    let taints: Vec<String> = pool
+        .taints
+        .iter()
+        .map(|t| format!("{}:{}", t.key, t.effect))
+        .collect();
+    format!("{};{}", labels.join(","), taints.join(","))
+}
+
+/// The node; `find_port` counts all nodes of the lab and gives it its addresses.
+pub(super) fn node(
+    pool: &NodePool,
+    index: u32,
+    number: u32,
+    now: Timestamp,
+    surroundings: ClusterType,
+    kubelet: Option<&KubeletAddress>,
+) -> Node {
+    let name = node_name(&pool.name, index);
+    let alone = surroundings == ClusterType::Embedded;
+    let mut annotations = BTreeMap::from([(
+        FROM_POOL_ANNOTATION.to_string(),
+        from_pool_annotation(pool, index),
+    )]);
+    if alone {
+        annotations.insert("node.alpha.kubernetes.io/ttl".into(), "0".into());
+    } else {
+        let key = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+        annotations.insert(key.into(), "true".into());
+    }
+    let cidr = alone.then(|| pod_cidr(number));
+    Node {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            labels: Some(labels(pool, index)),
+            annotations: Some(annotations),
+            ..ObjectMeta::default()
+        },
+        spec: Some(NodeSpec {
+            taints: (!pool.taints.is_empty()).then(|| pool.taints.clone()),
+            pod_cidr: cidr.clone(),
+            pod_cidrs: cidr.map(|cidr| vec![cidr]),
+            provider_id: Some(format!("kueue-lab://{}/{name}", pool.name)),
+            ..NodeSpec::default()
+        }),
+        status: Some(status(pool, &name, number, now, surroundings, kubelet)),
+    }
+}
+
+/// What a pool's n-th node would look like, to ask whether pods would fit on it.
+pub fn template_node(pool: &NodePool, index: u32, now: Timestamp) -> Node {
+    node(pool, index, index, now, ClusterType::Embedded, None)
+}
+
+/// Addresses of the pods of the n-th node: 10.64.0.0/10 holds 16,384 nodes.
+fn pod_cidr(number: u32) -> String {
+    let number = number % 16_384;
+    format!("10.{}.{}.0/24", 64 + number / 256, number % 256)
+}
+
+/// What each node has, as the API writes it.
+pub(super) fn capacity(
+    pool: &NodePool,
+) -> BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity> {
+    let all = pool.resources.iter();
+    all.map(|(name, amount)| (name.clone(), (*amount).into()))
+        .collect()
+}
+
+/// The conditions of a healthy node, in the words of the kubelet.
+pub(super) fn conditions(since: Timestamp, now: Timestamp) -> Vec<NodeCondition> {
+    [
+        (
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        (
+            "DiskPressure",
+            "False",
+            "KubeletHasNoDiskPressure",
+            "kubelet has no disk pressure",
+        ),
+        (
+            "PIDPressure",
+            "False",
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+        ),
+        (
+            "Ready",
+            "True",
+            "KubeletReady",
+            "kubelet is posting ready status",
+        ),
+    ]
+    .map(|(kind, status, reason, message)| NodeCondition {
+        type_: kind.into(),
+        status: status.into(),
+        reason: Some(reason.into()),
+        message: Some(message.into()),
+        last_heartbeat_time: Some(Time(whole_seconds(now))),
+        last_transition_time: Some(Time(whole_seconds(since))),
+    })
+    .to_vec()
+}
+
+fn status(
+    pool: &NodePool,
+    name: &str,
+    number: u32,
+    now: Timestamp,
+    surroundings: ClusterType,
+    kubelet: Option<&KubeletAddress>,
+) -> NodeStatus {
+    let address = |kind: &str, address: String| NodeAddress {
+        type_: kind.into(),
+        address,
+    };
+    let number = number % 65_000;
+    let (host, port) = KubeletAddress::hostname_and_port(kubelet, name);
+    let mut addresses = vec![address("Hostname", host)];
+    if surroundings == ClusterType::Embedded {
+        let ip = format!("172.18.{}.{}", number / 254, 1 + number % 254);
+        addresses.insert(0, address("InternalIP", ip));
+    }
+    NodeStatus {
+        addresses: Some(addresses),
+        allocatable: Some(capacity(pool)),
+        capacity: Some(capacity(pool)),
+        conditions: Some(conditions(now, now)),
+        daemon_endpoints: Some(NodeDaemonEndpoints {
+            kubelet_endpoint: Some(DaemonEndpoint { port }),
+        }),
+        node_info: Some(NodeSystemInfo {
+            architecture: "amd64".into(),
+            operating_system: "linux".into(),
+            kubelet_version: VERSION.into(),
+            kube_proxy_version: VERSION.into(),
+            container_runtime_version: "containerd://2.2.0".into(),
+            kernel_version: "6.12.0-kueue-lab".into(),
+            os_image: "kueue-lab virtual node".into(),
+            machine_id: format!("{number:032x}"),
+            system_uuid: format!("{number:08x}-0000-4000-8000-000000000000"),
+            boot_id: format!("{number:08x}-0000-4000-8000-000000000001"),
+            swap: None,
+        }),
+        ..NodeStatus::default()
+    }
+}

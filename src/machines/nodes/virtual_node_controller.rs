@@ -1,0 +1,438 @@
+//! Keeps the lab's Node objects as the pools want them: makes, corrects, revives and removes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, NodeAddress};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed, node_name};
+use super::{ClusterType, NodePool, NodePools, node_lease};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+/// How many nodes are written at a time.
+const WORKERS: usize = 8;
+
+/// Keeps the lab's nodes. Clones share everything.
+#[derive(Clone)]
+pub struct VirtualNodeController {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: Context,
+    nodes: Informer<Node>,
+    queue: WorkQueue<String>,
+    desired: Mutex<DesiredNodes>,
+    cluster_type: ClusterType,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct DesiredNodes {
+    pools: Arc<NodePools>,
+    nodes: BTreeMap<String, PoolNode>,
+    failed: BTreeSet<String>,
+    /// How large pools have grown beyond what the file says.
+    scaled_up: BTreeMap<String, u32>,
+    /// Whether any pools were applied: before that no node is removed.
+    applied: bool,
+    /// Whether somebody else keeps the nodes at the moment.
+    idle: bool,
+    /// Where their kubelets are asked, if they can be.
+    kubelet: Option<KubeletAddress>,
+    next_number: u32,
+}
+
+/// Which node of which pool a name stands for.
+#[derive(Clone)]
+struct PoolNode {
+    pool: Arc<NodePool>,
+    index: u32,
+    number: u32,
+}
+
+impl VirtualNodeController {
+    /// Starts to keep nodes; there are none until [`apply_metadata`](Self::apply_metadata).
+    pub fn start(context: &Context, nodes: Informer<Node>, surroundings: ClusterType) -> Self {
+        let keeper = Self {
+            shared: Arc::new(Shared {
+                context: context.clone(),
+                nodes: nodes.clone(),
+                queue: WorkQueue::new(context),
+                desired: Mutex::default(),
+                cluster_type: surroundings,
+                changed: Notify::new(),
+            }),
+        };
+        let queue = keeper.shared.queue.clone();
+        nodes.add_event_handler(move |change| {
+            if is_managed(change.object()) {
+                queue.add(change.object().name_any());
+            }
+        });
+        let worker = keeper.clone();
+        keeper
+            .shared
+            .queue
+            .run(context, "nodes", WORKERS, move |name| {
+                let worker = worker.clone();
+                async move { worker.reconcile(&name).await }
+            });
+        let heart = keeper.clone();
+        context
+            .tasks
+            .spawn("heartbeats", async move { heart.renew_leases().await });
+        keeper
+    }
+
+    /// Wants these pools from now on: nodes are added, changed and removed accordingly, and this
+    /// returns when that is done or has failed once.
+    pub async fn apply(&self, pools: NodePools) {
+        self.shared.nodes.wait_for_cache_sync().await;
+        let touched = {
+            let mut wanted = self.shared.desired.lock();
+            wanted.replace(pools, self.shared.cluster_type);
+            let mut touched: BTreeSet<String> = wanted.nodes.keys().cloned().collect();
+            let nodes = self.shared.nodes.list();
+            touched.extend(nodes.iter().filter(|n| is_managed(n)).map(|n| n.name_any()));
+            touched
+        };
+        use futures::StreamExt;
+        futures::stream::iter(&touched)
+            .for_each_concurrent(WORKERS, |name| async move {
+                if let Err(error) = self.reconcile(name).await {
+                    tracing::debug!(node = name, %error, "will be retried");
+                    self.shared.queue.add_rate_limited(name.clone());
+                }
+            })
+            .await;
+        self.shared.changed.notify_one();
+    }
+
+    /// The pools, and how many nodes each has now.
+    pub fn sizes(&self) -> Vec<(NodePool, u32)> {
+        let wanted = self.shared.desired.lock();
+        let size = |pool: &NodePool| (pool.clone(), wanted.size(pool));
+        wanted.pools.pools.iter().map(size).collect()
+    }
+
+    /// Makes a pool larger, within its bound; returns when the nodes are there.
+    pub async fn scale_up(&self, pool: &str, count: u32) {
+        let pools = {
+            let mut wanted = self.shared.desired.lock();
+            let grown = wanted.scaled_up.entry(pool.to_string()).or_default();
+            *grown = count.max(*grown);
+            wanted.pools.as_ref().clone()
+        };
+        self.apply(pools).await;
+    }
+
+    /// Leaves the nodes to somebody else, or keeps them again.
+    pub fn set_idle(&self, idle: bool) {
+        let names: Vec<String> = {
+            let mut wanted = self.shared.desired.lock();
+            if std::mem::replace(&mut wanted.idle, idle) == idle || idle {
+                return;
+            }
+            wanted.nodes.keys().cloned().collect()
+        };
+        let managed = self.shared.nodes.list();
+        let managed = managed.iter().filter(|n| is_managed(n));
+        for name in names.into_iter().chain(managed.map(|n| n.name_any())) {
+            self.shared.queue.add(name);
+        }
+        self.shared.changed.notify_one();
+    }
+
+    /// Says on the nodes from the next look at them on where their kubelets are asked.
+    pub fn set_kubelet(&self, address: KubeletAddress) {
+        self.shared.desired.lock().kubelet = Some(address);
+    }
+
+    /// The pools that are wanted now.
+    pub fn pools(&self) -> Arc<NodePools> {
+        self.shared.desired.lock().pools.clone()
+    }
+
+    /// Whether somebody failed this node.
+    pub fn has_failed(&self, name: &str) -> bool {
+        self.shared.desired.lock().failed.contains(name)
+    }
+
+    /// Stops a node's heart, as a power cut would, or starts it again. False for a node that is not
+    /// the lab's.
+    pub fn set_failed(&self, name: &str, failed: bool) -> bool {
+        let mut wanted = self.shared.desired.lock();
+        if !wanted.nodes.contains_key(name) {
+            return false;
+        }
+        if failed {
+            wanted.failed.insert(name.to_string());
+        } else {
+            wanted.failed.remove(name);
+        }
+        drop(wanted);
+        self.shared.queue.add(name.to_string());
+        self.shared.changed.notify_one();
+        true
+    }
+
+    async fn reconcile(&self, name: &str) -> kube::Result<ReconcileResult> {
+        let (place, failed, known, kubelet) = {
+            let wanted = self.shared.desired.lock();
+            if wanted.idle {
+                return Ok(ReconcileResult::Done);
+            }
+            let failed = wanted.failed.contains(name);
+            let place = wanted.nodes.get(name).cloned();
+            (place, failed, wanted.applied, wanted.kubelet.clone())
+        };
+        let api: Api<Node> = Api::all(self.shared.context.client.clone());
+        let existing = self.shared.nodes.get(&ObjectKey::cluster(name));
+        match (place, existing) {
+            (None, Some(node)) if known && is_managed(&node) => remove(&api, &node).await?,
+            (Some(place), None) => {
+                let now = self.shared.context.clock.now();
+                let (index, number) = (place.index, place.number);
+                let around = self.shared.cluster_type;
+                let node =
+                    virtual_node::node(&place.pool, index, number, now, around, kubelet.as_ref());
+                match api.create(&PostParams::default(), &node).await {
+                    Ok(node) => self.shared.nodes.observe_write(Arc::new(node)),
+                    Err(kube::Error::Api(status)) if status.code == 409 => {
+                        return Ok(ReconcileResult::RequeueAfter(Duration::from_secs(1)));
+                    }
+                    Err(error) => return Err(error),
+                }
+                self.shared.changed.notify_one();
+            }
+            (Some(place), Some(node)) if is_managed(&node) && !failed => {
+                self.update_node(&api, &place, &node, kubelet.as_ref())
+                    .await?;
+            }
+            (Some(_), Some(node)) if !is_managed(&node) => {
+                tracing::warn!(
+                    node = name,
+                    "a node of this name exists and is not the lab's; it stays as it is"
+                );
+            }
+            _ => {}
+        }
+        Ok(ReconcileResult::Done)
+    }
+
+    /// Brings a node in line with its pool.
+    async fn update_node(
+        &self,
+        api: &Api<Node>,
+        place: &PoolNode,
+        node: &Node,
+        kubelet: Option<&KubeletAddress>,
+    ) -> kube::Result<()> {
+        let name = node.name_any();
+        let params = PatchParams::default();
+        if let Some(patch) = metadata_patch(place, node) {
+            let patched = api.patch(&name, &params, &Patch::Merge(&patch)).await?;
+            self.shared.nodes.observe_write(Arc::new(patched));
+        }
+        let now = self.shared.context.clock.now();
+        // Where nobody else is, addresses are given once.
+        let reached = (self.shared.cluster_type == ClusterType::Remote)
+            .then(|| KubeletAddress::hostname_and_port(kubelet, &name));
+        if let Some(patch) = status_patch(place, node, now, reached) {
+            if patch["status"].get("conditions").is_some() {
+                // First the pulse, then the claim to be well: nobody is to doubt it.
+                let context = &self.shared.context;
+                let alone = [Arc::new(node.clone())];
+                node_lease::renew(&context.client, &context.clock, &alone).await;
+            }
+            let patched = api
+                .patch_status(&name, &params, &Patch::Strategic(&patch))
+                .await?;
+            self.shared.nodes.observe_write(Arc::new(patched));
+        }
+        Ok(())
+    }
+
+    /// Renews Leases for ever; sleeps while there are none.
+    async fn renew_leases(&self) {
+        let shared = &self.shared;
+        loop {
+            let changed = shared.changed.notified();
+            let alive: Vec<Arc<Node>> = {
+                let wanted = shared.desired.lock();
+                let names = wanted.nodes.keys().filter(|_| !wanted.idle);
+                names
+                    .filter(|name| !wanted.failed.contains(*name))
+                    .filter_map(|name| shared.nodes.get(&ObjectKey::cluster(name.as_str())))
+                    .collect()
+            };
+            if alive.is_empty() {
+                changed.await;
+                continue;
+            }
+            node_lease::renew(&shared.context.client, &shared.context.clock, &alive).await;
+            shared
+                .context
+                .clock
+                .sleep(node_lease::interval(alive.len(), &shared.context.clock))
+                .await;
+        }
+    }
+}
+
+impl DesiredNodes {
+    /// How many nodes a pool has: what the file says, or more when it has grown.
+    fn size(&self, pool: &NodePool) -> u32 {
+        let grown = self.scaled_up.get(&pool.name).copied().unwrap_or(0);
+        let bound = pool.autoscale.map_or(pool.count, |a| a.max);
+        grown.min(bound).max(pool.count)
+    }
+
+    fn replace(&mut self, pools: NodePools, surroundings: ClusterType) {
+        let mut nodes = BTreeMap::new();
+        for pool in &pools.pools {
+            let shared = Arc::new(surroundings.adjust_pool(pool));
+            for index in 0..self.size(pool) {
+                let name = node_name(&pool.name, index);
+                // A node keeps its number, and with that its addresses, as long as it lives.
+                let number = match self.nodes.get(&name) {
+                    Some(place) => place.number,
+                    None => {
+                        self.next_number += 1;
+                        self.next_number - 1
+                    }
+                };
+                let place = PoolNode {
+                    pool: shared.clone(),
+                    index,
+                    number,
+                };
+                nodes.insert(name, place);
+            }
+        }
+        self.failed.retain(|name| nodes.contains_key(name));
+        self.nodes = nodes;
+        self.pools = Arc::new(pools);
+        self.applied = true;
+    }
+}
+
+async fn remove(api: &Api<Node>, node: &Node) -> kube::Result<()> {
+    if node.metadata.deletion_timestamp.is_some() {
+        return Ok(());
+    }
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: node.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::default()
+    };
+    match api.delete(&node.name_any(), &params).await {
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// What must change in labels and taints; what the pool never set is left alone.
+fn metadata_patch(place: &PoolNode, node: &Node) -> Option<Value> {
+    let owned = virtual_node::from_pool_annotation(&place.pool, place.index);
+    let before = node
+        .annotations()
+        .get(FROM_POOL_ANNOTATION)
+        .map(String::as_str)
+        .unwrap_or_default();
+    let (old_labels, old_taints) = before.split_once(';').unwrap_or_default();
+    let labels = virtual_node::labels(&place.pool, place.index);
+    let mut changes = serde_json::Map::new();
+    for (key, value) in &labels {
+        if node.labels().get(key) != Some(value) {
+            changes.insert(key.clone(), value.clone().into());
+        }
+    }
+    for key in old_labels.split(',').filter(|k| !k.is_empty()) {
+        if !labels.contains_key(key) && node.labels().contains_key(key) {
+            changes.insert(key.to_string(), Value::Null);
+        }
+    }
+    let taints = node.spec.as_ref().and_then(|s| s.taints.clone());
+    let taints = taints.unwrap_or_default();
+    let old: BTreeSet<&str> = old_taints.split(',').collect();
+    let mut new = place.pool.taints.clone();
+    for taint in &taints {
+        let id = format!("{}:{}", taint.key, taint.effect);
+        let wanted = place.pool.taints.iter();
+        let mut same = wanted.filter(|t| t.key == taint.key && t.effect == taint.effect);
+        if !old.contains(id.as_str()) && same.next().is_none() {
+            new.push(taint.clone());
+        }
+    }
+    let same_taints = new.len() == taints.len() && new.iter().all(|t| taints.contains(t));
+    if changes.is_empty() && same_taints && before == owned {
+        return None;
+    }
+    let mut patch =
+        json!({"metadata": {"labels": changes, "annotations": {FROM_POOL_ANNOTATION: owned}}});
+    if !same_taints {
+        patch["spec"] = json!({"taints": new});
+        // Nobody else's taint may get lost between reading and writing.
+        patch["metadata"]["resourceVersion"] = json!(node.resource_version());
+    }
+    Some(patch)
+}
+
+/// What must change in the status: amounts, where its kubelet is reached, and the conditions of a node
+/// that is not Ready.
+fn status_patch(
+    place: &PoolNode,
+    node: &Node,
+    now: jiff::Timestamp,
+    reached: Option<(String, i32)>,
+) -> Option<Value> {
+    let status = node.status.clone().unwrap_or_default();
+    let capacity = virtual_node::capacity(&place.pool);
+    let ready = status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|c| c.type_ == "Ready" && c.status == "True");
+    let mut patch = serde_json::Map::new();
+    let read = crate::resources::ResourceAmounts::of;
+    let old = [status.capacity, status.allocatable].map(Option::unwrap_or_default);
+    if old.iter().any(|old| read(old) != read(&capacity)) {
+        let mut amounts = json!(capacity);
+        for gone in old.iter().flat_map(|o| o.keys()) {
+            if !capacity.contains_key(gone) {
+                amounts[gone.as_str()] = Value::Null;
+            }
+        }
+        patch.insert("capacity".into(), amounts.clone());
+        patch.insert("allocatable".into(), amounts);
+    }
+    if let Some((host, port)) = reached {
+        let is_right = |a: &NodeAddress| a.type_ == "Hostname" && a.address == host;
+        if !status.addresses.iter().flatten().any(is_right) {
+            let address = json!([{"type": "Hostname", "address": host}]);
+            patch.insert("addresses".into(), address);
+        }
+        let endpoint = status.daemon_endpoints.and_then(|e| e.kubelet_endpoint);
+        if endpoint.map(|e| e.port) != Some(port) {
+            let endpoint = json!({"kubeletEndpoint": {"Port": port}});
+            patch.insert("daemonEndpoints".into(), endpoint);
+        }
+    }
+    if !ready {
+        patch.insert(
+            "conditions".into(),
+            json!(virtual_node::conditions(now, now)),
+        );
+    }
+    (!patch.is_empty()).then(|| json!({"status": patch}))
+}

@@ -1,0 +1,121 @@
+//! Why a pod is on no node, in kube-scheduler's words.
+
+use std::collections::BTreeMap;
+
+/// Why a node cannot take a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FilterFailure {
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    /// Resources there is too little of, or `pods`; the flag says that the node is too small even
+    /// when empty.
+    NodeResourcesFit(Vec<String>, bool),
+    PodTopologySpread,
+    PodTopologySpreadMissingLabel,
+    PodAffinity,
+    PodAntiAffinity,
+    ExistingPodsAntiAffinity,
+}
+
+impl FilterFailure {
+    /// The texts it is counted under.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let text = match self {
+            Self::NodeUnschedulable => "node(s) were unschedulable",
+            Self::NodeName => "node(s) didn't match the requested node name",
+            Self::TaintToleration => "node(s) had untolerated taint(s)",
+            Self::NodeAffinity => "node(s) didn't match Pod's node affinity/selector",
+            Self::NodePorts => "node(s) didn't have free ports for the requested pod ports",
+            Self::NodeResourcesFit(names, _) => {
+                let text = |name: &String| match name.as_str() {
+                    crate::resources::PODS => "Too many pods".to_string(),
+                    name => format!("Insufficient {name}"),
+                };
+                return names.iter().map(text).collect();
+            }
+            Self::PodTopologySpread => "node(s) didn't match pod topology spread constraints",
+            Self::PodTopologySpreadMissingLabel => {
+                "node(s) didn't match pod topology spread constraints (missing required label)"
+            }
+            Self::PodAffinity => "node(s) didn't match pod affinity rules",
+            Self::PodAntiAffinity => "node(s) didn't match pod anti-affinity rules",
+            Self::ExistingPodsAntiAffinity => {
+                "node(s) didn't satisfy existing pods anti-affinity rules"
+            }
+        };
+        vec![text.to_string()]
+    }
+
+    /// Whether taking pods off the node could help.
+    pub(super) fn is_resolvable_by_preemption(&self) -> bool {
+        match self {
+            Self::NodeResourcesFit(_, too_small) => !too_small,
+            Self::NodePorts
+            | Self::PodTopologySpread
+            | Self::PodAntiAffinity
+            | Self::ExistingPodsAntiAffinity => true,
+            _ => false,
+        }
+    }
+}
+
+/// Counts texts and puts them in the order of the sentence.
+fn histogram(texts: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for text in texts {
+        *counts.entry(text).or_default() += 1;
+    }
+    let mut parts: Vec<String> = counts.iter().map(|(t, n)| format!("{n} {t}")).collect();
+    parts.sort();
+    parts.join(", ")
+}
+
+/// The sentence of the condition and the Event.
+pub(super) fn fit_error_message(obstacles: &[FilterFailure], preemption: &str) -> String {
+    if obstacles.is_empty() {
+        return "no nodes available to schedule pods".into();
+    }
+    let reasons = histogram(obstacles.iter().flat_map(FilterFailure::reasons));
+    let mut text = format!("0/{} nodes are available: {reasons}.", obstacles.len());
+    if !preemption.is_empty() {
+        text.push_str(&format!(" preemption: {preemption}"));
+    }
+    text
+}
+
+/// What is said when preemption found nobody to make room.
+pub(super) fn no_victims_message(obstacles: &[FilterFailure]) -> String {
+    let text = |o: &FilterFailure| {
+        if o.is_resolvable_by_preemption() {
+            "No preemption victims found for incoming pod".to_string()
+        } else {
+            "Preemption is not helpful for scheduling".to_string()
+        }
+    };
+    let reasons = histogram(obstacles.iter().map(text));
+    format!("0/{} nodes are available: {reasons}.", obstacles.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted_and_ordered_as_text() {
+        let short = |names: &[&str]| {
+            FilterFailure::NodeResourcesFit(names.iter().map(|n| n.to_string()).collect(), false)
+        };
+        let obstacles = [
+            short(&["cpu", "nvidia.com/gpu"]),
+            FilterFailure::TaintToleration,
+            short(&["cpu"]),
+        ];
+        assert_eq!(
+            fit_error_message(&obstacles, &no_victims_message(&obstacles)),
+            "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s), 2 Insufficient cpu. preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Required affinity and anti-affinity between pods: a pod's own, and that of pods already placed.
+
+use std::collections::HashSet;
+
+use k8s_openapi::api::core::v1::PodAffinityTerm;
+
+use super::filter::Nodes;
+use super::fit_error::FilterFailure;
+use super::selector;
+use super::{NodeInfo, PodInfo};
+
+/// A topology domain: the index of a term, and the value of its topology label.
+type Domain = (usize, String);
+
+/// Where a pod's friends and foes are.
+pub(super) struct InterPodAffinity<'a> {
+    affinity: &'a [PodAffinityTerm],
+    anti: &'a [PodAffinityTerm],
+    affinity_domains: HashSet<Domain>,
+    anti_affinity_domains: HashSet<Domain>,
+    /// Domains, by label and value, that placed pods do not want to share with this one.
+    existing_anti_affinity_domains: HashSet<(String, String)>,
+    /// Nobody matches the affinity yet, but the pod itself does: it may be the first.
+    is_first_match: bool,
+}
+
+impl<'a> InterPodAffinity<'a> {
+    /// Looks where everybody is. `pods_with_anti_affinity` says whether any placed pod has anti-affinity.
+    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, minding: bool) -> Self {
+        let mut neighbours = Self {
+            affinity: pod.affinity_terms(),
+            anti: pod.anti_affinity_terms(),
+            affinity_domains: HashSet::new(),
+            anti_affinity_domains: HashSet::new(),
+            existing_anti_affinity_domains: HashSet::new(),
+            is_first_match: false,
+        };
+        let own = !neighbours.affinity.is_empty() || !neighbours.anti.is_empty();
+        if !own && !minding {
+            return neighbours;
+        }
+        for node in nodes.values() {
+            for other in node.pods.values().filter(|p| p.key != pod.key) {
+                neighbours.count_pod(pod, other, node);
+            }
+        }
+        neighbours.is_first_match = neighbours.affinity_domains.is_empty()
+            && neighbours
+                .affinity
+                .iter()
+                .all(|term| term_matches(term, pod, pod));
+        neighbours
+    }
+
+    fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo) {
+        let labels = node.labels();
+        // Affinity wants one pod that matches all terms.
+        if !self.affinity.is_empty() && self.affinity.iter().all(|t| term_matches(t, pod, other)) {
+            for (index, term) in self.affinity.iter().enumerate() {
+                if let Some(value) = labels.get(&term.topology_key) {
+                    self.affinity_domains.insert((index, value.clone()));
+                }
+            }
+        }
+        for (index, term) in self.anti.iter().enumerate() {
+            if term_matches(term, pod, other)
+                && let Some(value) = labels.get(&term.topology_key)
+            {
+                self.anti_affinity_domains.insert((index, value.clone()));
+            }
+        }
+        for term in other.anti_affinity_terms() {
+            if term_matches(term, other, pod)
+                && let Some(value) = labels.get(&term.topology_key)
+            {
+                self.existing_anti_affinity_domains
+                    .insert((term.topology_key.clone(), value.clone()));
+            }
+        }
+    }
+
+    /// The obstacle other pods are on this node.
+    pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
+        let labels = node.labels();
+        let near = |(index, term): (usize, &PodAffinityTerm)| {
+            labels.get(&term.topology_key).is_some_and(|value| {
+                self.is_first_match || self.affinity_domains.contains(&(index, value.clone()))
+            })
+        };
+        if !self.affinity.iter().enumerate().all(near) {
+            return Some(FilterFailure::PodAffinity);
+        }
+        let away = |(index, term): (usize, &PodAffinityTerm)| {
+            labels
+                .get(&term.topology_key)
+                .is_none_or(|value| !self.anti_affinity_domains.contains(&(index, value.clone())))
+        };
+        if !self.anti.iter().enumerate().all(away) {
+            return Some(FilterFailure::PodAntiAffinity);
+        }
+        let refused = self
+            .existing_anti_affinity_domains
+            .iter()
+            .any(|(key, value)| labels.get(key) == Some(value));
+        refused.then_some(FilterFailure::ExistingPodsAntiAffinity)
+    }
+}
+
+/// Whether a term of `owner` is about `other`.
+pub(super) fn term_matches(term: &PodAffinityTerm, owner: &PodInfo, other: &PodInfo) -> bool {
+    let namespaces = term.namespaces.as_deref().unwrap_or_default();
+    // Namespaces are chosen by name here; a selector over their labels stands for all of them.
+    let here = match &term.namespace_selector {
+        Some(_) => true,
+        None if namespaces.is_empty() => other.key.namespace == owner.key.namespace,
+        None => namespaces.contains(&other.key.namespace),
+    };
+    let Some(selector) = &term.label_selector else {
+        return false;
+    };
+    here && selector::matches(selector, other.labels()) && {
+        let same = |key: &String| owner.labels().get(key) == other.labels().get(key);
+        let keys = term.match_label_keys.iter().flatten();
+        let mismatch = term.mismatch_label_keys.iter().flatten();
+        keys.filter(|k| owner.labels().contains_key(*k)).all(same)
+            && mismatch
+                .filter(|k| owner.labels().contains_key(*k))
+                .all(|k| !same(k))
+    }
+}

@@ -1,0 +1,99 @@
+//! What the scheduler needs to know of a node: what it has, what is taken, who is on it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::ResourceExt;
+
+use super::PodInfo;
+use super::selector::Labels;
+use crate::resources::{PODS, ResourceAmounts};
+use kueue_lab_runtime::ObjectKey;
+
+/// A node as the scheduler sees it.
+#[derive(Clone, Debug)]
+pub struct NodeInfo {
+    /// Its name.
+    pub name: String,
+    /// What it offers to pods.
+    pub allocatable: ResourceAmounts,
+    /// What the pods on it asked for.
+    pub requested: ResourceAmounts,
+    /// The pods on it.
+    pub pods: BTreeMap<ObjectKey, Arc<PodInfo>>,
+    /// Pods that room is being made for.
+    pub nominated: BTreeMap<ObjectKey, Arc<PodInfo>>,
+    /// How many pods it may hold.
+    pub max_pods: usize,
+    /// The node itself; none as long as only pods on it are known.
+    pub node: Option<Arc<Node>>,
+}
+
+impl NodeInfo {
+    /// A node of which nothing is known but its name.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_string(),
+            allocatable: ResourceAmounts::default(),
+            requested: ResourceAmounts::default(),
+            pods: BTreeMap::new(),
+            nominated: BTreeMap::new(),
+            max_pods: 0,
+            node: None,
+        }
+    }
+
+    /// Takes over what the Node object says.
+    pub fn set_node(&mut self, node: Option<Arc<Node>>) {
+        let status = node.as_ref().and_then(|n| n.status.as_ref());
+        let allocatable = status.and_then(|s| s.allocatable.as_ref().or(s.capacity.as_ref()));
+        self.allocatable = allocatable.map(ResourceAmounts::of).unwrap_or_default();
+        self.max_pods = usize::try_from(self.allocatable.get(PODS)).unwrap_or(0);
+        self.node = node;
+    }
+
+    /// Puts a pod on the node.
+    pub fn add(&mut self, pod: Arc<PodInfo>) {
+        self.remove(&pod.key.clone());
+        self.requested.add(&pod.requests);
+        self.pods.insert(pod.key.clone(), pod);
+    }
+
+    /// Takes a pod off the node.
+    pub fn remove(&mut self, key: &ObjectKey) -> Option<Arc<PodInfo>> {
+        let pod = self.pods.remove(key)?;
+        self.requested.sub(&pod.requests);
+        Some(pod)
+    }
+
+    pub(super) fn labels(&self) -> &Labels {
+        static NONE: Labels = Labels::new();
+        self.node.as_ref().map_or(&NONE, |n| n.labels())
+    }
+
+    pub(super) fn taints(&self) -> &[Taint] {
+        self.node
+            .as_ref()
+            .and_then(|n| n.spec.as_ref()?.taints.as_deref())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn unschedulable(&self) -> bool {
+        let spec = self.node.as_ref().and_then(|n| n.spec.as_ref());
+        spec.is_some_and(|s| s.unschedulable == Some(true))
+    }
+
+    /// Whether one of the ports is taken by a pod on the node.
+    pub(super) fn ports_conflict(&self, ports: &[(String, String, i32)]) -> bool {
+        const ANY: &str = "0.0.0.0";
+        let clash = |a: &(String, String, i32), b: &(String, String, i32)| {
+            a.1 == b.1 && a.2 == b.2 && (a.0 == b.0 || a.0 == ANY || b.0 == ANY)
+        };
+        !ports.is_empty()
+            && self
+                .pods
+                .values()
+                .any(|pod| pod.ports.iter().any(|p| ports.iter().any(|q| clash(p, q))))
+    }
+}

@@ -1,0 +1,121 @@
+//! Topology spread: how unevenly a pod's kin may be spread over domains.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::TopologySpreadConstraint;
+
+use super::filter::{Nodes, matches_node_affinity};
+use super::fit_error::FilterFailure;
+use super::selector;
+use super::{NodeInfo, PodInfo, taint_toleration};
+
+/// A pod's hard constraints, with how many of its kin are in each domain.
+pub(super) struct PodTopologySpread<'a> {
+    rules: Vec<SpreadConstraint<'a>>,
+}
+
+struct SpreadConstraint<'a> {
+    constraint: &'a TopologySpreadConstraint,
+    domains: BTreeMap<String, i64>,
+    /// Whether the pod is its own kin.
+    self_match: bool,
+}
+
+impl<'a> PodTopologySpread<'a> {
+    /// Counts, for every constraint that must hold.
+    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes) -> Self {
+        let constraints = pod
+            .spec()
+            .and_then(|s| s.topology_spread_constraints.as_deref())
+            .unwrap_or_default();
+        let hard = constraints
+            .iter()
+            .filter(|c| c.when_unsatisfiable == "DoNotSchedule");
+        let mut rules: Vec<SpreadConstraint<'a>> = hard
+            .map(|constraint| SpreadConstraint {
+                constraint,
+                domains: BTreeMap::new(),
+                self_match: matches_constraint(constraint, pod, pod),
+            })
+            .collect();
+        if rules.is_empty() {
+            return Self { rules };
+        }
+        let keys: Vec<String> = rules
+            .iter()
+            .map(|r| r.constraint.topology_key.clone())
+            .collect();
+        for node in nodes.values().filter(|n| n.node.is_some()) {
+            // Only nodes with all the labels make domains.
+            if !keys.iter().all(|key| node.labels().contains_key(key)) {
+                continue;
+            }
+            for rule in &mut rules {
+                if !node_is_included(rule.constraint, pod, node) {
+                    continue;
+                }
+                let Some(domain) = node.labels().get(&rule.constraint.topology_key) else {
+                    continue;
+                };
+                let kin = node.pods.values().filter(|other| {
+                    other.key.namespace == pod.key.namespace
+                        && !other.terminating()
+                        && matches_constraint(rule.constraint, pod, other)
+                });
+                *rule.domains.entry(domain.clone()).or_default() += kin.count() as i64;
+            }
+        }
+        Self { rules }
+    }
+
+    /// The obstacle that the pod would be too many in the node's domain.
+    pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
+        for rule in &self.rules {
+            let Some(domain) = node.labels().get(&rule.constraint.topology_key) else {
+                return Some(FilterFailure::PodTopologySpreadMissingLabel);
+            };
+            let enough = rule.constraint.min_domains.unwrap_or(1).max(1) as usize;
+            let least = if rule.domains.len() < enough {
+                0
+            } else {
+                rule.domains.values().copied().min().unwrap_or(0)
+            };
+            let here = rule.domains.get(domain).copied().unwrap_or(0);
+            if here + i64::from(rule.self_match) - least > i64::from(rule.constraint.max_skew) {
+                return Some(FilterFailure::PodTopologySpread);
+            }
+        }
+        None
+    }
+}
+
+/// Whether the node's domain counts for the constraint.
+fn node_is_included(constraint: &TopologySpreadConstraint, pod: &PodInfo, node: &NodeInfo) -> bool {
+    let honours = |policy: &Option<String>, usual: bool| match policy.as_deref() {
+        Some("Honor") => true,
+        Some(_) => false,
+        None => usual,
+    };
+    let affinity = !honours(&constraint.node_affinity_policy, true)
+        || pod
+            .spec()
+            .is_none_or(|spec| matches_node_affinity(spec, node));
+    let tainted = honours(&constraint.node_taints_policy, false)
+        && taint_toleration::find_untolerated_taint(pod.tolerations(), node.taints()).is_some();
+    affinity && !tainted
+}
+
+fn matches_constraint(
+    constraint: &TopologySpreadConstraint,
+    pod: &PodInfo,
+    other: &PodInfo,
+) -> bool {
+    let Some(selector) = &constraint.label_selector else {
+        return false;
+    };
+    let keys = constraint.match_label_keys.iter().flatten();
+    selector::matches(selector, other.labels())
+        && keys
+            .filter(|key| pod.labels().contains_key(*key))
+            .all(|key| pod.labels().get(key) == other.labels().get(key))
+}

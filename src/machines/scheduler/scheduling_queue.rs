@@ -1,0 +1,205 @@
+//! Pods that wait for a node, in the order of priority and arrival, and which of them it makes sense
+//! to try. Pods that fit the same nodes are one class: when the first of a class finds no node, the
+//! others would not either, until something changes.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use kueue_lab_runtime::ObjectKey;
+
+/// The place of a pod in the line.
+type QueueKey = (Reverse<i32>, u64);
+
+/// Waiting pods.
+#[derive(Default)]
+pub(super) struct SchedulingQueue {
+    classes: HashMap<Arc<str>, EquivalenceClass>,
+    /// The first pod of every class that may be tried.
+    heads: BTreeMap<QueueKey, Arc<str>>,
+    positions: HashMap<ObjectKey, (Arc<str>, QueueKey)>,
+    arrivals: u64,
+}
+
+#[derive(Default)]
+struct EquivalenceClass {
+    pods: BTreeMap<QueueKey, ObjectKey>,
+    /// No node was found since anything became freer.
+    unschedulable: bool,
+    /// Pods placed elsewhere may help.
+    depends_on_other_pods: bool,
+    /// Pods nobody has told yet that there is no node for them.
+    unreported: Vec<ObjectKey>,
+}
+
+impl SchedulingQueue {
+    /// Puts a pod in the line, or in another class at the same place.
+    pub(super) fn put(&mut self, key: &ObjectKey, priority: i32, class: &str, minds_pods: bool) {
+        let rank = match self.positions.get(key) {
+            Some((known, rank)) if &**known == class && rank.0.0 == priority => return,
+            Some((_, rank)) => (Reverse(priority), rank.1),
+            None => {
+                self.arrivals += 1;
+                (Reverse(priority), self.arrivals)
+            }
+        };
+        self.remove(key);
+        let name: Arc<str> = Arc::from(class);
+        let class = self.classes.entry(name.clone()).or_default();
+        class.depends_on_other_pods = minds_pods;
+        class.pods.insert(rank, key.clone());
+        class.unreported.push(key.clone());
+        self.positions.insert(key.clone(), (name.clone(), rank));
+        self.refresh(&name);
+    }
+
+    /// Takes a pod out of the line.
+    pub(super) fn remove(&mut self, key: &ObjectKey) -> bool {
+        let Some((name, rank)) = self.positions.remove(key) else {
+            return false;
+        };
+        self.heads.remove(&rank);
+        if let Some(class) = self.classes.get_mut(&name) {
+            class.pods.remove(&rank);
+            class.unreported.retain(|k| k != key);
+            if class.pods.is_empty() {
+                self.classes.remove(&name);
+            } else {
+                self.refresh(&name);
+            }
+        }
+        true
+    }
+
+    /// The pod to try next; it stays in the line.
+    pub(super) fn first(&self) -> Option<ObjectKey> {
+        let (rank, class) = self.heads.first_key_value()?;
+        self.classes.get(class)?.pods.get(rank).cloned()
+    }
+
+    /// Notes that there is no node for this pod, hence for none of its class. Returns the pods that
+    /// are to be told.
+    pub(super) fn mark_unschedulable(&mut self, key: &ObjectKey) -> Vec<ObjectKey> {
+        let Some((name, rank)) = self.positions.get(key).cloned() else {
+            return Vec::new();
+        };
+        self.heads.remove(&rank);
+        let Some(class) = self.classes.get_mut(&name) else {
+            return Vec::new();
+        };
+        class.unschedulable = true;
+        let mut told = std::mem::take(&mut class.unreported);
+        if !told.contains(key) {
+            told.push(key.clone());
+        }
+        // A class may have got a new head since; a blocked one has none.
+        if let Some((first, _)) = class.pods.first_key_value() {
+            self.heads.remove(first);
+        }
+        told
+    }
+
+    /// Pods arrived whose class is blocked: they are to be told as well.
+    pub(super) fn take_unreported(&mut self, key: &ObjectKey) -> bool {
+        let Some((name, _)) = self.positions.get(key) else {
+            return false;
+        };
+        let Some(class) = self.classes.get_mut(name) else {
+            return false;
+        };
+        if !class.unschedulable {
+            return false;
+        }
+        let before = class.unreported.len();
+        class.unreported.retain(|k| k != key);
+        before != class.unreported.len()
+    }
+
+    /// Something became freer: every class may be tried again.
+    pub(super) fn move_all_to_active(&mut self) {
+        self.move_to_active(|_| true);
+    }
+
+    /// A pod was placed: classes that mind pods may be tried again.
+    pub(super) fn move_pod_dependent_to_active(&mut self) {
+        self.move_to_active(|class| class.depends_on_other_pods);
+    }
+
+    fn move_to_active(&mut self, which: impl Fn(&EquivalenceClass) -> bool) {
+        let blocked =
+            |(_, class): &(&Arc<str>, &mut EquivalenceClass)| class.unschedulable && which(class);
+        for (name, class) in self.classes.iter_mut().filter(|c| blocked(c)) {
+            class.unschedulable = false;
+            if let Some((rank, _)) = class.pods.first_key_value() {
+                self.heads.insert(*rank, name.clone());
+            }
+        }
+    }
+
+    /// Makes the first pod of a class the one to try.
+    fn refresh(&mut self, name: &Arc<str>) {
+        let Some(class) = self.classes.get(name) else {
+            return;
+        };
+        let mut ranks = class.pods.keys();
+        let (first, second) = (ranks.next(), ranks.next());
+        // A newcomer may have taken the place of the head.
+        if let Some(second) = second {
+            self.heads.remove(second);
+        }
+        if let Some(first) = first
+            && !class.unschedulable
+        {
+            self.heads.insert(*first, name.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new("ns", name)
+    }
+
+    #[test]
+    fn priority_first_then_arrival() {
+        let mut queue = SchedulingQueue::default();
+        queue.put(&key("a"), 0, "x", false);
+        queue.put(&key("b"), 5, "y", false);
+        queue.put(&key("c"), 0, "x", false);
+        let mut order = Vec::new();
+        while let Some(next) = queue.first() {
+            queue.remove(&next);
+            order.push(next.name);
+        }
+        assert_eq!(order, ["b", "a", "c"]);
+    }
+
+    #[test]
+    fn an_equivalence_class_is_unschedulable_as_a_whole_and_reported_once() {
+        let mut queue = SchedulingQueue::default();
+        for name in ["a", "b"] {
+            queue.put(&key(name), 0, "x", false);
+        }
+        queue.put(&key("c"), 0, "y", false);
+        assert_eq!(queue.mark_unschedulable(&key("a")), [key("a"), key("b")]);
+        assert_eq!(queue.first(), Some(key("c")));
+        queue.put(&key("d"), 0, "x", false);
+        assert!(
+            queue.take_unreported(&key("d")),
+            "d came to a blocked class"
+        );
+        assert!(!queue.take_unreported(&key("d")));
+        queue.remove(&key("c"));
+        assert_eq!(queue.first(), None);
+        queue.move_pod_dependent_to_active();
+        assert_eq!(queue.first(), None);
+        queue.move_all_to_active();
+        assert_eq!(queue.first(), Some(key("a")));
+        assert_eq!(queue.mark_unschedulable(&key("a")), [key("a")]);
+        queue.remove(&key("a"));
+        assert_eq!(queue.first(), None, "b stays blocked");
+    }
+}

@@ -1,0 +1,323 @@
+//! The DaemonSet controller: one pod on every node that suits.
+//!
+//! Which nodes suit is decided by node selector, required node affinity and taints; the pod is then
+//! bound by the scheduler, to which its affinity leaves one choice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetStatus};
+use k8s_openapi::api::core::v1::{
+    Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration,
+};
+use kube::{Api, ResourceExt};
+
+use super::controller_history::ControllerHistory;
+use super::daemonset_node_predicate::{DAEMON_TOLERATIONS, should_run_on_node};
+use super::statefulset::identity::{REVISION, revision_of};
+use crate::workload_controllers::apps::reconciler::{self, Reconciler};
+use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
+use crate::workload_controllers::pod_control::PodControl;
+use crate::workload_controllers::{SharedInformers, pod_template, pods};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+const WORKERS: usize = 2;
+/// Starts the controller in the tasks of `context`.
+pub fn start(context: &Context, shared: &SharedInformers) {
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let recorder = shared.recorder.with_component("daemonset-controller", None);
+    let controller = Arc::new(Controller {
+        context: context.clone(),
+        sets: Informer::builder(Api::all(context.client.clone())).start(context),
+        nodes: shared.nodes.clone(),
+        pods: shared.pods.clone(),
+        history: ControllerHistory::new(context, shared),
+        control: PodControl::new(context, shared.pods.clone(), recorder),
+    });
+    let on_pod = queue.clone();
+    controller.pods.add_event_handler(move |change| {
+        let pod = change.object();
+        let owner = pods::controller_of(pod.as_ref()).filter(|o| o.kind == "DaemonSet");
+        if let Some(owner) = owner {
+            let namespace = pod.namespace().unwrap_or_default();
+            on_pod.add(ObjectKey::new(namespace, owner.name.as_str()));
+        }
+    });
+    let (on_node, sets) = (queue.clone(), controller.sets.clone());
+    controller.nodes.add_event_handler(move |change| {
+        if should_sync_for_node_change(change) {
+            let all = sets.list();
+            all.iter()
+                .for_each(|set| on_node.add(ObjectKey::of(set.as_ref())));
+        }
+    });
+    let (nodes, pods) = (controller.nodes.clone(), controller.pods.clone());
+    let history = controller.history.clone();
+    let ready = async move {
+        nodes.wait_for_cache_sync().await;
+        pods.wait_for_cache_sync().await;
+        history.synced().await;
+    };
+    reconciler::run(context, "daemonset", WORKERS, queue, controller, ready);
+}
+
+/// Whether a change of a node can change where pods belong: heartbeats do not.
+fn should_sync_for_node_change(change: &Change<Node>) -> bool {
+    match change {
+        Change::Updated { old, new } => {
+            old.metadata.labels != new.metadata.labels || old.spec != new.spec
+        }
+        Change::Added(_) | Change::Deleted(_) => true,
+    }
+}
+
+struct Controller {
+    context: Context,
+    sets: Informer<DaemonSet>,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+    history: ControllerHistory,
+    control: PodControl,
+}
+
+impl Reconciler for Controller {
+    type Object = DaemonSet;
+
+    fn objects(&self) -> &Informer<DaemonSet> {
+        &self.sets
+    }
+
+    async fn reconcile(&self, set: &DaemonSet) -> Result<ReconcileResult, kube::Error> {
+        let Some(spec) = &set.spec else {
+            return Ok(ReconcileResult::Done);
+        };
+        let Some(selects) = controller_ref_manager::selector(&spec.selector) else {
+            return Ok(ReconcileResult::Done);
+        };
+        let owned =
+            controller_ref_manager::claim(&self.context.client, set, &selects, &self.pods).await?;
+        let collisions = set.status.as_ref().and_then(|s| s.collision_count);
+        let recorded = self
+            .history
+            .sync_revision(set, &spec.template, &spec.selector, collisions);
+        let revision = recorded.await?.name_any();
+        let suited = self.nodes_to_run_on(spec);
+        let now = self.context.clock.now();
+        let mut failure = None;
+        if set.metadata.deletion_timestamp.is_none() {
+            let plan = plan(set, spec, &suited, &owned, &revision, now);
+            failure = self.control.delete(set, &plan.delete, None).await.error;
+            let created = self.control.create(set, plan.create).await;
+            failure = failure.or(created.error);
+        }
+        let uid = set.uid().unwrap_or_default();
+        let status = status(
+            set,
+            spec,
+            &suited,
+            &self.pods.by_index(CONTROLLER_UID_INDEX, &uid),
+            &revision,
+            now,
+        );
+        if set.status.as_ref() != Some(&status) {
+            let next = DaemonSet {
+                status: Some(status),
+                ..set.clone()
+            };
+            reconciler::write_status(&self.context.client, &self.sets, &next).await?;
+        }
+        failure.map_or(Ok(ReconcileResult::Done), Err)
+    }
+}
+
+impl Controller {
+    /// The names of the nodes that suit the set.
+    fn nodes_to_run_on(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
+        let nodes = self.nodes.list().into_iter();
+        let suits = |node: &Node| {
+            spec.template
+                .spec
+                .as_ref()
+                .is_some_and(|s| should_run_on_node(s, node))
+        };
+        nodes
+            .filter(|node| suits(node))
+            .map(|node| node.name_any())
+            .collect()
+    }
+}
+
+struct DaemonSetPlan {
+    create: Vec<Pod>,
+    delete: Vec<Arc<Pod>>,
+}
+
+fn plan(
+    set: &DaemonSet,
+    spec: &DaemonSetSpec,
+    suited: &BTreeSet<String>,
+    owned: &[Arc<Pod>],
+    revision: &str,
+    now: Timestamp,
+) -> DaemonSetPlan {
+    let mut delete = Vec::new();
+    let mut by_node: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
+    for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
+        match target_node_name(pod).filter(|node| suited.contains(*node)) {
+            // A pod that ended is replaced like one that is not wanted there.
+            Some(node) if !pods::is_terminal(pod) => {
+                by_node
+                    .entry(node.to_string())
+                    .or_default()
+                    .push(pod.clone());
+            }
+            _ => delete.push(pod.clone()),
+        }
+    }
+    for same in by_node.values_mut().filter(|same| same.len() > 1) {
+        same.sort_by_key(|p| (pods::created(p.as_ref()), p.name_any()));
+        delete.extend(same.drain(1..));
+    }
+    let leaving = owned
+        .iter()
+        .filter(|p| pods::is_deleting(p))
+        .filter_map(|p| target_node_name(p));
+    let leaving: BTreeSet<&str> = leaving.collect();
+    let free = suited
+        .iter()
+        .filter(|node| !by_node.contains_key(*node) && !leaving.contains(node.as_str()));
+    let create = free.map(|node| pod(set, spec, node, revision)).collect();
+    delete.extend(rolling_update_deletions(
+        spec,
+        &by_node,
+        suited.len(),
+        revision,
+        now,
+    ));
+    DaemonSetPlan { create, delete }
+}
+
+/// Pods of templates before, as many as may be missing at a time.
+fn rolling_update_deletions(
+    spec: &DaemonSetSpec,
+    by_node: &BTreeMap<String, Vec<Arc<Pod>>>,
+    wanted: usize,
+    revision: &str,
+    now: Timestamp,
+) -> Vec<Arc<Pod>> {
+    let strategy = spec.update_strategy.as_ref();
+    if strategy.and_then(|s| s.type_.as_deref()) == Some("OnDelete") {
+        return Vec::new();
+    }
+    let rolling = strategy.and_then(|s| s.rolling_update.as_ref());
+    let most = rolling.and_then(|r| r.max_unavailable.as_ref());
+    let most = most
+        .map_or(1, |m| {
+            super::deployment::scaled_value_from_int_or_percent(m, wanted as i32, true)
+        })
+        .max(1);
+    let min_ready = spec.min_ready_seconds.unwrap_or(0);
+    let available = |pod: &Pod| pods::is_available(pod, min_ready, now);
+    let all = || by_node.values().flatten();
+    let missing = wanted.saturating_sub(all().filter(|p| available(p)).count());
+    let budget = (most as usize).saturating_sub(missing);
+    let old = all().filter(|p| revision_of(p) != revision);
+    let (ready, broken): (Vec<_>, Vec<_>) = old.cloned().partition(|p| available(p));
+    broken
+        .into_iter()
+        .chain(ready.into_iter().take(budget))
+        .collect()
+}
+
+/// The node a pod is on, or meant for.
+fn target_node_name(pod: &Pod) -> Option<&str> {
+    let spec = pod.spec.as_ref()?;
+    if let Some(node) = spec.node_name.as_deref().filter(|n| !n.is_empty()) {
+        return Some(node);
+    }
+    let affinity = spec.affinity.as_ref()?.node_affinity.as_ref()?;
+    let required = affinity
+        .required_during_scheduling_ignored_during_execution
+        .as_ref()?;
+    let fields = required
+        .node_selector_terms
+        .iter()
+        .filter_map(|t| t.match_fields.as_ref());
+    let mut names = fields.flatten().filter(|f| f.key == "metadata.name");
+    names
+        .find_map(|f| f.values.as_ref()?.first())
+        .map(String::as_str)
+}
+
+/// The pod of one node.
+fn pod(set: &DaemonSet, spec: &DaemonSetSpec, node: &str, revision: &str) -> Pod {
+    let mut pod = pod_template::pod_from_template(&spec.template, set);
+    let labels = pod.metadata.labels.get_or_insert_default();
+    labels.insert(REVISION.to_string(), revision.to_string());
+    let Some(spec) = &mut pod.spec else {
+        return pod;
+    };
+    let only = NodeSelectorRequirement {
+        key: "metadata.name".to_string(),
+        operator: "In".to_string(),
+        values: Some(vec![node.to_string()]),
+    };
+    let affinity = spec.affinity.get_or_insert_default();
+    let affinity: &mut NodeAffinity = affinity.node_affinity.get_or_insert_default();
+    affinity.required_during_scheduling_ignored_during_execution = Some(NodeSelector {
+        node_selector_terms: vec![NodeSelectorTerm {
+            match_expressions: None,
+            match_fields: Some(vec![only]),
+        }],
+    });
+    let tolerations = spec.tolerations.get_or_insert_default();
+    for (key, effect) in DAEMON_TOLERATIONS {
+        tolerations.push(Toleration {
+            key: Some(key.to_string()),
+            operator: Some("Exists".to_string()),
+            effect: Some(effect.to_string()),
+            ..Toleration::default()
+        });
+    }
+    pod
+}
+
+fn status(
+    set: &DaemonSet,
+    spec: &DaemonSetSpec,
+    suited: &BTreeSet<String>,
+    owned: &[Arc<Pod>],
+    revision: &str,
+    now: Timestamp,
+) -> DaemonSetStatus {
+    let min_ready = spec.min_ready_seconds.unwrap_or(0);
+    let mut on: BTreeMap<&str, &Arc<Pod>> = BTreeMap::new();
+    for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
+        if let Some(node) = target_node_name(pod) {
+            on.entry(node).or_insert(pod);
+        }
+    }
+    let here = || {
+        on.iter()
+            .filter(|(node, _)| suited.contains(**node))
+            .map(|(_, pod)| *pod)
+    };
+    let count = |which: &dyn Fn(&Pod) -> bool| here().filter(|p| which(p)).count() as i32;
+    let some = |number: i32| Some(number).filter(|n| *n > 0);
+    let wanted = suited.len() as i32;
+    let available = count(&|p| pods::is_available(p, min_ready, now));
+    let before = set.status.clone().unwrap_or_default();
+    DaemonSetStatus {
+        desired_number_scheduled: wanted,
+        current_number_scheduled: here().count() as i32,
+        number_misscheduled: on.keys().filter(|node| !suited.contains(**node)).count() as i32,
+        number_ready: count(&pods::is_ready),
+        number_available: some(available),
+        number_unavailable: some(wanted - available),
+        updated_number_scheduled: some(count(&|p| revision_of(p) == revision)),
+        observed_generation: set.metadata.generation,
+        collision_count: before.collision_count,
+        conditions: before.conditions,
+    }
+}

@@ -1,0 +1,218 @@
+//! The ReplicaSets of a Deployment: which is the new one, how many pods each may have. Pure.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
+use kube::api::ObjectMeta;
+
+use crate::workload_controllers::apps::template_hash;
+use crate::workload_controllers::{pod_template, pods};
+
+/// The label that tells pods of one ReplicaSet from those of another.
+pub(super) const HASH: &str = "pod-template-hash";
+/// Annotation: the number of the rollout.
+pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
+const HISTORY: &str = "deployment.kubernetes.io/revision-history";
+const DESIRED_REPLICAS_ANNOTATION: &str = "deployment.kubernetes.io/desired-replicas";
+const MAX_REPLICAS_ANNOTATION: &str = "deployment.kubernetes.io/max-replicas";
+/// Annotations of a Deployment that its ReplicaSets do not get.
+const ANNOTATIONS_TO_SKIP: [&str; 6] = [
+    "kubectl.kubernetes.io/last-applied-configuration",
+    REVISION,
+    HISTORY,
+    DESIRED_REPLICAS_ANNOTATION,
+    MAX_REPLICAS_ANNOTATION,
+    "deprecated.deployment.rollback.to",
+];
+
+/// How many pods are wanted.
+pub(super) fn replicas(deployment: &Deployment) -> i32 {
+    let replicas = deployment.spec.as_ref().and_then(|s| s.replicas);
+    replicas.unwrap_or(1)
+}
+
+/// How many pods a ReplicaSet is told to have.
+pub(super) fn size(set: &ReplicaSet) -> i32 {
+    set.spec.as_ref().and_then(|s| s.replicas).unwrap_or(1)
+}
+
+/// How many available pods a ReplicaSet has.
+pub(super) fn available(set: &ReplicaSet) -> i32 {
+    let status = set.status.as_ref();
+    status.and_then(|s| s.available_replicas).unwrap_or(0)
+}
+
+/// Whether old pods go before new ones come.
+pub(super) fn recreates(deployment: &Deployment) -> bool {
+    let strategy = deployment.spec.as_ref().and_then(|s| s.strategy.as_ref());
+    strategy.and_then(|s| s.type_.as_deref()) == Some("Recreate")
+}
+
+/// How many pods too many, and how many too few, a rolling update may have at a time.
+pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i32, i32) {
+    let wanted = replicas(deployment);
+    if recreates(deployment) || wanted == 0 {
+        return (0, 0);
+    }
+    let strategy = deployment.spec.as_ref().and_then(|s| s.strategy.as_ref());
+    let rolling = strategy
+        .and_then(|s| s.rolling_update.clone())
+        .unwrap_or_default();
+    let quarter = || IntOrString::String("25%".to_string());
+    let surge =
+        scaled_value_from_int_or_percent(&rolling.max_surge.unwrap_or_else(quarter), wanted, true);
+    let missing = scaled_value_from_int_or_percent(
+        &rolling.max_unavailable.unwrap_or_else(quarter),
+        wanted,
+        false,
+    );
+    // With neither, nothing could ever move.
+    let missing = if surge == 0 && missing == 0 {
+        1
+    } else {
+        missing
+    };
+    (surge, missing.min(wanted))
+}
+
+/// A number, or a percentage of `of` rounded up or down.
+pub(in crate::workload_controllers::apps) fn scaled_value_from_int_or_percent(
+    value: &IntOrString,
+    of: i32,
+    up: bool,
+) -> i32 {
+    match value {
+        IntOrString::Int(number) => *number,
+        IntOrString::String(text) => {
+            let percent = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok());
+            let share = percent.unwrap_or(0) * i64::from(of);
+            let rounded = if up {
+                (share + 99).div_euclid(100)
+            } else {
+                share.div_euclid(100)
+            };
+            i32::try_from(rounded).unwrap_or(i32::MAX)
+        }
+    }
+}
+
+/// Which of `sets` has the Deployment's template: the oldest that does.
+pub(super) fn find_new_replica_set(deployment: &Deployment, sets: &[ReplicaSet]) -> Option<usize> {
+    let wanted = deployment.spec.as_ref().map(|s| s.template.clone())?;
+    let mut same: Vec<usize> = (0..sets.len())
+        .filter(|at| {
+            let template = sets[*at].spec.as_ref().and_then(|s| s.template.clone());
+            template.is_some_and(|t| without_hash(t) == without_hash(wanted.clone()))
+        })
+        .collect();
+    same.sort_by_key(|at| (pods::created(&sets[*at]), sets[*at].name_any()));
+    same.first().copied()
+}
+
+fn without_hash(mut template: PodTemplateSpec) -> PodTemplateSpec {
+    let meta = template.metadata.get_or_insert_default();
+    if let Some(labels) = &mut meta.labels {
+        labels.remove(HASH);
+    }
+    template
+}
+
+/// The number of the rollout a ReplicaSet was made for.
+pub(super) fn revision_of(set: &ReplicaSet) -> i64 {
+    let text = set.annotations().get(REVISION);
+    text.and_then(|t| t.parse().ok()).unwrap_or(0)
+}
+
+/// How many pods the Deployment wanted when the ReplicaSet was last sized.
+pub(super) fn desired_replicas_annotation(set: &ReplicaSet) -> Option<i32> {
+    set.annotations()
+        .get(DESIRED_REPLICAS_ANNOTATION)
+        .and_then(|t| t.parse().ok())
+}
+
+/// How many pods there could be altogether when the ReplicaSet was last sized.
+pub(super) fn max_replicas_annotation(set: &ReplicaSet) -> Option<i32> {
+    set.annotations()
+        .get(MAX_REPLICAS_ANNOTATION)
+        .and_then(|t| t.parse().ok())
+}
+
+/// Sizes a ReplicaSet and notes what for.
+pub(super) fn set_replicas(set: &mut ReplicaSet, deployment: &Deployment, size: i32) {
+    let wanted = replicas(deployment);
+    let (surge, _) = resolve_fenceposts(deployment);
+    let annotations = set.metadata.annotations.get_or_insert_default();
+    annotations.insert(DESIRED_REPLICAS_ANNOTATION.to_string(), wanted.to_string());
+    annotations.insert(
+        MAX_REPLICAS_ANNOTATION.to_string(),
+        (wanted + surge).to_string(),
+    );
+    if let Some(spec) = &mut set.spec {
+        spec.replicas = Some(size);
+    }
+}
+
+/// Brings the annotations of the new ReplicaSet up to date.
+pub(super) fn set_new_replica_set_annotations(
+    set: &mut ReplicaSet,
+    deployment: &Deployment,
+    revision: i64,
+) {
+    let before = revision_of(set);
+    let annotations = set.metadata.annotations.get_or_insert_default();
+    for (key, value) in deployment.annotations() {
+        if !ANNOTATIONS_TO_SKIP.contains(&key.as_str()) {
+            annotations.insert(key.clone(), value.clone());
+        }
+    }
+    if before < revision {
+        let known = annotations.insert(REVISION.to_string(), revision.to_string());
+        if let Some(known) = known.filter(|k| !k.is_empty()) {
+            let history = annotations.get(HISTORY).filter(|h| !h.is_empty());
+            let history = history.map_or(known.clone(), |h| format!("{h},{known}"));
+            annotations.insert(HISTORY.to_string(), history);
+        }
+    }
+}
+
+/// A new ReplicaSet with the Deployment's template, still without pods.
+pub(super) fn new_replica_set(
+    deployment: &Deployment,
+    spec: &DeploymentSpec,
+    revision: i64,
+) -> ReplicaSet {
+    let collisions = deployment.status.as_ref().and_then(|s| s.collision_count);
+    let hash = template_hash::compute_hash(&spec.template, collisions);
+    let mut template = spec.template.clone();
+    let labels = template
+        .metadata
+        .get_or_insert_default()
+        .labels
+        .get_or_insert_default();
+    labels.insert(HASH.to_string(), hash.clone());
+    let labels: BTreeMap<String, String> = labels.clone();
+    let mut selector = spec.selector.clone();
+    let wanted = selector.match_labels.get_or_insert_default();
+    wanted.insert(HASH.to_string(), hash.clone());
+    let mut set = ReplicaSet {
+        metadata: ObjectMeta {
+            name: Some(format!("{}-{hash}", deployment.name_any())),
+            namespace: deployment.namespace(),
+            labels: Some(labels),
+            owner_references: Some(vec![pod_template::controller_reference(deployment)]),
+            ..ObjectMeta::default()
+        },
+        spec: Some(ReplicaSetSpec {
+            min_ready_seconds: spec.min_ready_seconds,
+            replicas: Some(0),
+            selector,
+            template: Some(template),
+        }),
+        status: None,
+    };
+    set_new_replica_set_annotations(&mut set, deployment, revision);
+    set
+}

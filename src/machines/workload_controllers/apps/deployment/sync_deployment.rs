@@ -1,0 +1,358 @@
+//! What to do about a Deployment: which ReplicaSet to make, and how to size each. Pure.
+
+use std::cmp::Reverse;
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use kube::ResourceExt;
+
+use super::deployment_util::{self, available, replicas, size};
+use crate::workload_controllers::pods;
+
+/// What to do next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeploymentPlan {
+    /// A ReplicaSet to make for the template.
+    pub(super) create: Option<ReplicaSet>,
+    /// ReplicaSets to change, as they shall be; with the size they had.
+    pub(super) update: Vec<(ReplicaSet, i32)>,
+    /// Old ReplicaSets to forget, by name.
+    pub(super) delete: Vec<String>,
+    /// The number of the rollout.
+    pub(super) revision: Option<i64>,
+    /// Whether the sizes follow a rollout, whose progress is to be told.
+    pub(super) rollout: bool,
+}
+
+/// Decides what to do with a Deployment whose ReplicaSets are `all`. `old_pods` tells whether pods
+/// of old ReplicaSets are still there.
+pub(super) fn sync_deployment(
+    deployment: &Deployment,
+    all: &[ReplicaSet],
+    old_pods: bool,
+) -> DeploymentPlan {
+    let mut plan = DeploymentPlan::default();
+    let Some(spec) = &deployment.spec else {
+        return plan;
+    };
+    let new = deployment_util::find_new_replica_set(deployment, all);
+    let old: Vec<&ReplicaSet> = old_replica_sets(all, new);
+    let revision = old
+        .iter()
+        .map(|s| deployment_util::revision_of(s))
+        .max()
+        .unwrap_or(0)
+        + 1;
+    let new = new.map(|at| all[at].clone());
+    if let Some(set) = &new {
+        let mut wanted = set.clone();
+        deployment_util::set_new_replica_set_annotations(&mut wanted, deployment, revision);
+        if let Some(set_spec) = &mut wanted.spec {
+            set_spec.min_ready_seconds = spec.min_ready_seconds;
+        }
+        plan.revision = Some(deployment_util::revision_of(&wanted));
+        if wanted != *set {
+            // One thing at a time: sizes follow when this is written.
+            plan.update.push((wanted, size(set)));
+            plan.rollout = spec.paused != Some(true);
+            return plan;
+        }
+    }
+    let paused = spec.paused == Some(true);
+    let active = all.iter().filter(|s| size(s) > 0);
+    let scaled = active
+        .filter_map(deployment_util::desired_replicas_annotation)
+        .any(|desired| desired != replicas(deployment));
+    if paused || scaled {
+        scale(deployment, new.as_ref(), &old, &mut plan);
+        if paused {
+            cleanup_deployment(deployment, &old, &mut plan);
+        }
+        return plan;
+    }
+    plan.rollout = true;
+    if deployment_util::recreates(deployment) {
+        rollout_recreate(deployment, new, &old, old_pods, revision, &mut plan);
+    } else {
+        rollout_rolling(deployment, new, &old, revision, &mut plan);
+    }
+    plan
+}
+
+fn old_replica_sets(all: &[ReplicaSet], new: Option<usize>) -> Vec<&ReplicaSet> {
+    let places = all.iter().enumerate();
+    places
+        .filter(|(at, _)| Some(*at) != new)
+        .map(|(_, set)| set)
+        .collect()
+}
+
+impl DeploymentPlan {
+    /// Sizes a ReplicaSet, unless it has that size and knows what for.
+    fn scale_replica_set(
+        &mut self,
+        deployment: &Deployment,
+        set: &ReplicaSet,
+        wanted: i32,
+    ) -> bool {
+        if size(set) == wanted {
+            return false;
+        }
+        self.set_size_and_annotations(deployment, set, wanted);
+        true
+    }
+
+    fn set_size_and_annotations(&mut self, deployment: &Deployment, set: &ReplicaSet, wanted: i32) {
+        let mut next = set.clone();
+        deployment_util::set_replicas(&mut next, deployment, wanted);
+        if next != *set {
+            self.update.push((next, size(set)));
+        }
+    }
+}
+
+/// New pods come as old ones go, within the leeway.
+fn rollout_rolling(
+    deployment: &Deployment,
+    new: Option<ReplicaSet>,
+    old: &[&ReplicaSet],
+    revision: i64,
+    plan: &mut DeploymentPlan,
+) {
+    let wanted = replicas(deployment);
+    let (surge, missing) = deployment_util::resolve_fenceposts(deployment);
+    let old_size: i32 = old.iter().map(|s| size(s)).sum();
+    let room = |have: i32| (wanted + surge - old_size - have).max(0);
+    let Some(new) = new else {
+        if let Some(spec) = &deployment.spec {
+            let mut set = deployment_util::new_replica_set(deployment, spec, revision);
+            deployment_util::set_replicas(&mut set, deployment, room(0).min(wanted));
+            plan.revision = Some(revision);
+            plan.create = Some(set);
+        }
+        return;
+    };
+    let have = size(&new);
+    let target = if have > wanted {
+        wanted
+    } else {
+        have + room(have).min(wanted - have)
+    };
+    if plan.scale_replica_set(deployment, &new, target) {
+        return;
+    }
+    let spare = old_size + have - (wanted - missing) - (have - available(&new));
+    if old_size > 0 && spare > 0 {
+        reconcile_old_replica_sets(deployment, &new, old, spare, wanted - missing, plan);
+        if !plan.update.is_empty() {
+            return;
+        }
+    }
+    if deployment_complete(deployment) {
+        cleanup_deployment(deployment, old, plan);
+    }
+}
+
+/// Takes pods from old ReplicaSets: at most `spare` that are not available anyway, and of the
+/// available ones those beyond `least`.
+fn reconcile_old_replica_sets(
+    deployment: &Deployment,
+    new: &ReplicaSet,
+    old: &[&ReplicaSet],
+    spare: i32,
+    least: i32,
+    plan: &mut DeploymentPlan,
+) {
+    let mut old: Vec<(&ReplicaSet, i32)> = old.iter().map(|s| (*s, size(s))).collect();
+    old.sort_by_key(|(set, _)| (pods::created(*set), set.name_any()));
+    let mut left = spare;
+    for (set, target) in &mut old {
+        let broken = (*target - available(set)).max(0).min(left);
+        *target -= broken;
+        left -= broken;
+    }
+    let running: i32 = old.iter().map(|(set, _)| available(set)).sum();
+    let mut left = (running + available(new) - least).max(0);
+    for (_, target) in &mut old {
+        let taken = (*target).min(left);
+        *target -= taken;
+        left -= taken;
+    }
+    for (set, target) in old {
+        plan.scale_replica_set(deployment, set, target);
+    }
+}
+
+/// New pods come once the old ones are gone.
+fn rollout_recreate(
+    deployment: &Deployment,
+    new: Option<ReplicaSet>,
+    old: &[&ReplicaSet],
+    old_pods: bool,
+    revision: i64,
+    plan: &mut DeploymentPlan,
+) {
+    for set in old {
+        plan.scale_replica_set(deployment, set, 0);
+    }
+    if !plan.update.is_empty() || old_pods {
+        return;
+    }
+    let wanted = replicas(deployment);
+    let Some(new) = new else {
+        if let Some(spec) = &deployment.spec {
+            let mut set = deployment_util::new_replica_set(deployment, spec, revision);
+            deployment_util::set_replicas(&mut set, deployment, wanted);
+            plan.revision = Some(revision);
+            plan.create = Some(set);
+        }
+        return;
+    };
+    if !plan.scale_replica_set(deployment, &new, wanted) && deployment_complete(deployment) {
+        cleanup_deployment(deployment, old, plan);
+    }
+}
+
+/// Follows a change of the wanted number outside of a rollout, or in the midst of one: every
+/// ReplicaSet gets its share, so that the change neither hastens nor undoes the rollout.
+fn scale(
+    deployment: &Deployment,
+    new: Option<&ReplicaSet>,
+    old: &[&ReplicaSet],
+    plan: &mut DeploymentPlan,
+) {
+    let wanted = replicas(deployment);
+    let all = || new.into_iter().chain(old.iter().copied());
+    let active: Vec<&ReplicaSet> = all().filter(|s| size(s) > 0).collect();
+    if active.len() <= 1 {
+        let latest = active.first().copied().or(new).or_else(|| {
+            let by_age = |s: &&ReplicaSet| (pods::created(*s), s.name_any());
+            old.iter().copied().max_by_key(by_age)
+        });
+        if let Some(only) = latest {
+            plan.set_size_and_annotations(deployment, only, wanted);
+        }
+        return;
+    }
+    if new.is_some_and(|set| is_saturated(deployment, set)) {
+        for set in old.iter().filter(|s| size(s) > 0) {
+            plan.scale_replica_set(deployment, set, 0);
+        }
+        // The new one has the wanted size and only needs to know it.
+        new.into_iter()
+            .for_each(|set| plan.set_size_and_annotations(deployment, set, wanted));
+        return;
+    }
+    if !deployment_util::recreates(deployment) {
+        scale_proportionally(deployment, active, plan);
+    }
+}
+
+fn is_saturated(deployment: &Deployment, set: &ReplicaSet) -> bool {
+    let wanted = replicas(deployment);
+    size(set) == wanted
+        && deployment_util::desired_replicas_annotation(set) == Some(wanted)
+        && available(set) == wanted
+}
+
+fn scale_proportionally(
+    deployment: &Deployment,
+    mut active: Vec<&ReplicaSet>,
+    plan: &mut DeploymentPlan,
+) {
+    let wanted = replicas(deployment);
+    let (surge, _) = deployment_util::resolve_fenceposts(deployment);
+    let allowed = if wanted > 0 { wanted + surge } else { 0 };
+    let total: i32 = active.iter().map(|s| size(s)).sum();
+    let change = allowed - total;
+    // The largest first; of equals, the newer grows and the older shrinks.
+    if change > 0 {
+        active.sort_by_key(|s| Reverse((size(s), pods::created(*s), s.name_any())));
+    } else {
+        active.sort_by_key(|s| (Reverse(size(s)), pods::created(*s), s.name_any()));
+    }
+    let mut given = 0;
+    let mut targets = Vec::with_capacity(active.len());
+    for set in &active {
+        let part = replica_set_proportion(deployment, set, allowed, change, given);
+        given += part;
+        targets.push(size(set) + part);
+    }
+    if let Some(first) = targets.first_mut() {
+        *first = (*first + change - given).max(0);
+    }
+    for (set, target) in active.into_iter().zip(targets) {
+        plan.set_size_and_annotations(deployment, set, target);
+    }
+}
+
+/// The part of a change that falls to one ReplicaSet, by its part in the whole before.
+fn replica_set_proportion(
+    deployment: &Deployment,
+    set: &ReplicaSet,
+    allowed: i32,
+    change: i32,
+    given: i32,
+) -> i32 {
+    let have = size(set);
+    if have == 0 || change == given {
+        return 0;
+    }
+    let fair = if replicas(deployment) == 0 {
+        -have
+    } else {
+        let status = deployment.status.as_ref().and_then(|s| s.replicas);
+        let before = deployment_util::max_replicas_annotation(set)
+            .or(status)
+            .unwrap_or(0)
+            .max(1);
+        let scaled = i64::from(have) * i64::from(allowed);
+        let (whole, half) = (i64::from(before), i64::from(before) / 2);
+        i32::try_from((scaled + half) / whole).unwrap_or(i32::MAX) - have
+    };
+    let left = change - given;
+    if change > 0 {
+        fair.min(left)
+    } else {
+        fair.max(left)
+    }
+}
+
+/// Whether the status says that every pod is new and available.
+pub(super) fn deployment_complete(deployment: &Deployment) -> bool {
+    let wanted = replicas(deployment);
+    let status = deployment.status.clone().unwrap_or_default();
+    let [replicas, updated, available] = [
+        status.replicas,
+        status.updated_replicas,
+        status.available_replicas,
+    ]
+    .map(|count| count.unwrap_or(0));
+    updated == wanted
+        && replicas == wanted
+        && available == wanted
+        && status.observed_generation >= deployment.metadata.generation
+}
+
+/// Forgets the oldest of the old ReplicaSets beyond the limit.
+fn cleanup_deployment(deployment: &Deployment, old: &[&ReplicaSet], plan: &mut DeploymentPlan) {
+    let limit = deployment
+        .spec
+        .as_ref()
+        .and_then(|s| s.revision_history_limit);
+    let limit = usize::try_from(limit.unwrap_or(10)).unwrap_or(0);
+    let mut old: Vec<&ReplicaSet> = old
+        .iter()
+        .copied()
+        .filter(|s| s.metadata.deletion_timestamp.is_none())
+        .collect();
+    old.sort_by_key(|s| (deployment_util::revision_of(s), s.name_any()));
+    let surplus = old.len().saturating_sub(limit);
+    let idle = |set: &&ReplicaSet| {
+        let status = set.status.clone().unwrap_or_default();
+        status.replicas == 0
+            && size(set) == 0
+            && status.observed_generation >= set.metadata.generation
+    };
+    let forgotten = old.into_iter().take(surplus).filter(idle);
+    plan.delete.extend(forgotten.map(|s| s.name_any()));
+}

@@ -1,0 +1,10 @@
+//! Controllers that keep pods running: ReplicaSet, Deployment, StatefulSet, DaemonSet.
+
+mod controller_history;
+pub mod daemonset;
+mod daemonset_node_predicate;
+pub mod deployment;
+mod reconciler;
+pub mod replicaset;
+pub mod statefulset;
+pub mod template_hash;

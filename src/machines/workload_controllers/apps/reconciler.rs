@@ -1,0 +1,109 @@
+//! What the controllers of `apps/v1` have in common: they hear of objects and of what belongs to them,
+//! look at one object at a time, and write its status.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::api::PostParams;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+
+use crate::workload_controllers::{controller_ref_manager, pods};
+use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+/// A kind these controllers keep up: what can own pods, and be written.
+pub(super) trait OwnerObject: controller_ref_manager::NamespacedObject + Serialize {}
+
+impl<K: controller_ref_manager::NamespacedObject + Serialize> OwnerObject for K {}
+
+/// A controller of one kind.
+pub(super) trait Reconciler: Send + Sync + 'static {
+    /// The kind.
+    type Object: OwnerObject;
+
+    /// The objects it keeps up.
+    fn objects(&self) -> &Informer<Self::Object>;
+
+    /// Brings what belongs to an object a step closer to what the object asks for.
+    fn reconcile(
+        &self,
+        object: &Self::Object,
+    ) -> impl Future<Output = Result<ReconcileResult, kube::Error>> + Send;
+}
+
+/// Has every object looked at that changes or is put into `queue`, once `ready` says that the
+/// controller knows what it needs to.
+pub(super) fn run<C: Reconciler>(
+    context: &Context,
+    name: &'static str,
+    workers: usize,
+    queue: WorkQueue<ObjectKey>,
+    controller: Arc<C>,
+    ready: impl Future<Output = ()> + Send + 'static,
+) {
+    let on_change = queue.clone();
+    controller
+        .objects()
+        .add_event_handler(move |change| on_change.add(ObjectKey::of(change.object().as_ref())));
+    let context = context.clone();
+    context.clone().tasks.spawn(name, async move {
+        controller.objects().wait_for_cache_sync().await;
+        ready.await;
+        queue.run(&context, name, workers, move |key| {
+            let controller = controller.clone();
+            async move { reconcile_key(&*controller, &key).await }
+        });
+    });
+}
+
+async fn reconcile_key<C: Reconciler>(
+    controller: &C,
+    key: &ObjectKey,
+) -> Result<ReconcileResult, kube::Error> {
+    let Some(object) = controller.objects().get(key) else {
+        return Ok(ReconcileResult::Done);
+    };
+    match controller.reconcile(&object).await {
+        Err(error) if is_not_found(&error) => Ok(ReconcileResult::Done),
+        Err(error) if is_conflict(&error) => Ok(ReconcileResult::Requeue),
+        done => done,
+    }
+}
+
+/// The objects that `dependent` matters to: the one that controls it, or those that may adopt it.
+pub(super) fn owner_keys<K: OwnerObject>(
+    objects: &Informer<K>,
+    dependent: &impl Resource<DynamicType = ()>,
+    selector: impl Fn(&K) -> Option<&LabelSelector>,
+) -> Vec<ObjectKey> {
+    let namespace = dependent.namespace().unwrap_or_default();
+    if let Some(owner) = pods::controller_of(dependent) {
+        let ours = owner.kind == K::kind(&()) && owner.api_version == K::api_version(&());
+        let key = ObjectKey::new(namespace, owner.name.as_str());
+        return ours.then_some(key).into_iter().collect();
+    }
+    let selects = |object: &K| {
+        let selector = selector(object).and_then(controller_ref_manager::selector);
+        selector.is_some_and(|s| controller_ref_manager::matches(&s, dependent))
+    };
+    let known = objects.list_namespace(&namespace).into_iter();
+    known
+        .filter(|object| selects(object))
+        .map(|object| ObjectKey::of(object.as_ref()))
+        .collect()
+}
+
+/// Writes the status of an object as it is in `next`.
+pub(super) async fn write_status<K: OwnerObject>(
+    client: &Client,
+    objects: &Informer<K>,
+    next: &K,
+) -> Result<(), kube::Error> {
+    let namespace = next.namespace().unwrap_or_default();
+    let api: Api<K> = Api::namespaced(client.clone(), &namespace);
+    let params = PostParams::default();
+    let written = api.replace_status(&next.name_any(), &params, next).await?;
+    objects.observe_write(Arc::new(written));
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! The ReplicaSet controller: keeps as many pods of one template as asked for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use super::reconciler::{self, Reconciler};
+use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
+use crate::workload_controllers::pod_control::PodControl;
+use crate::workload_controllers::{SharedInformers, pod_template, pods};
+use kueue_lab_clock::whole_seconds;
+use kueue_lab_runtime::api_errors::error_message;
+use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+/// The most pods created or deleted in one look.
+const BURST_REPLICAS: usize = 500;
+const WORKERS: usize = 5;
+
+/// Starts the controller in the tasks of `context`.
+pub fn start(context: &Context, shared: &SharedInformers) {
+    let recorder = shared
+        .recorder
+        .with_component("replicaset-controller", None);
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let controller = Arc::new(Controller {
+        context: context.clone(),
+        sets: shared.replica_sets.clone(),
+        pods: shared.pods.clone(),
+        control: PodControl::new(context, shared.pods.clone(), recorder),
+    });
+    let (on_pod, sets) = (queue.clone(), controller.sets.clone());
+    controller.pods.add_event_handler(move |change| {
+        for key in reconciler::owner_keys(&sets, change.object().as_ref(), |set| {
+            set.spec.as_ref().map(|s| &s.selector)
+        }) {
+            on_pod.add(key);
+        }
+    });
+    let pods = controller.pods.clone();
+    let ready = async move { pods.wait_for_cache_sync().await };
+    reconciler::run(context, "replicaset", WORKERS, queue, controller, ready);
+}
+
+struct Controller {
+    context: Context,
+    sets: Informer<ReplicaSet>,
+    pods: Informer<Pod>,
+    control: PodControl,
+}
+
+impl Reconciler for Controller {
+    type Object = ReplicaSet;
+
+    fn objects(&self) -> &Informer<ReplicaSet> {
+        &self.sets
+    }
+
+    async fn reconcile(&self, set: &ReplicaSet) -> Result<ReconcileResult, kube::Error> {
+        let Some(spec) = &set.spec else {
+            return Ok(ReconcileResult::Done);
+        };
+        let Some(selects) = controller_ref_manager::selector(&spec.selector) else {
+            return Ok(ReconcileResult::Done);
+        };
+        let client = &self.context.client;
+        let owned = controller_ref_manager::claim(client, set, &selects, &self.pods).await?;
+        let mut failure = None;
+        if set.metadata.deletion_timestamp.is_none() {
+            let active: Vec<_> = owned.into_iter().filter(|p| pods::is_active(p)).collect();
+            failure = self.manage_replicas(set, active).await;
+        }
+        let now = self.context.clock.now();
+        let uid = set.uid().unwrap_or_default();
+        let status = status(
+            set,
+            &self.pods.by_index(CONTROLLER_UID_INDEX, &uid),
+            failure.as_ref(),
+            now,
+        );
+        let again =
+            next_availability_check(set, &self.pods.by_index(CONTROLLER_UID_INDEX, &uid), now);
+        if set.status.as_ref() != Some(&status) {
+            let next = ReplicaSet {
+                status: Some(status),
+                ..set.clone()
+            };
+            reconciler::write_status(client, &self.sets, &next).await?;
+        }
+        match (failure, again) {
+            (Some((_, error)), _) => Err(error),
+            (None, Some(wait)) => Ok(ReconcileResult::RequeueAfter(wait)),
+            (None, None) => Ok(ReconcileResult::Done),
+        }
+    }
+}
+
+impl Controller {
+    /// Creates what lacks, deletes what is too much; what went wrong, with the reason for the
+    /// condition.
+    async fn manage_replicas(
+        &self,
+        set: &ReplicaSet,
+        mut active: Vec<Arc<Pod>>,
+    ) -> Option<(&'static str, kube::Error)> {
+        let spec = set.spec.as_ref()?;
+        let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
+        if active.len() < wanted {
+            let count = (wanted - active.len()).min(BURST_REPLICAS);
+            let pod = pod_template::pod_from_template(spec.template.as_ref()?, set);
+            let created = self.control.create(set, vec![pod; count]).await;
+            return created.error.map(|error| ("FailedCreate", error));
+        }
+        let surplus = (active.len() - wanted).min(BURST_REPLICAS);
+        if surplus == 0 {
+            return None;
+        }
+        let crowd = self.related_pods_per_node(set);
+        let rank = |pod: &Pod| {
+            pods::node_of(pod)
+                .and_then(|n| crowd.get(n))
+                .copied()
+                .unwrap_or(0)
+        };
+        active.sort_by(|a, b| pods::compare_active_pods_with_ranks(a, rank(a), b, rank(b)));
+        active.truncate(surplus);
+        let deleted = self.control.delete(set, &active, None).await;
+        deleted.error.map(|error| ("FailedDelete", error))
+    }
+
+    /// How many active pods of this set and its siblings are on each node.
+    fn related_pods_per_node(&self, set: &ReplicaSet) -> HashMap<String, usize> {
+        let siblings = match pods::controller_of(set) {
+            Some(owner) => self.sets.by_index(CONTROLLER_UID_INDEX, &owner.uid),
+            None => Vec::new(),
+        };
+        let mut uids: Vec<String> = siblings.iter().filter_map(|s| s.uid()).collect();
+        if uids.is_empty() {
+            uids.extend(set.uid());
+        }
+        let mut crowd = HashMap::new();
+        for pod in uids
+            .iter()
+            .flat_map(|uid| self.pods.by_index(CONTROLLER_UID_INDEX, uid))
+        {
+            if let Some(node) = pods::node_of(&pod).filter(|_| pods::is_active(&pod)) {
+                *crowd.entry(node.to_string()).or_default() += 1;
+            }
+        }
+        crowd
+    }
+}
+
+/// What the status says of the pods a set controls.
+fn status(
+    set: &ReplicaSet,
+    owned: &[Arc<Pod>],
+    failure: Option<&(&'static str, kube::Error)>,
+    now: Timestamp,
+) -> ReplicaSetStatus {
+    let spec = set.spec.clone().unwrap_or_default();
+    let min_ready = spec.min_ready_seconds.unwrap_or(0);
+    let labels = spec
+        .template
+        .and_then(|t| t.metadata)
+        .and_then(|m| m.labels);
+    let labels = labels.unwrap_or_default();
+    let active: Vec<_> = owned.iter().filter(|p| pods::is_active(p)).collect();
+    let count = |which: &dyn Fn(&Pod) -> bool| {
+        let count = active.iter().filter(|p| which(p)).count() as i32;
+        Some(count).filter(|n| *n > 0)
+    };
+    let labeled = |pod: &Pod| {
+        labels
+            .iter()
+            .all(|(key, value)| pod.labels().get(key) == Some(value))
+    };
+    let before = set.status.clone().unwrap_or_default();
+    ReplicaSetStatus {
+        replicas: active.len() as i32,
+        fully_labeled_replicas: count(&labeled),
+        ready_replicas: count(&pods::is_ready),
+        available_replicas: count(&|pod| pods::is_available(pod, min_ready, now)),
+        terminating_replicas: Some(owned.iter().filter(|p| pods::is_terminating(p)).count() as i32),
+        observed_generation: set.metadata.generation,
+        conditions: conditions(before.conditions, failure, now),
+    }
+}
+
+fn conditions(
+    before: Option<Vec<ReplicaSetCondition>>,
+    failure: Option<&(&'static str, kube::Error)>,
+    now: Timestamp,
+) -> Option<Vec<ReplicaSetCondition>> {
+    const TYPE: &str = "ReplicaFailure";
+    let mut conditions = before.unwrap_or_default();
+    match failure {
+        None => conditions.retain(|c| c.type_ != TYPE),
+        Some(_) if conditions.iter().any(|c| c.type_ == TYPE) => {}
+        Some((reason, error)) => conditions.push(ReplicaSetCondition {
+            type_: TYPE.to_string(),
+            status: "True".to_string(),
+            reason: Some((*reason).to_string()),
+            message: Some(error_message(error)),
+            last_transition_time: Some(Time(whole_seconds(now))),
+        }),
+    }
+    Some(conditions).filter(|c| !c.is_empty())
+}
+
+/// When the next pod that is Ready becomes available, where that takes time.
+fn next_availability_check(
+    set: &ReplicaSet,
+    owned: &[Arc<Pod>],
+    now: Timestamp,
+) -> Option<Duration> {
+    let min_ready = set.spec.as_ref()?.min_ready_seconds.filter(|s| *s > 0)?;
+    min_next_availability_check(owned, min_ready, now)
+}
+
+/// How long until the next of these pods has been Ready for long enough.
+pub(super) fn min_next_availability_check(
+    owned: &[Arc<Pod>],
+    min_ready: i32,
+    now: Timestamp,
+) -> Option<Duration> {
+    let waiting = owned
+        .iter()
+        .filter(|p| pods::is_active(p) && !pods::is_available(p, min_ready, now));
+    let left = waiting.filter_map(|p| pods::ready_since(p)).map(|since| {
+        SignedDuration::from_secs(min_ready.into()).saturating_sub(now.duration_since(since))
+    });
+    left.min().map(|left| left.unsigned_abs())
+}

@@ -1,0 +1,44 @@
+//! Hashes of pod templates, as they appear in names and labels.
+
+use serde::Serialize;
+
+/// The alphabet Kubernetes writes hashes in: no vowels, no digits that look like them.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// A short name for what `value` says, and for the number of collisions seen with it. It is the
+/// same for the same value, and safe in names.
+pub fn compute_hash<T: Serialize>(value: &T, collisions: Option<i32>) -> String {
+    // A template always can be written as JSON; if one could not, all such would share a name.
+    let text = serde_json::to_vec(value).unwrap_or_default();
+    let mut hash = fnv(&text, 0x811c_9dc5);
+    if let Some(count) = collisions {
+        hash = fnv(&count.to_le_bytes(), hash);
+    }
+    safe_encode_string(&hash.to_string())
+}
+
+/// The 32-bit hash of Fowler, Noll and Vo, variant 1a.
+fn fnv(bytes: &[u8], start: u32) -> u32 {
+    bytes.iter().fold(start, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+/// Writes a text in the safe alphabet.
+fn safe_encode_string(text: &str) -> String {
+    let letter = |byte: u8| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]);
+    text.bytes().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_fnv_in_safe_letters() {
+        assert_eq!(fnv(b"a", 0x811c_9dc5), 0xe40c_292c);
+        assert_eq!(safe_encode_string("0189"), "45df");
+        assert_ne!(compute_hash(&"a", None), compute_hash(&"b", None));
+        assert_ne!(compute_hash(&"a", None), compute_hash(&"a", Some(1)));
+    }
+}

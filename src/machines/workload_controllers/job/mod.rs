@@ -1,0 +1,35 @@
+//! The Job controller: runs the pods of a Job until enough have succeeded, or too many failed.
+//!
+//! What to do is decided by pure functions: [`decide()`] says which pods to create and delete, and
+//! [`Decision::settle`] and [`Settled::finish`] what the status says afterwards. The controller
+//! carries that out.
+
+mod backoff;
+pub mod conditions;
+mod controller;
+mod indexes;
+mod job_pod;
+mod pod_failure_policy;
+mod sync_context;
+mod sync_job;
+mod track_job_status;
+
+#[cfg(test)]
+mod tests;
+
+pub use backoff::Backoff;
+pub use controller::start;
+pub use indexes::Indexes;
+pub use sync_job::{SyncPlan, sync_job};
+pub use track_job_status::{ManagedPods, TrackedStatus};
+
+/// The finalizer that keeps a pod until it is counted.
+pub const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
+/// Annotation and label: the completion index of a pod.
+pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// Annotation: how many pods of the index failed before.
+pub const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+/// Annotation: how many failed without being held against the Job.
+pub const INDEX_IGNORED_FAILURES: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
+/// The value of `spec.managedBy` that means this controller.
+pub const CONTROLLER_NAME: &str = "kubernetes.io/job-controller";

@@ -1,0 +1,327 @@
+//! What to do about a Job: which pods to create and to delete, whether it comes to its end. Pure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::backoff::Backoff;
+use super::conditions::{self, FAILURE_TARGET, SUCCESS_CRITERIA_MET};
+use super::indexes::Indexes;
+use super::sync_context::{
+    SyncJobContext, completion_index, is_indexed, is_pod_failed, is_suspended,
+    only_replace_failed_pods,
+};
+use super::{job_pod, pod_failure_policy};
+use crate::workload_controllers::pods;
+use kueue_lab_clock::whole_seconds;
+
+/// The most pods created or deleted in one look, so that a big Job does not starve small ones.
+const MAX_POD_CREATE_DELETE_PER_SYNC: usize = 500;
+
+/// How a Job ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FinishedCondition {
+    pub(super) success: bool,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+impl FinishedCondition {
+    fn failure(reason: &str, message: &str) -> Self {
+        Self {
+            success: false,
+            reason: reason.to_string(),
+            message: message.to_string(),
+        }
+    }
+
+    /// Every completion was reached.
+    fn completions_reached() -> Self {
+        Self {
+            success: true,
+            reason: "CompletionsReached".to_string(),
+            message: "Reached expected number of succeeded pods".to_string(),
+        }
+    }
+}
+
+/// What is to be done before the status can be told.
+pub struct SyncPlan<'a> {
+    /// Pods to delete.
+    pub deletions: Vec<Arc<Pod>>,
+    /// Whether the deleted pods lose their tracking finalizer first, so that they do not count as
+    /// failed.
+    pub remove_finalizers_on_delete: bool,
+    /// Pods to create, in this order.
+    pub creations: Vec<Pod>,
+    /// When to look again although nothing changed.
+    pub requeue_after: Option<Duration>,
+    pub(super) sync_context: SyncJobContext<'a>,
+    pub(super) finished_condition: Option<FinishedCondition>,
+    /// Whether pods were managed, so that suspension and completion may be told.
+    pub(super) managed: bool,
+}
+
+/// Decides from a Job, the pods it controls and the failures it had.
+/// `None` where there is nothing to decide: the Job is finished or not ours.
+pub fn sync_job<'a>(
+    job: &'a Job,
+    pods: &[Arc<Pod>],
+    backoff: Backoff,
+    now: Timestamp,
+) -> Option<SyncPlan<'a>> {
+    if conditions::is_finished(job) {
+        return None;
+    }
+    let mut standing = SyncJobContext::new(job, pods, backoff)?;
+    if standing.status.start_time.is_none() && !is_suspended(standing.spec) {
+        standing.status.start_time = Some(Time(whole_seconds(now)));
+    }
+    let mut look_again = None;
+    let ending = finished_condition(&standing, now, &mut look_again);
+    let mut decision = SyncPlan {
+        deletions: Vec::new(),
+        remove_finalizers_on_delete: false,
+        creations: Vec::new(),
+        requeue_after: look_again,
+        sync_context: standing,
+        finished_condition: ending,
+        managed: false,
+    };
+    if decision.finished_condition.is_some() {
+        decision.deletions = decision.sync_context.active.clone();
+    } else if job.metadata.deletion_timestamp.is_none() {
+        decision.managed = true;
+        decision.manage_job(now);
+    }
+    Some(decision)
+}
+
+/// Whether the Job ends, and how.
+fn finished_condition(
+    standing: &SyncJobContext<'_>,
+    now: Timestamp,
+    again: &mut Option<Duration>,
+) -> Option<FinishedCondition> {
+    let (spec, status) = (standing.spec, &standing.status);
+    let known = |type_: &str, success: bool| {
+        conditions::find_true(status, type_).map(|c| FinishedCondition {
+            success,
+            reason: c.reason.clone().unwrap_or_default(),
+            message: c.message.clone().unwrap_or_default(),
+        })
+    };
+    known(SUCCESS_CRITERIA_MET, true)
+        .or_else(|| known(FAILURE_TARGET, false))
+        .or_else(|| {
+            let mut failed = standing.pods.iter().filter(|p| is_pod_failed(spec, p));
+            let why = failed
+                .find_map(|p| pod_failure_policy::match_pod_failure_policy(spec, p).fails_job)?;
+            Some(FinishedCondition::failure("PodFailurePolicy", &why))
+        })
+        .or_else(|| {
+            let limit = spec.backoff_limit.unwrap_or(6);
+            let message = "Job has reached the specified backoff limit";
+            (standing.failed > limit || past_backoff_limit_on_failure(standing, limit))
+                .then(|| FinishedCondition::failure("BackoffLimitExceeded", message))
+        })
+        .or_else(|| past_active_deadline(standing, now, again))
+        .or_else(|| failed_indexes_condition(standing))
+        .or_else(|| {
+            let completions = standing.completions();
+            let message = pod_failure_policy::match_success_policy(
+                spec,
+                &standing.succeeded_indexes,
+                completions,
+            )?;
+            Some(FinishedCondition {
+                success: true,
+                reason: "SuccessPolicy".to_string(),
+                message,
+            })
+        })
+}
+
+/// Pods that are restarted in place fail the Job by their restarts.
+fn past_backoff_limit_on_failure(standing: &SyncJobContext<'_>, limit: i32) -> bool {
+    let template = standing.spec.template.spec.as_ref();
+    if template.and_then(|s| s.restart_policy.as_deref()) != Some("OnFailure") {
+        return false;
+    }
+    let running = standing.pods.iter().filter(|p| !pods::is_terminal(p));
+    let statuses = running.filter_map(|p| p.status.as_ref()).flat_map(|s| {
+        let init = s.init_container_statuses.iter().flatten();
+        init.chain(s.container_statuses.iter().flatten())
+    });
+    let restarts: i32 = statuses.map(|s| s.restart_count).sum();
+    restarts > 0 && restarts >= limit
+}
+
+/// Whether the Job has been active for too long; if it may become so, when to look again.
+fn past_active_deadline(
+    standing: &SyncJobContext<'_>,
+    now: Timestamp,
+    again: &mut Option<Duration>,
+) -> Option<FinishedCondition> {
+    let seconds = standing.spec.active_deadline_seconds?;
+    let start = standing.status.start_time.as_ref()?.0;
+    if is_suspended(standing.spec) {
+        return None;
+    }
+    let left = SignedDuration::from_secs(seconds).saturating_sub(now.duration_since(start));
+    if left > SignedDuration::ZERO {
+        *again = Some(left.unsigned_abs());
+        return None;
+    }
+    let message = "Job was active longer than specified deadline";
+    Some(FinishedCondition::failure("DeadlineExceeded", message))
+}
+
+fn failed_indexes_condition(standing: &SyncJobContext<'_>) -> Option<FinishedCondition> {
+    let lost = standing.failed_indexes.as_ref()?.len();
+    if standing
+        .spec
+        .max_failed_indexes
+        .is_some_and(|most| lost > most)
+    {
+        let message = "Job has exceeded the specified maximal number of failed indexes";
+        return Some(FinishedCondition::failure(
+            "MaxFailedIndexesExceeded",
+            message,
+        ));
+    }
+    let settled = lost + standing.succeeded_indexes.len() >= standing.completions();
+    (lost > 0 && settled)
+        .then(|| FinishedCondition::failure("FailedIndexes", "Job has failed indexes"))
+}
+
+impl SyncPlan<'_> {
+    /// Brings the number of active pods to what it should be.
+    fn manage_job(&mut self, now: Timestamp) {
+        let standing = &self.sync_context;
+        let spec = standing.spec;
+        let active = standing.active.len();
+        if is_suspended(spec) {
+            self.deletions = active_pods_for_removal(standing, active);
+            self.remove_finalizers_on_delete = true;
+            return;
+        }
+        let wanted = wanted_active(standing, active);
+        let mut surplus = active_pods_for_removal(standing, active.saturating_sub(wanted));
+        surplus.truncate(MAX_POD_CREATE_DELETE_PER_SYNC);
+        if !surplus.is_empty() {
+            self.deletions = surplus;
+            self.remove_finalizers_on_delete = true;
+            return;
+        }
+        let leaving = if only_replace_failed_pods(spec) {
+            standing.terminating.max(0) as usize
+        } else {
+            0
+        };
+        let lacking = wanted.saturating_sub(leaving).saturating_sub(active);
+        if lacking > 0 {
+            self.create(lacking, now);
+        }
+    }
+
+    fn create(&mut self, lacking: usize, now: Timestamp) {
+        let standing = &self.sync_context;
+        let per_index = standing.spec.backoff_limit_per_index.is_some();
+        let mut wait = if per_index {
+            Duration::ZERO
+        } else {
+            standing.backoff.remaining(now)
+        };
+        let count = lacking.min(MAX_POD_CREATE_DELETE_PER_SYNC);
+        if !is_indexed(standing.spec) {
+            if wait.is_zero() {
+                let pod = job_pod::pod(standing.job, standing.spec);
+                self.creations = vec![pod; count];
+            }
+        } else if wait.is_zero() {
+            let indexes = first_pending_indexes(standing, count);
+            let ready = |index: &i32| standing.remaining_time_per_index(*index, now).is_zero();
+            let waits = indexes
+                .iter()
+                .map(|i| standing.remaining_time_per_index(*i, now));
+            let shortest = waits.min().unwrap_or_default();
+            let creations = indexes.iter().filter(|i| ready(i)).map(|index| {
+                let failures = per_index.then(|| standing.inherited_failures(*index));
+                job_pod::indexed_pod(standing.job, standing.spec, *index, failures)
+            });
+            self.creations = creations.collect();
+            wait = shortest;
+        }
+        if self.creations.is_empty() && !wait.is_zero() {
+            let sooner = self.requeue_after.map_or(wait, |again| again.min(wait));
+            self.requeue_after = Some(sooner);
+        }
+    }
+
+    /// Whether nothing is left to do but to say that the Job is complete.
+    pub(super) fn finished_by_completions(&self, active: i32) -> Option<FinishedCondition> {
+        let succeeded = self.sync_context.succeeded;
+        let enough = match self.sync_context.spec.completions {
+            None => succeeded > 0,
+            Some(completions) => succeeded >= completions,
+        };
+        (enough && active == 0).then(FinishedCondition::completions_reached)
+    }
+}
+
+/// How many pods should be active.
+fn wanted_active(standing: &SyncJobContext<'_>, active: usize) -> usize {
+    let parallelism = standing.spec.parallelism.unwrap_or(1);
+    let wanted = match standing.spec.completions {
+        // As soon as one has succeeded nobody new starts, and whoever runs may finish.
+        None if standing.succeeded > 0 => return active,
+        None => parallelism,
+        Some(completions) => parallelism.min(completions - standing.succeeded),
+    };
+    usize::try_from(wanted).unwrap_or(0)
+}
+
+/// At least so many active pods to remove: first those whose index is wrong or taken twice.
+fn active_pods_for_removal(standing: &SyncJobContext<'_>, at_least: usize) -> Vec<Arc<Pod>> {
+    let (mut gone, mut left) = (Vec::new(), Vec::new());
+    if is_indexed(standing.spec) {
+        let mut by_index: BTreeMap<Option<i32>, Vec<Arc<Pod>>> = BTreeMap::new();
+        for pod in &standing.active {
+            let index = standing.valid_index(pod);
+            by_index.entry(index).or_default().push(pod.clone());
+        }
+        for (index, mut same) in by_index {
+            same.sort_by(|a, b| pods::compare_active_pods(a, b));
+            left.extend(index.and_then(|_| same.pop()));
+            gone.extend(same);
+        }
+    } else {
+        left = standing.active.clone();
+    }
+    if gone.len() < at_least {
+        left.sort_by(|a, b| pods::compare_active_pods(a, b));
+        gone.extend(left.into_iter().take(at_least - gone.len()));
+    }
+    gone
+}
+
+/// The first indexes that have neither succeeded nor failed nor a pod.
+fn first_pending_indexes(standing: &SyncJobContext<'_>, count: usize) -> Vec<i32> {
+    let leaving = standing
+        .pods
+        .iter()
+        .filter(|p| only_replace_failed_pods(standing.spec) && pods::is_terminating(p));
+    let taken = standing.active.iter().chain(leaving);
+    let taken: Indexes = taken.filter_map(|p| completion_index(p)).collect();
+    let mut settled = standing.succeeded_indexes.union(&taken);
+    if let Some(lost) = &standing.failed_indexes {
+        settled = settled.union(lost);
+    }
+    settled.missing(count, standing.completions())
+}

@@ -1,0 +1,331 @@
+//! What a Job's status says after pods were created and deleted, and which finished pods may go.
+//! Pure.
+//!
+//! A pod is counted in three steps, so that none is counted twice or missed whatever fails in
+//! between: its UID is noted in `status.uncountedTerminatedPods`, its tracking finalizer is
+//! removed, and only then the UID becomes part of a counter.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::JobStatus;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::backoff::Backoff;
+use super::conditions::{self, COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED};
+use super::indexes::Indexes;
+use super::sync_context::{SyncJobContext, is_indexed, is_pod_failed, is_suspended, uid};
+use super::sync_job::{FinishedCondition, SyncPlan};
+use super::{JOB_TRACKING_FINALIZER, pod_failure_policy};
+use crate::event_recorder::NewEvent;
+use crate::workload_controllers::pods;
+use kueue_lab_clock::whole_seconds;
+
+/// The most UIDs the status notes at a time, to bound its size.
+const MAX_UNCOUNTED_PODS: usize = 500;
+
+/// What came of a decision's creations and deletions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ManagedPods {
+    /// Pods created.
+    pub created: usize,
+    /// Pods deleted, or gone already.
+    pub deleted: usize,
+    /// Pods among them that were Ready.
+    pub deleted_ready: usize,
+}
+
+/// The status after the pods were managed, and the pods that need their finalizer no longer.
+pub struct TrackedStatus {
+    /// The status to write now, where it changed.
+    pub status: Option<JobStatus>,
+    /// Pods whose tracking finalizer is to be removed once that is written.
+    pub pods_to_remove_finalizer: Vec<Arc<Pod>>,
+    /// What to tell about the Job.
+    pub events: Vec<NewEvent>,
+    /// The failures to remember once the status is written.
+    pub backoff: Backoff,
+    status_after: JobStatus,
+    with_finalizer: HashSet<String>,
+    finished_condition: Option<FinishedCondition>,
+    completions: Option<i32>,
+    /// More finished pods are there than were noted.
+    more: bool,
+}
+
+impl SyncPlan<'_> {
+    /// Says what follows once the decision's creations and deletions came to `acted`.
+    pub fn track_job_status(mut self, acted: ManagedPods, now: Timestamp) -> TrackedStatus {
+        let before = self.sync_context.job.status.clone().unwrap_or_default();
+        let mut notes = Vec::new();
+        let was_active = self.sync_context.active.len();
+        let active = (was_active + acted.created).saturating_sub(acted.deleted) as i32;
+        let mut changed = false;
+        if self.finished_condition.is_some() {
+            if acted.deleted != was_active {
+                self.finished_condition = None;
+            }
+        } else if let Some(complete) = self.finished_by_completions(active) {
+            self.finished_condition = Some(complete);
+        } else if self.managed {
+            changed = sync_suspended_condition(&mut self.sync_context, now, &mut notes);
+        }
+        let standing = &mut self.sync_context;
+        let status = &mut standing.status;
+        status.active = Some(active).filter(|n| *n > 0);
+        status.ready = Some((standing.ready - acted.deleted_ready as i32).max(0));
+        status.terminating = Some(standing.terminating + acted.deleted as i32);
+        changed |= status.active.unwrap_or(0) != before.active.unwrap_or(0)
+            || status.ready != before.ready
+            || status.terminating != before.terminating;
+        self.track(changed, notes, now)
+    }
+
+    /// Notes pods that finished since, and the ending.
+    fn track(self, mut changed: bool, notes: Vec<NewEvent>, now: Timestamp) -> TrackedStatus {
+        let Self {
+            sync_context: mut standing,
+            finished_condition: ending,
+            ..
+        } = self;
+        let with_finalizer: HashSet<String> = standing
+            .pods
+            .iter()
+            .filter(|p| pods::has_finalizer(p.as_ref(), JOB_TRACKING_FINALIZER))
+            .map(|p| uid(p).to_string())
+            .collect();
+        changed |= count_pods_without_finalizer(&mut standing.status, &with_finalizer);
+        let (releases, indexes, noted) = track_finished_pods(&mut standing, ending.as_ref());
+        changed |= noted;
+        let uncounted = standing.status.uncounted_terminated_pods.as_ref();
+        let waiting = uncounted.map_or(0, |u| {
+            u.succeeded.as_ref().map_or(0, Vec::len) + u.failed.as_ref().map_or(0, Vec::len)
+        });
+        let more = waiting + indexes.len() >= MAX_UNCOUNTED_PODS;
+        if is_indexed(standing.spec) {
+            changed |= update_indexes(&mut standing, indexes);
+        }
+        if let Some(ending) = &ending {
+            let interim = if ending.success {
+                SUCCESS_CRITERIA_MET
+            } else {
+                FAILURE_TARGET
+            };
+            if conditions::find_true(&standing.status, interim).is_none() {
+                let told = conditions::new(interim, &ending.reason, &ending.message, now);
+                standing
+                    .status
+                    .conditions
+                    .get_or_insert_default()
+                    .push(told);
+                changed = true;
+            }
+        }
+        TrackedStatus {
+            pods_to_remove_finalizer: releases,
+            events: notes,
+            backoff: standing.backoff,
+            with_finalizer,
+            finished_condition: ending,
+            completions: standing.spec.completions,
+            more,
+            status: changed.then(|| standing.status.clone()),
+            status_after: standing.status,
+        }
+    }
+}
+
+impl TrackedStatus {
+    /// The status to write once the finalizers of `released` pods (their UIDs) are gone, where it
+    /// changed again; and what to tell once it is written.
+    pub fn finish(
+        mut self,
+        released: &[String],
+        now: Timestamp,
+    ) -> Option<(JobStatus, Vec<NewEvent>)> {
+        for uid in released {
+            self.with_finalizer.remove(uid);
+        }
+        let mut changed =
+            count_pods_without_finalizer(&mut self.status_after, &self.with_finalizer);
+        let mut notes = Vec::new();
+        if let Some(ending) = self
+            .finished_condition
+            .take()
+            .filter(|_| !self.more && self.can_finish())
+        {
+            changed = true;
+            notes = self.enact_job_finished(&ending, now);
+        }
+        changed.then_some((self.status_after, notes))
+    }
+
+    /// Whether every pod is counted and gone.
+    fn can_finish(&self) -> bool {
+        let uncounted = self.status_after.uncounted_terminated_pods.as_ref();
+        let all_counted = uncounted.is_none_or(|u| {
+            let empty = |list: &Option<Vec<String>>| list.as_ref().is_none_or(Vec::is_empty);
+            empty(&u.succeeded) && empty(&u.failed)
+        });
+        all_counted && self.status_after.terminating.unwrap_or(0) == 0
+    }
+
+    fn enact_job_finished(&mut self, ending: &FinishedCondition, now: Timestamp) -> Vec<NewEvent> {
+        let status = &mut self.status_after;
+        let type_ = if ending.success { COMPLETE } else { FAILED };
+        let condition = conditions::new(type_, &ending.reason, &ending.message, now);
+        conditions::ensure(status, condition);
+        if !ending.success {
+            return vec![NewEvent::warning(&ending.reason, &ending.message)];
+        }
+        status.completion_time = Some(Time(whole_seconds(now)));
+        let mut notes = Vec::new();
+        if self
+            .completions
+            .is_some_and(|most| status.succeeded.unwrap_or(0) > most)
+        {
+            let text = "Too many succeeded pods running after completion count reached";
+            notes.push(NewEvent::warning("TooManySucceededPods", text));
+        }
+        notes.push(NewEvent::normal("Completed", "Job completed"));
+        notes
+    }
+}
+
+/// Says whether the Job is suspended; whether that is news.
+fn sync_suspended_condition(
+    standing: &mut SyncJobContext<'_>,
+    now: Timestamp,
+    notes: &mut Vec<NewEvent>,
+) -> bool {
+    let suspended = is_suspended(standing.spec);
+    let (reason, message) = if suspended {
+        ("JobSuspended", "Job suspended")
+    } else {
+        ("JobResumed", "Job resumed")
+    };
+    let mut condition = conditions::new(SUSPENDED, reason, message, now);
+    if !suspended {
+        condition.status = "False".to_string();
+    }
+    let changed = conditions::ensure(&mut standing.status, condition);
+    if changed && suspended {
+        notes.push(NewEvent::normal("Suspended", message));
+        // The API lets a start time be taken back only while the Job is suspended, and refuses
+        // another one afterwards.
+        standing.status.start_time = None;
+    } else if changed {
+        notes.push(NewEvent::normal("Resumed", message));
+        // The deadline counts from here: time in suspension is not held against the Job.
+        standing.status.start_time = Some(Time(whole_seconds(now)));
+    }
+    changed
+}
+
+/// Turns noted pods that lost their finalizer into counts; whether there were any.
+fn count_pods_without_finalizer(status: &mut JobStatus, with_finalizer: &HashSet<String>) -> bool {
+    let uncounted = status.uncounted_terminated_pods.get_or_insert_default();
+    let take = |list: &mut Option<Vec<String>>, count: &mut Option<i32>| {
+        let Some(uids) = list else { return false };
+        let noted = uids.len();
+        uids.retain(|uid| with_finalizer.contains(uid));
+        let released = noted - uids.len();
+        if uids.is_empty() {
+            *list = None;
+        }
+        *count = Some(count.unwrap_or(0) + released as i32).filter(|n| *n > 0);
+        released > 0
+    };
+    let succeeded = take(&mut uncounted.succeeded, &mut status.succeeded);
+    take(&mut uncounted.failed, &mut status.failed) || succeeded
+}
+
+/// Notes finished pods; the pods to release, the indexes that succeeded, and whether any was noted.
+fn track_finished_pods(
+    standing: &mut SyncJobContext<'_>,
+    ending: Option<&FinishedCondition>,
+) -> (Vec<Arc<Pod>>, Vec<i32>, bool) {
+    let uncounted = standing.status.uncounted_terminated_pods.take();
+    let mut uncounted = uncounted.unwrap_or_default();
+    let (mut succeeded, mut failed) = (
+        uncounted.succeeded.take().unwrap_or_default(),
+        uncounted.failed.take().unwrap_or_default(),
+    );
+    let (mut releases, mut indexes, mut noted) = (Vec::new(), Vec::new(), false);
+    let indexed = is_indexed(standing.spec);
+    for pod in &standing.pods {
+        if !pods::has_finalizer(pod.as_ref(), JOB_TRACKING_FINALIZER) {
+            continue;
+        }
+        let has_failed = is_pod_failed(standing.spec, pod);
+        if !can_remove_finalizer(standing, pod, has_failed, ending) {
+            continue;
+        }
+        releases.push(pod.clone());
+        let index = standing.valid_index(pod);
+        let noted_failed = standing.uncounted.failed.contains(uid(pod));
+        if pods::phase(pod) == "Succeeded" && !noted_failed {
+            if indexed {
+                let new = index.filter(|i| !standing.prev_succeeded_indexes.contains(*i));
+                noted |= new.is_some();
+                indexes.extend(new);
+            } else if !standing.uncounted.succeeded.contains(uid(pod)) {
+                succeeded.push(uid(pod).to_string());
+                noted = true;
+            }
+        } else if (has_failed || ending.is_some_and(|e| !e.success))
+            && !noted_failed
+            && (!indexed || index.is_some())
+            && !pod_failure_policy::match_pod_failure_policy(standing.spec, pod).ignored
+        {
+            // When a Job fails, whatever still runs has failed with it.
+            failed.push(uid(pod).to_string());
+            noted = true;
+        }
+        if indexes.len() + succeeded.len() + failed.len() >= MAX_UNCOUNTED_PODS {
+            break;
+        }
+    }
+    uncounted.succeeded = Some(succeeded).filter(|l| !l.is_empty());
+    uncounted.failed = Some(failed).filter(|l| !l.is_empty());
+    standing.status.uncounted_terminated_pods = Some(uncounted);
+    (releases, indexes, noted)
+}
+
+/// Whether the pod needs to be kept no longer for the sake of counting it.
+fn can_remove_finalizer(
+    standing: &SyncJobContext<'_>,
+    pod: &Pod,
+    has_failed: bool,
+    ending: Option<&FinishedCondition>,
+) -> bool {
+    if standing.job.metadata.deletion_timestamp.is_some()
+        || ending.is_some()
+        || pods::phase(pod) == "Succeeded"
+    {
+        return true;
+    }
+    let awaiting = standing
+        .valid_index(pod)
+        .and_then(|index| standing.pods_with_delayed_deletion.get(&index));
+    has_failed && awaiting.is_none_or(|kept| uid(kept) != uid(pod))
+}
+
+/// Writes the indexes that succeeded and failed; whether that is news.
+fn update_indexes(standing: &mut SyncJobContext<'_>, new: Vec<i32>) -> bool {
+    let new: Indexes = new.into_iter().collect();
+    let succeeded = standing.succeeded_indexes.union(&new);
+    let status = &mut standing.status;
+    let text = Some(succeeded.to_string()).filter(|t| !t.is_empty());
+    let mut changed = text != status.completed_indexes.clone().filter(|t| !t.is_empty());
+    status.succeeded = Some(succeeded.len()).filter(|n| *n > 0);
+    status.completed_indexes = text;
+    let failed = standing.failed_indexes.as_ref().map(Indexes::to_string);
+    if failed != status.failed_indexes {
+        status.failed_indexes = failed;
+        changed = true;
+    }
+    changed
+}

@@ -1,0 +1,203 @@
+//! Creating and deleting pods for a controller, with the Events real controllers write, the caches
+//! kept in step, and a gentle start where the API refuses. Must not know any controller.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Api, Resource, ResourceExt};
+use serde_json::json;
+
+use super::pods;
+use crate::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_runtime::api_errors::{
+    error_message, is_conflict, is_namespace_terminating, is_not_found,
+};
+use kueue_lab_runtime::{Context, Informer};
+
+/// Creates and deletes pods in the name of one controller.
+#[derive(Clone)]
+pub struct PodControl {
+    context: Context,
+    pods: Informer<Pod>,
+    recorder: EventRecorder,
+}
+
+/// What came of creating pods.
+#[derive(Debug, Default)]
+pub struct CreateResult {
+    /// How many were.
+    pub done: usize,
+    /// Why the first of the others was not.
+    pub error: Option<kube::Error>,
+}
+
+/// What came of deleting pods.
+#[derive(Debug, Default)]
+pub struct DeleteResult {
+    /// The pods that are gone or going.
+    pub done: Vec<Arc<Pod>>,
+    /// Why the first of the others is not.
+    pub error: Option<kube::Error>,
+}
+
+impl PodControl {
+    /// A control whose writes are seen at once in `pods`.
+    pub fn new(context: &Context, pods: Informer<Pod>, recorder: EventRecorder) -> Self {
+        Self {
+            context: context.clone(),
+            pods,
+            recorder,
+        }
+    }
+
+    fn api(&self, namespace: &str) -> Api<Pod> {
+        Api::namespaced(self.context.client.clone(), namespace)
+    }
+
+    /// Creates pods of `owner`: one, then twice as many each time, so that an owner whose pods are
+    /// all refused costs one request and not thousands. Stops at the first round with a refusal.
+    pub async fn create<K>(&self, owner: &K, pods: Vec<Pod>) -> CreateResult
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mut created = CreateResult::default();
+        let api = self.api(&owner.namespace().unwrap_or_default());
+        let mut rest = pods.as_slice();
+        let mut round = 1;
+        while !rest.is_empty() && created.error.is_none() {
+            let (now, later) = rest.split_at(round.min(rest.len()));
+            rest = later;
+            round = now.len() * 2;
+            let post = PostParams::default();
+            let answers = join_all(now.iter().map(|pod| api.create(&post, pod))).await;
+            for answer in answers {
+                match answer {
+                    Ok(pod) => {
+                        let text = format!("Created pod: {}", pod.name_any());
+                        self.recorder
+                            .event(owner, NewEvent::normal("SuccessfulCreate", text));
+                        self.pods.observe_write(Arc::new(pod));
+                        created.done += 1;
+                    }
+                    Err(error) => {
+                        if !is_namespace_terminating(&error) {
+                            let text = format!("Error creating: {}", error_message(&error));
+                            self.recorder
+                                .event(owner, NewEvent::warning("FailedCreate", text));
+                        }
+                        created.error.get_or_insert(error);
+                    }
+                }
+            }
+        }
+        created
+    }
+
+    /// Deletes pods of `owner`, after taking `finalizer` from them where one is given.
+    pub async fn delete<K>(
+        &self,
+        owner: &K,
+        pods: &[Arc<Pod>],
+        finalizer: Option<&str>,
+    ) -> DeleteResult
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mut deleted = DeleteResult::default();
+        let answers = join_all(pods.iter().map(|pod| self.delete_one(pod, finalizer))).await;
+        for (pod, answer) in pods.iter().zip(answers) {
+            match answer {
+                Ok(()) => {
+                    let text = format!("Deleted pod: {}", pod.name_any());
+                    self.recorder
+                        .event(owner, NewEvent::normal("SuccessfulDelete", text));
+                    deleted.done.push(pod.clone());
+                }
+                Err(error) if is_not_found(&error) || is_conflict(&error) => {
+                    deleted.done.push(pod.clone())
+                }
+                Err(error) => {
+                    let text = format!("Error deleting: {}", error_message(&error));
+                    self.recorder
+                        .event(owner, NewEvent::warning("FailedDelete", text));
+                    deleted.error.get_or_insert(error);
+                }
+            }
+        }
+        deleted
+    }
+
+    /// Deletes a pod without telling anybody.
+    pub async fn delete_without_event(&self, pod: &Pod) -> Result<(), kube::Error> {
+        match self.delete_one(pod, None).await {
+            Err(error) if !is_not_found(&error) && !is_conflict(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    async fn delete_one(&self, pod: &Pod, finalizer: Option<&str>) -> Result<(), kube::Error> {
+        let namespace = pod.namespace().unwrap_or_default();
+        if let Some(finalizer) = finalizer {
+            self.remove_finalizer(pod, finalizer).await?;
+        }
+        let params = DeleteParams {
+            propagation_policy: Some(kube::api::PropagationPolicy::Background),
+            preconditions: Some(Preconditions {
+                uid: pod.uid(),
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        let answer = self
+            .api(&namespace)
+            .delete(&pod.name_any(), &params)
+            .await?;
+        if let Some(going) = answer.left()
+            && pods::is_deleting(&going)
+        {
+            self.pods.observe_write(Arc::new(going));
+        }
+        Ok(())
+    }
+
+    /// Takes `finalizer` from pods: the UIDs of those that are free of it, and what went wrong
+    /// first with the others.
+    pub async fn remove_finalizers(
+        &self,
+        pods: &[Arc<Pod>],
+        finalizer: &str,
+    ) -> (Vec<String>, Option<kube::Error>) {
+        let mut released = Vec::with_capacity(pods.len());
+        let mut failure = None;
+        let answers = join_all(pods.iter().map(|pod| self.remove_finalizer(pod, finalizer))).await;
+        for (pod, answer) in pods.iter().zip(answers) {
+            match answer {
+                Err(error) if !is_not_found(&error) => {
+                    failure.get_or_insert(error);
+                }
+                _ => released.extend(pod.uid()),
+            }
+        }
+        (released, failure)
+    }
+
+    async fn remove_finalizer(&self, pod: &Pod, finalizer: &str) -> Result<(), kube::Error> {
+        if !pods::has_finalizer(pod, finalizer) {
+            return Ok(());
+        }
+        let namespace = pod.namespace().unwrap_or_default();
+        let patch = json!({"metadata": {
+            "uid": pod.uid(),
+            "$deleteFromPrimitiveList/finalizers": [finalizer],
+        }});
+        let api = self.api(&namespace);
+        let params = PatchParams::default();
+        let patched = api
+            .patch(&pod.name_any(), &params, &Patch::Strategic(patch))
+            .await?;
+        self.pods.observe_write(Arc::new(patched));
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! Pods made from a controller's template. Must not know any controller.
+
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
+use kube::{Resource, ResourceExt};
+
+/// The longest prefix the API keeps of a generated name.
+const LONGEST_PREFIX: usize = 58;
+
+/// A pod as the template describes it, owned by `owner`, whose name the API server makes up.
+pub fn pod_from_template<K: Resource<DynamicType = ()>>(
+    template: &PodTemplateSpec,
+    owner: &K,
+) -> Pod {
+    let meta = template.metadata.clone().unwrap_or_default();
+    Pod {
+        metadata: ObjectMeta {
+            namespace: owner.namespace(),
+            generate_name: Some(format!("{}-", owner.name_any())),
+            labels: meta.labels,
+            annotations: meta.annotations,
+            finalizers: meta.finalizers,
+            owner_references: Some(vec![controller_reference(owner)]),
+            ..ObjectMeta::default()
+        },
+        spec: template.spec.clone(),
+        status: None,
+    }
+}
+
+/// The reference by which `owner` controls an object.
+pub fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+    OwnerReference {
+        api_version: K::api_version(&()).to_string(),
+        kind: K::kind(&()).to_string(),
+        name: owner.name_any(),
+        uid: owner.uid().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// `<name><suffix>`, where the name gives way so that a generated name fits.
+pub fn name_prefix(name: &str, suffix: &str) -> String {
+    let room = LONGEST_PREFIX.saturating_sub(suffix.len());
+    let end = name.len().min(room);
+    format!("{}{suffix}", name.get(..end).unwrap_or(name))
+}

@@ -1,0 +1,84 @@
+//! Deletes finished Jobs when their `ttlSecondsAfterFinished` is over.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
+use kube::{Api, ResourceExt};
+
+use super::SharedInformers;
+use super::job::conditions;
+use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+
+const WORKERS: usize = 5;
+
+/// Starts the controller in the tasks of `context`.
+pub fn start(context: &Context, shared: &SharedInformers) {
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let due = queue.clone();
+    shared.jobs.add_event_handler(move |change| {
+        if let Some(at) = expiry(change.object()) {
+            due.add_at(ObjectKey::of(change.object().as_ref()), at);
+        }
+    });
+    let reaper = Arc::new(TtlAfterFinishedController {
+        context: context.clone(),
+        jobs: shared.jobs.clone(),
+    });
+    queue.run(context, "ttl-after-finished", WORKERS, move |key| {
+        let reaper = reaper.clone();
+        async move { reaper.reconcile(&key).await }
+    });
+}
+
+/// When a Job is to go, once it is finished and if it says so.
+fn expiry(job: &Job) -> Option<Timestamp> {
+    let seconds = job.spec.as_ref()?.ttl_seconds_after_finished?;
+    let finished = conditions::finished(job)?.last_transition_time.as_ref()?.0;
+    if job.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    finished
+        .checked_add(SignedDuration::from_secs(seconds.into()))
+        .ok()
+}
+
+struct TtlAfterFinishedController {
+    context: Context,
+    jobs: Informer<Job>,
+}
+
+impl TtlAfterFinishedController {
+    async fn reconcile(&self, key: &ObjectKey) -> Result<ReconcileResult, kube::Error> {
+        if self.jobs.get(key).is_none_or(|job| expiry(&job).is_none()) {
+            return Ok(ReconcileResult::Done);
+        }
+        let api: Api<Job> = Api::namespaced(self.context.client.clone(), &key.namespace);
+        // What is about to be deleted is looked at as it is, not as it was last seen.
+        let Some(job) = api.get_opt(&key.name).await? else {
+            return Ok(ReconcileResult::Done);
+        };
+        let Some(at) = expiry(&job) else {
+            return Ok(ReconcileResult::Done);
+        };
+        let left = at.duration_since(self.context.clock.now());
+        if left > SignedDuration::ZERO {
+            return Ok(ReconcileResult::RequeueAfter(left.unsigned_abs()));
+        }
+        let params = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Foreground),
+            preconditions: Some(Preconditions {
+                uid: job.uid(),
+                resource_version: job.resource_version(),
+            }),
+            ..DeleteParams::default()
+        };
+        match api.delete(&key.name, &params).await {
+            Err(error) if is_conflict(&error) => Ok(ReconcileResult::Requeue),
+            Err(error) if !is_not_found(&error) => Err(error),
+            _ => Ok(ReconcileResult::Done),
+        }
+    }
+}

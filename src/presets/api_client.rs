@@ -1,0 +1,262 @@
+//! Calls to the API server on objects of any kind, with the warnings it sends along.
+
+use http::Request;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use kube::Client;
+use kube::client::Body;
+use kube::core::Status;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::ObjectKey;
+
+/// The field manager of everything a presets folder applies. One for all presets: when another
+/// preset is switched to, fields that only the old one set go by themselves.
+pub(super) const FIELD_MANAGER: &str = "kueue-lab-presets";
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    /// The API server refused.
+    #[error("{}", .0.message)]
+    Api(Box<Status>),
+    /// It did not answer.
+    #[error("the API server does not answer: {0}")]
+    Transport(#[from] kube::Error),
+}
+
+impl RequestError {
+    /// Whether the object or what holds it is not there.
+    pub(super) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Api(status) if status.code == 404)
+    }
+}
+
+/// What the API server answered.
+#[derive(Debug)]
+pub(super) struct ApiResponse {
+    /// The object.
+    pub(super) object: Value,
+    /// Texts of its warnings.
+    pub(super) warnings: Vec<String>,
+}
+
+/// How objects of a kind are reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RestMapping {
+    /// `v1` or `group/version`.
+    pub(super) api_version: String,
+    /// Plural name.
+    pub(super) plural: String,
+    /// Whether its objects stand in namespaces.
+    pub(super) namespaced: bool,
+}
+
+impl RestMapping {
+    fn collection_path(&self, namespace: Option<&str>) -> String {
+        let root = match self.api_version.contains('/') {
+            true => format!("/apis/{}", self.api_version),
+            false => format!("/api/{}", self.api_version),
+        };
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => format!("{root}/namespaces/{}/{}", escape(namespace), self.plural),
+            None => format!("{root}/{}", self.plural),
+        }
+    }
+
+    fn object_path(&self, key: &ObjectKey) -> String {
+        let collection = self.collection_path(key.namespace.as_deref());
+        format!("{collection}/{}", escape(&key.name))
+    }
+}
+
+fn escape(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// How an object is applied.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ApplyMode {
+    /// Change nothing, only say what would happen.
+    pub(super) dry_run: bool,
+    /// Take over fields that belong to others.
+    pub(super) force: bool,
+}
+
+/// The API server.
+#[derive(Clone)]
+pub(super) struct ApiClient {
+    pub(super) client: Client,
+}
+
+impl ApiClient {
+    /// Applies an object on the server, refusing fields its schema does not know.
+    pub(super) async fn apply(
+        &self,
+        kind: &RestMapping,
+        key: &ObjectKey,
+        object: &Value,
+        mode: ApplyMode,
+    ) -> Result<ApiResponse, RequestError> {
+        let mut path = format!(
+            "{}?fieldManager={FIELD_MANAGER}&fieldValidation=Strict",
+            kind.object_path(key)
+        );
+        if mode.force {
+            path.push_str("&force=true");
+        }
+        if mode.dry_run {
+            path.push_str("&dryRun=All");
+        }
+        let request = Request::patch(path).header(CONTENT_TYPE, "application/apply-patch+yaml");
+        self.request(request, object.to_string().into_bytes()).await
+    }
+
+    /// The object, or `None` where it is not there.
+    pub(super) async fn get(
+        &self,
+        kind: &RestMapping,
+        key: &ObjectKey,
+    ) -> Result<Option<Value>, RequestError> {
+        match self
+            .request(Request::get(kind.object_path(key)), Vec::new())
+            .await
+        {
+            Ok(reply) => Ok(Some(reply.object)),
+            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// All objects of a kind, in one namespace or everywhere.
+    pub(super) async fn list(
+        &self,
+        kind: &RestMapping,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Value>, RequestError> {
+        let reply = self
+            .request(Request::get(kind.collection_path(namespace)), Vec::new())
+            .await?;
+        match reply.object {
+            Value::Object(mut list) => match list.remove("items") {
+                Some(Value::Array(items)) => Ok(items),
+                _ => Ok(Vec::new()),
+            },
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Deletes an object; one that is not there is fine.
+    pub(super) async fn delete(
+        &self,
+        kind: &RestMapping,
+        key: &ObjectKey,
+    ) -> Result<(), RequestError> {
+        let path = format!("{}?propagationPolicy=Background", kind.object_path(key));
+        match self.request(Request::delete(path), Vec::new()).await {
+            Err(e) if !e.is_not_found() => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// Merges a change into an object. One that is gone by then, or that somebody else changed, is left
+    /// to them.
+    pub(super) async fn merge_patch(
+        &self,
+        kind: &RestMapping,
+        key: &ObjectKey,
+        change: &Value,
+    ) -> Result<(), RequestError> {
+        let path = format!("{}?fieldManager={FIELD_MANAGER}", kind.object_path(key));
+        let request = Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
+        match self.request(request, change.to_string().into_bytes()).await {
+            Err(RequestError::Api(status)) if !matches!(status.code, 404 | 409) => {
+                Err(RequestError::Api(status))
+            }
+            Err(error @ RequestError::Transport(_)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the server serves in one group version, as its `APIResourceList`; `None` for one it does
+    /// not serve.
+    pub(super) async fn api_resource_list(
+        &self,
+        api_version: &str,
+    ) -> Result<Option<Value>, RequestError> {
+        let path = match api_version.contains('/') {
+            true => format!("/apis/{api_version}"),
+            false => format!("/api/{api_version}"),
+        };
+        match self.request(Request::get(path), Vec::new()).await {
+            Ok(reply) => Ok(Some(reply.object)),
+            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    async fn request(
+        &self,
+        request: http::request::Builder,
+        body: Vec<u8>,
+    ) -> Result<ApiResponse, RequestError> {
+        let request = request
+            .header(ACCEPT, "application/json")
+            .body(Body::from(body))
+            .map_err(kube::Error::HttpError)?;
+        let response = self.client.send(request).await?;
+        let good = response.status().is_success();
+        let code = response.status().as_u16();
+        let warnings = response
+            .headers()
+            .get_all("warning")
+            .iter()
+            .filter_map(|w| warning_text(w.to_str().ok()?))
+            .collect();
+        let bytes = response.into_body().collect_bytes().await?;
+        if good {
+            let object = serde_json::from_slice(&bytes).map_err(kube::Error::SerdeError)?;
+            return Ok(ApiResponse { object, warnings });
+        }
+        let status = serde_json::from_slice::<Status>(&bytes).unwrap_or_else(|_| {
+            let text: String = String::from_utf8_lossy(&bytes).chars().take(500).collect();
+            Status::failure(&text, "Unknown").with_code(code)
+        });
+        Err(RequestError::Api(Box::new(status)))
+    }
+}
+
+/// The text of a `Warning` header: `299 - "text"`.
+fn warning_text(header: &str) -> Option<String> {
+    let quoted = header.split_once('"')?.1;
+    let text = quoted.rsplit_once('"')?.0;
+    Some(text.replace("\\\"", "\"").replace("\\\\", "\\"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_warnings() {
+        let kind = RestMapping {
+            api_version: "kueue.x-k8s.io/v1beta2".into(),
+            plural: "localqueues".into(),
+            namespaced: true,
+        };
+        let key = ObjectKey {
+            group: "kueue.x-k8s.io".into(),
+            kind: "LocalQueue".into(),
+            namespace: Some("team-a".into()),
+            name: "a/b".into(),
+        };
+        assert_eq!(
+            kind.object_path(&key),
+            "/apis/kueue.x-k8s.io/v1beta2/namespaces/team%2Da/localqueues/a%2Fb"
+        );
+        assert_eq!(
+            warning_text(r#"299 - "say \"hi\"""#).as_deref(),
+            Some("say \"hi\"")
+        );
+    }
+}

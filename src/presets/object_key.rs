@@ -1,0 +1,53 @@
+//! What tells one object from another, and the order in which objects need each other.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use kueue_lab_api::v1beta2::GROUP;
+
+/// One object of the cluster, whatever its version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ObjectKey {
+    /// API group, empty for core.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace; `None` for objects of the whole cluster.
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+impl ObjectKey {
+    /// Place in the order of applying; taking away goes the other way round.
+    pub fn apply_order(&self) -> u8 {
+        match (self.group.as_str(), self.kind.as_str()) {
+            ("", "Namespace") => 0,
+            ("apiextensions.k8s.io", _) => 1,
+            ("", "ServiceAccount" | "ConfigMap" | "Secret" | "LimitRange" | "ResourceQuota")
+            | ("rbac.authorization.k8s.io" | "scheduling.k8s.io" | "node.k8s.io", _) => 2,
+            (GROUP, "WorkloadPriorityClass" | "Topology" | "ProvisioningRequestConfig") => 3,
+            (GROUP, "ResourceFlavor" | "MultiKueueConfig" | "MultiKueueCluster") => 4,
+            (GROUP, "AdmissionCheck" | "Cohort") => 5,
+            (GROUP, "ClusterQueue") => 6,
+            (GROUP, "LocalQueue") => 7,
+            _ => 8,
+        }
+    }
+
+    /// Whether it is of one of Kueue's kinds.
+    pub fn is_kueue(&self, kind: &str) -> bool {
+        self.group == GROUP && self.kind == kind
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    /// `Kind/name` or `Kind/namespace/name`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{}/{namespace}/{}", self.kind, self.name),
+            None => write!(f, "{}/{}", self.kind, self.name),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Files to objects: read by [`kueue_lab_api::load`], which checks Kueue's kinds against their schemas and
+//! validation and brings older versions to the current one, and then looked at as a whole.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::folder::SourceFile;
+use super::{Finding, ObjectKey};
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::load::{self, Problem};
+use kueue_lab_api::v1beta2::{GROUP, VERSION};
+use kueue_lab_yaml::{self as yaml, Limits, Position};
+
+/// Most objects of one preset.
+const MAX_OBJECTS: usize = 2000;
+
+/// One object of a preset and where it is written.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// Which object. The namespace is what the file says; whether the kind has one is known only to
+    /// the cluster.
+    pub key: ObjectKey,
+    /// API version it is applied in, such as `kueue.x-k8s.io/v1beta2`.
+    pub api_version: String,
+    /// The object.
+    pub object: Value,
+    /// The file, as the person would name it.
+    pub file: String,
+    /// The document it came from.
+    source: load::LoadedObject,
+}
+
+impl Manifest {
+    /// Where a field stands, or what is nearest to it.
+    pub fn locate(&self, path: &str) -> Position {
+        self.source.locate(path)
+    }
+
+    /// Where the object begins.
+    pub fn position(&self) -> Position {
+        self.source.position()
+    }
+
+    /// An error about a field of this object.
+    pub(super) fn error(&self, path: &str, message: impl Into<String>) -> Finding {
+        Finding::error(&self.file, self.locate(path), message).about(&self.key)
+    }
+
+    /// A warning about a field of this object.
+    pub(super) fn warning(&self, path: &str, message: impl Into<String>) -> Finding {
+        Finding::warning(&self.file, self.locate(path), message).about(&self.key)
+    }
+}
+
+/// What the files of a preset hold.
+#[derive(Clone, Debug, Default)]
+pub struct ParsedPreset {
+    /// Objects in the order written.
+    pub manifests: Vec<Manifest>,
+    /// Errors and warnings. With an error, the preset cannot be applied.
+    pub findings: Vec<Finding>,
+}
+
+impl ParsedPreset {
+    /// Whether something keeps the preset from being applied.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(Finding::is_error)
+    }
+}
+
+/// Reads all files of a preset and everything that is wrong with any of them.
+pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> ParsedPreset {
+    let mut parsed = ParsedPreset::default();
+    for file in files {
+        let text = match yaml::utf8(&file.bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                parsed.findings.push(finding(file, error.into()));
+                continue;
+            }
+        };
+        match yaml::documents(text, Limits::default()) {
+            Ok(documents) => {
+                for node in documents.into_iter().flat_map(list_items) {
+                    parse_document(file, text, node, gates, &mut parsed);
+                }
+            }
+            Err(error) => parsed.findings.push(finding(file, error.into())),
+        }
+    }
+    check_duplicates(&mut parsed);
+    if parsed.manifests.len() > MAX_OBJECTS {
+        let file = files.first().map_or("", |f| f.name.as_str());
+        let message = format!("the preset holds more than {MAX_OBJECTS} objects");
+        let finding = Finding::error(file, Position::START, message);
+        parsed.findings.push(finding);
+    }
+    parsed
+}
+
+/// The items of a list object, or the object itself.
+fn list_items(node: yaml::Node) -> Vec<yaml::Node> {
+    let kind = node.get("kind").and_then(yaml::Node::as_str);
+    match node.get("items") {
+        Some(items) if kind.is_some_and(|k| k.ends_with("List")) => items.items().to_vec(),
+        _ => vec![node],
+    }
+}
+
+/// Reads one document.
+fn parse_document(
+    file: &SourceFile,
+    text: &str,
+    node: yaml::Node,
+    gates: &FeatureGates,
+    parsed: &mut ParsedPreset,
+) {
+    let word = |n: Option<&yaml::Node>| n.and_then(yaml::Node::as_str).map(str::to_owned);
+    let kind = word(node.get("kind"));
+    let name = word(node.get("metadata").and_then(|m| m.get("name")));
+    match load::object(node, gates) {
+        Ok(object) => add_object(file, text, object, parsed),
+        Err(problems) => {
+            let about = match (kind, name) {
+                (Some(kind), Some(name)) => Some(format!("{kind}/{name}")),
+                (kind, _) => kind,
+            };
+            let findings = problems.into_iter().map(|p| Finding {
+                object: about.clone(),
+                ..finding(file, p)
+            });
+            parsed.findings.extend(findings);
+        }
+    }
+}
+
+fn finding(file: &SourceFile, problem: Problem) -> Finding {
+    let message = match problem.path.is_empty() {
+        true => problem.message,
+        false => format!("{}: {}", problem.path, problem.message),
+    };
+    Finding {
+        remedy: problem.remedy,
+        ..Finding::error(&file.name, problem.at, message)
+    }
+}
+
+/// Takes in one object, if a preset can hold it.
+fn add_object(
+    file: &SourceFile,
+    text: &str,
+    object: load::LoadedObject,
+    parsed: &mut ParsedPreset,
+) {
+    let at = |path: &str| object.locate(path);
+    let error = |path: &str, message: &str| {
+        Finding::error(&file.name, at(path), message).about(object.kind())
+    };
+    let metadata = &object.value["metadata"];
+    if metadata["name"].is_null() && !metadata["generateName"].is_null() {
+        let message = "an object of a preset needs a name of its own, not generateName";
+        let remedy = "put jobs to submit into the preset's samples folder";
+        let finding = error("metadata.generateName", message).remedy(remedy);
+        parsed.findings.push(finding);
+        return;
+    }
+    if object.name().is_empty() {
+        let message = "metadata.name has to be a string that is not empty";
+        let finding = error("metadata.name", message);
+        parsed
+            .findings
+            .push(finding.remedy("is the indentation right?"));
+        return;
+    }
+    let group = object
+        .api_version()
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    let namespace = Some(object.namespace()).filter(|n| !n.is_empty());
+    let key = ObjectKey {
+        group: group.to_owned(),
+        kind: object.kind().to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name: object.name().to_owned(),
+    };
+    // Fields that are not there are refused by the server, so they are here.
+    for unknown in object.unknown_fields.iter().cloned() {
+        let remedy = unknown.remedy.clone();
+        let found = Finding::error(&file.name, unknown.at, unknown.message).about(&key);
+        let remedy = remedy.unwrap_or_else(|| "correct or remove it".into());
+        parsed.findings.push(found.remedy(remedy));
+    }
+    let warnings = object.warnings.iter().cloned().map(|w| Finding {
+        severity: super::Severity::Warning,
+        ..finding(file, w).about(&key)
+    });
+    let count = parsed.findings.len();
+    parsed.findings.extend(warnings);
+    let silent = count == parsed.findings.len();
+    let manifest = Manifest {
+        api_version: object.api_version().to_owned(),
+        object: object.value.clone(),
+        file: file.name.clone(),
+        source: object,
+        key,
+    };
+    if group_of(&manifest.api_version) == GROUP && silent {
+        parsed
+            .findings
+            .extend(deprecated_version_warning(text, &manifest));
+    }
+    parsed.manifests.push(manifest);
+}
+
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// A word about a version that was read as another.
+fn deprecated_version_warning(text: &str, manifest: &Manifest) -> Option<Finding> {
+    let at = manifest.locate("apiVersion");
+    let line = text.lines().nth(at.line as usize - 1)?;
+    let written = line.split_once("apiVersion")?.1;
+    let old = ["v1beta1", "v1alpha2", "v1alpha1"];
+    let version = old
+        .into_iter()
+        .find(|v| written.contains(&format!("{GROUP}/{v}")))?;
+    let message = format!("{GROUP}/{version} is read as {GROUP}/{VERSION}");
+    let finding = Finding::warning(&manifest.file, at, message).about(&manifest.key);
+    Some(finding.remedy("write that version"))
+}
+
+/// An object that two documents describe.
+fn check_duplicates(parsed: &mut ParsedPreset) {
+    let mut seen: BTreeMap<&ObjectKey, &Manifest> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for manifest in &parsed.manifests {
+        if let Some(first) = seen.insert(&manifest.key, manifest) {
+            let place = format!("{}:{}", first.file, first.position());
+            let message = format!("the object is given twice, first in {place}");
+            let twice = manifest.error("metadata.name", message);
+            findings.push(twice.remedy("remove one of the two"));
+        }
+    }
+    parsed.findings.extend(findings);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(texts: &[(&str, &str)]) -> Vec<SourceFile> {
+        let file = |(name, text): &(&str, &str)| SourceFile {
+            name: (*name).into(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        texts.iter().map(file).collect()
+    }
+
+    fn only_finding(text: &str) -> String {
+        let parsed = parse(&files(&[("p/q.yaml", text)]), &FeatureGates::default());
+        let errors: Vec<_> = parsed.findings.iter().map(ToString::to_string).collect();
+        errors.join("\n")
+    }
+
+    const FLAVOR: &str =
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata:\n  name: f\n";
+
+    #[test]
+    fn documents_and_lists_become_objects() {
+        let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Namespace\n  metadata: {name: a}\n";
+        let parsed = parse(
+            &files(&[("a.yaml", &format!("{FLAVOR}---\n# nothing\n---\n{list}"))]),
+            &FeatureGates::default(),
+        );
+        assert_eq!(parsed.findings, []);
+        let keys: Vec<_> = parsed.manifests.iter().map(|m| m.key.to_string()).collect();
+        assert_eq!(keys, ["ResourceFlavor/f", "Namespace/a"]);
+        assert_eq!(parsed.manifests[1].position().line, 11);
+    }
+
+    #[test]
+    fn invalid_objects_are_rejected_with_their_position() {
+        for (text, expected) in [
+            (
+                "kind: X\n",
+                "p/q.yaml:1:1: X: apiVersion: Required value; every object needs apiVersion and kind",
+            ),
+            ("- a\n", "p/q.yaml:1:1: apiVersion: Required value"),
+            (
+                "apiVersion: v1\nkind: Namespace\n",
+                "p/q.yaml:1:1: Namespace: metadata.name has to be a string that is not empty; is the indentation right?",
+            ),
+            (
+                "apiVersion: v1\nkind: Namespace\nmetadata: {}\n",
+                "p/q.yaml:3:1: Namespace: metadata.name has to be",
+            ),
+            (
+                "apiVersion: v1\nkind: Job\nmetadata:\n  generateName: a-\n",
+                "p/q.yaml:4:3: Job: an object of a preset needs a name",
+            ),
+            (
+                "apiVersion: v1\nkind: Job\nmetadata:\n  name: 7\n",
+                "p/q.yaml:4:3: Job: metadata.name has to be a string",
+            ),
+            (
+                "apiVersion: v1\nmetadata:\nname: \"default\"\nmetadata:\n",
+                "p/q.yaml:4:1: ",
+            ),
+            ("a: [\n", "p/q.yaml:"),
+            (
+                "apiVersion: kueue.x-k8s.io/v3\nkind: ClusterQueue\nmetadata: {name: a}\n",
+                "p/q.yaml:1:1: ClusterQueue/a: apiVersion: no matches for kind",
+            ),
+        ] {
+            let found = only_finding(text);
+            assert!(
+                found.starts_with(expected),
+                "{text:?}\n  {found}\n  {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_same_object_in_two_files_is_refused() {
+        let parsed = parse(
+            &files(&[("a.yaml", FLAVOR), ("b.yaml", FLAVOR)]),
+            &FeatureGates::default(),
+        );
+        assert_eq!(
+            parsed.findings[0].to_string(),
+            "b.yaml:4:3: ResourceFlavor/f: the object is given twice, first in a.yaml:1:1; remove one of the two"
+        );
+    }
+
+    #[test]
+    fn older_versions_are_read_with_a_warning_and_keep_their_positions() {
+        let queue = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: q}\nspec:\n  cohort: team\n  namespaceSelector: {}\n";
+        let parsed = parse(&files(&[("q.yaml", queue)]), &FeatureGates::default());
+        let manifest = &parsed.manifests[0];
+        assert_eq!(manifest.object["spec"]["cohortName"], "team");
+        assert_eq!(manifest.locate("spec.cohortName").to_string(), "5:3");
+        assert!(!parsed.has_errors());
+        assert_eq!(
+            parsed.findings[0].to_string(),
+            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is read as kueue.x-k8s.io/v1beta2; write that version"
+        );
+    }
+}

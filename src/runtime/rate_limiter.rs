@@ -1,0 +1,42 @@
+//! How long a key that keeps failing waits, as client-go's default rate limiter counts.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+/// The delay after a first failure, and the longest, where a queue does not say.
+pub(super) const DEFAULT_BACKOFF: (Duration, Duration) =
+    (Duration::from_millis(5), Duration::from_secs(1000));
+
+/// Failures in a row of each key.
+#[derive(Debug)]
+pub(super) struct ExponentialFailureRateLimiter<K> {
+    failures: HashMap<K, u32>,
+    base_delay: Duration,
+    max_delay: Duration,
+}
+
+impl<K: Eq + Hash + Clone> ExponentialFailureRateLimiter<K> {
+    pub(super) fn new((base_delay, max_delay): (Duration, Duration)) -> Self {
+        Self {
+            failures: HashMap::new(),
+            base_delay,
+            max_delay,
+        }
+    }
+
+    /// Counts a failure and tells how long to wait after it: the first delay, doubled with every
+    /// one.
+    pub(super) fn when(&mut self, key: &K) -> Duration {
+        let failures = self.failures.entry(key.clone()).or_default();
+        let delay = 1u32
+            .checked_shl(*failures)
+            .and_then(|factor| self.base_delay.checked_mul(factor));
+        *failures = failures.saturating_add(1);
+        delay.unwrap_or(self.max_delay).min(self.max_delay)
+    }
+
+    pub(super) fn forget(&mut self, key: &K) {
+        self.failures.remove(key);
+    }
+}

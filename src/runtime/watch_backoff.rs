@@ -1,0 +1,54 @@
+//! How long to wait before a watch that broke is tried again.
+
+use std::time::Duration;
+
+use kube::runtime::utils::Backoff;
+
+const FIRST: Duration = Duration::from_millis(800);
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The pauses between tries: twice as long each time, up to five seconds, and short again after one
+/// that brought something.
+///
+/// client-go goes up to half a minute, and another half by chance. That spares a server thousands of
+/// clients; here a person waits, for pods that do not start after a network was away.
+#[derive(Clone, Debug)]
+pub struct WatchBackoff {
+    next: Duration,
+}
+
+impl Default for WatchBackoff {
+    fn default() -> Self {
+        Self { next: FIRST }
+    }
+}
+
+impl Iterator for WatchBackoff {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = self.next;
+        self.next = (pause * 2).min(LONGEST);
+        Some(pause)
+    }
+}
+
+impl Backoff for WatchBackoff {
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delay_is_capped_and_resets() {
+        let mut pauses = WatchBackoff::default();
+        let first: Vec<u128> = pauses.by_ref().take(6).map(|p| p.as_millis()).collect();
+        assert_eq!(first, [800, 1600, 3200, 5000, 5000, 5000]);
+        pauses.reset();
+        assert_eq!(pauses.next(), Some(FIRST));
+    }
+}

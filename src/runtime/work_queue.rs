@@ -1,0 +1,299 @@
+//! A queue of keys to look at: each key at most once, and never in two hands at a time.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt::{Debug, Display};
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::Context;
+use super::rate_limiter::{self, ExponentialFailureRateLimiter};
+use kueue_lab_clock::Clock;
+
+/// What is to become of a key after it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReconcileResult {
+    /// Nothing, until something adds it again.
+    Done,
+    /// It comes again after this much lab time.
+    RequeueAfter(Duration),
+    /// It comes again soon; later every time in a row.
+    Requeue,
+}
+
+/// A queue of keys. Clones share the queue.
+///
+/// A key that is added while it waits is there once; one that is added while it is being looked at
+/// comes again afterwards. Times are lab time.
+pub struct WorkQueue<K> {
+    shared: Arc<Shared<K>>,
+}
+
+impl<K> Clone for WorkQueue<K> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+struct Shared<K> {
+    clock: Clock,
+    state: Mutex<State<K>>,
+    /// A key became ready.
+    ready: Notify,
+    /// The first delayed key changed.
+    rescheduled: Notify,
+}
+
+struct State<K> {
+    ready: VecDeque<K>,
+    /// Keys that are ready, or will be when the hand that has them now is done.
+    dirty: HashSet<K>,
+    processing: HashSet<K>,
+    rate_limiter: ExponentialFailureRateLimiter<K>,
+    /// Delayed keys by the moment they are due; the number keeps those of one moment in order.
+    waiting: BTreeMap<(Timestamp, u64), K>,
+    due: HashMap<K, (Timestamp, u64)>,
+    number: u64,
+}
+
+impl<K> WorkQueue<K>
+where
+    K: Clone + Eq + Hash + Debug + Send + Sync + 'static,
+{
+    /// An empty queue.
+    pub fn new(context: &Context) -> Self {
+        Self::with_backoff(context, rate_limiter::DEFAULT_BACKOFF)
+    }
+
+    /// An empty queue whose keys wait so long after a first failure, and so long at most.
+    pub fn with_backoff(context: &Context, backoff: (Duration, Duration)) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                clock: context.clock.clone(),
+                state: Mutex::new(State {
+                    ready: VecDeque::new(),
+                    dirty: HashSet::new(),
+                    processing: HashSet::new(),
+                    rate_limiter: ExponentialFailureRateLimiter::new(backoff),
+                    waiting: BTreeMap::new(),
+                    due: HashMap::new(),
+                    number: 0,
+                }),
+                ready: Notify::new(),
+                rescheduled: Notify::new(),
+            }),
+        }
+    }
+
+    /// Adds a key that is ready now.
+    pub fn add(&self, key: K) {
+        if self.shared.state.lock().add(key) {
+            self.shared.ready.notify_one();
+        }
+    }
+
+    /// Adds a key that is ready after `delay`. Of several delays the shortest counts.
+    pub fn add_after(&self, key: K, delay: Duration) {
+        if delay.is_zero() {
+            return self.add(key);
+        }
+        let at = SignedDuration::try_from(delay)
+            .ok()
+            .and_then(|delay| self.shared.clock.now().checked_add(delay).ok())
+            .unwrap_or(Timestamp::MAX);
+        self.add_at(key, at);
+    }
+
+    /// Adds a key that is ready at a moment of lab time. Of several moments the earliest counts.
+    pub fn add_at(&self, key: K, at: Timestamp) {
+        if self.shared.state.lock().schedule(key, at) {
+            self.shared.rescheduled.notify_one();
+        }
+    }
+
+    /// Adds a key that failed: after a first delay, usually 5 ms, and twice as long each time until it is
+    /// [forgotten](Self::forget).
+    pub fn add_rate_limited(&self, key: K) {
+        let delay = self.shared.state.lock().rate_limiter.when(&key);
+        self.add_after(key, delay);
+    }
+
+    /// Ends the memory of how often a key failed.
+    pub fn forget(&self, key: &K) {
+        self.shared.state.lock().rate_limiter.forget(key);
+    }
+
+    /// How many keys are ready.
+    pub fn len(&self) -> usize {
+        self.shared.state.lock().ready.len()
+    }
+
+    /// Whether no key is ready.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Has up to `workers` keys looked at by `reconcile` at a time, until the tasks of `context`
+    /// are shut down. A key whose look fails comes again like one that asks to be retried.
+    pub fn run<F, Fut, E>(
+        &self,
+        context: &Context,
+        name: &'static str,
+        workers: usize,
+        reconcile: F,
+    ) where
+        F: Fn(K) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ReconcileResult, E>> + Send + 'static,
+        E: Display + Send,
+    {
+        let timer = self.clone();
+        context
+            .tasks
+            .spawn(name, async move { timer.run_delaying_loop().await });
+        let reconcile = Arc::new(reconcile);
+        for _ in 0..workers.max(1) {
+            let queue = self.clone();
+            let reconcile = reconcile.clone();
+            context.tasks.spawn(name, async move {
+                loop {
+                    let key = queue.get().await;
+                    let outcome = reconcile(key.clone()).await;
+                    queue.handle_result(name, key, outcome);
+                }
+            });
+        }
+    }
+
+    /// Takes the next ready key, waiting for one. The key is in the caller's hand until
+    /// [`done`](Self::done).
+    pub async fn get(&self) -> K {
+        loop {
+            let ready = self.shared.ready.notified();
+            let (key, more) = {
+                let mut state = self.shared.state.lock();
+                (state.take(), !state.ready.is_empty())
+            };
+            if let Some(key) = key {
+                if more {
+                    self.shared.ready.notify_one();
+                }
+                return key;
+            }
+            ready.await;
+        }
+    }
+
+    /// Gives a key back that [`next`](Self::next) handed out.
+    pub fn done(&self, key: &K) {
+        if self.shared.state.lock().done(key) {
+            self.shared.ready.notify_one();
+        }
+    }
+
+    fn handle_result<E: Display>(
+        &self,
+        name: &'static str,
+        key: K,
+        outcome: Result<ReconcileResult, E>,
+    ) {
+        match outcome {
+            Ok(ReconcileResult::Done) => self.forget(&key),
+            Ok(ReconcileResult::RequeueAfter(delay)) => {
+                self.forget(&key);
+                self.add_after(key.clone(), delay);
+            }
+            Ok(ReconcileResult::Requeue) => self.add_rate_limited(key.clone()),
+            Err(error) => {
+                tracing::debug!(controller = name, ?key, %error, "will be retried");
+                self.add_rate_limited(key.clone());
+            }
+        }
+        self.done(&key);
+    }
+
+    /// Makes delayed keys ready when they are due.
+    async fn run_delaying_loop(&self) {
+        loop {
+            let rescheduled = self.shared.rescheduled.notified();
+            let (woken, next) = self.shared.state.lock().wake(self.shared.clock.now());
+            if woken {
+                self.shared.ready.notify_one();
+            }
+            match next {
+                None => rescheduled.await,
+                Some(at) => tokio::select! {
+                    biased;
+                    () = rescheduled => {}
+                    () = self.shared.clock.sleep_until(at) => {}
+                },
+            }
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash> State<K> {
+    /// Whether a key became ready.
+    fn add(&mut self, key: K) -> bool {
+        if !self.dirty.insert(key.clone()) || self.processing.contains(&key) {
+            return false;
+        }
+        self.ready.push_back(key);
+        true
+    }
+
+    fn take(&mut self) -> Option<K> {
+        let key = self.ready.pop_front()?;
+        self.dirty.remove(&key);
+        self.processing.insert(key.clone());
+        Some(key)
+    }
+
+    /// Whether the key became ready again.
+    fn done(&mut self, key: &K) -> bool {
+        self.processing.remove(key);
+        let again = self.dirty.contains(key);
+        if again {
+            self.ready.push_back(key.clone());
+        }
+        again
+    }
+
+    /// Whether the first moment changed.
+    fn schedule(&mut self, key: K, at: Timestamp) -> bool {
+        if let Some(&(due, number)) = self.due.get(&key) {
+            if due <= at {
+                return false;
+            }
+            self.waiting.remove(&(due, number));
+        }
+        self.number += 1;
+        let place = (at, self.number);
+        self.due.insert(key.clone(), place);
+        self.waiting.insert(place, key);
+        self.waiting
+            .first_key_value()
+            .is_some_and(|(first, _)| *first == place)
+    }
+
+    /// Makes keys ready that are due; whether there were any, and when the next one is.
+    fn wake(&mut self, now: Timestamp) -> (bool, Option<Timestamp>) {
+        let mut woken = false;
+        while let Some(entry) = self.waiting.first_entry() {
+            let at = entry.key().0;
+            if at > now {
+                return (woken, Some(at));
+            }
+            let key = entry.remove();
+            self.due.remove(&key);
+            woken |= self.add(key);
+        }
+        (woken, None)
+    }
+}

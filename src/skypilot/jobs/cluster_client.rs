@@ -1,0 +1,227 @@
+//! The calls one launch makes to the cluster: create, look, tear down.
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::{ClusterPlan, NodeInfo};
+
+/// Why a launch did not come to running Pods.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProvisionError {
+    /// The API server refused or did not answer.
+    #[error("{0}")]
+    Api(#[from] kube::Error),
+    /// The Pods were lost or waited too long.
+    #[error("{0}")]
+    PodsLost(String),
+}
+
+/// What SkyPilot knows of the cluster's nodes.
+pub(super) async fn nodes(client: &Client) -> Result<Vec<NodeInfo>, kube::Error> {
+    let list = Api::<Node>::all(client.clone())
+        .list(&ListParams::default())
+        .await?;
+    Ok(list.items.iter().map(NodeInfo::from_node).collect())
+}
+
+/// One cluster's objects.
+pub(super) struct ClusterClient<'a> {
+    pub(super) client: &'a Client,
+    pub(super) namespace: &'a str,
+    pub(super) cluster: &'a str,
+}
+
+impl ClusterClient<'_> {
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), self.namespace)
+    }
+
+    /// The Pods there are, whatever their state, by name.
+    pub(super) async fn list(&self) -> Result<Vec<Pod>, kube::Error> {
+        let ours = ListParams::default().labels(&format!("skypilot-cluster-name={}", self.cluster));
+        let mut pods = self.pods().list(&ours).await?.items;
+        pods.sort_by_key(ResourceExt::name_any);
+        Ok(pods)
+    }
+
+    /// Creates what stands around the Pods, where it is not there, and then the Pods.
+    pub(super) async fn create(&self, plan: &ClusterPlan) -> Result<(), ProvisionError> {
+        for object in plan.services.iter().chain(&plan.shared_objects) {
+            match self.create_object(object).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                other => other?,
+            }
+        }
+        self.delete_ended_pods().await?;
+        let created = join_all(plan.pods.iter().map(|pod| self.create_pod(pod))).await;
+        created.into_iter().collect::<Result<Vec<()>, _>>()?;
+        Ok(())
+    }
+
+    /// Pods of an earlier attempt that have ended are in the way of new ones.
+    async fn delete_ended_pods(&self) -> Result<(), kube::Error> {
+        for pod in self.list().await? {
+            let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
+            if pod.metadata.deletion_timestamp.is_none()
+                && matches!(phase, Some("Failed" | "Succeeded"))
+            {
+                self.delete_pod(&pod.name_any()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Posts a Pod. When its namesake is still being deleted, takes the namesake's finalizers away,
+    /// removes it by force and posts once more, as SkyPilot does when Kueue holds the old one.
+    async fn create_pod(&self, pod: &Value) -> Result<(), ProvisionError> {
+        match self.create_object(pod).await {
+            Err(kube::Error::Api(status))
+                if status.code == 409 && status.message.contains("object is being deleted") =>
+            {
+                let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+                let bare: json_patch::Patch = serde_json::from_value(
+                    json!([{"op": "replace", "path": "/metadata/finalizers", "value": []}]),
+                )
+                .map_err(kube::Error::SerdeError)?;
+                let patch = Patch::Json::<()>(bare);
+                // The namesake may be gone by now, or hold no finalizer: both are fine.
+                let _ = self
+                    .pods()
+                    .patch(name, &PatchParams::default(), &patch)
+                    .await;
+                self.delete_pod(name).await?;
+                Ok(self.create_object(pod).await?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    async fn create_object(&self, object: &Value) -> Result<(), kube::Error> {
+        let text = |path: &str| {
+            object
+                .pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (group, version) = match text("/apiVersion").split_once('/') {
+            Some((group, version)) => (group, version),
+            None => ("", text("/apiVersion")),
+        };
+        let gvk = GroupVersionKind::gvk(group, version, text("/kind"));
+        let resource = ApiResource::from_gvk(&gvk);
+        let api: Api<DynamicObject> = match object.pointer("/metadata/namespace") {
+            Some(_) => {
+                let namespace = text("/metadata/namespace");
+                Api::namespaced_with(self.client.clone(), namespace, &resource)
+            }
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let object = serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
+        api.create(&PostParams::default(), &object).await?;
+        Ok(())
+    }
+
+    async fn delete_pod(&self, pod: &str) -> Result<(), kube::Error> {
+        ignore_not_found(
+            self.pods()
+                .delete(pod, &DeleteParams::default().grace_period(0))
+                .await,
+        )
+    }
+
+    /// Removes the cluster's services and Pods by force. Pods that are already on their way out are
+    /// left to the kubelet, as SkyPilot does not see them any more.
+    pub(super) async fn tear_down(&self) -> Result<(), kube::Error> {
+        let services: Api<Service> = Api::namespaced(self.client.clone(), self.namespace);
+        let ours = ListParams::default().labels(&format!("skypilot-cluster-name={}", self.cluster));
+        for service in services.list(&ours).await?.items {
+            ignore_not_found(
+                services
+                    .delete(&service.name_any(), &DeleteParams::default())
+                    .await,
+            )?;
+        }
+        for pod in self.list().await? {
+            if pod.metadata.deletion_timestamp.is_none() {
+                self.delete_pod(&pod.name_any()).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ignore_not_found<T>(result: Result<T, kube::Error>) -> Result<(), kube::Error> {
+    match result {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// How SkyPilot reads one Pod.
+pub(super) trait PodExt {
+    /// Behind a scheduling gate, whichever.
+    fn is_gated(&self) -> bool;
+    /// Bound to a node.
+    fn is_bound(&self) -> bool;
+    /// On its way out.
+    fn is_terminating(&self) -> bool;
+    /// Phase Running and every container running.
+    fn is_running(&self) -> bool;
+    /// Whether a command can be run in the first container.
+    fn can_exec(&self) -> bool;
+    /// Why it is on its way out or ended, in SkyPilot's words.
+    fn termination_reason(&self) -> String;
+}
+
+impl PodExt for Pod {
+    fn is_gated(&self) -> bool {
+        let gates = self.spec.as_ref().and_then(|s| s.scheduling_gates.as_ref());
+        gates.is_some_and(|g| !g.is_empty())
+    }
+
+    fn is_bound(&self) -> bool {
+        self.spec.as_ref().is_some_and(|s| s.node_name.is_some())
+    }
+
+    fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    fn is_running(&self) -> bool {
+        self.can_exec() && !self.is_terminating()
+    }
+
+    fn can_exec(&self) -> bool {
+        let Some(status) = &self.status else {
+            return false;
+        };
+        let containers = status.container_statuses.as_deref().unwrap_or_default();
+        status.phase.as_deref() == Some("Running")
+            && !containers.is_empty()
+            && containers
+                .iter()
+                .all(|c| c.state.as_ref().is_some_and(|s| s.running.is_some()))
+    }
+
+    fn termination_reason(&self) -> String {
+        let conditions = self.status.as_ref().and_then(|s| s.conditions.as_deref());
+        let mut text = String::from("Terminated unexpectedly");
+        for condition in conditions.unwrap_or_default() {
+            let lead = match condition.type_.as_str() {
+                "TerminationTarget" => "Preempted by Kueue",
+                "DisruptionTarget" => "Disrupted",
+                _ => continue,
+            };
+            let reason = condition.reason.as_deref().unwrap_or("Unknown reason");
+            text = format!("{lead}: {reason}");
+            if let Some(message) = condition.message.as_deref().filter(|m| !m.is_empty()) {
+                text.push_str(&format!(" ({message})"));
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,311 @@
+//! The life of one job: launch, look after, recover, end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use super::Inner;
+use super::backoff::Backoff;
+use super::cluster_client::{ClusterClient, PodExt};
+use super::provision::launch;
+use super::state::{ManagedJobScheduleState, ManagedJobStatus};
+use crate::naming::{cluster_name_on_cloud, managed_cluster_name};
+use crate::{ClusterPlan, JobRecovery, RecoveryStrategy, SimulatedRun, Task};
+
+/// Launches the first part of a FAILOVER recovery tries in place.
+const IN_PLACE_LAUNCHES: u32 = 3;
+/// What a job that failed by itself is given before the cluster is looked at.
+const FAILURE_GRACE: Duration = Duration::from_secs(5);
+/// Teardowns tried before one is given up.
+const MAX_TEARDOWN_ATTEMPTS: u32 = 6;
+
+/// Drives one job to its end.
+pub(super) struct JobController {
+    inner: Arc<Inner>,
+    id: u64,
+    task: Task,
+    /// The cluster's name as SkyPilot's commands show it.
+    cluster: String,
+    /// The same in Kubernetes.
+    cluster_name_on_cloud: String,
+    cancel: CancellationToken,
+    restarts: u32,
+}
+
+/// A launched cluster with the job on it.
+struct LaunchedJob {
+    recovery: JobRecovery,
+    pods: usize,
+    /// When the commands end; `None` for never.
+    ends_at: Option<Timestamp>,
+}
+
+/// What a look at a running job says.
+enum JobCheck {
+    Running,
+    Exited(u8),
+    /// No command can be run on the head.
+    Unreachable,
+}
+
+impl JobController {
+    pub(super) fn new(
+        inner: Arc<Inner>,
+        id: u64,
+        name: String,
+        task: Task,
+        cancel: CancellationToken,
+    ) -> Self {
+        let cluster = managed_cluster_name(&name, id);
+        Self {
+            cluster_name_on_cloud: cluster_name_on_cloud(&cluster, &inner.env.user_hash),
+            inner,
+            id,
+            task,
+            cluster,
+            cancel,
+            restarts: 0,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let cancel = self.cancel.clone();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {}
+            () = self.run_to_completion() => return,
+        }
+        // The lab stops: what runs stays as it is. A person cancelled: it goes.
+        if !self.inner.stop.is_cancelled() {
+            self.tear_down().await;
+            self.set_status(ManagedJobStatus::Cancelled, "Job has been cancelled");
+        }
+    }
+
+    async fn run_to_completion(&mut self) {
+        {
+            let _slot = self.inner.launches.acquire().await;
+            self.set_status(ManagedJobStatus::Starting, "Job is starting");
+        }
+        let Some(mut job) = self.launch_with_retries(None, false).await else {
+            return;
+        };
+        self.set_status(ManagedJobStatus::Running, "Job has started");
+        loop {
+            self.inner.clock.sleep(self.inner.timing.status_check).await;
+            let look = self.check_job(&job).await;
+            match look {
+                JobCheck::Exited(0) => {
+                    self.set_status(ManagedJobStatus::Succeeded, "Job succeeded");
+                    self.tear_down().await;
+                    return;
+                }
+                JobCheck::Running if self.task.num_nodes == 1 => continue,
+                JobCheck::Exited(_) => self.inner.clock.sleep(FAILURE_GRACE).await,
+                JobCheck::Running | JobCheck::Unreachable => {}
+            }
+            let Some(trouble) = self.cluster_failure(&job).await else {
+                continue;
+            };
+            match (trouble, look) {
+                (Some(reason), _) => self.set_status(ManagedJobStatus::Recovering, &reason),
+                (None, JobCheck::Exited(code)) => {
+                    if !self.should_restart(code, &job.recovery) {
+                        self.tear_down().await;
+                        return;
+                    }
+                }
+                (None, _) => continue,
+            }
+            job = self.recover(job.recovery.strategy).await;
+            self.inner
+                .update(self.id, |record, _| record.increment_recoveries());
+            self.set_status(ManagedJobStatus::Running, "Job has recovered");
+        }
+    }
+
+    /// What the job's own commands say, asked on the head.
+    async fn check_job(&self, job: &LaunchedJob) -> JobCheck {
+        let pods = self.remote().list().await.unwrap_or_default();
+        let head = format!("{}-head", self.cluster_name_on_cloud);
+        let answers = pods
+            .iter()
+            .any(|p| p.metadata.name.as_deref() == Some(&head) && p.can_exec());
+        if !answers {
+            return JobCheck::Unreachable;
+        }
+        match job.ends_at {
+            Some(end) if self.inner.clock.now() >= end => {
+                JobCheck::Exited(self.commands().exit_code)
+            }
+            _ => JobCheck::Running,
+        }
+    }
+
+    /// What is wrong with the Pods: `None` when the cluster could not be asked, `Some(None)` when
+    /// nothing is.
+    async fn cluster_failure(&self, job: &LaunchedJob) -> Option<Option<String>> {
+        let pods = self.remote().list().await.ok()?;
+        let bad: Vec<String> = pods
+            .iter()
+            .filter(|p| !p.is_running())
+            .map(|p| {
+                let name = p.metadata.name.as_deref().unwrap_or_default();
+                format!("{name} is not ready ({})", p.termination_reason())
+            })
+            .collect();
+        if !bad.is_empty() {
+            return Some(Some(format!(
+                "Cluster is abnormal because {}",
+                bad.join(", ")
+            )));
+        }
+        let lost = pods.len() < job.pods;
+        Some(lost.then(|| "Cluster preempted or failed, recovering".to_owned()))
+    }
+
+    /// Whether a job that failed by itself is started again; otherwise it is over.
+    fn should_restart(&mut self, code: u8, recovery: &JobRecovery) -> bool {
+        let said = format!("Job exited with exit code {code}");
+        let logs = format!("run: sky jobs logs --controller {}", self.id);
+        if recovery.recover_on_exit_codes.contains(&code) {
+            let detail = format!("exit code(s) [{code}] matched recover_on_exit_codes");
+            let text = format!(
+                "{said}. Restarting the job ({detail}). To see the job error output, {logs}"
+            );
+            self.set_status(ManagedJobStatus::Recovering, &text);
+            return true;
+        }
+        if self.restarts < recovery.max_restarts_on_errors {
+            self.restarts += 1;
+            let detail = format!(
+                "restart {} of {} on errors",
+                self.restarts, recovery.max_restarts_on_errors
+            );
+            let text = format!(
+                "{said}. Restarting the job ({detail}). To see the job error output, {logs}"
+            );
+            self.set_status(ManagedJobStatus::Recovering, &text);
+            return true;
+        }
+        let text = format!("{said} (user program failure). To see the details, {logs}");
+        self.set_status(ManagedJobStatus::Failed, &text);
+        false
+    }
+
+    /// Launches again until it works.
+    async fn recover(&mut self, strategy: RecoveryStrategy) -> LaunchedJob {
+        loop {
+            if strategy == RecoveryStrategy::Failover
+                && let Some(job) = self
+                    .launch_with_retries(Some(IN_PLACE_LAUNCHES), true)
+                    .await
+            {
+                return job;
+            }
+            self.tear_down().await;
+            let most = self.inner.timing.recovery_launches;
+            if let Some(job) = self.launch_with_retries(Some(most), true).await {
+                return job;
+            }
+            self.inner
+                .clock
+                .sleep(self.inner.timing.retry_backoff)
+                .await;
+        }
+    }
+
+    /// Launches up to `max_launches` times, with a rest after each failure; `None` when none worked.
+    async fn launch_with_retries(
+        &mut self,
+        max_launches: Option<u32>,
+        recovering: bool,
+    ) -> Option<LaunchedJob> {
+        let mut backoff = Backoff::new(self.inner.timing.retry_backoff);
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            {
+                let inner = self.inner.clone();
+                let _slot = inner.launches.acquire().await;
+                if tried > 1 {
+                    let status = match recovering {
+                        true => ManagedJobStatus::Recovering,
+                        false => ManagedJobStatus::Starting,
+                    };
+                    self.set_status(status, "Job is restarting");
+                }
+                match launch(&inner, self.id, &self.cluster, &self.task).await {
+                    Ok(cluster) => {
+                        if let Some(job) = self.submit(&cluster).await {
+                            return Some(job);
+                        }
+                    }
+                    Err(error) => {
+                        tracing::info!(job = self.id, "launch interrupted: {error}");
+                        self.inner.update(self.id, |record, _| {
+                            record.set_details(&format!("Launch interrupted: {error}"));
+                        });
+                    }
+                }
+                self.tear_down().await;
+            }
+            if max_launches.is_some_and(|most| tried >= most) {
+                return None;
+            }
+            self.set_status(ManagedJobStatus::Pending, "Job is in backoff");
+            self.inner.update(self.id, |record, _| {
+                record.set_schedule_state(ManagedJobScheduleState::AliveBackoff)
+            });
+            let rest = backoff.next(&self.inner.entropy);
+            self.inner.clock.sleep(rest).await;
+        }
+    }
+
+    /// Hands the commands to the head, if the cluster is still whole.
+    async fn submit(&self, cluster: &ClusterPlan) -> Option<LaunchedJob> {
+        let pods = self.remote().list().await.ok()?;
+        let whole = pods.len() >= cluster.pod_names.len() && pods.iter().all(PodExt::is_running);
+        let now = self.inner.clock.now();
+        whole.then(|| LaunchedJob {
+            recovery: cluster.recovery.clone(),
+            pods: cluster.pod_names.len(),
+            ends_at: self
+                .commands()
+                .duration
+                .and_then(|takes| now.checked_add(SignedDuration::try_from(takes).ok()?).ok()),
+        })
+    }
+
+    async fn tear_down(&self) {
+        let mut rest = self.inner.timing.status_check;
+        for _ in 0..MAX_TEARDOWN_ATTEMPTS {
+            match self.remote().tear_down().await {
+                Ok(()) => return,
+                Err(error) => tracing::info!(job = self.id, "teardown failed: {error}"),
+            }
+            self.inner.clock.sleep(rest).await;
+            rest = rest.mul_f64(1.6);
+        }
+    }
+
+    fn commands(&self) -> SimulatedRun {
+        SimulatedRun::from_scripts(self.task.setup.as_deref(), self.task.run.as_deref())
+    }
+
+    fn remote(&self) -> ClusterClient<'_> {
+        ClusterClient {
+            client: &self.inner.client,
+            namespace: &self.inner.env.namespace,
+            cluster: &self.cluster_name_on_cloud,
+        }
+    }
+
+    fn set_status(&self, status: ManagedJobStatus, reason: &str) {
+        self.inner.update(self.id, |record, now| {
+            record.set_status(status, reason, now)
+        });
+    }
+}

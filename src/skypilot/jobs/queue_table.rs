@@ -1,0 +1,118 @@
+//! The table that `sky jobs queue` prints.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{ManagedJob, ManagedJobStatus};
+
+const COLUMNS: [&str; 11] = [
+    "ID",
+    "TASK",
+    "NAME",
+    "REQUESTED",
+    "SUBMITTED",
+    "TOT. DURATION",
+    "JOB DURATION",
+    "#RECOVERIES",
+    "STATUS",
+    "PROGRESS",
+    "POOL",
+];
+const MORE_COLUMNS: [&str; 4] = ["WORKER_CLUSTER", "STARTED", "SCHED. STATE", "DETAILS"];
+
+/// Jobs as a table, in the order given (newest first), below a line that counts those in progress.
+/// With `all` come the columns of `-v` that a lab can fill.
+pub fn queue_table(jobs: &[ManagedJob], now: Timestamp, all: bool) -> String {
+    let mut counts: BTreeMap<ManagedJobStatus, usize> = BTreeMap::new();
+    for job in jobs.iter().filter(|j| !j.status.is_final()) {
+        *counts.entry(job.status).or_default() += 1;
+    }
+    let mut words: Vec<_> = counts.iter().map(|(s, n)| format!("{n} {s}")).collect();
+    words.sort();
+    let head = match words.is_empty() {
+        true => "No in-progress managed jobs.".to_owned(),
+        false => format!("In progress tasks: {}", words.join(", ")),
+    };
+    if jobs.is_empty() {
+        return head;
+    }
+    let mut columns = COLUMNS.to_vec();
+    if all {
+        columns.extend(MORE_COLUMNS);
+    }
+    let mut rows = vec![columns.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+    rows.extend(jobs.iter().map(|job| row(job, now, all)));
+    format!("{head}\n{}", align(&rows))
+}
+
+fn row(job: &ManagedJob, now: Timestamp, all: bool) -> Vec<String> {
+    let none = || "-".to_owned();
+    let mut row = vec![
+        job.id.to_string(),
+        none(),
+        job.name.clone(),
+        job.requested.clone(),
+        job.submitted_at
+            .map_or_else(none, |at| format_ago(now.duration_since(at))),
+        format_duration(job.total_duration(now)),
+        job.job_duration(now).map_or_else(none, format_duration),
+        job.recoveries.to_string(),
+        job.status.to_string(),
+        none(),
+        none(),
+    ];
+    if all {
+        row.push(job.cluster.clone().unwrap_or_else(none));
+        row.push(
+            job.started_at
+                .map_or_else(none, |at| format_ago(now.duration_since(at))),
+        );
+        row.push(job.schedule_state.as_str().to_owned());
+        row.push(job.details.clone().unwrap_or_else(none));
+    }
+    row
+}
+
+/// Two blanks between columns, none at the ends of lines.
+fn align(rows: &[Vec<String>]) -> String {
+    let count = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..count)
+        .map(|i| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0))
+        .collect();
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<_> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        line.join("  ").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// `24 secs ago`, `2 mins ago`.
+fn format_ago(since: SignedDuration) -> String {
+    let seconds = since.as_secs().max(0);
+    let plural = |n: i64, unit: &str| match n {
+        1 => format!("1 {unit} ago"),
+        n => format!("{n} {unit}s ago"),
+    };
+    match seconds {
+        0..10 => "a few secs ago".into(),
+        10..60 => format!("{seconds} secs ago"),
+        60..3600 => plural(seconds / 60, "min"),
+        3600..86_400 => plural(seconds / 3600, "hr"),
+        _ => plural(seconds / 86_400, "day"),
+    }
+}
+
+/// `2m 31s`, `1h 4m 7s`.
+fn format_duration(time: SignedDuration) -> String {
+    let seconds = time.as_secs().max(0);
+    let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (h, m) {
+        (0, 0) => format!("{s}s"),
+        (0, m) => format!("{m}m {s}s"),
+        (h, m) => format!("{h}h {m}m {s}s"),
+    }
+}

@@ -1,0 +1,153 @@
+//! Planting the forest: which place belongs under which.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CohortTree, FlavorResourceQuota, QuotaNode, TreeNode, sort_key};
+use crate::model::Row;
+use crate::model::queues::{ClusterQueueRow, CohortRow};
+
+impl CohortTree {
+    /// The forest of these ClusterQueues and Cohorts. A cohort or parent that is only named gets a
+    /// place too; a circle of parents is cut, and marked.
+    pub fn build<'a>(
+        queues: impl Iterator<Item = &'a ClusterQueueRow> + Clone,
+        cohorts: impl Iterator<Item = &'a CohortRow> + Clone,
+    ) -> Self {
+        let mut parents: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+        for cohort in cohorts.clone() {
+            parents.insert(&cohort.key().name, cohort.parent.as_deref());
+        }
+        let named: Vec<&str> = queues
+            .clone()
+            .filter_map(|q| q.cohort.as_deref())
+            .chain(parents.values().flatten().copied())
+            .collect();
+        for name in named {
+            parents.entry(name).or_insert(None);
+        }
+        let circle = cohorts_in_cycle(&parents);
+
+        let mut forest = Self::default();
+        for name in parents.keys() {
+            forest.add_node(QuotaNode::Cohort((*name).to_owned()), circle.contains(name));
+        }
+        for cohort in cohorts.clone() {
+            let member = QuotaNode::Cohort(cohort.key().name.clone());
+            let node = forest.node_mut(&member);
+            node.exists = true;
+            for (fr, quota) in &cohort.quotas {
+                node.resources.entry(fr.clone()).or_default().quota = *quota;
+            }
+        }
+        for (name, parent) in &parents {
+            if let Some(parent) = parent.filter(|_| !circle.contains(name)) {
+                forest.attach(&QuotaNode::Cohort((*name).to_owned()), parent);
+            }
+        }
+        for queue in queues {
+            let member = QuotaNode::ClusterQueue(queue.key().name.clone());
+            forest.add_node(member.clone(), false);
+            let node = forest.node_mut(&member);
+            node.exists = true;
+            for (fr, quota) in &queue.quotas {
+                node.resources.entry(fr.clone()).or_default().quota = *quota;
+            }
+            for (fr, usage) in &queue.reservation {
+                node.resources.entry(fr.clone()).or_default().usage = *usage;
+            }
+            if let Some(cohort) = &queue.cohort {
+                forest.attach(&member, cohort);
+            }
+        }
+        forest.sort_children();
+        forest.accumulate_from_children();
+        forest
+    }
+
+    fn add_node(&mut self, member: QuotaNode, in_cycle: bool) {
+        let id = self.nodes.len();
+        self.ids.insert(member.clone(), id);
+        self.nodes.push(TreeNode {
+            id: member,
+            parent: None,
+            children: Vec::new(),
+            in_cycle,
+            exists: false,
+            resources: BTreeMap::new(),
+        });
+    }
+
+    /// The node of a member that was added.
+    fn node_mut(&mut self, member: &QuotaNode) -> &mut TreeNode {
+        let id = self.ids.get(member).copied().unwrap_or_default();
+        &mut self.nodes[id]
+    }
+
+    fn attach(&mut self, member: &QuotaNode, parent: &str) {
+        let parent = QuotaNode::Cohort(parent.to_owned());
+        if let (Some(&child), Some(&parent)) = (self.ids.get(member), self.ids.get(&parent)) {
+            self.nodes[child].parent = Some(parent);
+            self.nodes[parent].children.push(child);
+        }
+    }
+
+    fn sort_children(&mut self) {
+        let keys: Vec<_> = self.nodes.iter().map(|n| sort_key(&n.id)).collect();
+        for node in &mut self.nodes {
+            node.children.sort_by(|a, b| keys[*a].cmp(&keys[*b]));
+        }
+    }
+
+    /// Brings quota and usage from the leaves up to the roots.
+    fn accumulate_from_children(&mut self) {
+        let mut roots: Vec<usize> = (0..self.nodes.len())
+            .filter(|id| self.nodes[*id].parent.is_none())
+            .collect();
+        // Parents before children; gone through backwards, every child is done before its parent.
+        let mut order = Vec::with_capacity(self.nodes.len());
+        while let Some(id) = roots.pop() {
+            order.push(id);
+            roots.extend(&self.nodes[id].children);
+        }
+        for id in order.into_iter().rev() {
+            let parent = self.nodes[id].parent;
+            for cell in self.nodes[id].resources.values_mut() {
+                cell.subtree_quota = cell.subtree_quota.plus(cell.quota.nominal);
+            }
+            let Some(parent) = parent else { continue };
+            let brought: Vec<_> = self.nodes[id]
+                .resources
+                .iter()
+                .map(|(fr, cell)| (fr.clone(), *cell))
+                .collect();
+            for (fr, cell) in brought {
+                let up: &mut FlavorResourceQuota =
+                    self.nodes[parent].resources.entry(fr).or_default();
+                up.subtree_quota = up
+                    .subtree_quota
+                    .plus(cell.subtree_quota.minus(cell.local_quota()));
+                up.usage = up.usage.plus(cell.usage.minus_or_zero(cell.local_quota()));
+            }
+        }
+    }
+}
+
+/// The Cohorts that can be reached from themselves by going up.
+fn cohorts_in_cycle<'a>(parents: &BTreeMap<&'a str, Option<&'a str>>) -> BTreeSet<&'a str> {
+    let mut circle = BTreeSet::new();
+    for &start in parents.keys() {
+        let mut seen = BTreeSet::new();
+        let mut at = start;
+        while let Some(up) = parents.get(at).copied().flatten() {
+            if up == start {
+                circle.insert(start);
+                break;
+            }
+            if !seen.insert(up) {
+                break;
+            }
+            at = up;
+        }
+    }
+    circle
+}

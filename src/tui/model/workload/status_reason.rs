@@ -1,0 +1,407 @@
+//! Why a workload stands where it stands, in one line that a person can act on.
+//!
+//! "Never" is kept apart from "not now": a workload that cannot be admitted whatever happens must
+//! not look like one that only waits its turn.
+
+use super::{AssignmentFailure, WorkloadRow, WorkloadState, parse_assignment_failures};
+use crate::model::derived::DerivedData;
+use crate::model::{ClusterData, Row};
+use crate::text::human_duration;
+use kueue_lab_api::constants::{
+    ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, evicted, quota_reserved,
+};
+use kueue_lab_api::v1beta2::CheckState;
+
+/// What is to be expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReasonKind {
+    /// Not as long as workload and queue stay as they are.
+    Never,
+    /// Somebody has to let it go on.
+    OnHold,
+    /// Its time will come.
+    Waiting,
+    /// All is well.
+    Healthy,
+    /// It went badly.
+    Unhealthy,
+}
+
+impl ReasonKind {
+    /// The word in front of the reason; empty where the reason says it all.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            ReasonKind::Never => "never: ",
+            ReasonKind::OnHold => "held: ",
+            ReasonKind::Waiting => "waits: ",
+            ReasonKind::Healthy | ReasonKind::Unhealthy => "",
+        }
+    }
+}
+
+/// A reason with its outlook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusReason {
+    /// What is to be expected.
+    pub kind: ReasonKind,
+    /// The reason in a few words.
+    pub text: String,
+}
+
+impl StatusReason {
+    fn new(kind: ReasonKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+        }
+    }
+
+    /// Outlook and reason in one line.
+    pub fn line(&self) -> String {
+        format!("{}{}", self.kind.prefix(), self.text)
+    }
+}
+
+/// Why the workload stands where it stands.
+pub fn status_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
+    match wl.state() {
+        WorkloadState::Pending => pending_reason(wl, data, derived),
+        WorkloadState::QuotaReserved => quota_reserved_reason(wl),
+        WorkloadState::Admitted => admitted_reason(wl, derived),
+        WorkloadState::Evicted => evicted_reason(wl, data),
+        WorkloadState::Inactive => match wl.conditions.when_true(EVICTED) {
+            Some(c) => StatusReason::new(ReasonKind::OnHold, format!("deactivated; {}", c.message)),
+            None => StatusReason::new(ReasonKind::OnHold, "spec.active is false"),
+        },
+        WorkloadState::Finished | WorkloadState::Failed => {
+            let end = wl.conditions.when_true(FINISHED);
+            let (reason, message) =
+                end.map_or(("", ""), |c| (c.reason.as_str(), c.message.as_str()));
+            let outlook = if wl.state() == WorkloadState::Failed {
+                ReasonKind::Unhealthy
+            } else {
+                ReasonKind::Healthy
+            };
+            StatusReason::new(outlook, if message.is_empty() { reason } else { message })
+        }
+    }
+}
+
+/// Why a pending workload waits.
+fn pending_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
+    let Some(cond) = wl.conditions.when_false(QUOTA_RESERVED) else {
+        return unevaluated_reason(wl, data, derived);
+    };
+    let lacks = parse_assignment_failures(&cond.message);
+    let outlook = match cond.reason.as_str() {
+        quota_reserved::EXCEEDS_MAX_QUOTA
+        | quota_reserved::NO_MATCHING_FLAVOR
+        | quota_reserved::MISCONFIGURED => ReasonKind::Never,
+        quota_reserved::SUSPENDED | quota_reserved::ON_HOLD | quota_reserved::ADMISSION_GATED => {
+            ReasonKind::OnHold
+        }
+        quota_reserved::PENDING | quota_reserved::INADMISSIBLE
+            if cond.message.ends_with("doesn't exist") =>
+        {
+            ReasonKind::Never
+        }
+        quota_reserved::PENDING | quota_reserved::INADMISSIBLE
+            if cond.message.ends_with("is inactive") =>
+        {
+            ReasonKind::OnHold
+        }
+        quota_reserved::PENDING
+            if !lacks.is_empty() && lacks.iter().all(AssignmentFailure::is_permanent) =>
+        {
+            ReasonKind::Never
+        }
+        _ => ReasonKind::Waiting,
+    };
+    if cond.reason == quota_reserved::WAITING_FOR_PREEMPTED_WORKLOADS
+        || cond.message.contains("Pending the preemption of")
+    {
+        return StatusReason::new(outlook, preemption_wait_text(&cond.message));
+    }
+    if !lacks.is_empty() {
+        return StatusReason::new(outlook, summarize_failures(&lacks, outlook));
+    }
+    if cond.reason == quota_reserved::PENDING_EVALUATION {
+        return unevaluated_reason(wl, data, derived);
+    }
+    StatusReason::new(outlook, strip_pod_set_prefix(&cond.message))
+}
+
+/// Why a workload that the scheduler said nothing of waits.
+fn unevaluated_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
+    if wl.queue.is_empty() {
+        return StatusReason::new(ReasonKind::Never, "names no LocalQueue");
+    }
+    let lq = data.local_queues.get(&wl.queue_key);
+    let Some(lq) = lq else {
+        return StatusReason::new(
+            ReasonKind::Never,
+            format!("LocalQueue {} doesn't exist", wl.queue),
+        );
+    };
+    if let Some(policy) = lq.stopped() {
+        return StatusReason::new(
+            ReasonKind::OnHold,
+            format!("LocalQueue {} is stopped ({policy})", wl.queue),
+        );
+    }
+    let Some(cq) = data.cluster_queues.named(&lq.cluster_queue) else {
+        return StatusReason::new(
+            ReasonKind::Never,
+            format!("ClusterQueue {} doesn't exist", lq.cluster_queue),
+        );
+    };
+    if let Some(policy) = cq.stopped() {
+        return StatusReason::new(
+            ReasonKind::OnHold,
+            format!("ClusterQueue {} is stopped ({policy})", lq.cluster_queue),
+        );
+    }
+    match derived.position(wl.key()) {
+        Some(place) if place.number > 1 && cq.is_strict_fifo() => StatusReason::new(
+            ReasonKind::Waiting,
+            format!(
+                "behind {} ({} ahead, StrictFIFO)",
+                derived.head(&lq.cluster_queue).map_or("", |k| &k.name),
+                place.number - 1
+            ),
+        ),
+        Some(place) => match equivalent_workload_ahead(
+            wl,
+            data,
+            derived,
+            derived.pending_workloads_of(&lq.cluster_queue),
+        ) {
+            Some((other, why)) => {
+                let text = format!("{} (as {})", why.text, other.key().name);
+                StatusReason::new(why.kind, text)
+            }
+            None => StatusReason::new(
+                ReasonKind::Waiting,
+                format!("nothing said yet, number {} in line", place.number),
+            ),
+        },
+        None => StatusReason::new(ReasonKind::Waiting, "nothing said yet"),
+    }
+}
+
+/// How many workloads ahead are compared.
+const MAX_COMPARED: usize = 64;
+
+/// A workload ahead in the line that asks for the same and was told what is lacking. Kueue passes
+/// over its like without a word (scheduling equivalence hashing).
+fn equivalent_workload_ahead<'a>(
+    wl: &WorkloadRow,
+    data: &'a ClusterData,
+    derived: &DerivedData,
+    line: &[super::NamespacedName],
+) -> Option<(&'a WorkloadRow, StatusReason)> {
+    let ahead = line
+        .iter()
+        .take_while(|key| *key != wl.key())
+        .take(MAX_COMPARED);
+    ahead
+        .filter_map(|key| data.workloads.get(key))
+        .filter(|other| other.priority == wl.priority && other.pod_sets == wl.pod_sets)
+        .find(|other| {
+            let said = other.conditions.when_false(QUOTA_RESERVED);
+            said.is_some_and(|cond| !parse_assignment_failures(&cond.message).is_empty())
+        })
+        .map(|other| (other, pending_reason(other, data, derived)))
+}
+
+/// Why a workload with a reservation is not admitted.
+fn quota_reserved_reason(wl: &WorkloadRow) -> StatusReason {
+    let open = wl
+        .admission_checks
+        .iter()
+        .filter(|c| c.state != CheckState::Ready);
+    let mut texts: Vec<String> = open
+        .map(|c| match c.message.as_str() {
+            "" => format!("check {} is {}", c.name, c.state),
+            message => format!("check {} is {}: {message}", c.name, c.state),
+        })
+        .collect();
+    let later = |a: &super::AdmissionRow| a.pod_sets.iter().any(|s| s.delayed_topology_request);
+    if texts.is_empty() && wl.admission.as_ref().is_some_and(later) {
+        texts.push("to be placed when its nodes are there (second pass)".to_owned());
+    }
+    if texts.is_empty() {
+        let cond = wl.conditions.when_false(ADMITTED);
+        texts.push(cond.map_or_else(|| "not admitted yet".to_owned(), |c| c.message.clone()));
+    }
+    StatusReason::new(ReasonKind::Waiting, texts.join("; "))
+}
+
+/// How an admitted workload is doing.
+fn admitted_reason(wl: &WorkloadRow, derived: &DerivedData) -> StatusReason {
+    let pods = derived.pods_of(wl.key());
+    let wanted = wl.pod_count();
+    let flavors = flavors(wl);
+    match wl.conditions.get(PODS_READY) {
+        Some(c) if c.status == "True" => {
+            StatusReason::new(ReasonKind::Healthy, format!("running on {flavors}"))
+        }
+        Some(c) if c.reason == kueue_lab_api::constants::pods_ready::WAIT_FOR_RECOVERY => {
+            StatusReason::new(ReasonKind::Unhealthy, c.message.clone())
+        }
+        _ if pods.unschedulable > 0 => StatusReason::new(
+            ReasonKind::Unhealthy,
+            format!(
+                "{} of {wanted} pods find no node; {flavors}",
+                pods.unschedulable
+            ),
+        ),
+        _ => StatusReason::new(
+            ReasonKind::Healthy,
+            format!("starting {}/{wanted} on {flavors}", pods.ready),
+        ),
+    }
+}
+
+/// Who or what evicted it.
+fn evicted_reason(wl: &WorkloadRow, data: &ClusterData) -> StatusReason {
+    let Some(cond) = wl.conditions.when_true(EVICTED) else {
+        return StatusReason::new(ReasonKind::Unhealthy, "evicted");
+    };
+    let who = match cond.reason.as_str() {
+        evicted::PREEMPTED => {
+            let by = data
+                .evictions
+                .latest_of(&wl.meta.uid)
+                .and_then(|e| e.preemptor.as_ref());
+            by.map_or_else(
+                || "preempted".to_owned(),
+                |p| format!("preempted by {}", p.display_name()),
+            )
+        }
+        _ => cond.message.clone(),
+    };
+    let stage = if wl.holds_quota() {
+        "; its pods are leaving".to_owned()
+    } else {
+        match wl.requeue_at {
+            Some(at) if at > data.now => {
+                let left = at.duration_since(data.now).as_secs();
+                format!("; queued again in {}", human_duration(left))
+            }
+            _ => String::new(),
+        }
+    };
+    StatusReason::new(ReasonKind::Unhealthy, format!("{who}{stage}"))
+}
+
+/// The flavors a workload got, each once.
+pub fn flavors(wl: &WorkloadRow) -> String {
+    let mut names: Vec<&str> = wl
+        .admission
+        .iter()
+        .flat_map(|a| &a.pod_sets)
+        .flat_map(|s| s.flavors.values().map(String::as_str))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        "no flavor".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+/// How many workloads have to leave first.
+fn preemption_wait_text(message: &str) -> String {
+    let count = message
+        .split_once("Pending the preemption of ")
+        .and_then(|(_, rest)| rest.split_once(' '))
+        .map_or("the", |(count, _)| count);
+    let noun = if count == "1" {
+        "workload"
+    } else {
+        "workloads"
+    };
+    format!("{count} preempted {noun} to leave")
+}
+
+/// The lacks that decide, in a few words: a workload for which some flavor may have room later
+/// waits for that flavor, whatever the others lack.
+fn summarize_failures(lacks: &[AssignmentFailure], outlook: ReasonKind) -> String {
+    let decisive: Vec<&AssignmentFailure> = lacks
+        .iter()
+        .filter(|l| outlook == ReasonKind::Never || !l.is_permanent())
+        .collect();
+    let decisive = if decisive.is_empty() {
+        lacks.iter().collect()
+    } else {
+        decisive
+    };
+    let mut texts: Vec<String> = decisive.iter().take(2).map(|l| l.text()).collect();
+    if decisive.len() > 2 {
+        texts.push(format!("and {} more", decisive.len() - 2));
+    }
+    texts.join(", ")
+}
+
+/// The message without the words every message of its kind begins with.
+fn strip_pod_set_prefix(message: &str) -> &str {
+    message
+        .strip_prefix("couldn't assign flavors to pod set ")
+        .and_then(|rest| rest.split_once(": "))
+        .map_or(message, |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::NamespacedName;
+    use crate::model::import::import_objects;
+
+    fn workload(name: &str, second: u32, cpu: &str, told: Option<&str>) -> Value {
+        let told = told.map(|message| {
+            json!({"type": "QuotaReserved", "status": "False", "reason": "WaitingForQuota",
+                "message": message, "lastTransitionTime": "2026-03-02T12:00:30Z"})
+        });
+        json!({
+            "kind": "Workload",
+            "metadata": {"namespace": "ns", "name": name, "uid": name,
+                "creationTimestamp": format!("2026-03-02T12:00:{second:02}Z")},
+            "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": {"spec":
+                {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}}]},
+            "status": {"conditions": told.as_slice()},
+        })
+    }
+
+    #[test]
+    fn what_was_said_of_its_like_holds_for_one_that_was_passed_over() {
+        let message = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 3 more needed";
+        let objects = [
+            json!({"kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": {}}),
+            json!({"kind": "LocalQueue", "metadata": {"namespace": "ns", "name": "lq"},
+                "spec": {"clusterQueue": "cq"}}),
+            workload("first", 1, "6", Some(message)),
+            workload("like", 2, "6", None),
+            workload("other", 3, "2", None),
+        ];
+        let mut data = ClusterData::default();
+        for news in import_objects(objects).unwrap() {
+            data.apply(news);
+        }
+        let mut derived = DerivedData::default();
+        derived.refresh(&data);
+        let line = |name: &str| {
+            let wl = data
+                .workloads
+                .get(&NamespacedName::new("ns", name))
+                .unwrap();
+            status_reason(wl, &data, &derived).line()
+        };
+        assert_eq!(line("first"), "waits: 3 more cpu in f");
+        assert_eq!(line("like"), "waits: 3 more cpu in f (as first)");
+        assert_eq!(line("other"), "waits: nothing said yet, number 3 in line");
+    }
+}

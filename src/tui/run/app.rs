@@ -1,0 +1,198 @@
+//! The state with everything that feeds it and does what it wishes.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tokio::sync::{mpsc, watch as watched};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::config::TuiConfig;
+use crate::fetch::fetch_object;
+use crate::glyphs::{ASCII, UNICODE, utf8_locale};
+use crate::msg::{Cmd, Msg};
+use crate::operations::OperationError;
+use crate::screen::Screen;
+use crate::state::{Env, State};
+use crate::theme::Theme;
+use crate::update::{refresh, update};
+use crate::{view, watch};
+
+/// Messages that may wait for the UI.
+const MESSAGE_BUFFER: usize = 1024;
+
+/// The longest a finished UI waits for what it asked for last.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The state with everything that feeds it and does what it wishes.
+pub(super) struct App<'a> {
+    config: &'a TuiConfig,
+    pub(super) state: State,
+    pub(super) inbox: mpsc::Receiver<Msg>,
+    outbox: mpsc::Sender<Msg>,
+    /// Watches and followers; they go on until the UI ends.
+    followers: JoinSet<()>,
+    _watches: JoinSet<()>,
+    /// Wishes under way.
+    tasks: JoinSet<()>,
+}
+
+impl<'a> App<'a> {
+    pub(super) fn start(config: &'a TuiConfig, (columns, rows): (u16, u16)) -> Self {
+        let var = |name: &str| std::env::var(name).ok();
+        let ascii = config.ascii.unwrap_or_else(|| !utf8_locale(var));
+        let mut state = State::new(Env {
+            cluster: config.cluster.clone(),
+            read_only: config.read_only,
+            speed: config.clock.speed(),
+            theme: Theme::new(config.colours.enabled(var)),
+            glyphs: if ascii { &ASCII } else { &UNICODE },
+            zone: TimeZone::system(),
+            demos: config.operations.demos(),
+            can_explain: config.explainer.is_some(),
+            stops_lab: config.stops_lab,
+            kubectl_command: config.kubectl_command.clone(),
+        });
+        state.data.now = config.clock.now();
+        state.ui.namespace.clone_from(&config.namespace);
+        let (outbox, inbox) = mpsc::channel(MESSAGE_BUFFER);
+        let mut followers = JoinSet::new();
+        if let Some(presets) = config.operations.preset_changes() {
+            let board = Arc::clone(&presets.borrow());
+            update(&mut state, Msg::Presets(board));
+            followers.spawn(forward_changes(presets, Msg::Presets, outbox.clone()));
+        }
+        if let Some(story) = config.operations.scenario_changes() {
+            state.scenario = Some(Arc::clone(&story.borrow()));
+            followers.spawn(forward_changes(
+                story,
+                Msg::ScenarioProgress,
+                outbox.clone(),
+            ));
+        }
+        update(&mut state, Msg::Resize(columns, rows));
+        Self {
+            config,
+            state,
+            inbox,
+            _watches: watch::start_watches(&config.client, config.namespace.as_deref(), &outbox),
+            outbox,
+            followers,
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Takes in a message and has its wishes done; says whether to leave.
+    pub(super) fn handle(&mut self, msg: Msg, screen: &Screen) -> bool {
+        for cmd in update(&mut self.state, msg) {
+            match cmd {
+                Cmd::Quit => return true,
+                Cmd::Copy(text) => screen.copy(text),
+                other => self.execute(other),
+            }
+        }
+        false
+    }
+
+    /// Has a wish done in the background; the result comes as a message.
+    fn execute(&mut self, cmd: Cmd) {
+        let actions = Arc::clone(&self.config.operations);
+        match cmd {
+            Cmd::SubmitJob(sample) => {
+                self.spawn_operation(async move { actions.submit_job(&sample).await })
+            }
+            Cmd::SubmitPresetSample(preset, name) => {
+                self.spawn_operation(
+                    async move { actions.submit_preset_sample(&preset, &name).await },
+                );
+            }
+            Cmd::SwitchPreset(name) => {
+                self.spawn_operation(async move { actions.switch_preset(&name).await });
+            }
+            Cmd::RunDemo(name) => {
+                self.spawn_operation(async move { actions.run_demo(&name).await })
+            }
+            Cmd::SetSpeed(speed) => {
+                self.spawn_operation(async move { actions.set_speed(speed).await })
+            }
+            Cmd::Delete(objects) => self.spawn_operation(async move {
+                let mut last = String::new();
+                for object in &objects {
+                    last = actions.delete(object).await?;
+                }
+                Ok(match objects.len() {
+                    1 => last,
+                    n => format!("deleted {n} objects"),
+                })
+            }),
+            Cmd::Fetch(object) => {
+                let (client, now) = (self.config.client.clone(), self.state.data.now);
+                self.spawn(async move {
+                    let result = fetch_object(client, object.clone(), now).await;
+                    Msg::Fetched(object, result)
+                });
+            }
+            Cmd::Explain(key) => {
+                let Some(explain) = self.config.explainer.clone() else {
+                    return;
+                };
+                self.spawn(async move {
+                    let result = explain.explain(&key).await;
+                    Msg::Explained(key, result)
+                });
+            }
+            Cmd::Quit | Cmd::Copy(_) => {}
+        }
+    }
+
+    fn spawn_operation(
+        &mut self,
+        action: impl Future<Output = Result<String, OperationError>> + Send + 'static,
+    ) {
+        self.spawn(async move { Msg::OperationFinished(action.await) });
+    }
+
+    fn spawn(&mut self, work: impl Future<Output = Msg> + Send + 'static) {
+        let outbox = self.outbox.clone();
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.spawn(async move {
+            let msg = work.await;
+            let _ = outbox.send(msg).await;
+        });
+    }
+
+    /// Shows the state as it is.
+    pub(super) fn draw(&mut self, screen: &Screen) {
+        refresh(&mut self.state);
+        let ui = &self.state.ui;
+        let mut frame = Buffer::empty(Rect::new(0, 0, ui.width, ui.height));
+        let cursor = view::draw(&self.state, &mut frame);
+        screen.show(frame, cursor);
+    }
+
+    /// Waits a little for wishes under way, so that what was asked for last is done.
+    pub(super) async fn shutdown(&mut self) {
+        self.inbox.close();
+        let done = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = timeout(SHUTDOWN_TIMEOUT, done).await;
+        self.followers.abort_all();
+    }
+}
+
+/// Sends every new value of something watched.
+async fn forward_changes<T: Clone + Send + Sync + 'static>(
+    mut values: watched::Receiver<T>,
+    msg: fn(T) -> Msg,
+    out: mpsc::Sender<Msg>,
+) {
+    while values.changed().await.is_ok() {
+        let value = values.borrow_and_update().clone();
+        if out.send(msg(value)).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Making text from outside harmless: whatever an object carries may be shown, but it may not
+//! steer the terminal or the order in which letters appear.
+
+/// The most characters of one piece of text that are kept.
+const MAX_CHARS: usize = 4096;
+
+/// The text on one line, without anything that moves the cursor, hides or reorders letters.
+/// White space becomes single blanks at line breaks; what is beyond 4096 characters is cut.
+pub fn sanitize(text: &str) -> String {
+    if text.len() <= MAX_CHARS && text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len().min(MAX_CHARS));
+    for c in text.chars().filter_map(shown).take(MAX_CHARS) {
+        if c == '\n' {
+            if !out.ends_with(' ') {
+                out.push(' ');
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The text line by line, each cleaned as [`sanitize`] does, tabs as two blanks.
+/// At most `potential_available` lines; a last line says how many were left out.
+pub fn sanitize_lines(text: &str, limit: usize) -> Vec<String> {
+    let mut lines: Vec<String> = text
+        .lines()
+        .take(limit)
+        .map(|line| sanitize(&line.replace('\t', "  ")))
+        .collect();
+    let left_out = text.lines().skip(limit).count();
+    if left_out > 0 {
+        lines.push(format!("... {left_out} more lines"));
+    }
+    lines
+}
+
+/// What stands for a character, if anything does.
+fn shown(c: char) -> Option<char> {
+    match c {
+        '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' => Some('\n'),
+        '\t' => Some(' '),
+        c if c.is_control() => None,
+        // Zero width, joiners, marks that change direction, and variation selectors, about whose
+        // width terminals disagree.
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}'
+        | '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}' => None,
+        c => Some(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn escape_sequences_lose_their_escape() {
+        assert_eq!(sanitize("a\u{1b}[31mred\u{7}"), "a[31mred");
+        assert_eq!(sanitize("\u{9b}2J"), "2J");
+    }
+
+    #[test]
+    fn line_breaks_become_one_blank() {
+        assert_eq!(sanitize("one\r\n two\nthree"), "one  two three");
+        assert_eq!(sanitize("a\n\n\nb"), "a b");
+    }
+
+    #[test]
+    fn direction_marks_are_dropped() {
+        assert_eq!(sanitize("abc\u{202e}cba"), "abccba");
+    }
+
+    #[test]
+    fn long_documents_are_cut_with_a_note() {
+        assert_eq!(sanitize_lines("a\nb\nc", 2), ["a", "b", "... 1 more lines"]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_controls_gets_through(text in "\\PC*|[\\x00-\\x1f\\x7f-\\u{9f}a]*") {
+            let out = sanitize(&text);
+            prop_assert!(out.chars().all(|c| !c.is_control()));
+            prop_assert!(out.chars().count() <= MAX_CHARS);
+            prop_assert_eq!(sanitize(&out), out);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The message line: what is being typed, what waits to be read, or a remark on the selected row.
+
+use ratatui::layout::Rect;
+
+use crate::state::State;
+use crate::text::{width, wrap};
+use crate::theme::Role;
+use crate::ui_state::{PromptMode, Severity};
+use crate::view::canvas::Canvas;
+use crate::view::{Cursor, caption};
+
+/// The line being typed, or the message that waits to be read.
+pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
+    if area.height == 0 {
+        return None;
+    }
+    if let Some(prompt) = &state.ui.prompt {
+        let text = format!("{}{}", prompt.kind.sign(), prompt.text);
+        // The end of what is typed stays visible.
+        let mut shown = text.as_str();
+        while width(shown) + 2 > usize::from(area.width) && !shown.is_empty() {
+            let skip = shown.chars().next().map_or(1, char::len_utf8);
+            shown = &shown[skip..];
+        }
+        let used = canvas.text(area.x + 1, area.y, area.width, shown, Role::Input);
+        let end = area.x + 1 + used;
+        let others: Vec<&str> = prompt.completions.iter().map(String::as_str).collect();
+        if prompt.kind == PromptMode::Command && prompt.completion_index.is_none() {
+            let room = area.width.saturating_sub(end + 3);
+            canvas.text(end + 3, area.y, room, &others.join("  "), Role::Dim);
+        }
+        return Some((end.min(area.right().saturating_sub(1)), area.y));
+    }
+    let Some(said) = CurrentNotification::of(state) else {
+        let caption = caption::caption(state);
+        canvas.text(
+            area.x + 1,
+            area.y,
+            area.width.saturating_sub(2),
+            &caption,
+            Role::Dim,
+        );
+        return None;
+    };
+    let lines = said.lines(area.width);
+    let mut end = (area.x, area.y);
+    for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
+        let used = canvas.text(area.x + 1, y, area.width, line, said.role);
+        end = (area.x + 1 + used, y);
+    }
+    let room = area.right().saturating_sub(end.0 + 1);
+    if lines.len() > usize::from(area.height) {
+        draw_right_aligned(canvas, area, "  m shows all");
+    } else if width(&said.hint) <= room.into() {
+        canvas.text(end.0, end.1, room, &said.hint, Role::Dim);
+    } else {
+        draw_right_aligned(canvas, area, &said.hint);
+    }
+    None
+}
+
+/// Writes at the right end of the last line.
+fn draw_right_aligned(canvas: &mut Canvas<'_>, area: Rect, text: &str) {
+    let wide = (width(text) as u16 + 1).min(area.width);
+    let (x, y) = (area.right() - wide, area.bottom() - 1);
+    canvas.text(x, y, wide, text, Role::Dim);
+}
+
+/// The most lines a message gets.
+const MAX_LINES: usize = 3;
+/// Rows of the screen from which a message gets more than one line.
+const MULTILINE_MIN_ROWS: u16 = 20;
+
+/// How many lines the message needs, within reason.
+pub(in crate::view) fn message_height(state: &State, columns: u16, rows: u16) -> u16 {
+    if rows < MULTILINE_MIN_ROWS || state.ui.prompt.is_some() {
+        return 1;
+    }
+    let Some(said) = CurrentNotification::of(state) else {
+        return 1;
+    };
+    let lines = said.lines(columns);
+    let room = usize::from(columns.saturating_sub(2));
+    let last = lines.last().map_or(0, |l| width(l)) + width(&said.hint);
+    (lines.len() + usize::from(last > room)).clamp(1, MAX_LINES) as u16
+}
+
+/// The message that waits to be read.
+struct CurrentNotification {
+    text: String,
+    role: Role,
+    hint: String,
+}
+
+impl CurrentNotification {
+    fn of(state: &State) -> Option<Self> {
+        let (note, more) = state.ui.notifications.current()?;
+        let (word, role) = match note.severity {
+            Severity::Info => ("", Role::Success),
+            Severity::Warning => ("note: ", Role::Warning),
+            Severity::Error => ("error: ", Role::Error),
+        };
+        Some(Self {
+            text: format!("{word}{}", note.text),
+            role,
+            hint: match (note.severity, more) {
+                (Severity::Info, 0) => String::new(),
+                (_, 0) => "  esc dismisses".to_owned(),
+                (_, n) => format!("  +{n} (m lists, esc dismisses)"),
+            },
+        })
+    }
+
+    fn lines(&self, columns: u16) -> Vec<String> {
+        wrap(&self.text, columns.saturating_sub(2).max(1).into())
+    }
+}

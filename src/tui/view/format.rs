@@ -1,0 +1,121 @@
+//! Small pieces of text that several views use.
+
+use ratatui::text::Span;
+
+use super::canvas::Canvas;
+use crate::model::meta::Requests;
+use crate::model::queues::{ClusterQueueRow, FairShare, LocalQueueRow};
+use crate::model::workload::{ReasonKind, StatusReason, WorkloadState};
+use crate::text::{amount_text, resource_label};
+use crate::theme::Role;
+use kueue_lab_api::constants::ACTIVE;
+
+/// The role of a workload's state.
+pub(super) fn state_role(state: WorkloadState) -> Role {
+    match state {
+        WorkloadState::Evicted => Role::Warning,
+        WorkloadState::Pending => Role::Waiting,
+        WorkloadState::QuotaReserved => Role::InProgress,
+        WorkloadState::Admitted => Role::Success,
+        WorkloadState::Failed => Role::Error,
+        WorkloadState::Inactive | WorkloadState::Finished => Role::Finished,
+    }
+}
+
+/// The reason of a workload with its outlook.
+pub(super) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<'static>> {
+    let role = match why.kind {
+        ReasonKind::Never | ReasonKind::Unhealthy => Role::Error,
+        ReasonKind::OnHold => Role::Warning,
+        ReasonKind::Waiting => Role::Waiting,
+        ReasonKind::Healthy => Role::Text,
+    };
+    let word_role = if why.kind.prefix().is_empty() {
+        Role::Text
+    } else {
+        role
+    };
+    let text_role = if why.kind == ReasonKind::Unhealthy {
+        role
+    } else {
+        Role::Text
+    };
+    vec![
+        canvas.span(why.kind.prefix(), word_role),
+        canvas.span(why.text.clone(), text_role),
+    ]
+}
+
+/// A kind as people write it who type it often.
+pub(super) fn short_kind(kind: &str) -> String {
+    match kind {
+        "Workload" => "wl".to_owned(),
+        "ClusterQueue" => "cq".to_owned(),
+        "LocalQueue" => "lq".to_owned(),
+        "ResourceFlavor" => "rf".to_owned(),
+        "Namespace" => "ns".to_owned(),
+        other => other.to_lowercase(),
+    }
+}
+
+/// Whether a ClusterQueue admits, or why not, in a few words.
+pub(super) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
+    if let Some(policy) = cq.stopped() {
+        return (format!("Stopped ({policy})"), Role::Warning);
+    }
+    match cq.conds.get(ACTIVE) {
+        Some(c) if c.status == "True" => {
+            let strict = if cq.is_strict_fifo() {
+                ", StrictFIFO"
+            } else {
+                ""
+            };
+            (format!("Active{strict}"), Role::Success)
+        }
+        Some(c) => (format!("Inactive: {}", c.reason), Role::Error),
+        None => ("not seen yet".to_owned(), Role::Dim),
+    }
+}
+
+/// Whether a LocalQueue admits, or why not, in a few words.
+pub(super) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
+    if let Some(policy) = lq.stopped() {
+        return (format!("Stopped ({policy})"), Role::Warning);
+    }
+    match lq.conds.get(ACTIVE) {
+        Some(c) if c.status == "True" => ("Active".to_owned(), Role::Success),
+        Some(c) => (format!("Inactive: {}", c.reason), Role::Error),
+        None => ("not seen yet".to_owned(), Role::Dim),
+    }
+}
+
+/// The weighted share, with the weight where it is not one.
+pub(super) fn share_text(share: &FairShare, endless: &str) -> String {
+    let Some(weighted) = share.weighted_share else {
+        return String::new();
+    };
+    let weighted = if weighted == i64::MAX {
+        endless.to_owned()
+    } else {
+        weighted.to_string()
+    };
+    if share.weight == "1" {
+        weighted
+    } else {
+        format!("{weighted} w{}", share.weight)
+    }
+}
+
+/// Amounts in one line: `6 cpu, 2 gpu`.
+pub(super) fn requests_text(requests: &Requests) -> String {
+    let parts: Vec<String> = requests
+        .iter()
+        .filter(|(_, amount)| !amount.is_zero())
+        .map(|(name, amount)| format!("{} {}", amount_text(name, *amount), resource_label(name)))
+        .collect();
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}

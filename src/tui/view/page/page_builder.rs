@@ -1,0 +1,243 @@
+//! Writing a page: sections, fields, paragraphs and small tables.
+
+use ratatui::text::{Line, Span};
+
+use crate::glyphs::Glyphs;
+use crate::model::condition::Conditions;
+use crate::state::State;
+use crate::text::{clock_time, pad, sanitize, truncate, truncate_middle, width, wrap};
+use crate::theme::Role;
+
+/// Columns of a field's label.
+const LABEL_WIDTH: usize = 13;
+
+/// A page being written.
+pub(super) struct PageBuilder<'a> {
+    state: &'a State,
+    width: usize,
+    lines: Vec<Line<'static>>,
+    /// The signs to draw with.
+    pub glyphs: &'static Glyphs,
+}
+
+/// One cell of a small table: its text and role.
+pub(super) type TableCell = (String, Role);
+
+impl<'a> PageBuilder<'a> {
+    pub(super) fn new(state: &'a State, width: u16) -> Self {
+        Self {
+            state,
+            width: usize::from(width.saturating_sub(2)).max(1),
+            lines: Vec::new(),
+            glyphs: state.env.glyphs,
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<Line<'static>> {
+        self.lines
+    }
+
+    /// How others reach the cluster.
+    pub(super) fn kubectl_command(&self) -> Option<String> {
+        self.state.env.kubectl_command.as_deref().map(sanitize)
+    }
+
+    /// Columns a line may take.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(super) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+        Span::styled(text.into(), self.state.env.theme.style(role))
+    }
+
+    /// A line of pieces.
+    pub(super) fn line(&mut self, spans: Vec<Span<'static>>) {
+        self.lines.push(Line::from(spans));
+    }
+
+    /// An empty line, unless the page is empty.
+    pub(super) fn blank(&mut self) {
+        if !self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+    }
+
+    /// A heading, after an empty line.
+    pub(super) fn section(&mut self, title: &str) {
+        self.blank();
+        let span = self.span(title, Role::Title);
+        self.line(vec![span]);
+    }
+
+    /// A paragraph.
+    pub(super) fn text(&mut self, text: &str, role: Role) {
+        for line in wrap(text, self.width) {
+            let span = self.span(line, role);
+            self.line(vec![span]);
+        }
+    }
+
+    /// A paragraph two columns to the right.
+    pub(super) fn indented(&mut self, text: &str, role: Role) {
+        for line in wrap(text, self.width.saturating_sub(2)) {
+            let span = self.span(format!("  {line}"), role);
+            self.line(vec![span]);
+        }
+    }
+
+    /// A label with a value, which may take several lines.
+    pub(super) fn field(&mut self, label: &str, value: &str, role: Role) {
+        let room = self.width.saturating_sub(LABEL_WIDTH).max(8);
+        for (n, line) in wrap(value, room).into_iter().enumerate() {
+            let label = if n == 0 { label } else { "" };
+            let label = self.span(pad(label, LABEL_WIDTH, false), Role::Dim);
+            let value = self.span(line, role);
+            self.line(vec![label, value]);
+        }
+    }
+
+    /// A label with pieces on one line.
+    pub(super) fn field_of(&mut self, label: &str, spans: Vec<Span<'static>>) {
+        let mut line = vec![self.span(pad(label, LABEL_WIDTH, false), Role::Dim)];
+        line.extend(spans);
+        self.line(line);
+    }
+
+    /// A table of things that may be many: only those that are shown are turned into cells.
+    pub(super) fn list<T>(
+        &mut self,
+        titles: &[&str],
+        mut things: impl Iterator<Item = T>,
+        most: usize,
+        cells: impl Fn(T) -> Vec<TableCell>,
+    ) {
+        let rows: Vec<_> = things.by_ref().take(most).map(cells).collect();
+        self.table(titles, &rows);
+        let more = things.count();
+        if more > 0 {
+            self.text(&format!("and {more} more"), Role::Dim);
+        }
+    }
+
+    /// A small table. The last column may be cut; columns with a title that begins with `>` stand
+    /// to the right.
+    pub(super) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
+        let widths: Vec<usize> = titles
+            .iter()
+            .enumerate()
+            .map(|(i, title)| {
+                let cells = rows.iter().filter_map(|r| r.get(i));
+                let widest = cells.map(|(text, _)| width(text)).max().unwrap_or(0);
+                widest.max(title.trim_start_matches('>').len()).min(44)
+            })
+            .collect();
+        let titled = |i: usize, text: &str| {
+            let right = titles[i].starts_with('>');
+            if i + 1 == titles.len() && !right {
+                text.to_owned()
+            } else {
+                format!("{}  ", pad(text, widths[i], right))
+            }
+        };
+        let mut used = 0;
+        let mut line = Vec::new();
+        for (i, title) in titles.iter().enumerate() {
+            let text = titled(i, title.trim_start_matches('>'));
+            used += width(&text);
+            if used <= self.width + 2 {
+                line.push(self.span(text, Role::Dim));
+            }
+        }
+        self.line(line);
+        for row in rows {
+            let mut left = self.width;
+            let mut line = Vec::new();
+            for (i, (text, role)) in row.iter().enumerate() {
+                let last = i + 1 == row.len();
+                let room = if last { left } else { widths[i].min(left) };
+                let shown = if last {
+                    truncate(text, room, self.glyphs.ellipsis)
+                } else {
+                    truncate_middle(text, room, self.glyphs.ellipsis)
+                };
+                let text = titled(i, &shown);
+                left = left.saturating_sub(width(&text));
+                line.push(self.span(text, *role));
+            }
+            self.line(line);
+        }
+    }
+
+    /// Says that the object is gone.
+    pub(super) fn not_found(&mut self, kind: &str, name: &str) {
+        self.text(&format!("{kind} {name} is gone."), Role::Warning);
+    }
+
+    /// Conditions, the latest change first.
+    pub(super) fn conditions(&mut self, conds: &Conditions) {
+        let all = conds.latest_first();
+        if all.is_empty() {
+            return;
+        }
+        self.section("Conditions, latest change first");
+        let mut said = String::new();
+        for c in all {
+            let role = match (c.type_.as_str(), c.status.as_str()) {
+                ("Evicted" | "Preempted" | "DeactivationTarget", "True") => Role::Warning,
+                (_, "True") => Role::Success,
+                ("Evicted" | "Preempted" | "Finished", _) => Role::Dim,
+                _ => Role::Waiting,
+            };
+            let time = clock_time(c.at, &self.state.env.zone);
+            let head = vec![
+                self.span(format!("{time}  "), Role::Dim),
+                self.span(format!("{}={}", c.type_, c.status), role),
+                self.span(format!("  {}", c.reason), Role::Bold),
+            ];
+            self.line(head);
+            if c.message == said && !said.is_empty() {
+                let span = self.span("          the same message", Role::Dim);
+                self.line(vec![span]);
+            } else if !c.message.is_empty() {
+                let room = self.width.saturating_sub(10);
+                for line in wrap(&c.message, room) {
+                    let span = self.span(format!("          {line}"), Role::Text);
+                    self.line(vec![span]);
+                }
+            }
+            said.clone_from(&c.message);
+        }
+    }
+
+    /// Events about an object, newest first.
+    pub(super) fn events(&mut self, kind: &str, key: &crate::model::NamespacedName, most: usize) {
+        let state = self.state;
+        let mut about = state.data.events.events_for(kind, key).peekable();
+        if about.peek().is_none() {
+            return;
+        }
+        self.section(&format!("Events of the {kind}, newest first"));
+        for e in about.take(most) {
+            let time = clock_time(e.at, &state.env.zone);
+            let role = if e.warning { Role::Error } else { Role::Bold };
+            let kind = if e.warning { "Warning " } else { "" };
+            let times = if e.count > 1 {
+                format!(" x{}", e.count)
+            } else {
+                String::new()
+            };
+            let head = vec![
+                self.span(format!("{time}  "), Role::Dim),
+                self.span(format!("{kind}{}{times}", e.reason), role),
+                self.span(format!("  {}", e.source), Role::Dim),
+            ];
+            self.line(head);
+            let room = self.width.saturating_sub(10);
+            for line in wrap(&e.message, room) {
+                let span = self.span(format!("          {line}"), Role::Text);
+                self.line(vec![span]);
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Where in a topology the pods of a workload go.
+
+use super::page_builder::PageBuilder;
+use crate::model::workload::WorkloadRow;
+use crate::theme::Role;
+
+/// Writes the placement of each pod set that has one.
+pub(super) fn write(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+    for set in wl.admission.iter().flat_map(|a| &a.pod_sets) {
+        if set.delayed_topology_request {
+            doc.section(&format!("Placement of {}", set.name));
+            doc.text(
+                "It is placed in a second pass, when the nodes it was promised are there.",
+                Role::Waiting,
+            );
+        }
+        let Some(placed) = &set.topology_assignment else {
+            continue;
+        };
+        doc.section(&format!("Placement of {}", set.name));
+        let levels = placed.levels.join(" / ");
+        let domains = placed.domains.iter();
+        doc.list(&[">PODS", &levels], domains, 16, |(domain, pods)| {
+            vec![(pods.to_string(), Role::Text), (domain.clone(), Role::Text)]
+        });
+        if placed.domain_count > placed.domains.len() {
+            doc.text(
+                &format!("{} domains in all", placed.domain_count),
+                Role::Dim,
+            );
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Devices of a node, one sign each.
+
+use ratatui::text::Span;
+
+use crate::theme::Role;
+use crate::view::canvas::Canvas;
+
+/// The most devices drawn one by one; beyond that a sign stands for several.
+const MAX_DEVICES: usize = 16;
+
+/// Devices that one holder has.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::view) struct DeviceSlot {
+    /// How many.
+    pub count: usize,
+    /// The letter for its holder; none draws the sign for a device in use.
+    pub letter: Option<char>,
+}
+
+/// Devices in use, holder by holder, then those not in use.
+pub(in crate::view) fn device_slots(
+    canvas: &Canvas<'_>,
+    used: &[DeviceSlot],
+    total: usize,
+) -> Vec<Span<'static>> {
+    let g = canvas.glyphs;
+    let count: usize = used.iter().map(|s| s.count).fold(0, usize::saturating_add);
+    if total > MAX_DEVICES {
+        let cells = match count {
+            0 => 0,
+            n if n >= total => MAX_DEVICES,
+            n => (n * MAX_DEVICES / total).clamp(1, MAX_DEVICES - 1),
+        };
+        return vec![
+            canvas.span(g.device_used.repeat(cells), Role::Used),
+            canvas.span(g.device_free.repeat(MAX_DEVICES - cells), Role::Free),
+        ];
+    }
+    let mut spans = Vec::new();
+    let mut drawn = 0;
+    for slot in used {
+        let n = slot.count.min(total - drawn);
+        drawn += n;
+        let text = match slot.letter {
+            Some(letter) => letter.to_string().repeat(n),
+            None => g.device_used.repeat(n),
+        };
+        spans.push(canvas.span(text, Role::Used));
+    }
+    spans.push(canvas.span(g.device_free.repeat(total - drawn), Role::Free));
+    spans
+}

@@ -1,0 +1,73 @@
+//! Defaulting, validation and conversion of Kueue's own kinds, of objects in whichever version.
+
+use serde_json::Value;
+
+use super::WebhookError;
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::convert::convert;
+use kueue_lab_api::v1beta2::VERSION;
+use kueue_lab_api::{validation, webhook_defaults};
+use kueue_lab_controller::job_webhooks::{Denial, Operation};
+
+/// An object in the version the rules are written for.
+fn convert_to_hub(object: &Value) -> Result<Value, WebhookError> {
+    let mut hub = object.clone();
+    convert(&mut hub, VERSION).map_err(|e| WebhookError::BadRequest(e.to_string()))?;
+    Ok(hub)
+}
+
+fn malformed(error: serde_json::Error) -> WebhookError {
+    WebhookError::Denied(Denial::Other(error.to_string()))
+}
+
+/// Sets what upstream's webhooks set on new objects. The object keeps its version.
+///
+/// # Errors
+/// It cannot be read.
+pub fn mutate(
+    object: &mut Value,
+    operation: Operation,
+    gates: &FeatureGates,
+) -> Result<(), WebhookError> {
+    if operation != Operation::Create {
+        return Ok(());
+    }
+    let mut hub = convert_to_hub(object)?;
+    let before = hub.clone();
+    webhook_defaults::create(&mut hub, gates);
+    if hub == before {
+        return Ok(());
+    }
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let version = api_version
+        .rsplit_once('/')
+        .map_or("", |(_, v)| v)
+        .to_owned();
+    convert(&mut hub, &version).map_err(|e| WebhookError::BadRequest(e.to_string()))?;
+    *object = hub;
+    Ok(())
+}
+
+/// Looks at an object that is to be stored, and at what it was.
+///
+/// # Errors
+/// It is refused, or cannot be read.
+pub fn validate(
+    object: &Value,
+    old: Option<&Value>,
+    operation: Operation,
+    gates: &FeatureGates,
+) -> Result<(), WebhookError> {
+    let errors = match (operation, old) {
+        (Operation::Delete, _) => return Ok(()),
+        (Operation::Update, Some(old)) => {
+            let (new, old) = (convert_to_hub(object)?, convert_to_hub(old)?);
+            validation::update(&new, &old, gates).map_err(malformed)?
+        }
+        _ => validation::create(&convert_to_hub(object)?, gates).map_err(malformed)?,
+    };
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(WebhookError::Denied(errors.into())),
+    }
+}

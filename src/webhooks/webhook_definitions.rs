@@ -1,0 +1,150 @@
+//! Which writes are asked about: one row for each of upstream's webhooks.
+
+use kueue_lab_api::v1beta2;
+use kueue_lab_controller::job_webhooks::{JobWebhookKind, KINDS};
+
+/// What a webhook does with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AdmissionPhase {
+    /// It may change it.
+    Mutate,
+    /// It may refuse it.
+    Validate,
+}
+
+/// Whose objects a webhook is about; what happens when nobody answers depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookSubject {
+    /// Kueue's own kinds.
+    Kueue,
+    /// Jobs, and what else brings pods.
+    Jobs,
+    /// Pods.
+    Pods,
+}
+
+/// One webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookDefinition {
+    /// Name, such as `vjob.kb.io`; it stands in refusals.
+    pub name: String,
+    /// What it does.
+    pub phase: AdmissionPhase,
+    /// Whose objects it is about.
+    pub subject: WebhookSubject,
+    /// API group, empty for core.
+    pub group: &'static str,
+    /// API version; writes in others are converted by the API server before they are asked about.
+    pub version: &'static str,
+    /// Resources, with subresources.
+    pub resources: Vec<&'static str>,
+    /// Operations, as rules name them.
+    pub operations: &'static [&'static str],
+}
+
+const CREATE: &[&str] = &["CREATE"];
+const CREATE_AND_UPDATE: &[&str] = &["CREATE", "UPDATE"];
+
+fn kueue_kind_webhook(
+    name: &str,
+    phase: AdmissionPhase,
+    resources: &[&'static str],
+) -> WebhookDefinition {
+    WebhookDefinition {
+        name: name.to_owned(),
+        phase,
+        subject: WebhookSubject::Kueue,
+        group: v1beta2::GROUP,
+        version: v1beta2::VERSION,
+        resources: resources.to_vec(),
+        operations: match phase {
+            AdmissionPhase::Mutate => CREATE,
+            AdmissionPhase::Validate => CREATE_AND_UPDATE,
+        },
+    }
+}
+
+fn job_webhook(kind: &JobWebhookKind, phase: AdmissionPhase) -> WebhookDefinition {
+    let (prefix, operations) = match phase {
+        // What serves gets its queue's labels into its pods with every change.
+        AdmissionPhase::Mutate if kind.is_serving => ('m', CREATE_AND_UPDATE),
+        AdmissionPhase::Mutate => ('m', CREATE),
+        AdmissionPhase::Validate => ('v', CREATE_AND_UPDATE),
+    };
+    WebhookDefinition {
+        name: format!("{prefix}{}.kb.io", kind.name),
+        phase,
+        subject: match kind.resource {
+            "pods" => WebhookSubject::Pods,
+            _ => WebhookSubject::Jobs,
+        },
+        group: kind.group,
+        version: kind.version,
+        resources: vec![kind.resource],
+        operations,
+    }
+}
+
+/// All webhooks, of jobs those that `managed` says by the name of the integration.
+pub fn webhook_definitions(managed: impl Fn(&str) -> bool) -> Vec<WebhookDefinition> {
+    let mut hooks = vec![
+        kueue_kind_webhook(
+            "mclusterqueue.kb.io",
+            AdmissionPhase::Mutate,
+            &["clusterqueues"],
+        ),
+        kueue_kind_webhook(
+            "mresourceflavor.kb.io",
+            AdmissionPhase::Mutate,
+            &["resourceflavors"],
+        ),
+        kueue_kind_webhook("mworkload.kb.io", AdmissionPhase::Mutate, &["workloads"]),
+        kueue_kind_webhook(
+            "vclusterqueue.kb.io",
+            AdmissionPhase::Validate,
+            &["clusterqueues"],
+        ),
+        kueue_kind_webhook("vcohort.kb.io", AdmissionPhase::Validate, &["cohorts"]),
+        kueue_kind_webhook(
+            "vresourceflavor.kb.io",
+            AdmissionPhase::Validate,
+            &["resourceflavors"],
+        ),
+        kueue_kind_webhook(
+            "vworkload.kb.io",
+            AdmissionPhase::Validate,
+            &["workloads", "workloads/status"],
+        ),
+    ];
+    for kind in KINDS.iter().filter(|kind| managed(kind.framework)) {
+        hooks.push(job_webhook(kind, AdmissionPhase::Mutate));
+        hooks.push(job_webhook(kind, AdmissionPhase::Validate));
+    }
+    hooks.sort_by(|a, b| (a.phase, &a.name).cmp(&(b.phase, &b.name)));
+    hooks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_enabled_integrations_have_webhooks() {
+        let names =
+            |hooks: Vec<WebhookDefinition>| hooks.into_iter().map(|h| h.name).collect::<Vec<_>>();
+        let own = names(webhook_definitions(|_| false));
+        assert_eq!(own.len(), 7);
+        let with = names(webhook_definitions(|f| f == "batch/job"));
+        assert!(with.iter().any(|n| n == "mjob.kb.io") && with.iter().any(|n| n == "vjob.kb.io"));
+        assert_eq!(with.len(), 9);
+    }
+
+    #[test]
+    fn serving_kinds_are_mutated_on_updates() {
+        let all = webhook_definitions(|_| true);
+        let of = |name: &str| all.iter().find(|h| h.name == name).unwrap().operations;
+        assert_eq!(of("mjob.kb.io"), CREATE);
+        assert_eq!(of("mdeployment.kb.io"), CREATE_AND_UPDATE);
+        assert_eq!(of("mstatefulset.kb.io"), CREATE_AND_UPDATE);
+    }
+}

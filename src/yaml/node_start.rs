@@ -1,0 +1,84 @@
+//! The parser's events, freed of its borrows and with scalars already read.
+
+use granit_parser::{Event, Marker, ScalarStyle, Span, Tag};
+
+use super::{Kind, Node, Position, Problem, scalar};
+
+/// A place, from numbers that count from 1.
+pub(super) fn position(line: usize, column: usize) -> Position {
+    let cut = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Position {
+        line: cut(line),
+        column: cut(column),
+    }
+}
+
+/// A place, from the parser's mark.
+pub(super) fn at(mark: &Marker) -> Position {
+    position(mark.line(), mark.col() + 1)
+}
+
+/// The beginning of a node, freed of the parser's borrow.
+pub(super) struct NodeStart {
+    /// Where it stands.
+    pub(super) at: Position,
+    /// What begins here.
+    pub(super) kind: EventKind,
+    /// A plain `<<`, which as a key merges.
+    pub(super) merge: bool,
+}
+
+/// What a parser event begins or ends; anchors are 0 where there is none.
+pub(super) enum EventKind {
+    Scalar(usize, Result<Node, Problem>),
+    Alias(usize),
+    List(usize),
+    Map(usize),
+    End,
+}
+
+impl NodeStart {
+    pub(super) fn of(event: Event<'_>, span: Span) -> Self {
+        let place = at(&span.start);
+        let mut merge = false;
+        let kind = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                merge = style == ScalarStyle::Plain && text == "<<";
+                EventKind::Scalar(anchor, read_scalar(&text, style, tag.as_deref(), place))
+            }
+            Event::Alias(id) => EventKind::Alias(id),
+            Event::SequenceStart(_, anchor, _) => EventKind::List(anchor),
+            Event::MappingStart(_, anchor, _) => EventKind::Map(anchor),
+            _ => EventKind::End,
+        };
+        Self {
+            at: place,
+            kind,
+            merge,
+        }
+    }
+}
+
+fn read_scalar(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+    place: Position,
+) -> Result<Node, Problem> {
+    let plain = style == ScalarStyle::Plain;
+    let wrong = |message: String| Problem::new(place, message);
+    let kind = match tag.map(ToString::to_string) {
+        None if plain => scalar::plain(text).map_err(wrong)?,
+        None => Kind::Text(text.to_owned()),
+        Some(tag) => match tag.rsplit([':', '!']).next().unwrap_or_default() {
+            "str" | "" => Kind::Text(text.to_owned()),
+            "int" | "float" | "bool" | "null" => scalar::plain(text).map_err(wrong)?,
+            _ => return Err(wrong(format!("the tag {tag} means nothing here"))),
+        },
+    };
+    let mut node = Node::new(place, kind);
+    if matches!(node.kind, Kind::Bool(_) | Kind::Number(_)) {
+        node.written = text.into();
+    }
+    Ok(node)
+}

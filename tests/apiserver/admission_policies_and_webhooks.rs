@@ -1,0 +1,348 @@
+//! Admission that is configured in the cluster: policies in CEL, and webhooks over HTTPS.
+
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use kube::Client;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use serde_json::{Value, json};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::server_fixture::*;
+
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+const MAPS: &str = "/api/v1/namespaces/test/configmaps";
+
+fn config_map(name: &str, labels: Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": labels}, "data": {"k": "v"},
+    })
+}
+
+async fn create_policy(client: &Client, spec: Value, binding: Value) {
+    let policy = json!({"metadata": {"name": "labels"}, "spec": spec});
+    let path = format!("{ADMISSION}/validatingadmissionpolicies");
+    send(client, "POST", &path, policy).await.unwrap();
+    let binding = json!({"metadata": {"name": "everywhere"}, "spec": binding});
+    let path = format!("{ADMISSION}/validatingadmissionpolicybindings");
+    send(client, "POST", &path, binding).await.unwrap();
+}
+
+fn config_maps_only() -> Value {
+    json!({"resourceRules": [{
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+        "resources": ["configmaps"],
+    }]})
+}
+
+#[test]
+fn a_policy_refuses_what_its_validations_do() {
+    with_server(|_, client| async move {
+        let spec = json!({
+            "matchConstraints": config_maps_only(),
+            "matchConditions": [{"name": "named", "expression": "object.metadata.name != 'free'"}],
+            "variables": [{"name": "labels", "expression":
+                "has(object.metadata.labels) ? object.metadata.labels : {}"}],
+            "validations": [
+                {"expression": "'kueue.x-k8s.io/queue-name' in variables.labels",
+                 "message": "a queue is needed"},
+                {"expression": "request.operation == 'CREATE' || object.data == oldObject.data",
+                 "messageExpression": "'data of ' + object.metadata.name + ' stay'",
+                 "reason": "Forbidden"},
+            ],
+        });
+        let binding = json!({"policyName": "labels", "validationActions": ["Deny"]});
+        create_policy(&client, spec, binding).await;
+        let create = |map: Value| send(&client, "POST", MAPS, map);
+        let refused = error_status(create(config_map("a", json!({}))).await);
+        assert_eq!((refused.code, refused.reason.as_str()), (422, "Invalid"));
+        assert_eq!(
+            refused.message,
+            "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'labels' with binding \
+             'everywhere' denied request: a queue is needed"
+        );
+        create(config_map("free", json!({}))).await.unwrap();
+        create(config_map("b", json!({"kueue.x-k8s.io/queue-name": "q"})))
+            .await
+            .unwrap();
+        let path = format!("{MAPS}/b");
+        let refused = error_status(merge_patch(&client, &path, json!({"data": {"k": "w"}})).await);
+        assert_eq!((refused.code, refused.reason.as_str()), (403, "Forbidden"));
+        assert!(refused.message.ends_with("denied request: data of b stay"));
+        merge_patch(
+            &client,
+            &path,
+            json!({"metadata": {"annotations": {"a": "b"}}}),
+        )
+        .await
+        .unwrap();
+        // Other kinds are none of its business, and without the binding nothing is.
+        send(
+            &client,
+            "POST",
+            "/api/v1/namespaces/test/secrets",
+            json!({"metadata": {"name": "s"}}),
+        )
+        .await
+        .unwrap();
+        let binding = format!("{ADMISSION}/validatingadmissionpolicybindings/everywhere");
+        send(&client, "DELETE", &binding, Value::Null)
+            .await
+            .unwrap();
+        create(config_map("a", json!({}))).await.unwrap();
+    });
+}
+
+#[test]
+fn a_policy_that_fails_follows_its_failure_policy() {
+    with_server(|_, client| async move {
+        let spec = json!({
+            "matchConstraints": config_maps_only(),
+            "validations": [{"expression": "object.data.missing == 'x'"}],
+        });
+        let binding = json!({"policyName": "labels", "validationActions": ["Deny"]});
+        create_policy(&client, spec, binding).await;
+        let refused = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
+        assert!(
+            refused.message.ends_with(
+                "expression 'object.data.missing == 'x'' resulted in error: no such key: missing"
+            ),
+            "{}",
+            refused.message
+        );
+        let path = format!("{ADMISSION}/validatingadmissionpolicies/labels");
+        merge_patch(&client, &path, json!({"spec": {"failurePolicy": "Ignore"}}))
+            .await
+            .unwrap();
+        send(&client, "POST", MAPS, config_map("a", json!({})))
+            .await
+            .unwrap();
+    });
+}
+
+#[test]
+fn parameters_come_from_objects() {
+    with_server(|_, client| async move {
+        let limits = json!({"metadata": {"name": "limits"}, "data": {"longest": "3"}});
+        send(&client, "POST", MAPS, limits).await.unwrap();
+        let spec = json!({
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                "resources": ["secrets"],
+            }]},
+            "validations": [{
+                "expression": "size(object.metadata.name) <= int(params.data.longest)",
+            }],
+        });
+        let binding = json!({
+            "policyName": "labels", "validationActions": ["Deny"],
+            "paramRef": {"name": "limits", "parameterNotFoundAction": "Deny"},
+        });
+        create_policy(&client, spec, binding).await;
+        let create = |name: &str| {
+            let secret = json!({"metadata": {"name": name}});
+            send(&client, "POST", "/api/v1/namespaces/test/secrets", secret)
+        };
+        create("abc").await.unwrap();
+        let refused = error_status(create("abcd").await);
+        assert!(
+            refused.message.contains(
+                "failed expression: size(object.metadata.name) <= int(params.data.longest)"
+            )
+        );
+        let path = format!("{MAPS}/limits");
+        send(&client, "DELETE", &path, Value::Null).await.unwrap();
+        let refused = error_status(create("xyz").await);
+        assert!(refused.message.ends_with(
+            "failed to configure binding: no params found for policy binding with `Deny` \
+             parameterNotFoundAction"
+        ));
+    });
+}
+
+/// A webhook that gives every object a label, refuses what is called `bad_value`, and keeps the reviews.
+struct TestWebhook {
+    url: String,
+    bundle: String,
+    reviews: Arc<Mutex<Vec<Value>>>,
+}
+
+async fn start_webhook() -> TestWebhook {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let reviews = Arc::new(Mutex::new(Vec::new()));
+    let seen = reviews.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, seen) = (acceptor.clone(), seen.clone());
+            tokio::spawn(async move {
+                let Ok(stream) = acceptor.accept(stream).await else {
+                    return;
+                };
+                let answer = service_fn(move |request: http::Request<Incoming>| {
+                    let seen = seen.clone();
+                    async move {
+                        let body = request.into_body().collect().await?.to_bytes();
+                        let review: Value = serde_json::from_slice(&body).unwrap();
+                        let answer = reply(&review).to_string();
+                        seen.lock().unwrap().push(review);
+                        Ok::<_, hyper::Error>(http::Response::new(Full::new(Bytes::from(answer))))
+                    }
+                });
+                let http = hyper::server::conn::http1::Builder::new();
+                let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+            });
+        }
+    });
+    TestWebhook {
+        url: format!("https://localhost:{port}"),
+        bundle: STANDARD.encode(made.cert.pem()),
+        reviews,
+    }
+}
+
+fn reply(review: &Value) -> Value {
+    let request = &review["request"];
+    let mut response = json!({"uid": request["uid"], "allowed": true, "warnings": ["seen"]});
+    if request["name"] == "bad" {
+        response["allowed"] = false.into();
+        response["status"] = json!({"code": 403, "reason": "Forbidden", "message": "it is bad"});
+    } else if request["operation"] == "CREATE" {
+        let patch = json!([{"op": "add", "path": "/metadata/labels/hooked", "value": "yes"}]);
+        response["patchType"] = "JSONPatch".into();
+        response["patch"] = STANDARD.encode(patch.to_string()).into();
+    }
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+}
+
+async fn register_webhook(client: &Client, config: Value, more: Value) {
+    let mut webhook = json!({
+        "name": "labels.example.dev", "clientConfig": config, "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "rules": [{
+            "operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"],
+            "resources": ["configmaps"],
+        }],
+    });
+    for (field, value) in more.as_object().unwrap() {
+        webhook[field] = value.clone();
+    }
+    let object = json!({"metadata": {"name": "hooks"}, "webhooks": [webhook]});
+    let path = format!("{ADMISSION}/mutatingwebhookconfigurations");
+    send(client, "POST", &path, object).await.unwrap();
+}
+
+async fn client_with_webhooks() -> Client {
+    let client = ApiServer::builder(Clock::real(), Entropy::seeded(1))
+        .build()
+        .client();
+    namespace(&client, "test").await;
+    client
+}
+
+#[tokio::test]
+async fn a_webhook_changes_and_refuses() {
+    let (client, hook) = (client_with_webhooks().await, start_webhook().await);
+    let config = json!({"url": hook.url, "caBundle": hook.bundle});
+    register_webhook(&client, config, json!({})).await;
+    let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
+    let labels = json!({"own": "1", "hooked": "yes"});
+    assert_eq!(made.unwrap()["metadata"]["labels"], labels);
+    let refused = error_status(send(&client, "POST", MAPS, config_map("bad", json!({}))).await);
+    assert_eq!((refused.code, refused.reason.as_str()), (403, "Forbidden"));
+    assert_eq!(
+        refused.message,
+        "admission webhook \"labels.example.dev\" denied the request: it is bad"
+    );
+    let path = format!("{MAPS}/a");
+    send(&client, "DELETE", &path, Value::Null).await.unwrap();
+    let reviews = hook.reviews.lock().unwrap();
+    let operations: Vec<_> = reviews.iter().map(|r| &r["request"]["operation"]).collect();
+    assert_eq!(operations, ["CREATE", "CREATE", "DELETE"]);
+    let first = &reviews[0]["request"];
+    assert_eq!(first["userInfo"]["username"], "kubernetes-admin");
+    assert_eq!(first["resource"]["resource"], "configmaps");
+    assert_eq!(first["object"]["data"]["k"], "v");
+    assert!(reviews[2]["request"]["object"].is_null());
+    assert_eq!(reviews[2]["request"]["oldObject"]["metadata"]["name"], "a");
+}
+
+#[tokio::test]
+async fn an_unreachable_webhook_follows_its_failure_policy() {
+    let client = client_with_webhooks().await;
+    // A port nobody listens on.
+    let gone = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let config = json!({"url": format!("https://localhost:{gone}/x")});
+    register_webhook(&client, config, json!({"timeoutSeconds": 5})).await;
+    let refused = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
+    assert_eq!(
+        (refused.code, refused.reason.as_str()),
+        (500, "InternalError")
+    );
+    let begins = format!(
+        "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
+         webhook: Post \"https://localhost:{gone}/x?timeout=5s\": "
+    );
+    assert!(refused.message.starts_with(&begins), "{}", refused.message);
+    let path = format!("{ADMISSION}/mutatingwebhookconfigurations/hooks");
+    let ignoring =
+        json!([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]);
+    send_as(
+        &client,
+        "PATCH",
+        &path,
+        "application/json-patch+json",
+        ignoring,
+    )
+    .await
+    .unwrap();
+    send(&client, "POST", MAPS, config_map("a", json!({})))
+        .await
+        .unwrap();
+    // Nothing runs behind Services here, so it is as when nobody answers.
+    let service = json!([
+        {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
+        {"op": "replace", "path": "/webhooks/0/clientConfig",
+         "value": {"service": {"namespace": "test", "name": "hook"}}},
+    ]);
+    send_as(
+        &client,
+        "PATCH",
+        &path,
+        "application/json-patch+json",
+        service,
+    )
+    .await
+    .unwrap();
+    let refused = error_status(send(&client, "POST", MAPS, config_map("b", json!({}))).await);
+    assert_eq!(
+        refused.message,
+        "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
+         webhook: Post \"https://hook.test.svc:443?timeout=5s\": service \"hook\" not found"
+    );
+}

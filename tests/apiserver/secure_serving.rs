@@ -1,0 +1,225 @@
+//! The server on the network: TLS, tokens, who may call, a clean stop; and kubectl where there is one.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use serde_json::json;
+
+use super::server_fixture::*;
+
+async fn serve() -> (ApiServer, ServingHandle) {
+    let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
+    let serving = server.serve(ServeOptions::default()).await.unwrap();
+    (server, serving)
+}
+
+async fn config(serving: &ServingHandle) -> Config {
+    let kubeconfig = Kubeconfig::from_yaml(serving.kubeconfig()).unwrap();
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kubeconfig_authenticates() {
+    let (server, serving) = serve().await;
+    let client = Client::try_from(config(&serving).await).unwrap();
+    namespace(&client, "test").await;
+    let inside = get(&server.client(), "/api/v1/namespaces/test")
+        .await
+        .unwrap();
+    assert_eq!(
+        inside,
+        get(&client, "/api/v1/namespaces/test").await.unwrap()
+    );
+    serving.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_credentials_are_rejected() {
+    let (_server, serving) = serve().await;
+    let mut config = config(&serving).await;
+    config.auth_info.token = Some("guess".to_string().into());
+    let guessing = Client::try_from(config.clone()).unwrap();
+    assert_eq!(
+        error_status(get(&guessing, "/api/v1/namespaces").await).code,
+        401
+    );
+    config.auth_info.token = None;
+    let anonymous = Client::try_from(config.clone()).unwrap();
+    let refused = error_status(get(&anonymous, "/api/v1/namespaces").await);
+    assert_eq!(refused.code, 403);
+    assert!(
+        refused
+            .message
+            .contains("User \"system:anonymous\" cannot list"),
+        "{refused:?}"
+    );
+    assert!(get(&anonymous, "/version").await.is_ok());
+    let page = http::Request::get("/version").header("origin", "https://evil.example");
+    let page = anonymous.request_text(page.body(Vec::new()).unwrap()).await;
+    assert_eq!(error_status(page).code, 403);
+    let rebound = http::Request::get("/version").header("host", "evil.example");
+    assert!(
+        anonymous
+            .request_text(rebound.body(Vec::new()).unwrap())
+            .await
+            .is_err()
+    );
+    config.root_cert = None;
+    let stranger = Client::try_from(config).unwrap();
+    assert!(
+        get(&stranger, "/version").await.is_err(),
+        "the certificate is not from a public authority"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_account_is_authorized_by_its_roles() {
+    let (server, serving) = serve().await;
+    let admin = server.client();
+    namespace(&admin, "test").await;
+    let path = "/api/v1/namespaces/test/serviceaccounts/default/token";
+    let token = send(&admin, "POST", path, json!({})).await.unwrap();
+    let mut config = config(&serving).await;
+    config.auth_info.token = Some(
+        token["status"]["token"]
+            .as_str()
+            .unwrap()
+            .to_string()
+            .into(),
+    );
+    let account = Client::try_from(config.clone()).unwrap();
+    let pods = "/api/v1/namespaces/test/pods";
+    assert_eq!(error_status(get(&account, pods).await).code, 403);
+    let binding = json!({
+        "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "test"}],
+    });
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/test/rolebindings";
+    send(&admin, "POST", bindings, binding).await.unwrap();
+    assert!(get(&account, pods).await.is_ok());
+    assert_eq!(
+        error_status(send(&account, "POST", pods, pod("p")).await).code,
+        403
+    );
+    assert_eq!(error_status(get(&account, "/api/v1/pods").await).code, 403);
+
+    // The administrator may act as others; others may not.
+    config.auth_info.impersonate = Some("bob".into());
+    let impostor = Client::try_from(config.clone()).unwrap();
+    assert_eq!(error_status(get(&impostor, pods).await).code, 403);
+    config.auth_info.token = None;
+    let kubeconfig = Kubeconfig::from_yaml(serving.kubeconfig()).unwrap();
+    config.auth_info.token = kubeconfig.auth_infos[0].auth_info.clone().unwrap().token;
+    let acting = Client::try_from(config).unwrap();
+    let review = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let who = send(&acting, "POST", review, json!({})).await.unwrap();
+    assert_eq!(who["status"]["userInfo"]["username"], "bob");
+    assert_eq!(
+        who["status"]["userInfo"]["groups"],
+        json!(["system:authenticated"])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_watches_and_refuses_new_connections() {
+    let (_server, serving) = serve().await;
+    let client = Client::try_from(config(&serving).await).unwrap();
+    let watching = {
+        let client = client.clone();
+        let request = http::Request::get("/api/v1/configmaps?watch=1")
+            .body(Vec::new())
+            .unwrap();
+        tokio::spawn(async move { client.request_text(request).await })
+    };
+    // A round trip, so that the watch is open before the stop.
+    get(&client, "/version").await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), serving.shutdown())
+        .await
+        .unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), watching).await;
+    assert!(ended.is_ok(), "the watch is over");
+    assert!(get(&client, "/version").await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kubeconfig_is_private_and_a_port_in_use_is_named() {
+    let (server, serving) = serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/kubeconfig");
+    serving.write_kubeconfig(&path).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let port = serving.addr().port();
+    let again = server
+        .serve(ServeOptions {
+            port,
+            ..ServeOptions::default()
+        })
+        .await;
+    let Err(error @ ServeError::Listen { .. }) = again else {
+        panic!("the port is taken")
+    };
+    assert!(
+        error.to_string().contains(&format!("127.0.0.1:{port}")),
+        "{error}"
+    );
+}
+
+fn kubectl(path: &std::path::Path, arguments: &[&str]) -> Option<(bool, String)> {
+    let output = Command::new("kubectl")
+        .env("KUBECONFIG", path)
+        .args(arguments)
+        .output()
+        .ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    Some((
+        output.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    ))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_works() {
+    let (_server, serving) = serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    serving.write_kubeconfig(&path).unwrap();
+    if kubectl(&path, &["version", "--client"]).is_none() {
+        println!("skipped: kubectl is not on PATH");
+        return;
+    }
+    let steps: [(&[&str], &str); 6] = [
+        (
+            &["create", "configmap", "a", "--from-literal=x=1"],
+            "configmap/a created",
+        ),
+        (&["label", "configmap", "a", "l=m"], "configmap/a labeled"),
+        (&["get", "configmaps", "-l", "l=m"], "NAME   DATA   AGE"),
+        (
+            &["patch", "configmap", "a", "-p", "{\"data\":{\"x\":\"2\"}}"],
+            "configmap/a patched",
+        ),
+        (&["get", "configmap", "a", "-o", "jsonpath={.data.x}"], "2"),
+        (&["delete", "configmap", "a"], "configmap \"a\" deleted"),
+    ];
+    for (arguments, wanted) in steps {
+        let arguments: Vec<&str> = arguments.to_vec();
+        let (path, words) = (path.clone(), arguments.join(" "));
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let outcome = tokio::task::spawn_blocking(move || {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            kubectl(&path, &arguments)
+        });
+        let (good, text) = outcome.await.unwrap().unwrap();
+        assert!(good && text.contains(wanted), "kubectl {words}: {text}");
+    }
+}

@@ -1,0 +1,208 @@
+//! A cluster with the controller, and words for talking to it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::events::v1::Event;
+use kube::Client;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kueue_lab_api::crds::{CRDS, Conversion};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::JobWebhooksPlugin;
+use kueue_lab_runtime::Context;
+use serde_json::Value;
+
+pub struct TestCluster {
+    pub client: Client,
+    pub clock: Clock,
+}
+
+/// Runs a test in virtual time on a cluster with Kueue's kinds, the controller and a namespace
+/// `ns`.
+pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
+    with_config(ControllerConfig::default(), test);
+}
+
+pub fn with_config<F: Future<Output = ()>>(
+    config: ControllerConfig,
+    test: impl FnOnce(TestCluster) -> F,
+) {
+    virtual_runtime().unwrap().block_on(async {
+        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+        let entropy = Entropy::seeded(1);
+        let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
+        let client = server.client();
+        for crd in CRDS {
+            apply_value(&client, crd.object(&Conversion::None)).await;
+        }
+        apply(
+            &client,
+            "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: ns}}",
+        )
+        .await;
+        let context = Context::new(client.clone(), clock.clone(), entropy);
+        let controller = Controller::start(&context, config).await;
+        server.add_admission(Arc::new(JobWebhooksPlugin::new(controller.webhooks())));
+        let tasks = context.tasks.clone();
+        test(TestCluster { client, clock }).await;
+        tasks.shutdown().await;
+    });
+}
+
+fn resource(object: &Value) -> ApiResource {
+    let (group, version) = match object["apiVersion"].as_str().unwrap().split_once('/') {
+        Some((group, version)) => (group, version),
+        None => ("", object["apiVersion"].as_str().unwrap()),
+    };
+    ApiResource::from_gvk(&GroupVersionKind::gvk(
+        group,
+        version,
+        object["kind"].as_str().unwrap(),
+    ))
+}
+
+async fn apply_value(client: &Client, object: Value) {
+    let resource = resource(&object);
+    let api: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    api.create(&PostParams::default(), &object).await.unwrap();
+}
+
+/// Creates the objects of a YAML text.
+pub async fn apply(client: &Client, yaml: &str) {
+    for document in yaml.split("\n---\n") {
+        let object: Value = serde_yaml::from_str(document).unwrap();
+        apply_value(client, object).await;
+    }
+}
+
+impl TestCluster {
+    pub async fn apply(&self, yaml: &str) {
+        apply(&self.client, yaml).await;
+    }
+
+    pub async fn sleep(&self, seconds: u64) {
+        self.clock.sleep(Duration::from_secs(seconds)).await;
+    }
+
+    pub async fn patch(&self, kind: &str, name: &str, patch: Value) {
+        let namespaced = matches!(kind, "Workload" | "LocalQueue");
+        let gvk = GroupVersionKind::gvk("kueue.x-k8s.io", "v1beta2", kind);
+        let resource = ApiResource::from_gvk(&gvk);
+        let api: Api<DynamicObject> = if namespaced {
+            Api::namespaced_with(self.client.clone(), "ns", &resource)
+        } else {
+            Api::all_with(self.client.clone(), &resource)
+        };
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .unwrap();
+    }
+
+    pub fn workloads(&self) -> Api<Workload> {
+        Api::namespaced(self.client.clone(), "ns")
+    }
+
+    /// A cluster-scoped or namespaced object of Kueue as JSON.
+    pub async fn get(&self, kind: &str, name: &str) -> Value {
+        let gvk = GroupVersionKind::gvk("kueue.x-k8s.io", "v1beta2", kind);
+        let resource = ApiResource::from_gvk(&gvk);
+        let api: Api<DynamicObject> = if matches!(kind, "Workload" | "LocalQueue") {
+            Api::namespaced_with(self.client.clone(), "ns", &resource)
+        } else {
+            Api::all_with(self.client.clone(), &resource)
+        };
+        serde_json::to_value(api.get(name).await.unwrap()).unwrap()
+    }
+
+    /// `status/reason: message` of a condition of a Workload.
+    pub async fn condition(&self, workload: &str, type_: &str) -> Option<String> {
+        let wl = self.workloads().get(workload).await.unwrap();
+        let cond = wl.condition(type_)?;
+        Some(format!("{}/{}: {}", cond.status, cond.reason, cond.message))
+    }
+
+    /// Waits until a condition of a Workload has a status and reason.
+    pub async fn until(&self, workload: &str, type_: &str, wanted: &str) {
+        let mut last = None;
+        for _ in 0..2000 {
+            last = self.condition(workload, type_).await;
+            if last
+                .as_deref()
+                .is_some_and(|c| c.split(": ").next() == Some(wanted))
+            {
+                return;
+            }
+            self.clock.sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{workload} never got {type_}={wanted}; it is {last:?}");
+    }
+
+    /// `reporter type reason message` of the Events on an object, in order of their times.
+    pub async fn events(&self, name: &str) -> Vec<String> {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), "ns");
+        let mut events = api.list(&ListParams::default()).await.unwrap().items;
+        events.retain(|e| e.regarding.as_ref().and_then(|r| r.name.as_deref()) == Some(name));
+        events.sort_by_key(|e| e.metadata.name.clone());
+        let text = |s: &Option<String>| s.clone().unwrap_or_default();
+        events
+            .iter()
+            .map(|e| {
+                let (by, note) = (text(&e.reporting_controller), text(&e.note));
+                format!("{by} {} {}: {note}", text(&e.type_), text(&e.reason))
+            })
+            .collect()
+    }
+}
+
+/// A ResourceFlavor, a ClusterQueue of 9 cpu that preempts lower priorities, and a LocalQueue.
+pub const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default-flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cq}
+spec:
+  namespaceSelector: {}
+  preemption: {withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: default-flavor
+      resources: [{name: cpu, nominalQuota: 9}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: ns}
+spec: {clusterQueue: cq}";
+
+/// A Workload of one pod.
+pub fn workload(name: &str, cpu: u32, priority: i32) -> String {
+    format!(
+        "apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {{name: {name}, namespace: ns}}
+spec:
+  queueName: lq
+  priority: {priority}
+  podSets:
+  - name: main
+    count: 1
+    template:
+      spec:
+        restartPolicy: Never
+        containers: [{{name: c, image: i, resources: {{requests: {{cpu: {cpu}}}}}}}]"
+    )
+}

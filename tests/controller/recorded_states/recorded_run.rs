@@ -1,0 +1,294 @@
+//! A lab in virtual time on which a recorded story is played again.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::events::v1::Event;
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
+use kueue_lab_machines::nodes::NodePool;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::state_lines::{Normalizer, StateLines};
+
+pub struct RecordedRun {
+    pub client: Client,
+    pub clock: Clock,
+    recording: PathBuf,
+    namespace: String,
+}
+
+/// Where the recorded stories are.
+fn recordings_dir() -> PathBuf {
+    PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../shared/reference-runs"
+    ))
+}
+
+fn nodes() -> NodePools {
+    let amounts = [
+        ("cpu", "32"),
+        ("memory", "64Gi"),
+        ("nvidia.com/gpu", "8"),
+        ("pods", "110"),
+    ];
+    let pool = NodePool {
+        name: "fake".into(),
+        count: 2,
+        resources: amounts
+            .iter()
+            .map(|(name, q)| ((*name).to_owned(), q.parse().unwrap()))
+            .collect(),
+        labels: Default::default(),
+        taints: Vec::new(),
+        zones: Vec::new(),
+        topology: Vec::new(),
+        autoscale: None,
+    };
+    NodePools {
+        pools: vec![pool],
+        ..NodePools::default()
+    }
+}
+
+/// Plays a story in its namespace with the queues that were recorded in `queues`; skips with a
+/// message where the recordings are not there.
+pub fn replay<F: Future<Output = ()>>(
+    story: &str,
+    namespace: &str,
+    queues: &str,
+    act: impl FnOnce(RecordedRun) -> F,
+) {
+    let folder = recordings_dir().join(story);
+    let Ok(common) = std::fs::read_to_string(recordings_dir().join("common.yaml")) else {
+        println!("skipped: no recordings in {}", recordings_dir().display());
+        return;
+    };
+    virtual_runtime().unwrap().block_on(async {
+        let presets = tempfile::tempdir().unwrap();
+        std::fs::create_dir(presets.path().join("story")).unwrap();
+        std::fs::write(presets.path().join("story/common.yaml"), common).unwrap();
+        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+        let config = LabConfig {
+            remote: None,
+            clock: clock.clone(),
+            entropy: Entropy::seeded(7),
+            presets: presets.path().to_owned(),
+            preset: "story".into(),
+            watch: false,
+            port: None,
+            nodes: nodes(),
+            nodes_file: None,
+            kueue: None,
+        };
+        let lab = Lab::start(config).await.unwrap();
+        let stage = RecordedRun {
+            client: lab.client(),
+            clock,
+            recording: folder,
+            namespace: namespace.into(),
+        };
+        stage.create_queues(queues).await;
+        act(stage).await;
+        lab.stop().await;
+    });
+}
+
+fn documents(text: &str) -> Vec<Value> {
+    text.split("\n---")
+        .filter_map(|document| {
+            serde_yaml::from_str::<Value>(document.trim_start_matches("---")).ok()
+        })
+        .flat_map(|document| match document["items"].as_array() {
+            Some(items) => items.clone(),
+            None => vec![document],
+        })
+        .filter(|object| object["kind"].is_string())
+        .collect()
+}
+
+fn resource(object: &Value) -> ApiResource {
+    let version = object["apiVersion"].as_str().unwrap();
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    ApiResource::from_gvk(&GroupVersionKind::gvk(
+        group,
+        version,
+        object["kind"].as_str().unwrap(),
+    ))
+}
+
+impl RecordedRun {
+    async fn create_queues(&self, queues: &str) {
+        let namespace = Namespace {
+            metadata: kube::api::ObjectMeta {
+                name: Some(self.namespace.clone()),
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        Api::all(self.client.clone())
+            .create(&PostParams::default(), &namespace)
+            .await
+            .unwrap();
+        self.sleep(1.0).await;
+        let read = |name: String| std::fs::read_to_string(self.recording.join(name)).unwrap();
+        let mut recorded = documents(&read(format!("{queues}.cluster.yaml")));
+        recorded.extend(documents(&read(format!("{queues}.yaml"))));
+        for object in recorded {
+            let kinds = [
+                "ClusterQueue",
+                "LocalQueue",
+                "AdmissionCheck",
+                "ProvisioningRequestConfig",
+            ];
+            let other = object["metadata"]["namespace"]
+                .as_str()
+                .is_some_and(|ns| ns != self.namespace);
+            if other || !kinds.contains(&object["kind"].as_str().unwrap()) {
+                continue;
+            }
+            let meta = json!({
+                "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"],
+            });
+            let fresh = json!({
+                "apiVersion": object["apiVersion"], "kind": object["kind"],
+                "metadata": meta, "spec": object["spec"],
+            });
+            self.create(fresh).await;
+        }
+        self.sleep(3.0).await;
+    }
+
+    pub async fn create(&self, object: Value) {
+        let resource = resource(&object);
+        let api: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        api.create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    /// Creates a Job: `pods` of so many requests, for so many seconds.
+    pub async fn job(
+        &self,
+        name: &str,
+        queue: &str,
+        class: &str,
+        pods: u32,
+        requests: Value,
+        seconds: u32,
+    ) {
+        let mut labels = json!({"kueue.x-k8s.io/queue-name": queue});
+        if !class.is_empty() {
+            labels["kueue.x-k8s.io/priority-class"] = json!(class);
+        }
+        let mut resources = json!({"requests": requests});
+        if let Some(gpus) = requests.get("nvidia.com/gpu") {
+            resources["limits"] = json!({"nvidia.com/gpu": gpus});
+        }
+        let container = json!({"name": "c", "image": "busybox", "resources": resources});
+        self.create(json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
+            "spec": {
+                "parallelism": pods, "completions": pods, "suspend": true,
+                "template": {
+                    "metadata": {"annotations": {"example.com/duration": seconds.to_string()}},
+                    "spec": {"restartPolicy": "Never", "containers": [container]},
+                },
+            },
+        }))
+        .await;
+    }
+
+    /// Creates a plain Pod, of a group of three when `group` is given.
+    pub async fn pod(&self, name: &str, class: &str, cpu: u32, seconds: u32, group: Option<&str>) {
+        let mut meta = json!({
+            "name": name, "namespace": self.namespace,
+            "labels": {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/priority-class": class},
+            "annotations": {"example.com/duration": seconds.to_string()},
+        });
+        if let Some(group) = group {
+            meta["labels"]["kueue.x-k8s.io/pod-group-name"] = json!(group);
+            meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = json!("3");
+        }
+        let resources = json!({"requests": {"cpu": cpu.to_string()}});
+        self.create(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": meta,
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "c", "image": "busybox", "resources": resources}],
+            },
+        }))
+        .await;
+    }
+
+    pub async fn sleep(&self, seconds: f64) {
+        self.clock.sleep(Duration::from_secs_f64(seconds)).await;
+    }
+
+    /// Deletes Jobs with all they own.
+    pub async fn delete_jobs(&self, names: &[&str]) {
+        let api: Api<Job> = Api::namespaced(self.client.clone(), &self.namespace);
+        for name in names {
+            api.delete(name, &DeleteParams::background()).await.unwrap();
+        }
+    }
+
+    async fn all<K>(&self) -> Vec<Value>
+    where
+        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + serde::de::DeserializeOwned
+            + Serialize,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
+        let list = api.list(&ListParams::default()).await.unwrap();
+        let kind = K::kind(&()).into_owned();
+        list.iter()
+            .map(|object| {
+                let mut value = serde_json::to_value(object).unwrap();
+                value["kind"] = json!(kind);
+                value
+            })
+            .collect()
+    }
+
+    /// Compares the lab with a recorded moment. `ignored` are parts of lines that come and go.
+    pub async fn compare(&self, checkpoint: &str, ignored: &[&str]) {
+        let normal = Normalizer::new();
+        let text =
+            std::fs::read_to_string(self.recording.join(format!("{checkpoint}.yaml"))).unwrap();
+        let there = documents(&text);
+        let mut here = self.all::<Workload>().await;
+        here.extend(self.all::<Job>().await);
+        here.extend(self.all::<Pod>().await);
+        here.extend(self.all::<Event>().await);
+        let stays = |line: &&String| !ignored.iter().any(|part| line.contains(part));
+        let of =
+            |picture: StateLines| -> StateLines { picture.iter().filter(stays).cloned().collect() };
+        let (there, here) = (
+            of(normal.state_lines(&there)),
+            of(normal.state_lines(&here)),
+        );
+        let missing: Vec<_> = there.difference(&here).collect();
+        let added: Vec<_> = here.difference(&there).collect();
+        assert!(
+            missing.is_empty() && added.is_empty(),
+            "{}/{checkpoint}\nmissing: {missing:#?}\nadded: {added:#?}",
+            self.recording.display()
+        );
+    }
+}

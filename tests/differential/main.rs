@@ -1,0 +1,170 @@
+//! Replays random scenarios on a whole lab in virtual time and compares each step with what Kueue did.
+//!
+//! Scenarios and outcomes lie in the directory named by `KUEUE_LAB_DIFFERENTIAL`, by default
+//! `../shared/differential`; without one the test says so and is skipped. Every sixteenth scenario is
+//! played, or those whose names contain one of the parts in `KUEUE_LAB_CASE` (`s,f` for all).
+//! `KUEUE_LAB_OUTCOMES` names a directory to write outcomes to, in the form of the recorded ones;
+//! `KUEUE_LAB_TRACE` prints every version of every object.
+//!
+//! A difference in a decision fails the test unless the scenario stands in
+//! `differential/known-gaps.txt`, with the reason; one in what is told of it, unless it stands there
+//! or in `differential/message-mismatches.txt`. A scenario that stands in a list and is equal fails it too:
+//! the lists only shrink.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a scenario that cannot be read is to fail the test"
+)]
+
+mod compare;
+mod object_tracker;
+mod observed_state;
+mod recording_gaps;
+mod replay;
+mod scenario_lab;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kueue_lab_clock::virtual_runtime;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use compare::{Comparison, MessageCounts, compare};
+
+fn directory() -> PathBuf {
+    std::env::var_os("KUEUE_LAB_DIFFERENTIAL").map_or_else(
+        || concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/differential").into(),
+        PathBuf::from,
+    )
+}
+
+/// Scenarios in which a decision differs.
+const KNOWN_GAPS: &str = include_str!("known-gaps.txt");
+/// Scenarios that are decided alike, but not told alike.
+const MESSAGE_MISMATCHES: &str = include_str!("message-mismatches.txt");
+
+fn scenario_names(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Of all scenarios one in so many is played unless others are asked for.
+const SAMPLE: usize = 16;
+
+/// The names of the scenarios to play.
+fn selected_scenarios(directory: &Path) -> Vec<String> {
+    let only = std::env::var("KUEUE_LAB_CASE").unwrap_or_default();
+    let step = if only.is_empty() { SAMPLE } else { 1 };
+    let only: Vec<&str> = only.split(',').collect();
+    let files = std::fs::read_dir(directory.join("scenarios")).unwrap();
+    let names = files.filter_map(|file| {
+        let path = file.unwrap().path();
+        let name = path.file_stem()?.to_str()?.to_owned();
+        path.extension()
+            .is_some_and(|e| e == "yaml")
+            .then_some(name)
+    });
+    let recorded = |name: &String| directory.join(format!("outcomes/{name}.json")).is_file();
+    let mut names: Vec<String> = names
+        .filter(|name| only.iter().any(|part| name.contains(part)) && recorded(name))
+        .collect();
+    names.sort();
+    names.into_iter().step_by(step).collect()
+}
+
+/// Plays a scenario and compares.
+fn run(directory: &Path, name: &str) -> Comparison {
+    let read = |path: String| std::fs::read_to_string(directory.join(path)).unwrap();
+    let scenario: Value = serde_yaml::from_str(&read(format!("scenarios/{name}.yaml"))).unwrap();
+    let kueue: Value = serde_json::from_str(&read(format!("outcomes/{name}.json"))).unwrap();
+    let ours = virtual_runtime()
+        .unwrap()
+        .block_on(replay::replay(directory, &scenario));
+    if let Some(out) = std::env::var_os("KUEUE_LAB_OUTCOMES") {
+        let text = serde_json::to_string_pretty(&ours).unwrap();
+        std::fs::write(Path::new(&out).join(format!("{name}.json")), text).unwrap();
+    }
+    compare(&kueue, &ours)
+}
+
+#[test]
+fn scenarios() {
+    let directory = directory();
+    if !directory.is_dir() {
+        println!("skipped: there are no scenarios in {}", directory.display());
+        return;
+    }
+    let names = selected_scenarios(&directory);
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let findings = run(&directory, name);
+                    found.lock().insert(name.as_str(), findings);
+                }
+            });
+        }
+    });
+    report(&names, &found.into_inner());
+}
+
+/// Prints the differences, and fails for those that nobody knows of and for known ones that are gone.
+fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
+    let (gaps, otherwise) = (
+        scenario_names(KNOWN_GAPS),
+        scenario_names(MESSAGE_MISMATCHES),
+    );
+    let (mut equal, mut decided) = (0, 0);
+    let (mut unknown, mut gone) = (Vec::new(), Vec::new());
+    let mut told = MessageCounts::default();
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names {
+        let findings = &found[name.as_str()];
+        told.total += findings.messages.total;
+        told.equal += findings.messages.equal;
+        let Some(first) = findings.differences.first() else {
+            equal += 1;
+            decided += 1;
+            if gaps.contains(name) || otherwise.contains(name) {
+                gone.push(name);
+            }
+            continue;
+        };
+        *kinds.entry(first.kind.as_str()).or_default() += 1;
+        println!("{name}: {first}");
+        if names.len() < 20 {
+            let others = findings.differences[1..].iter();
+            others.for_each(|d| println!("    {d}"));
+        }
+        let decision = first.kind.is_decision();
+        decided += usize::from(!decision);
+        if !gaps.contains(name) && (decision || !otherwise.contains(name)) {
+            unknown.push(name);
+        }
+    }
+    println!(
+        "\n{equal} of {} scenarios equal, {decided} in every decision; the others by their worst difference: {kinds:?}",
+        names.len()
+    );
+    println!(
+        "{} of {} messages and Events equal in steps that are decided alike",
+        told.equal, told.total
+    );
+    assert!(
+        unknown.is_empty(),
+        "{} go otherwise, and it is not known of them: {unknown:?}",
+        unknown.len()
+    );
+    assert!(
+        gone.is_empty(),
+        "{} stand in a list, but are equal: {gone:?}",
+        gone.len()
+    );
+}

@@ -1,0 +1,274 @@
+//! [`ObjectTracker`]: the objects of a scenario as last seen, when the last of them changed, and what they are
+//! called in outcomes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Resource};
+use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Workload};
+use kueue_lab_clock::Clock;
+use kueue_lab_runtime::{Change, Context, Informer};
+use parking_lot::Mutex;
+use regex::{Captures, Regex};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+const GROUP: &str = "kueue.x-k8s.io/pod-group-name";
+const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
+
+/// What is known of the objects of a scenario. Clones share it.
+#[derive(Clone)]
+pub struct ObjectTracker(Arc<Mutex<TrackedObjects>>);
+
+struct TrackedObjects {
+    objects: BTreeMap<&'static str, BTreeMap<String, Value>>,
+    last_changed: Timestamp,
+    /// The names of pod groups.
+    pod_groups: BTreeSet<String>,
+    owner_by_uid: BTreeMap<String, String>,
+    workloads: BTreeMap<String, String>,
+    pods: BTreeMap<String, String>,
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+fn name_of(object: &Value) -> String {
+    text(object, "/metadata/name")
+        .unwrap_or_default()
+        .to_owned()
+}
+
+impl ObjectTracker {
+    /// A book that is kept from now on.
+    pub async fn start(context: &Context, groups: BTreeSet<String>) -> Self {
+        let book = Self(Arc::new(Mutex::new(TrackedObjects {
+            objects: BTreeMap::new(),
+            last_changed: context.clock.now(),
+            pod_groups: groups,
+            owner_by_uid: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            pods: BTreeMap::new(),
+        })));
+        book.watch::<Pod>("pods", context).await;
+        book.watch::<Job>("jobs", context).await;
+        book.watch::<Workload>("workloads", context).await;
+        book.watch::<ClusterQueue>("clusterqueues", context).await;
+        book.watch::<LocalQueue>("localqueues", context).await;
+        book.watch::<Cohort>("cohorts", context).await;
+        book
+    }
+
+    async fn watch<K>(&self, kind: &'static str, context: &Context)
+    where
+        K: Resource<DynamicType = ()>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned
+            + Serialize
+            + Send
+            + Sync
+            + 'static,
+    {
+        let informer = Informer::builder(Api::<K>::all(context.client.clone())).start(context);
+        let (pages, clock): (_, Clock) = (self.0.clone(), context.clock.clone());
+        informer.add_event_handler(move |change| {
+            let (object, gone) = match change {
+                Change::Added(new) | Change::Updated { new, .. } => (new, false),
+                Change::Deleted(old) => (old, true),
+            };
+            let object = serde_json::to_value(object.as_ref()).unwrap();
+            pages.lock().record(kind, object, gone, clock.now());
+        });
+        informer.wait_for_cache_sync().await;
+    }
+
+    /// When anything changed last.
+    pub fn last_changed(&self) -> Timestamp {
+        self.0.lock().last_changed
+    }
+
+    /// The objects of a kind by name.
+    pub fn objects(&self, kind: &str) -> BTreeMap<String, Value> {
+        self.0.lock().objects.get(kind).cloned().unwrap_or_default()
+    }
+
+    /// An object.
+    pub fn object(&self, kind: &str, name: &str) -> Option<Value> {
+        self.0.lock().objects.get(kind)?.get(name).cloned()
+    }
+
+    /// The Workloads by what owns them; of several the newest.
+    pub fn workloads(&self) -> BTreeMap<String, Value> {
+        let pages = self.0.lock();
+        let mut out: BTreeMap<String, Value> = BTreeMap::new();
+        for (name, wl) in pages.objects.get("workloads").into_iter().flatten() {
+            let key = pages.workloads[name].clone();
+            let created = |o: &Value| text(o, "/metadata/creationTimestamp").map(str::to_owned);
+            if out
+                .get(&key)
+                .is_none_or(|known| created(known) <= created(wl))
+            {
+                out.insert(key, wl.clone());
+            }
+        }
+        out
+    }
+
+    /// What owns a pod.
+    pub fn owner_of_pod(&self, name: &str) -> Option<String> {
+        self.0.lock().pods.get(name).cloned()
+    }
+
+    /// What owns a Workload.
+    pub fn owner_of_workload(&self, name: &str) -> Option<String> {
+        self.0.lock().workloads.get(name).cloned()
+    }
+
+    /// The pods of an owner that are not being deleted, the oldest first.
+    pub fn pods_of(&self, owner: &str) -> Vec<Value> {
+        let pages = self.0.lock();
+        let pods = pages.objects.get("pods").into_iter().flatten();
+        let mut pods: Vec<Value> = pods
+            .filter(|(name, pod)| {
+                pages.pods[*name] == owner && pod["metadata"]["deletionTimestamp"].is_null()
+            })
+            .map(|(_, pod)| pod.clone())
+            .collect();
+        let order = |p: &Value| {
+            let created = text(p, "/metadata/creationTimestamp").map(str::to_owned);
+            (created, name_of(p))
+        };
+        pods.sort_by_key(order);
+        pods
+    }
+
+    /// A text without what differs by nature from run to run.
+    pub fn normalize(&self, said: &str) -> String {
+        let pages = self.0.lock();
+        let mut said = UID
+            .replace_all(said, |c: &Captures<'_>| {
+                format!("<uid:{}>", pages.owner_by_uid.get(&c[0]).map_or("?", |k| k))
+            })
+            .into_owned();
+        for names in [&pages.workloads, &pages.pods] {
+            let mut names: Vec<_> = names.iter().collect();
+            names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+            for (name, key) in names {
+                if said.contains(name.as_str()) && !key.ends_with(&format!("/{name}")) {
+                    said = replace_whole_name(&said, name, &format!("<{key}>"));
+                }
+            }
+        }
+        let said = WAIT_TIME.replace_all(&said, "${1}Ns");
+        TIME.replace_all(&said, "<time>").into_owned()
+    }
+}
+
+/// Replaces a name where it is not only the beginning of one.
+fn replace_whole_name(said: &str, name: &str, by: &str) -> String {
+    let word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let mut out = String::new();
+    let mut rest = said;
+    while let Some(at) = rest.find(name) {
+        let after = &rest[at + name.len()..];
+        out.push_str(&rest[..at]);
+        out.push_str(if after.starts_with(word) { name } else { by });
+        rest = after;
+    }
+    out + rest
+}
+
+static UID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").unwrap()
+});
+static WAIT_TIME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(wait time since [a-z ]+ was )[0-9.]+m?s").unwrap());
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z").unwrap());
+
+impl TrackedObjects {
+    fn record(&mut self, kind: &'static str, object: Value, gone: bool, now: Timestamp) {
+        let name = name_of(&object);
+        if std::env::var_os("KUEUE_LAB_TRACE").is_some() {
+            let gone = if gone { "GONE " } else { "" };
+            println!(
+                "{now} {gone}{kind} {name} {} {}",
+                object["spec"], object["status"]
+            );
+        }
+        match kind {
+            "workloads" => self.record_workload_owner(&name, &object),
+            "pods" => self.record_pod_owner(&name, &object),
+            "jobs" => self.record_uid(&object, &format!("Job/{name}")),
+            _ => {}
+        }
+        let known = self.objects.entry(kind).or_default();
+        if gone {
+            known.remove(&name);
+        } else {
+            known.insert(name, object);
+        }
+        self.last_changed = now;
+    }
+
+    fn record_uid(&mut self, object: &Value, key: &str) {
+        if let Some(uid) = text(object, "/metadata/uid") {
+            self.owner_by_uid.insert(uid.to_owned(), key.to_owned());
+        }
+    }
+
+    fn record_pod_owner(&mut self, name: &str, pod: &Value) {
+        let owners = pod["metadata"]["ownerReferences"].as_array();
+        let job = owners.into_iter().flatten().find(|o| o["kind"] == "Job");
+        let job = job.and_then(|o| o["name"].as_str());
+        let group = pod["metadata"]["labels"][GROUP].as_str();
+        let key = match (job, group) {
+            (Some(job), _) => format!("Job/{job}"),
+            (None, Some(group)) => format!("PodGroup/{group}"),
+            (None, None) => format!("Pod/{name}"),
+        };
+        self.record_uid(pod, &key);
+        self.pods.insert(name.to_owned(), key);
+    }
+
+    fn record_workload_owner(&mut self, name: &str, wl: &Value) {
+        if self.workloads.contains_key(name)
+            && text(wl, "/metadata/uid").is_some_and(|uid| self.owner_by_uid.contains_key(uid))
+        {
+            return;
+        }
+        let owners = wl["metadata"]["ownerReferences"].as_array();
+        let of = |owner: &Value| {
+            let owner_name = owner["name"].as_str()?;
+            match owner["kind"].as_str()? {
+                "Job" => Some(format!("Job/{owner_name}")),
+                "Pod" => Some(match self.pods.get(owner_name) {
+                    Some(key) => key.clone(),
+                    None => format!("Pod/{owner_name}"),
+                }),
+                _ => None,
+            }
+        };
+        let key = match self.pod_groups.contains(name) {
+            true => format!("PodGroup/{name}"),
+            false => owners
+                .into_iter()
+                .flatten()
+                .find_map(of)
+                .unwrap_or_else(|| format!("Workload/{name}")),
+        };
+        self.record_uid(wl, &key);
+        if let Some(uid) = wl["metadata"]["labels"][JOB_UID].as_str() {
+            self.owner_by_uid
+                .entry(uid.to_owned())
+                .or_insert(key.clone());
+        }
+        self.workloads.insert(name.to_owned(), key);
+    }
+}

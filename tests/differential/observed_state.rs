@@ -1,0 +1,246 @@
+//! A picture of a scenario at a moment, in the form of those recorded with Kueue.
+
+use serde_json::{Map, Value, json};
+
+use super::object_tracker::ObjectTracker;
+use super::scenario_lab::ScenarioLab;
+
+const CONDITIONS: [&str; 8] = [
+    "Admitted",
+    "PodsReady",
+    "Evicted",
+    "Preempted",
+    "Requeued",
+    "Finished",
+    "DeactivationTarget",
+    "WaitingForReplacementPods",
+];
+
+/// A condition of an object.
+pub fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+    let all = object["status"]["conditions"].as_array()?;
+    all.iter().find(|c| c["type"] == type_)
+}
+
+/// The picture, and the Events since the last one.
+pub async fn observe(stage: &mut ScenarioLab, fair_sharing: bool) -> (Value, Value) {
+    let events = stage.events().await;
+    let book = stage.objects.clone();
+    let map = |kind: &str, of: &dyn Fn(&Value) -> Value| -> Value {
+        let objects = book.objects(kind).into_iter();
+        let map: Map<String, Value> = objects.map(|(name, o)| (name, of(&o))).collect();
+        map.into()
+    };
+    let workloads = book.workloads().into_iter();
+    let workloads: Map<String, Value> = workloads
+        .map(|(key, wl)| (key, workload(&book, &wl)))
+        .collect();
+    let mut state = json!({
+        "workloads": workloads,
+        "clusterQueues": map("clusterqueues", &|q| cluster_queue(&book, q, fair_sharing)),
+        "localQueues": map("localqueues", &|q| counts(&book, q)),
+        "jobs": map("jobs", &job),
+    });
+    if fair_sharing {
+        state["cohorts"] = map("cohorts", &|c| share(c));
+    }
+    let mut pods = Map::new();
+    for (name, pod) in book.objects("pods") {
+        if !book
+            .owner_of_pod(&name)
+            .is_some_and(|o| o.starts_with("Job/"))
+        {
+            pods.insert(name, self::pod(&pod));
+        }
+    }
+    state["pods"] = pods.into();
+    let events = events
+        .iter()
+        .filter_map(|(event, count)| self::event(&book, event, *count));
+    (state, events.collect())
+}
+
+fn event(book: &ObjectTracker, event: &Value, count: i64) -> Option<Value> {
+    let regarding = &event["involvedObject"];
+    let kind = regarding["kind"].as_str().unwrap_or_default();
+    let name = regarding["name"].as_str().unwrap_or_default();
+    let by = [&event["reportingComponent"], &event["source"]["component"]];
+    let by = by.into_iter().find_map(Value::as_str).unwrap_or_default();
+    if kind != "Workload" && !by.contains("kueue") {
+        return None;
+    }
+    let key = match kind {
+        "Workload" => book.owner_of_workload(name),
+        "Pod" => book.owner_of_pod(name).or(Some(format!("Pod/{name}"))),
+        _ => Some(format!("{kind}/{name}")),
+    };
+    let key = key.unwrap_or_else(|| format!("?/{}", book.normalize(name)));
+    let note = event["message"].as_str().unwrap_or_default();
+    let mut said = json!({
+        "kind": kind, "key": key, "type": event["type"], "reason": event["reason"],
+        "note": book.normalize(note),
+    });
+    if count > 1 {
+        said["count"] = count.into();
+    }
+    Some(said)
+}
+
+fn condition_text(book: &ObjectTracker, object: &Value, type_: &str) -> Option<Value> {
+    let c = condition(object, type_)?;
+    let message = book.normalize(c["message"].as_str().unwrap_or_default());
+    Some(json!({"status": c["status"], "reason": c["reason"], "message": message}))
+}
+
+fn count(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
+fn or_empty(value: &Value) -> Value {
+    match value {
+        Value::Null => json!({}),
+        value => value.clone(),
+    }
+}
+
+fn workload(book: &ObjectTracker, wl: &Value) -> Value {
+    let (spec, status) = (&wl["spec"], &wl["status"]);
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let pod_sets = list(&spec["podSets"]);
+    let pod_sets: Vec<Value> = pod_sets
+        .iter()
+        .map(|p| json!({"name": p["name"], "count": p["count"], "minCount": p["minCount"]}))
+        .collect();
+    let admitted = condition(wl, "Admitted").is_some_and(|c| c["status"] == "True");
+    let assignments = status["admission"]["podSetAssignments"].as_array();
+    let assignments = assignments.map(|all| {
+        let all = all.iter().map(|a| {
+            json!({"name": a["name"], "count": a["count"], "flavors": or_empty(&a["flavors"]),
+                "usage": or_empty(&a["resourceUsage"])})
+        });
+        all.collect::<Vec<_>>()
+    });
+    let mut state = json!({
+        "queue": spec["queueName"],
+        "priority": spec["priority"],
+        "active": spec["active"].as_bool().unwrap_or(true),
+        "podSets": pod_sets,
+        "admitted": admitted,
+        "quotaReserved": condition_text(book, wl, "QuotaReserved"),
+        "clusterQueue": status["admission"]["clusterQueue"],
+        "assignments": assignments,
+    });
+    if !wl["metadata"]["deletionTimestamp"].is_null() {
+        state["terminating"] = true.into();
+    }
+    for type_ in CONDITIONS {
+        if let Some(said) = condition_text(book, wl, type_) {
+            state[type_] = said;
+        }
+    }
+    if !status["requeueState"].is_null() {
+        state["requeueState"] = json!({"count": status["requeueState"]["count"]});
+    }
+    let reclaimable = list(&status["reclaimablePods"]);
+    if !reclaimable.is_empty() {
+        state["reclaimablePods"] = reclaimable.into();
+    }
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+    let evictions = list(&status["schedulingStats"]["evictions"]);
+    let mut evictions: Vec<String> = evictions
+        .iter()
+        .map(|e| {
+            let (reason, cause) = (text(&e["reason"]), text(&e["underlyingCause"]));
+            format!("{reason}/{cause}={}", count(&e["count"]))
+        })
+        .collect();
+    evictions.sort();
+    if !evictions.is_empty() {
+        state["evictions"] = json!(evictions);
+    }
+    let requests = list(&status["resourceRequests"]);
+    if !requests.is_empty() {
+        let requests = requests
+            .iter()
+            .map(|r| json!({"name": r["name"], "resources": or_empty(&r["resources"])}));
+        state["resourceRequests"] = requests.collect();
+    }
+    state
+}
+
+fn counts(book: &ObjectTracker, queue: &Value) -> Value {
+    let status = &queue["status"];
+    json!({
+        "active": condition_text(book, queue, "Active"),
+        "pending": count(&status["pendingWorkloads"]),
+        "reserving": count(&status["reservingWorkloads"]),
+        "admitted": count(&status["admittedWorkloads"]),
+    })
+}
+
+fn share(object: &Value) -> Value {
+    json!({"weightedShare": object["status"]["fairSharing"]["weightedShare"]})
+}
+
+fn cluster_queue(book: &ObjectTracker, queue: &Value, fair_sharing: bool) -> Value {
+    let flavors = |field: &str| -> Value {
+        let mut used = Map::new();
+        for flavor in queue["status"][field].as_array().into_iter().flatten() {
+            for r in flavor["resources"].as_array().into_iter().flatten() {
+                let text = |v: &Value| v.as_str().unwrap_or("0").to_owned();
+                let (flavor, resource) = (text(&flavor["name"]), text(&r["name"]));
+                let borrowed = match text(&r["borrowed"]).as_str() {
+                    "0" => String::new(),
+                    borrowed => format!("(borrowed {borrowed})"),
+                };
+                let total = format!("{}{borrowed}", text(&r["total"]));
+                used.insert(format!("{flavor}/{resource}"), total.into());
+            }
+        }
+        used.into()
+    };
+    let mut state = counts(book, queue);
+    state["reservation"] = flavors("flavorsReservation");
+    state["usage"] = flavors("flavorsUsage");
+    if fair_sharing {
+        state["weightedShare"] = share(queue)["weightedShare"].clone();
+    }
+    state
+}
+
+fn job(job: &Value) -> Value {
+    let (spec, status) = (&job["spec"], &job["status"]);
+    let template = &spec["template"]["spec"];
+    let done = ["Complete", "Failed"]
+        .into_iter()
+        .find(|type_| condition(job, type_).is_some_and(|c| c["status"] == "True"));
+    json!({
+        "suspend": spec["suspend"] == true,
+        "parallelism": spec["parallelism"],
+        "completions": spec["completions"],
+        "active": count(&status["active"]),
+        "succeeded": count(&status["succeeded"]),
+        "done": done,
+        "nodeSelector": or_empty(&template["nodeSelector"]),
+        "tolerations": template["tolerations"].as_array().map_or(0, Vec::len),
+    })
+}
+
+fn pod(pod: &Value) -> Value {
+    let gates = pod["spec"]["schedulingGates"].as_array();
+    let mut gates: Vec<&str> = gates
+        .into_iter()
+        .flatten()
+        .filter_map(|g| g["name"].as_str())
+        .collect();
+    gates.sort_unstable();
+    let mut state = json!({
+        "phase": pod["status"]["phase"],
+        "gates": gates,
+        "nodeSelector": or_empty(&pod["spec"]["nodeSelector"]),
+    });
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        state["terminating"] = true.into();
+    }
+    state
+}

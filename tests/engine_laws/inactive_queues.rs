@@ -1,0 +1,228 @@
+//! What stops a ClusterQueue or LocalQueue, what is said of it, and what comes of it when that is
+//! over.
+
+use kueue_lab_admission::engine::PendingState;
+use kueue_lab_admission::status::sync_admitted_condition;
+use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::v1beta2::{CheckState, Workload};
+use serde_json::{Value, json};
+
+use super::engine_fixture::{EngineFixture, typed};
+use super::history::{Op, Setup};
+
+fn queue(changes: Value) -> Value {
+    let mut spec = json!({
+        "namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", "stopPolicy": "None",
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+            {"name": "flavor-0", "resources": [{"name": "cpu", "nominalQuota": "4"}]}]}],
+    });
+    for (field, value) in changes.as_object().unwrap() {
+        spec[field] = value.clone();
+    }
+    json!({"metadata": {"name": "queue-0"}, "spec": spec})
+}
+
+fn local(stop: &str) -> Value {
+    json!({"metadata": {"name": "local-0", "namespace": "ns"},
+        "spec": {"clusterQueue": "queue-0", "stopPolicy": stop}})
+}
+
+/// A lab with one ClusterQueue of four CPUs, changed like this, and a workload of one.
+fn lab(changes: Value) -> EngineFixture {
+    let mut lab = EngineFixture::new(&Setup::single(4));
+    let now = lab.now;
+    lab.engine.upsert_cluster_queue(typed(queue(changes)), now);
+    lab.apply(&Op::Submit {
+        queue: 0,
+        priority: 0,
+        count: 1,
+        cpu: 1,
+        memory: 0,
+        placement: None,
+        min_count: None,
+    });
+    lab
+}
+
+fn workload(lab: &EngineFixture) -> &Workload {
+    lab.engine.workload(lab.keys[0].as_ref().unwrap()).unwrap()
+}
+
+fn pending_state(lab: &EngineFixture) -> Option<PendingState> {
+    lab.engine.pending_state(lab.keys[0].as_ref().unwrap())
+}
+
+fn quota_reserved_condition(lab: &EngineFixture) -> (String, String) {
+    lab.engine
+        .quota_reserved_false_condition(workload(lab))
+        .unwrap()
+}
+
+fn expected_condition(reason: &str, message: &str) -> (String, String) {
+    (reason.to_owned(), message.to_owned())
+}
+
+/// Lets the lab run as long as it takes.
+fn run_cycles(lab: &mut EngineFixture) {
+    for _ in 0..3 {
+        lab.apply(&Op::Cycle);
+        lab.apply(&Op::AdvanceTime(2));
+    }
+    lab.apply(&Op::Cycle);
+}
+
+fn is_admitted(lab: &mut EngineFixture) -> bool {
+    run_cycles(lab);
+    predicates::is_admitted(workload(lab))
+}
+
+#[test]
+fn a_stopped_cluster_queue_holds_its_workloads() {
+    let mut lab = lab(json!({"stopPolicy": "Hold"}));
+    assert!(!is_admitted(&mut lab));
+    assert_eq!(pending_state(&lab), Some(PendingState::Active));
+    assert_eq!(
+        quota_reserved_condition(&lab),
+        expected_condition("Suspended", "ClusterQueue queue-0 is inactive")
+    );
+    let readiness = lab.engine.active_condition("queue-0");
+    assert_eq!((readiness.active, readiness.reason), (false, "Stopped"));
+    assert_eq!(readiness.message, "Can't admit new workloads: is stopped.");
+    let now = lab.now;
+    lab.engine
+        .upsert_cluster_queue(typed(queue(json!({}))), now);
+    assert!(is_admitted(&mut lab));
+}
+
+#[test]
+fn a_stopped_local_queue_admits_nothing() {
+    let mut lab = lab(json!({}));
+    lab.engine.upsert_local_queue(typed(local("Hold")));
+    assert!(!is_admitted(&mut lab));
+    assert_eq!(pending_state(&lab), None);
+    assert_eq!(
+        quota_reserved_condition(&lab),
+        expected_condition("Suspended", "LocalQueue local-0 is inactive")
+    );
+    lab.engine.upsert_local_queue(typed(local("None")));
+    assert_eq!(pending_state(&lab), Some(PendingState::Active));
+    assert!(is_admitted(&mut lab));
+}
+
+#[test]
+fn a_cluster_queue_without_its_flavor_is_inactive() {
+    let group = json!([{"coveredResources": ["cpu"], "flavors": [
+        {"name": "late", "resources": [{"name": "cpu", "nominalQuota": "4"}]}]}]);
+    let mut lab = lab(json!({"resourceGroups": group}));
+    assert!(!is_admitted(&mut lab));
+    let readiness = lab.engine.active_condition("queue-0");
+    assert_eq!(readiness.reason, "FlavorNotFound");
+    assert_eq!(
+        readiness.message,
+        "Can't admit new workloads: references missing ResourceFlavor(s): late."
+    );
+    let flavor = json!({"metadata": {"name": "late"}, "spec": {}});
+    let now = lab.now;
+    lab.engine.upsert_flavor(typed(flavor), now);
+    assert!(is_admitted(&mut lab));
+}
+
+#[test]
+fn a_cohort_cycle_admits_nothing_until_resolved() {
+    let mut lab = lab(json!({"cohortName": "a"}));
+    let cohort = |name: &str, parent: &str| json!({"metadata": {"name": name}, "spec": {"parentName": parent}});
+    let now = lab.now;
+    assert!(
+        lab.engine
+            .upsert_cohort(typed(cohort("a", "b")), now)
+            .is_ok()
+    );
+    assert!(
+        lab.engine
+            .upsert_cohort(typed(cohort("b", "a")), now)
+            .is_err()
+    );
+    assert!(!is_admitted(&mut lab));
+    // The ClusterQueue itself is in order.
+    assert!(lab.engine.active_condition("queue-0").active);
+    let decision = lab.engine.decision(lab.keys[0].as_ref().unwrap()).unwrap();
+    assert_eq!(decision.message, "ClusterQueue queue-0 is inactive");
+    let now = lab.now;
+    let broken = json!({"metadata": {"name": "b"}, "spec": {}});
+    assert!(lab.engine.upsert_cohort(typed(broken), now).is_ok());
+    assert!(is_admitted(&mut lab));
+}
+
+#[test]
+fn checks_hold_admission_back_but_not_quota() {
+    let strategy = json!({"admissionChecks": [{"name": "budget"}]});
+    let mut lab = lab(json!({"admissionChecksStrategy": strategy}));
+    run_cycles(&mut lab);
+    assert_eq!(
+        lab.engine.active_condition("queue-0").reason,
+        "AdmissionCheckNotFound"
+    );
+    let check = |status: &str| {
+        json!({"metadata": {"name": "budget"}, "spec": {"controllerName": "example.com/budget"},
+            "status": {"conditions": [{"type": "Active", "status": status, "reason": "r",
+                "message": "", "lastTransitionTime": "2026-08-01T12:00:00Z"}]}})
+    };
+    let now = lab.now;
+    lab.engine.upsert_check(&typed(check("False")), now);
+    run_cycles(&mut lab);
+    assert_eq!(
+        lab.engine.active_condition("queue-0").reason,
+        "AdmissionCheckInactive"
+    );
+    let now = lab.now;
+    lab.engine.upsert_check(&typed(check("True")), now);
+    run_cycles(&mut lab);
+    let mut wl = workload(&lab).clone();
+    assert!(predicates::has_quota_reservation(&wl) && !predicates::is_admitted(&wl));
+    let gates = lab.engine.config().gates.clone();
+    let state = |state: &str| json!([{"name": "budget", "state": state, "message": ""}]);
+    wl.status.admission_checks = typed(state("Pending"));
+    sync_admitted_condition(&mut wl, lab.now, &gates);
+    assert!(!predicates::is_admitted(&wl));
+    wl.status.admission_checks[0].state = CheckState::Ready;
+    sync_admitted_condition(&mut wl, lab.now, &gates);
+    assert!(predicates::is_admitted(&wl));
+}
+
+#[test]
+fn a_deleted_cluster_queue_leaves_its_workloads_waiting_for_a_new_one() {
+    let mut lab = lab(json!({}));
+    assert!(is_admitted(&mut lab));
+    assert!(!lab.engine.is_cluster_queue_empty("queue-0"));
+    lab.engine.delete_cluster_queue("queue-0");
+    lab.apply(&Op::Submit {
+        queue: 0,
+        priority: 0,
+        count: 1,
+        cpu: 4,
+        memory: 0,
+        placement: None,
+        min_count: None,
+    });
+    run_cycles(&mut lab);
+    let second = lab.engine.workload(lab.keys[1].as_ref().unwrap()).unwrap();
+    let (reason, message) = lab.engine.quota_reserved_false_condition(second).unwrap();
+    assert_eq!(
+        (&*reason, &*message),
+        ("Misconfigured", "ClusterQueue queue-0 doesn't exist")
+    );
+    // The first still holds its CPU of the new one.
+    let now = lab.now;
+    lab.engine
+        .upsert_cluster_queue(typed(queue(json!({}))), now);
+    run_cycles(&mut lab);
+    assert_eq!(lab.workloads_with_quota().len(), 1);
+    lab.apply(&Op::Finish(0));
+    lab.apply(&Op::AdvanceTime(2));
+    run_cycles(&mut lab);
+    assert_eq!(lab.workloads_with_quota().len(), 1);
+    assert_eq!(
+        lab.workloads_with_quota()[0].0,
+        *lab.keys[1].as_ref().unwrap()
+    );
+}

@@ -1,0 +1,233 @@
+//! Contexts whose user is known by a credential plugin, as the clouds have it: a program on PATH that
+//! notes each call and prints what it is told to.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Client;
+use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::external_cluster::{ExternalCluster, create};
+use crate::lab_lifecycle::{job, up_args, with_context, work_dir};
+use crate::lab_process::{WorkDir, wait_for};
+
+/// Prints `credential-N` at the N-th call; where that is not there, fails as clouds' programs do.
+const EXEC_PLUGIN: &str = r#"#!/bin/sh
+cd "$DESK"
+echo "$1 $KUBERNETES_EXEC_INFO" >> calls
+n=$(wc -l < calls)
+if [ ! -e "credential-$((n))" ]; then
+  echo "Traceback" >&2
+  echo "The SSO session has expired. Run: cloud sso login" >&2
+  exit 255
+fi
+cat "credential-$((n))"
+"#;
+
+/// A person whose kubeconfig names the plugin.
+struct ExecPluginUser {
+    desk: WorkDir,
+    kubeconfig: String,
+}
+
+impl ExecPluginUser {
+    fn new(cluster: &ExternalCluster) -> Self {
+        let desk = work_dir();
+        let folder = desk.path().display().to_string();
+        desk.write("bin/cloud", EXEC_PLUGIN);
+        let plugin = desk.path().join("bin/cloud");
+        std::fs::set_permissions(&plugin, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
+        let mut config: Value = serde_yaml::from_str(&text).unwrap();
+        config["users"][0]["user"] = json!({"exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": "cloud", "args": ["get-token"],
+            "env": [{"name": "DESK", "value": folder}],
+            "installHint": "Install the cloud's tools:\n\n  https://cloud.example.com/tools",
+            "interactiveMode": "IfAvailable", "provideClusterInfo": true,
+        }});
+        desk.write("kubeconfig", &serde_yaml::to_string(&config).unwrap());
+        let kubeconfig = desk.path().join("kubeconfig").display().to_string();
+        Self { desk, kubeconfig }
+    }
+
+    /// Lets the n-th call print a token that is said to end.
+    fn set_credential(&self, n: usize, token: &str, lasts: SignedDuration) {
+        let ends = Timestamp::now().checked_add(lasts).unwrap();
+        let credential = json!({
+            "kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
+            "status": {"token": token, "expirationTimestamp": ends.to_string()},
+        });
+        // Never read by halves.
+        self.desk.write("next", &credential.to_string());
+        let (from, to) = ("next".to_owned(), format!("credential-{n}"));
+        std::fs::rename(self.file(&from), self.file(&to)).unwrap();
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.desk.path().join(name)
+    }
+
+    fn plugin_calls(&self) -> Vec<String> {
+        let calls = std::fs::read_to_string(self.file("calls")).unwrap_or_default();
+        calls.lines().map(str::to_owned).collect()
+    }
+
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = self.desk.command(args);
+        let path = format!("{}:/usr/bin:/bin", self.file("bin").display());
+        command.env("PATH", path);
+        command
+    }
+
+    /// The one line a command says that ends with code 2.
+    async fn refused(&self, args: &[&str]) -> String {
+        let mut command = self.command(args);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap());
+        let output = output.await.unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} said {said}");
+        let complaint = said.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        complaint.unwrap_or_else(|| panic!("{said}")).to_owned()
+    }
+}
+
+fn accounts(client: &Client) -> Api<ServiceAccount> {
+    Api::namespaced(client.clone(), "default")
+}
+
+/// A token of the account that may do everything.
+async fn token(client: &Client) -> String {
+    let request = json!({"spec": {"audiences": []}, "metadata": {}});
+    let request = serde_json::from_value(request).unwrap();
+    let given = accounts(client)
+        .create_token_request("robot", &PostParams::default(), &request)
+        .await
+        .unwrap();
+    given.status.unwrap().token.unwrap()
+}
+
+/// Makes that account anew, so that tokens it had are worthless.
+async fn recreate_account(client: &Client) {
+    let params = DeleteParams::default();
+    accounts(client).delete("robot", &params).await.unwrap();
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"namespace": "default", "name": "robot"},
+    });
+    create(client, account).await;
+}
+
+async fn runs(client: &Client, name: &str) {
+    let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
+    wait_for(&format!("{name} runs"), || async {
+        let job = jobs.get(name).await.ok()?;
+        (job.status?.ready == Some(1)).then_some(())
+    })
+    .await;
+}
+
+fn cluster_admin_rules() -> Value {
+    json!([
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+        {"nonResourceURLs": ["*"], "verbs": ["*"]},
+    ])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_is_run_again_when_its_token_expires_or_is_rejected() {
+    let cluster = ExternalCluster::start().await;
+    let client = cluster.client();
+    cluster.kubeconfig_of("robot", cluster_admin_rules()).await;
+    let person = ExecPluginUser::new(&cluster);
+    let hour = SignedDuration::from_hours(1);
+    person.set_credential(1, &token(&client).await, SignedDuration::from_secs(2));
+    person.set_credential(2, &token(&client).await, hour);
+    let lab = person
+        .desk
+        .start_command(person.command(&up_args(&person.kubeconfig)));
+    let lab = lab.await;
+    wait_for("it is asked before the token ends", || async {
+        (person.plugin_calls().len() == 2).then_some(())
+    })
+    .await;
+    let calls = person.plugin_calls();
+    assert!(calls[0].starts_with("get-token {"), "{calls:?}");
+    for told in [
+        format!("\"server\":\"https://{}\"", cluster.proxy.address()),
+        "\"interactive\":false".to_owned(),
+        "\"kind\":\"ExecCredential\"".to_owned(),
+    ] {
+        assert!(calls[0].contains(&told), "{told} is not in {calls:?}");
+    }
+    create(&client, job("first", 4, 100_000)).await;
+    runs(&client, "first").await;
+    recreate_account(&client).await;
+    person.set_credential(3, &token(&client).await, hour);
+    // Watches live on; whoever is cut off has to say again who they are.
+    cluster.proxy.drop_connections();
+    cluster.proxy.resume();
+    create(&client, job("second", 4, 100_000)).await;
+    runs(&client, "second").await;
+    assert_eq!(
+        person.plugin_calls().len(),
+        3,
+        "{:?}",
+        person.plugin_calls()
+    );
+    let log = lab.log();
+    assert!(log.contains("the cluster refused the credentials; they were read again"));
+    assert!(
+        !log.contains(&token_of(&person.file("credential-3"))),
+        "a token was logged"
+    );
+    assert_eq!(lab.stop().await, Some(0));
+}
+
+fn token_of(file: &Path) -> String {
+    let credential: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    credential["status"]["token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_plugin_is_named() {
+    let cluster = ExternalCluster::start().await;
+    let person = ExecPluginUser::new(&cluster);
+    let file = person.kubeconfig.as_str();
+    let commands: [&[&str]; 5] = [
+        &with_context("up", file),
+        &with_context("down", file),
+        &[
+            "controller",
+            "--health",
+            "127.0.0.1:0",
+            "--kubeconfig",
+            file,
+        ],
+        &["uninstall", "--yes", "--kubeconfig", file],
+        &["explain", "workload", "w", "--kubeconfig", file],
+    ];
+    let context = "cannot use context other: its credential plugin \"cloud\"";
+    for args in commands {
+        assert_eq!(
+            person.refused(args).await,
+            format!(
+                "{context} failed (exit status: 255): The SSO session has expired. Run: cloud sso login; sign in again and repeat"
+            )
+        );
+    }
+    assert_eq!(person.plugin_calls().len(), commands.len());
+    std::fs::remove_file(person.file("bin/cloud")).unwrap();
+    for args in commands {
+        assert_eq!(
+            person.refused(args).await,
+            format!(
+                "{context} cannot be run: there is no such program; Install the cloud's tools: https://cloud.example.com/tools"
+            )
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! A lab on somebody else's cluster at work: queues, virtual nodes, admission, presets.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kueue_lab_api::v1beta2::ClusterQueue;
+use serde_json::{Value, json};
+
+use crate::external_cluster::{ExternalCluster, create};
+use crate::lab_process::{WorkDir, wait_for};
+
+/// One queue for 8 GPUs on nodes of pool `gpu`.
+pub const PRESET: &str = "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: gpu}
+spec:
+  nodeLabels: {kueue-lab.dev/pool: gpu}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: gpu
+      resources: [{name: nvidia.com/gpu, nominalQuota: 8}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: default}
+spec: {clusterQueue: research}
+";
+
+/// Two nodes of 8 GPUs each.
+pub const NODES: &str = "\
+- name: gpu
+  count: 2
+  resources: {cpu: 16, memory: 64Gi, nvidia.com/gpu: 8}
+";
+
+/// A person's folder with that preset and those nodes.
+pub fn work_dir() -> WorkDir {
+    let desk = WorkDir::new();
+    desk.write("presets/p/queues.yaml", PRESET);
+    desk.write("nodes.yaml", NODES);
+    desk
+}
+
+/// A command about the other cluster, which asks nothing.
+pub fn with_context<'a>(command: &'a str, kubeconfig: &'a str) -> Vec<&'a str> {
+    let place = ["--cluster", "context:other", "--kubeconfig", kubeconfig];
+    [&[command, "--yes"][..], &place].concat()
+}
+
+/// How a person starts the lab from there.
+pub fn up_args(kubeconfig: &str) -> Vec<&str> {
+    let mut args = with_context("up", kubeconfig);
+    args.extend(["--headless", "--nodes", "nodes.yaml"]);
+    args.extend(["--presets-dir", "presets", "--preset", "p"]);
+    args
+}
+
+/// Takes away what the lab left there. Gives how that ended and what it said.
+pub async fn down(desk: &WorkDir, kubeconfig: &str) -> (Option<i32>, String) {
+    let output = desk.run(&with_context("down", kubeconfig)).await;
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), said.concat())
+}
+
+/// A queued job of one pod with GPUs that runs so many seconds.
+pub fn job(name: &str, gpus: u32, seconds: u32) -> Value {
+    let amounts = json!({"nvidia.com/gpu": gpus.to_string()});
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "namespace": "default", "name": name,
+            "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+        },
+        "spec": {"suspend": true, "template": {"spec": {
+            "restartPolicy": "Never",
+            "containers": [{
+                "name": "c", "image": "busybox", "command": ["sleep", seconds.to_string()],
+                "resources": {"requests": amounts, "limits": amounts},
+            }],
+        }}},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_run_one_after_another_on_virtual_nodes() {
+    let cluster = ExternalCluster::start().await;
+    let client = cluster.client();
+    let desk = work_dir();
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up_args(&file)).await;
+    let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
+    create(&client, job("first", 8, 2)).await;
+    wait_for("the first is let in", || async {
+        let spec = jobs.get("first").await.unwrap().spec.unwrap();
+        (spec.suspend == Some(false)).then_some(())
+    })
+    .await;
+    create(&client, job("second", 8, 1)).await;
+    for name in ["first", "second"] {
+        wait_for(&format!("{name} is complete"), || async {
+            let status = jobs.get(name).await.unwrap().status?;
+            (status.succeeded == Some(1)).then_some(())
+        })
+        .await;
+    }
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    let mut spans = Vec::new();
+    for pod in pods.list(&ListParams::default()).await.unwrap() {
+        let node = pod.spec.unwrap().node_name.unwrap();
+        assert!(node.starts_with("gpu-"), "{node}");
+        let status = pod.status.unwrap().container_statuses.unwrap().remove(0);
+        let ended = status.state.unwrap().terminated.unwrap();
+        spans.push((ended.started_at.unwrap().0, ended.finished_at.unwrap().0));
+    }
+    spans.sort();
+    assert!(spans[0].1 <= spans[1].0, "both ran at once: {spans:?}");
+    assert_eq!(lab.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn preset_changes_are_applied_and_survive_a_restart() {
+    let cluster = ExternalCluster::start().await;
+    let client = cluster.client();
+    let desk = work_dir();
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up_args(&file)).await;
+    let queues: Api<ClusterQueue> = Api::all(client.clone());
+    let quota = |queue: &ClusterQueue| {
+        let group = &queue.spec.resource_groups[0];
+        serde_json::to_value(&group.flavors[0].resources[0].nominal_quota).unwrap()
+    };
+    assert_eq!(quota(&queues.get("research").await.unwrap()), "8");
+    desk.write(
+        "presets/p/queues.yaml",
+        &PRESET.replace("nominalQuota: 8", "nominalQuota: 16"),
+    );
+    wait_for("the quota follows the file", || async {
+        let queue = queues.get("research").await.unwrap();
+        (quota(&queue) == "16").then_some(())
+    })
+    .await;
+    // What a person made themselves is none of the lab's business.
+    create(&client, json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "mine"},
+    }))
+    .await;
+    // Its webhooks stay behind, and so does its claim to lead, for a while.
+    lab.kill();
+    let renamed = PRESET.replace("name: research", "name: science");
+    desk.write(
+        "presets/p/queues.yaml",
+        &renamed.replace("clusterQueue: research", "clusterQueue: science"),
+    );
+    desk.write("nodes.yaml", &NODES.replace("count: 2", "count: 1"));
+    let lab = desk.start(&up_args(&file)).await;
+    wait_for("the queue that left the files is gone", || async {
+        queues
+            .get_opt("research")
+            .await
+            .unwrap()
+            .is_none()
+            .then_some(())
+    })
+    .await;
+    queues.get("science").await.unwrap();
+    let flavors: Api<kueue_lab_api::v1beta2::ResourceFlavor> = Api::all(client.clone());
+    flavors.get("mine").await.unwrap();
+    let nodes: Api<Node> = Api::all(client);
+    let names: Vec<_> = nodes.list(&ListParams::default()).await.unwrap().items;
+    let names: Vec<_> = names
+        .into_iter()
+        .map(|n| n.metadata.name.unwrap())
+        .collect();
+    assert_eq!(names, ["gpu-0", "worker-0", "worker-1"]);
+    assert_eq!(lab.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_with_foreign_objects_stays() {
+    let cluster = ExternalCluster::start().await;
+    let client = cluster.client();
+    let desk = work_dir();
+    let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n";
+    desk.write("presets/p/team.yaml", namespace);
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up_args(&file)).await;
+    create(
+        &client,
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "team", "name": "mine"}}),
+    )
+    .await;
+    std::fs::remove_file(desk.path().join("presets/p/team.yaml")).unwrap();
+    wait_for("the lab says why it stays", || async {
+        let said = lab.log().contains("it still holds 1 Secrets");
+        said.then_some(())
+    })
+    .await;
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client);
+    let team = namespaces.get("team").await.unwrap();
+    assert_eq!(team.metadata.deletion_timestamp, None);
+    assert_eq!(lab.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminating_namespace_is_waited_for_and_recreated() {
+    let cluster = ExternalCluster::start().await;
+    let client = cluster.client();
+    create(
+        &client,
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-lab-system"}}),
+    )
+    .await;
+    create(
+        &client,
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "namespace": "kueue-lab-system", "name": "last",
+                "finalizers": ["example.com/held"],
+            },
+        }),
+    )
+    .await;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    namespaces
+        .delete("kueue-lab-system", &DeleteParams::default())
+        .await
+        .unwrap();
+    let held = Api::<ConfigMap>::namespaced(client.clone(), "kueue-lab-system");
+    wait_for("what is left of it is on its way out too", || async {
+        let last = held.get("last").await.unwrap();
+        last.metadata.deletion_timestamp.map(drop)
+    })
+    .await;
+    let desk = work_dir();
+    let file = cluster.kubeconfig().display().to_string();
+    let starting = desk.spawn(desk.command(&up_args(&file)));
+    wait_for("the lab waits for it", || async {
+        starting
+            .log()
+            .contains("kueue-lab-system is about to go")
+            .then_some(())
+    })
+    .await;
+    let none = json!({"metadata": {"finalizers": null}});
+    held.patch("last", &PatchParams::default(), &Patch::Merge(none))
+        .await
+        .unwrap();
+    let lab = starting.ready().await;
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "kueue-lab-system");
+    assert!(
+        !leases
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+
+    // Whoever takes it away from a running lab gets it back.
+    let before = namespaces
+        .get("kueue-lab-system")
+        .await
+        .unwrap()
+        .metadata
+        .uid;
+    namespaces
+        .delete("kueue-lab-system", &DeleteParams::default())
+        .await
+        .unwrap();
+    create(&client, job("first", 8, 1)).await;
+    let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
+    wait_for("it is there again, and jobs run", || async {
+        let there = namespaces.get_opt("kueue-lab-system").await.unwrap()?;
+        let status = jobs.get("first").await.unwrap().status?;
+        (there.metadata.uid != before && status.succeeded == Some(1)).then_some(())
+    })
+    .await;
+    assert_eq!(lab.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreachable_api_server_is_logged_once() {
+    let cluster = ExternalCluster::start().await;
+    let desk = work_dir();
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up_args(&file)).await;
+    let before = lab.log().lines().count();
+    cluster.proxy.stop_listening().await;
+    wait_for("it is told that nobody answers", || async {
+        let log = lab.log();
+        let told = "WARN the API server of other (https://127.0.0.1:";
+        (log.contains(told) && log.contains(") does not answer: ")).then_some(())
+    })
+    .await;
+    cluster.proxy.listen_again().await;
+    wait_for("and that somebody answers again", || async {
+        lab.log().contains(") answers again, after ").then_some(())
+    })
+    .await;
+    // One request may be lucky while another is not, and a lease may end; not a line for each.
+    let lines = lab.log().lines().count() - before;
+    assert!(lines < 12, "{}", lab.log());
+    assert_eq!(lab.stop().await, Some(0));
+}

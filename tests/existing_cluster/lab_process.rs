@@ -1,0 +1,241 @@
+//! The binary as a person runs it, and words for what must come of it.
+
+use std::future::Future;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long anything may take that must come.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A folder a person works in: `presets/p` and whatever else they write.
+pub struct WorkDir {
+    root: tempfile::TempDir,
+}
+
+impl WorkDir {
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        Self { root }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Writes a file below the folder.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// The binary, with nothing of the machine's environment but what is named.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kueue-lab"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .stdin(Stdio::null());
+        if let Ok(filter) = std::env::var("KUEUE_LAB_TEST_LOG") {
+            command.env("RUST_LOG", filter);
+        }
+        command
+    }
+
+    /// Runs what ends by itself. The processes' waiting must not hold up a cluster in the same test.
+    pub async fn run(&self, args: &[&str]) -> Output {
+        let mut command = self.command(args);
+        tokio::task::spawn_blocking(move || command.output().unwrap())
+            .await
+            .unwrap()
+    }
+
+    /// Runs what must be refused as a mistake in the request; gives the one line it says.
+    pub async fn run_rejected(&self, args: &[&str]) -> String {
+        let output = self.run(args).await;
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} said {said}");
+        assert_eq!(output.stdout, b"", "{args:?}");
+        let complaints = said.lines().filter_map(|l| l.strip_prefix("kueue-lab: "));
+        let complaints: Vec<_> = complaints.collect();
+        assert_eq!(complaints.len(), 1, "{said}");
+        complaints[0].to_owned()
+    }
+
+    /// Starts a lab and waits until it is ready.
+    pub async fn start(&self, args: &[&str]) -> RunningLab {
+        self.start_command(self.command(args)).await
+    }
+
+    /// Starts a lab by a command of this desk and waits until it is ready.
+    pub async fn start_command(&self, command: Command) -> RunningLab {
+        self.spawn(command).ready().await
+    }
+
+    /// Starts a lab by a command of this desk and does not wait for it.
+    pub fn spawn(&self, mut command: Command) -> StartingLab {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (stderr, kept) = (child.stderr.take().unwrap(), log.clone());
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                kept.lock().unwrap().push_str(&(line + "\n"));
+            }
+        });
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let (tell, told) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = stdout.read_line(&mut line);
+            // Nobody may be waiting any more.
+            let _ = tell.send(read.map(|_| line.trim_end().to_owned()));
+            // Nobody is to be stopped by a full pipe.
+            let _ = stdout.read_to_end(&mut Vec::new());
+        });
+        StartingLab {
+            running: RunningLab {
+                child,
+                log,
+                kubeconfig_path: String::new(),
+            },
+            answer: None,
+            ready_receiver: Some(told),
+            reader,
+        }
+    }
+}
+
+/// A lab that may not be ready yet.
+pub struct StartingLab {
+    running: RunningLab,
+    answer: Option<std::io::Result<String>>,
+    ready_receiver: Option<tokio::sync::oneshot::Receiver<std::io::Result<String>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl StartingLab {
+    /// What it has said so far.
+    pub fn log(&self) -> String {
+        self.running.log()
+    }
+
+    /// Waits until it is ready or has ended. May be given up and called again.
+    pub async fn wait_until_answered(&mut self) {
+        if let Some(told) = &mut self.ready_receiver {
+            self.answer = told.await.ok();
+            self.ready_receiver = None;
+        }
+    }
+
+    /// Interrupts it before it is ready. Gives how it ended and all it said.
+    pub async fn interrupted(mut self) -> (Option<i32>, String) {
+        let id = self.running.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(sent.success());
+        tokio::task::spawn_blocking(move || {
+            let code = self.running.child.wait().unwrap().code();
+            let _ = self.reader.join();
+            let log = std::mem::take(&mut *self.running.log.lock().unwrap());
+            (code, log)
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Waits until it is ready, and says all it said when it is not to be.
+    pub async fn ready(mut self) -> RunningLab {
+        self.wait_until_answered().await;
+        let said = self.answer.take();
+        if let Some(Ok(line)) = &said
+            && let Some(kubeconfig) = line.strip_prefix("ready ")
+        {
+            self.running.kubeconfig_path = kubeconfig.to_owned();
+            return self.running;
+        }
+        // It ends by itself, or hangs with its output closed; either way the log is to be whole.
+        let ended = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            let mut child = self.running.child.try_wait();
+            while matches!(child, Ok(None)) && begun.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(50));
+                child = self.running.child.try_wait();
+            }
+            let _ = self.running.child.kill();
+            let _ = self.running.child.wait();
+            let _ = self.reader.join();
+            let log = std::mem::take(&mut *self.running.log.lock().unwrap());
+            (child, log)
+        });
+        let (child, log) = ended.await.unwrap();
+        panic!("not ready but {said:?}, ended with {child:?}, and said:\n{log}");
+    }
+}
+
+/// A lab that runs until it is dropped.
+pub struct RunningLab {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    kubeconfig_path: String,
+}
+
+impl RunningLab {
+    /// The kubeconfig it named when it was ready.
+    pub fn kubeconfig_path(&self) -> &str {
+        &self.kubeconfig_path
+    }
+
+    /// What it has said so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Asks it to stop and waits for that.
+    pub async fn stop(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(sent.success());
+        tokio::task::spawn_blocking(move || self.child.wait().unwrap().code())
+            .await
+            .unwrap()
+    }
+
+    /// Takes its life without warning.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for RunningLab {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the lab said:\n{}", self.log());
+        }
+    }
+}
+
+/// Waits until `found` gives something.
+pub async fn wait_for<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut found: impl FnMut() -> F,
+) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = found().await {
+            return found;
+        }
+        assert!(begun.elapsed() < TIMEOUT, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

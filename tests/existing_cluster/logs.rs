@@ -1,0 +1,142 @@
+//! `kubectl logs` of pods on virtual nodes: what an API server elsewhere asks the kubelet of a node,
+//! asked by the test at the address that stands on the node.
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, PostParams};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+use crate::external_cluster::ExternalCluster;
+use crate::lab_lifecycle::{up_args, work_dir};
+use crate::lab_process::wait_for;
+
+/// A client of the kubelet of a node. As API servers do, it does not ask who signed its certificate.
+async fn kubelet(client: &Client, node: &str) -> Client {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let status = nodes.get(node).await.unwrap().status.unwrap();
+    let address = status.addresses.unwrap().remove(0);
+    assert_eq!(address.type_, "Hostname");
+    let endpoint = status.daemon_endpoints.unwrap().kubelet_endpoint.unwrap();
+    let server = format!("https://{}:{}", address.address, endpoint.port);
+    let mut config = Config::new(server.parse().unwrap());
+    config.accept_invalid_certs = true;
+    config.root_cert = Some(Vec::new());
+    Client::try_from(config).unwrap()
+}
+
+/// What is answered to a request: code and text.
+async fn kubelet_request(kubelet: &Client, method: &str, path: &str) -> (u16, String) {
+    let request = http::Request::builder().method(method).uri(path);
+    let request = request.body(kube::client::Body::empty()).unwrap();
+    let answer = kubelet.send(request).await.unwrap();
+    let code = answer.status().as_u16();
+    let body = answer.into_body().collect_bytes().await.unwrap();
+    (code, String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// Runs a shell script on a node, and waits until its container runs.
+async fn run(client: &Client, name: &str, node: &str, script: &str) {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    let pod = json!({
+        "metadata": {"name": name},
+        "spec": {
+            "nodeName": node, "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "busybox", "command": ["sh", "-c", script]}],
+        },
+    });
+    let pod = serde_json::from_value(pod).unwrap();
+    pods.create(&PostParams::default(), &pod).await.unwrap();
+    wait_for(&format!("{name} runs"), || async {
+        let status = pods.get(name).await.unwrap().status?;
+        let state = status.container_statuses?.remove(0).state?;
+        (state.running.is_some() || state.terminated.is_some()).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
+    let cluster = ExternalCluster::start().await;
+    let client = cluster.client();
+    let desk = work_dir();
+    let file = cluster.kubeconfig().display().to_string();
+    let lab = desk.start(&up_args(&file)).await;
+    run(
+        &client,
+        "talks",
+        "gpu-0",
+        "echo one; echo two; sleep 100000",
+    )
+    .await;
+    let node = kubelet(&client, "gpu-0").await;
+    let get = |path: &'static str| kubelet_request(&node, "GET", path);
+    let talks = "/containerLogs/default/talks/c";
+    wait_for("all is written", || async {
+        (get(talks).await == (200, "one\ntwo\n".into())).then_some(())
+    })
+    .await;
+    let last = get("/containerLogs/default/talks/c?tailLines=1&timestamps=true").await;
+    assert!(last.1.ends_with("Z two\n"), "{last:?}");
+    let since = "/containerLogs/default/talks/c?sinceTime=2020-01-01T00%3A00%3A00Z";
+    assert_eq!(get(since).await.1, "one\ntwo\n");
+    let before = get("/containerLogs/default/talks/c?previous=true").await;
+    let told = "previous terminated container \"c\" in pod \"talks\" not found";
+    assert_eq!(before, (400, told.into()));
+
+    // What goes on is followed to its end.
+    run(&client, "ends", "gpu-1", "echo begin; sleep 2; echo end").await;
+    let all = get("/containerLogs/default/ends/c?follow=true").await;
+    assert_eq!(all, (200, "begin\nend\n".into()));
+
+    // Of pods that others run nothing is known, and there is nothing else.
+    run(
+        &client,
+        "elsewhere",
+        "worker-0",
+        "echo not ours; sleep 100000",
+    )
+    .await;
+    for path in [
+        "/containerLogs/default/elsewhere/c",
+        "/containerLogs/default/nobody/c",
+        "/containerLogs/kube-system/talks/c",
+        "/containerLogs/default/talks/d",
+        "/pods",
+        "/metrics",
+    ] {
+        assert_eq!(get(path).await.0, 404, "{path}");
+    }
+    for path in [
+        "exec/default/talks/c?command=ls",
+        "portForward/default/talks",
+    ] {
+        let (code, said) = kubelet_request(&node, "POST", &format!("/{path}")).await;
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((code, &said["kind"]), (501, &json!("Status")), "{path}");
+        let message = said["message"].as_str().unwrap();
+        let told = "containers do not run on this node, so there is nothing to connect to";
+        assert!(message.ends_with(told), "{message}");
+    }
+
+    // The next lab is somewhere else, and says so. It knows what ran before.
+    lab.kill();
+    let lab = desk.start(&up_args(&file)).await;
+    let node = kubelet(&client, "gpu-0").await;
+    wait_for("the pod is taken up", || async {
+        let (code, text) = kubelet_request(&node, "GET", talks).await;
+        (code == 200 && text.starts_with("one\n")).then_some(())
+    })
+    .await;
+    let all = kubelet_request(&node, "GET", "/containerLogs/default/ends/c").await;
+    assert_eq!(all, (200, "begin\nend\n".into()));
+    assert_eq!(lab.stop().await, Some(0));
+
+    // One that the API server does not reach says nothing of itself.
+    let mut args = up_args(&file);
+    args.push("--no-webhooks");
+    let lab = desk.start(&args).await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    let status = nodes.get("gpu-0").await.unwrap().status.unwrap();
+    assert_eq!(status.addresses.unwrap().remove(0).address, "gpu-0");
+    assert_eq!(lab.stop().await, Some(0));
+}

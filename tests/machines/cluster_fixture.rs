@@ -1,0 +1,182 @@
+//! A cluster with machines to test, and words for talking to it.
+
+use std::future::Future;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ServiceAccount};
+use kube::api::{Api, ListParams, ObjectMeta, PostParams};
+use kube::{Client, ResourceExt};
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_machines::{Machines, MachinesConfig};
+use serde_json::{Value, json};
+
+/// A cluster with machines.
+pub struct TestCluster {
+    pub client: Client,
+    pub clock: Clock,
+    pub machines: Machines,
+    pub pods: Api<Pod>,
+    pub nodes: Api<Node>,
+}
+
+/// Two nodes of 4 cpus and 8 GPUs.
+pub const POOLS: &str =
+    "- name: gpu\n  count: 2\n  resources: {cpu: 4, memory: 16Gi, nvidia.com/gpu: 8}\n";
+
+/// Runs a test in virtual time on a cluster with these pools.
+pub fn with_cluster<F: Future<Output = ()>>(pools: &str, test: impl FnOnce(TestCluster) -> F) {
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_test_writer()
+        .try_init();
+    virtual_runtime().unwrap().block_on(async {
+        let start = "2026-03-02T12:00:00Z".parse().unwrap();
+        let clock = Clock::starting_at(start);
+        let entropy = Entropy::seeded(1);
+        let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
+        let client = server.client();
+        create_namespace(&client).await;
+        let config = MachinesConfig::embedded();
+        let machines = Machines::start(client.clone(), clock.clone(), entropy, config).await;
+        machines.apply_pools(NodePools::parse(pools).unwrap()).await;
+        test(TestCluster {
+            pods: Api::namespaced(client.clone(), "test"),
+            nodes: Api::all(client.clone()),
+            client,
+            clock,
+            machines,
+        })
+        .await;
+    });
+}
+
+/// The namespace `test`, with the account its pods run under.
+async fn create_namespace(client: &Client) {
+    let meta = |name: &str| ObjectMeta {
+        name: Some(name.into()),
+        ..ObjectMeta::default()
+    };
+    let params = PostParams::default();
+    let namespace = Namespace {
+        metadata: meta("test"),
+        ..Namespace::default()
+    };
+    Api::all(client.clone())
+        .create(&params, &namespace)
+        .await
+        .unwrap();
+    let account = ServiceAccount {
+        metadata: meta("default"),
+        ..ServiceAccount::default()
+    };
+    // The account controller may have been quicker.
+    let _ = Api::namespaced(client.clone(), "test")
+        .create(&params, &account)
+        .await;
+}
+
+/// A pod of one container that runs this shell script, with more of a spec.
+pub fn pod(name: &str, script: &str, more: Value) -> Pod {
+    let mut pod = json!({
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "busybox", "command": ["sh", "-c", script]}],
+        },
+    });
+    if let Value::Object(more) = more {
+        for (key, value) in more {
+            pod["spec"][key] = value;
+        }
+    }
+    serde_json::from_value(pod).unwrap()
+}
+
+/// The same pod, asking for these amounts.
+pub fn with_requests(mut pod: Pod, requests: Value) -> Pod {
+    let resources = json!({"requests": requests, "limits": requests});
+    let spec = pod.spec.as_mut().unwrap();
+    spec.containers[0].resources = Some(serde_json::from_value(resources).unwrap());
+    pod
+}
+
+impl TestCluster {
+    pub async fn create(&self, pod: &Pod) -> Pod {
+        self.pods.create(&PostParams::default(), pod).await.unwrap()
+    }
+
+    /// Waits, in lab time, until a pod is as wanted.
+    pub async fn wait_for_pod(&self, name: &str, wanted: impl Fn(&Pod) -> bool) -> Pod {
+        for _ in 0..3_000 {
+            let pod = self.pods.get(name).await.unwrap();
+            if wanted(&pod) {
+                return pod;
+            }
+            self.clock.sleep(Duration::from_millis(200)).await;
+        }
+        panic!(
+            "{name} never was as wanted: {:#?}",
+            self.pods.get(name).await
+        );
+    }
+
+    /// Waits until a pod is in a phase.
+    pub async fn wait_for_phase(&self, name: &str, phase: &str) -> Pod {
+        self.wait_for_pod(name, |pod| phase_of(pod) == phase).await
+    }
+
+    /// Waits until a pod is gone.
+    pub async fn wait_for_deletion(&self, name: &str) {
+        for _ in 0..1_000 {
+            if self.pods.get_opt(name).await.unwrap().is_none() {
+                return;
+            }
+            self.clock.sleep(Duration::from_millis(200)).await;
+        }
+        panic!("{name} never went");
+    }
+
+    /// Reasons and messages of the Events about a pod, in the order of their names.
+    pub async fn events(&self, name: &str) -> Vec<String> {
+        // Events are written behind everybody's back.
+        self.clock.sleep(Duration::from_millis(10)).await;
+        let events: Api<Event> = Api::namespaced(self.client.clone(), "test");
+        let of = format!("involvedObject.name={name}");
+        let list = events.list(&ListParams::default().fields(&of)).await;
+        let mut list = list.unwrap().items;
+        list.sort_by_key(|e| e.name_any());
+        list.into_iter()
+            .map(|e| {
+                format!(
+                    "{} {}: {}",
+                    e.type_.unwrap_or_default(),
+                    e.reason.unwrap_or_default(),
+                    e.message.unwrap_or_default()
+                )
+            })
+            .collect()
+    }
+}
+
+pub fn phase_of(pod: &Pod) -> &str {
+    let status = pod.status.as_ref();
+    status.and_then(|s| s.phase.as_deref()).unwrap_or_default()
+}
+
+pub fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref()
+}
+
+/// Status, reason and message of a condition.
+pub fn condition(pod: &Pod, kind: &str) -> Option<(String, String, String)> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let c = conditions.iter().find(|c| c.type_ == kind)?;
+    Some((
+        c.status.clone(),
+        c.reason.clone().unwrap_or_default(),
+        c.message.clone().unwrap_or_default(),
+    ))
+}

@@ -1,0 +1,102 @@
+//! Nodes that fail, and nodes of others.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams, PostParams};
+use kueue_lab_machines::nodes::NodePools;
+use serde_json::json;
+
+use super::cluster_fixture::*;
+
+fn taints(node: &Node) -> Vec<String> {
+    let taints = node.spec.as_ref().and_then(|s| s.taints.clone());
+    let all = taints.unwrap_or_default();
+    all.iter()
+        .map(|t| format!("{}:{}", t.key, t.effect))
+        .collect()
+}
+
+fn ready(node: &Node) -> String {
+    let conditions = node.status.as_ref().unwrap().conditions.clone().unwrap();
+    let ready = conditions.into_iter().find(|c| c.type_ == "Ready").unwrap();
+    format!("{} {}", ready.status, ready.reason.unwrap_or_default())
+}
+
+#[test]
+fn a_failed_node_gets_taints_evicts_its_pods_and_recovers() {
+    with_cluster(POOLS, |lab| async move {
+        lab.create(&pod("p", "sleep infinity", json!({}))).await;
+        let running = lab.wait_for_phase("p", "Running").await;
+        let node = node_of(&running).unwrap().to_string();
+        assert!(taints(&lab.nodes.get(&node).await.unwrap()).is_empty());
+        lab.machines.fail_node(&node);
+        lab.clock.sleep(Duration::from_secs(90)).await;
+        let failed = lab.nodes.get(&node).await.unwrap();
+        assert_eq!(ready(&failed), "Unknown NodeStatusUnknown");
+        assert_eq!(
+            taints(&failed),
+            [
+                "node.kubernetes.io/unreachable:NoSchedule",
+                "node.kubernetes.io/unreachable:NoExecute"
+            ]
+        );
+        let pod = lab.pods.get("p").await.unwrap();
+        assert_eq!(condition(&pod, "Ready").unwrap().0, "False");
+        assert!(
+            pod.metadata.deletion_timestamp.is_none(),
+            "patience is 300 s"
+        );
+        lab.clock.sleep(Duration::from_secs(300)).await;
+        let pod = lab.pods.get("p").await.unwrap();
+        assert!(pod.metadata.deletion_timestamp.is_some());
+        assert_eq!(
+            condition(&pod, "DisruptionTarget").unwrap().1,
+            "DeletionByTaintManager"
+        );
+        lab.machines.recover_node(&node);
+        lab.wait_for_deletion("p").await;
+        lab.clock.sleep(Duration::from_secs(5)).await;
+        let back = lab.nodes.get(&node).await.unwrap();
+        assert_eq!(ready(&back), "True KubeletReady");
+        assert!(taints(&back).is_empty());
+    });
+}
+
+#[test]
+fn pods_run_on_manually_created_nodes() {
+    with_cluster("[]", |lab| async move {
+        let node = json!({"metadata": {"name": "mine", "labels": {"tier": "own"}}});
+        let node: Node = serde_json::from_value(node).unwrap();
+        lab.nodes
+            .create(&PostParams::default(), &node)
+            .await
+            .unwrap();
+        lab.create(&pod("p", "sleep 10", json!({}))).await;
+        lab.clock.sleep(Duration::from_secs(5)).await;
+        let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
+        let status = json!({"status": {"capacity": amounts, "allocatable": amounts,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}});
+        lab.nodes
+            .patch_status("mine", &PatchParams::default(), &Patch::Merge(&status))
+            .await
+            .unwrap();
+        let done = lab.wait_for_phase("p", "Succeeded").await;
+        assert_eq!(node_of(&done), Some("mine"));
+        let seen = lab.nodes.get("mine").await.unwrap();
+        assert_eq!(seen.labels()["tier"], "own");
+    });
+}
+
+#[test]
+fn pods_of_a_deleted_node_are_deleted() {
+    with_cluster(POOLS, |lab| async move {
+        lab.create(&pod("p", "sleep infinity", json!({}))).await;
+        lab.wait_for_phase("p", "Running").await;
+        lab.machines.apply_pools(NodePools::default()).await;
+        lab.clock.sleep(Duration::from_secs(30)).await;
+        assert_eq!(phase_of(&lab.pods.get("p").await.unwrap()), "Running");
+        lab.wait_for_deletion("p").await;
+    });
+}

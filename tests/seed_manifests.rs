@@ -1,0 +1,116 @@
+//! The manifests of the documents people start from, as they stand there: those that are sound are
+//! read, the others refused at the line that is wrong.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::load::{LoadedObject, Problem, objects};
+
+const SEEDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/seeds");
+
+/// The text of the document whose name begins so, or nothing where the folder is not there.
+fn seed(number: &str) -> Option<String> {
+    let Ok(entries) = std::fs::read_dir(SEEDS) else {
+        println!("skipped: {SEEDS} is not there");
+        return None;
+    };
+    let mut files = entries.map(|e| e.unwrap().path());
+    let named = |p: &std::path::Path| p.file_name().unwrap().to_string_lossy().starts_with(number);
+    files
+        .find(|p| named(p))
+        .map(|p| std::fs::read_to_string(p).unwrap())
+}
+
+/// The manifests in a document: from `apiVersion:` at the start of a line to the next empty line.
+fn manifests(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        let starts = line.starts_with("apiVersion: kueue.x-k8s.io");
+        if starts && !inside {
+            found.push(String::new());
+        }
+        inside = (inside || starts) && !line.trim().is_empty();
+        if let (true, Some(last)) = (inside, found.last_mut()) {
+            last.push_str(line);
+            last.push('\n');
+        }
+    }
+    found
+}
+
+fn read(text: &str) -> Result<Vec<LoadedObject>, Vec<Problem>> {
+    objects(text, &FeatureGates::default())
+}
+
+#[test]
+fn skypilot_manifests_are_read() {
+    let Some(text) = seed("000") else { return };
+    let all: Vec<LoadedObject> = manifests(&text)
+        .iter()
+        .flat_map(|m| read(m).unwrap())
+        .collect();
+    let kinds: Vec<&str> = all.iter().map(LoadedObject::kind).collect();
+    for kind in [
+        "ResourceFlavor",
+        "AdmissionCheck",
+        "ProvisioningRequestConfig",
+        "ClusterQueue",
+        "LocalQueue",
+    ] {
+        assert!(kinds.contains(&kind), "{kind} among {kinds:?}");
+    }
+    assert!(
+        all.iter()
+            .all(|o| o.unknown_fields.is_empty() && o.warnings.is_empty())
+    );
+}
+
+#[test]
+fn manifests_without_indentation_are_refused() {
+    let Some(text) = seed("003") else { return };
+    let all = manifests(&text);
+    assert!(!all.is_empty());
+    for problems in all.iter().filter_map(|m| read(m).err()) {
+        assert!(
+            problems[0].message.contains("is given twice"),
+            "{}",
+            problems[0]
+        );
+    }
+    assert!(all.iter().any(|m| read(m).is_err()));
+}
+
+#[test]
+fn snippets_are_read_as_far_as_they_are_yaml() {
+    let Some(text) = seed("004") else { return };
+    let all = manifests(&text);
+    let of_kind = |kind: &str| {
+        let line = format!("kind: {kind}");
+        all.iter()
+            .find(|m| m.lines().any(|l| l.trim_end() == line))
+            .unwrap()
+    };
+    // A comment in the manner of another language.
+    let flavor = of_kind("ResourceFlavor");
+    let problems = read(flavor).unwrap_err();
+    let wrong = flavor
+        .lines()
+        .position(|l| l.trim_start().starts_with("//"))
+        .unwrap()
+        + 1;
+    assert!(
+        (wrong..=wrong + 1).contains(&(problems[0].at.line as usize)),
+        "{}",
+        problems[0]
+    );
+    let mended = flavor.replace("// extra", "# extra");
+    assert_eq!(read(&mended).unwrap()[0].name(), "spot");
+    // A header of an age long gone above a body of today.
+    let queue = &read(of_kind("ClusterQueue")).unwrap()[0];
+    assert_eq!(queue.api_version(), "kueue.x-k8s.io/v1beta2");
+    assert_eq!(queue.warnings.len(), 1);
+    for kind in ["LocalQueue", "Workload"] {
+        assert_eq!(read(of_kind(kind)).unwrap()[0].namespace(), "team-a");
+    }
+}

@@ -1,0 +1,353 @@
+//! What one story has for itself: a namespace, names that nobody else uses, and somebody who takes
+//! all of it away afterwards.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use kube::Client;
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::runtime::watcher::Config;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::objects::{
+    CLUSTER_QUEUE, GPU, JOB, KUEUE_API_VERSION, Kind, LOCAL_QUEUE, NAMESPACE, POD, WORKLOAD, api,
+    is_owned_by, pod_spec,
+};
+use crate::quota_invariant_watch::QuotaInvariantWatch;
+use crate::wait::{WatchedObjects, eventually, json, until};
+
+/// A story's own part of the cluster.
+pub struct TestNamespace {
+    /// A client of the cluster.
+    pub client: Client,
+    /// The namespace; what stands in none begins with its name.
+    pub namespace: String,
+    /// Objects outside of the namespace.
+    cluster_scoped_objects: Mutex<Vec<(Kind, String)>>,
+    /// The quota of each ClusterQueue.
+    pub quotas: Mutex<BTreeMap<String, i64>>,
+    quota_watch: QuotaInvariantWatch,
+}
+
+impl TestNamespace {
+    /// Sets the stage for a story.
+    pub async fn new(client: &Client, story: &str) -> Self {
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        // Of a run before nothing may be taken for ours.
+        let unique = nanos.as_nanos() % 0x1000_0000;
+        let short: String = story
+            .rsplit("::")
+            .next()
+            .unwrap()
+            .chars()
+            .take(24)
+            .collect();
+        let short = short.trim_end_matches('_').replace('_', "-");
+        let namespace = format!("suite-{short}-{unique:07x}");
+        let stage = Self {
+            client: client.clone(),
+            quota_watch: QuotaInvariantWatch::start(client, &namespace),
+            namespace,
+            cluster_scoped_objects: Mutex::default(),
+            quotas: Mutex::default(),
+        };
+        let object = json!({"metadata": {"name": stage.namespace, "labels": {"suite": "true"}}});
+        stage.create(NAMESPACE, object).await;
+        // Pods are refused before; it is made a moment later.
+        let account = ("v1", "ServiceAccount");
+        stage
+            .wait(account, "default", "pods can be made", |o| o.map(drop))
+            .await;
+        stage
+    }
+
+    /// The name of something outside of the namespace.
+    pub fn cluster_scoped_name(&self, name: &str) -> String {
+        format!("{}-{name}", self.namespace)
+    }
+
+    /// Where objects of a kind are: in the namespace, or in none.
+    pub fn api(&self, kind: Kind) -> kube::Api<DynamicObject> {
+        let namespaced = !matches!(
+            kind.1,
+            "ClusterQueue"
+                | "ResourceFlavor"
+                | "Cohort"
+                | "WorkloadPriorityClass"
+                | "Namespace"
+                | "Node"
+        );
+        api(
+            &self.client,
+            kind,
+            namespaced.then_some(self.namespace.as_str()),
+        )
+    }
+
+    /// Tries to make an object.
+    pub async fn try_create(&self, kind: Kind, mut object: Value) -> kube::Result<Value> {
+        object["apiVersion"] = kind.0.into();
+        object["kind"] = kind.1.into();
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let api = self.api(kind);
+        let params = PostParams::default();
+        let made = json(api.create(&params, &object).await?);
+        if made["metadata"]["namespace"].is_null() {
+            let name = crate::objects::name(&made).to_owned();
+            self.cluster_scoped_objects.lock().push((kind, name));
+        }
+        Ok(made)
+    }
+
+    /// Makes an object.
+    pub async fn create(&self, kind: Kind, object: Value) -> Value {
+        let name = object["metadata"]["name"].clone();
+        let made = self.try_create(kind, object).await;
+        made.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1))
+    }
+
+    /// Something outside of the namespace that others make for this story.
+    pub fn register_for_cleanup(&self, kind: Kind, name: &str) {
+        self.cluster_scoped_objects
+            .lock()
+            .push((kind, name.to_owned()));
+    }
+
+    /// An object that is there.
+    pub async fn get(&self, kind: Kind, name: &str) -> Value {
+        json(self.api(kind).get(name).await.unwrap())
+    }
+
+    /// All objects of a kind in the namespace.
+    pub async fn list(&self, kind: Kind) -> Vec<Value> {
+        let list = self.api(kind).list(&ListParams::default()).await.unwrap();
+        list.into_iter().map(json).collect()
+    }
+
+    /// Changes an object.
+    pub async fn merge(&self, kind: Kind, name: &str, change: Value) {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&change));
+        let patched = self.api(kind).patch(name, &params, &patch).await;
+        patched.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1));
+    }
+
+    /// Deletes an object and what it owns.
+    pub async fn delete(&self, kind: Kind, name: &str) {
+        let params = DeleteParams::background();
+        let deleted = self.api(kind).delete(name, &params).await;
+        deleted.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1));
+    }
+
+    /// Waits for something of an object, which may not be there.
+    pub async fn wait<T>(
+        &self,
+        kind: Kind,
+        name: &str,
+        what: &str,
+        mut found: impl FnMut(Option<&Value>) -> Option<T>,
+    ) -> T {
+        let config = Config::default().fields(&format!("metadata.name={name}"));
+        let found = |known: &WatchedObjects| found(known.values().next());
+        let what = format!("{} {name}: {what}", kind.1);
+        until(&what, self.api(kind), config, found).await
+    }
+
+    /// Waits for something of all objects of a kind in the namespace.
+    pub async fn wait_all<T>(
+        &self,
+        kind: Kind,
+        what: &str,
+        found: impl FnMut(&WatchedObjects) -> Option<T>,
+    ) -> T {
+        until(what, self.api(kind), Config::default(), found).await
+    }
+
+    /// Waits until an object is as it is to be.
+    pub async fn wait_until(
+        &self,
+        kind: Kind,
+        name: &str,
+        what: &str,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Value {
+        self.wait(kind, name, what, |o| o.filter(|o| is_so(o)).cloned())
+            .await
+    }
+
+    /// Waits until an object is gone.
+    pub async fn wait_until_deleted(&self, kind: Kind, name: &str) {
+        let is_gone = |o: Option<&Value>| o.is_none().then_some(());
+        self.wait(kind, name, "it is gone", is_gone).await;
+    }
+
+    /// A ClusterQueue for so many GPUs of the suite's nodes, and a LocalQueue `name` for it. `more`
+    /// goes into the spec of the former, whose name is given.
+    pub async fn create_queues(&self, name: &str, gpus: u32, more: Value) -> String {
+        let global = self.cluster_scoped_name(name);
+        let mut spec = json!({
+            "namespaceSelector": {},
+            "resourceGroups": [{"coveredResources": [GPU], "flavors": [{
+                "name": "suite",
+                "resources": [{"name": GPU, "nominalQuota": gpus.to_string()}],
+            }]}],
+        });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            spec[field] = value.clone();
+        }
+        self.quotas.lock().insert(global.clone(), gpus.into());
+        let quota: i64 = self.quotas.lock().values().sum();
+        self.quota_watch.set_limit(quota);
+        let object = json!({"metadata": {"name": global}, "spec": spec});
+        self.create(CLUSTER_QUEUE, object).await;
+        self.local_queue(name, &global).await;
+        global
+    }
+
+    /// A LocalQueue.
+    pub async fn local_queue(&self, name: &str, cluster_queue: &str) {
+        let spec = json!({"clusterQueue": cluster_queue});
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        self.create(LOCAL_QUEUE, object).await;
+    }
+
+    /// A WorkloadPriorityClass; gives the labels of who has it.
+    pub async fn priority(&self, name: &str, value: i32) -> Value {
+        let name = self.cluster_scoped_name(name);
+        let object = json!({"metadata": {"name": name}, "value": value});
+        self.create(crate::objects::WORKLOAD_PRIORITY_CLASS, object)
+            .await;
+        json!({"kueue.x-k8s.io/priority-class": name})
+    }
+
+    /// Submits a Job of one pod to a LocalQueue.
+    pub async fn job(&self, name: &str, queue: &str, gpus: u32, seconds: u32) -> Value {
+        self.job_with(name, queue, gpus, seconds, json!({})).await
+    }
+
+    /// Submits a Job of one pod with further labels to a LocalQueue.
+    pub async fn job_with(
+        &self,
+        name: &str,
+        queue: &str,
+        gpus: u32,
+        seconds: u32,
+        mut labels: Value,
+    ) -> Value {
+        labels["kueue.x-k8s.io/queue-name"] = queue.into();
+        let object = json!({
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"template": {"spec": pod_spec(gpus, seconds)}},
+        });
+        self.create(JOB, object).await
+    }
+
+    /// Waits until a Job may run and runs.
+    pub async fn wait_until_running(&self, name: &str) -> Value {
+        let active = |job: &Value| job["spec"]["suspend"] == false && job["status"]["ready"] == 1;
+        self.wait_until(JOB, name, "it runs", active).await
+    }
+
+    /// Waits until a Job is suspended and none of its pods is left.
+    pub async fn wait_until_suspended(&self, name: &str) {
+        let held = |job: &Value| {
+            job["spec"]["suspend"] == true && job["status"]["active"].as_i64().unwrap_or(0) == 0
+        };
+        self.wait_until(JOB, name, "it is suspended", held).await;
+    }
+
+    /// Waits until a Job's or pod's Workload is as it is to be; gives it.
+    pub async fn wait_for_workload(
+        &self,
+        owner: &Value,
+        what: &str,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let title = format!("the Workload of {}: {what}", crate::objects::name(owner));
+        self.wait_all(WORKLOAD, &title, |known| {
+            let of = |wl: &&Value| is_owned_by(wl, owner);
+            known.values().filter(of).find(|wl| is_so(wl)).cloned()
+        })
+        .await
+    }
+
+    /// Waits until everything has settled, and makes sure that no job is lost, none is admitted
+    /// twice, what queues say is used is what their Workloads hold, and that so it was at each
+    /// moment.
+    pub async fn assert_consistent(&self) {
+        let quotas = self.quotas.lock().clone();
+        eventually("everything fits together", || async {
+            let jobs = self.list(JOB).await;
+            let workloads = self.list(WORKLOAD).await;
+            crate::quota_invariant_watch::check_jobs(&jobs, &workloads)?;
+            for name in quotas.keys() {
+                let queue = self.get(CLUSTER_QUEUE, name).await;
+                crate::quota_invariant_watch::check_queue(&queue, &workloads)?;
+            }
+            Ok(())
+        })
+        .await;
+        self.quota_watch.assert_no_violations();
+    }
+
+    /// What there is, in a line each, for whoever reads a failure.
+    pub async fn dump(&self) -> String {
+        let mut lines = Vec::new();
+        for kind in [LOCAL_QUEUE, WORKLOAD, JOB, POD] {
+            let Ok(all) = self.api(kind).list(&ListParams::default()).await else {
+                lines.push(format!("{}: not served", kind.1));
+                continue;
+            };
+            for object in all.into_iter().map(json) {
+                let conditions = object["status"]["conditions"].as_array();
+                let conditions: Vec<_> = conditions
+                    .into_iter()
+                    .flatten()
+                    .map(|c| {
+                        format!(
+                            "{}={}/{} {}",
+                            c["type"], c["status"], c["reason"], c["message"]
+                        )
+                    })
+                    .collect();
+                lines.push(format!(
+                    "{} {} {} suspend={} phase={} {}",
+                    kind.1,
+                    crate::objects::name(&object),
+                    object["metadata"]["creationTimestamp"],
+                    object["spec"]["suspend"],
+                    object["status"]["phase"],
+                    conditions.join("; "),
+                ));
+            }
+        }
+        lines.join("\n")
+    }
+
+    /// Takes everything away. Needs somebody who runs the controller.
+    pub async fn clean_up(&self) {
+        let made: Vec<_> = self.cluster_scoped_objects.lock().drain(..).collect();
+        let params = DeleteParams::background();
+        // First who wants to run: what queues hold back is let go by the controller.
+        for kind in [JOB, POD] {
+            let all = self.api(kind);
+            // The namespace may be gone, or the kind not served any more.
+            let _ = all.delete_collection(&params, &ListParams::default()).await;
+        }
+        for (kind, name) in &made {
+            let _ = self.api(*kind).delete(name, &params).await;
+        }
+        for (kind, name) in made {
+            // A kind that is not served any more has no objects.
+            let is_served = self.api(kind).list(&ListParams::default().limit(1)).await;
+            if is_served.is_ok() {
+                self.wait_until_deleted(kind, &name).await;
+            }
+        }
+    }
+}
+
+/// A kind of `kueue.x-k8s.io`.
+pub const fn kueue_kind(kind: &'static str) -> Kind {
+    (KUEUE_API_VERSION, kind)
+}

@@ -1,0 +1,133 @@
+//! A lab that lives: views, details, a demo, presets edited while it runs, samples.
+
+use std::path::Path;
+
+use super::tmux_pane::{TmuxPane, available};
+use super::{lab, up};
+
+#[test]
+fn every_view_shows_its_objects() {
+    if !available("every_view_shows_what_there_is") {
+        return;
+    }
+    let terminal = lab(80, 24, &[]);
+    for (key, text) in [
+        ("2", "No workloads"),
+        ("3", "Nobody was evicted"),
+        ("4", "DEVICES"),
+        ("5", "WHAT IT TEACHES"),
+        ("6", "6 Events"),
+        ("?", "Keys and commands"),
+    ] {
+        terminal.press(&[key]);
+        terminal.wait_for_text(text);
+    }
+    terminal.escape("Keys and commands");
+    terminal.press(&["1"]);
+    terminal.wait_for_text("COHORT / QUEUE");
+    terminal.press(&["4", "Enter"]);
+    terminal.wait_for_text("Occupied by pods");
+    terminal.press(&["y"]);
+    terminal.wait_for_text("apiVersion: v1");
+    terminal.escape("apiVersion: v1");
+    terminal.wait_for_text("Occupied by pods");
+    terminal.escape("Occupied by pods");
+    terminal.press(&["/"]);
+    terminal.type_text("no-such-node");
+    terminal.press(&["Enter"]);
+    terminal.wait_for_text("passes the filter");
+    terminal.escape("passes the filter");
+    terminal.press(&[":"]);
+    terminal.type_text("wl");
+    terminal.press(&["Enter"]);
+    terminal.wait_for_text("No workloads");
+}
+
+#[test]
+fn a_sample_is_submitted_admitted_and_deleted() {
+    if !available("a_sample_is_submitted_admitted_and_deleted") {
+        return;
+    }
+    let terminal = lab(120, 30, &[]);
+    terminal.press(&["s"]);
+    terminal.wait_for_text("Submit sample workloads");
+    terminal.press(&["Enter", "2"]);
+    terminal.wait_until("an admitted workload", |s| {
+        s.contains("job-sample-") && s.contains("Admitted")
+    });
+    terminal.press(&["C-d"]);
+    terminal.wait_for_text("Delete Job");
+    terminal.press(&["y"]);
+    terminal.wait_until("no workload", |s| !s.contains("job-sample-"));
+}
+
+#[test]
+fn one_key_runs_the_preemption_demo() {
+    if !available("one_key_tells_the_story_of_the_preemption") {
+        return;
+    }
+    let command = up(&super::presets(), "--speed 20");
+    let terminal = TmuxPane::open(120, 40, &command, &[]);
+    terminal.wait_for_text("0/9");
+    terminal.press(&["D"]);
+    terminal.wait_for_text("demo skypilot-priority-preemption");
+    let end = terminal.wait_for_text("esc closes");
+    assert!(!end.contains("✗"), "{end}");
+    terminal.press(&["3"]);
+    let screen = terminal.wait_for_text("priority in the queue");
+    assert!(
+        screen.contains("withinClusterQueue: LowerPriority"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_saved_preset_is_shown_and_an_invalid_one_changes_nothing() {
+    if !available("a_saved_preset_shows_and_a_broken_one_changes_nothing") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    copy(&super::presets(), folder.path());
+    let file = folder
+        .path()
+        .join("skypilot-priority/10-single-clusterqueue-setup.yaml");
+    let good = std::fs::read_to_string(&file).unwrap();
+    let more = good.replacen("nominalQuota: 9", "nominalQuota: 12", 1);
+    assert_ne!(good, more);
+
+    let terminal = TmuxPane::open(120, 30, &up(folder.path(), ""), &[]);
+    terminal.wait_for_text("0/9");
+    std::fs::write(&file, &more).unwrap();
+    terminal.wait_for_text("0/12");
+    std::fs::write(&file, good.replacen("nominalQuota: 9", "nominalQota: 9", 1)).unwrap();
+    let screen = terminal.wait_for_text("the last good state stays in force");
+    assert!(screen.contains("0/12"), "{screen}");
+    let place = regex::Regex::new(r"10-single-clusterqueue-setup\.yaml:\d+:\d+").unwrap();
+    assert!(place.is_match(&screen), "{screen}");
+    assert!(screen.contains("5 Presets!"), "{screen}");
+    std::fs::write(&file, &good).unwrap();
+    terminal.wait_until("the good state, and no error", |s| {
+        s.contains("0/9") && !s.contains("last good") && !s.contains("Presets!")
+    });
+    terminal.press(&["p"]);
+    terminal.wait_for_text("Switch preset");
+    terminal.escape("Switch preset");
+    terminal.press(&[":"]);
+    terminal.type_text("preset team-cohort");
+    terminal.press(&["Enter"]);
+    terminal.wait_for_text("cohort ");
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Manners: the terminal is given back whatever happens, sizes change, colours can be off.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_tui::operations::{Demo, ObjectRef, OperationError, Operations, SampleJob};
+use kueue_lab_tui::{TuiConfig, TuiError, run};
+
+use super::lab;
+use super::tmux_pane::{TmuxPane, available};
+
+#[test]
+fn quitting_confirms_and_restores_the_terminal() {
+    if !available("leaving_asks_and_gives_the_terminal_back") {
+        return;
+    }
+    let terminal = lab(80, 24, &[]);
+    assert!(terminal.in_alternate_screen());
+    terminal.press(&["q"]);
+    terminal.wait_for_text("stop the lab");
+    terminal.press(&["n"]);
+    terminal.wait_until("no question", |s| !s.contains("stop the lab"));
+    terminal.press(&["q", "y"]);
+    terminal.assert_exited("0");
+}
+
+#[test]
+fn a_signal_exits_cleanly() {
+    if !available("a_signal_ends_it_cleanly") {
+        return;
+    }
+    let terminal = lab(80, 24, &[]);
+    terminal.signal("-TERM", "kueue-lab");
+    terminal.assert_exited("0");
+}
+
+#[test]
+fn every_terminal_size_is_redrawn() {
+    if !available("every_size_is_filled_anew") {
+        return;
+    }
+    let terminal = lab(200, 60, &[]);
+    for (columns, rows) in [(80, 24), (120, 40), (40, 10), (20, 4), (200, 60)] {
+        terminal.resize(columns, rows);
+        terminal.wait_until("the last line in the last row", |screen| {
+            let lines: Vec<&str> = screen.lines().collect();
+            let full = lines.len() == usize::from(rows);
+            full && lines.last().is_some_and(|l| l.contains("? help"))
+        });
+    }
+    terminal.press(&["q", "y"]);
+    terminal.assert_exited("0");
+}
+
+#[test]
+fn no_color_means_no_colour() {
+    if !available("no_color_means_no_colour") {
+        return;
+    }
+    // Colours are sequences that set 30 to 37 or 40 to 47, or 38 or 48 with more behind it.
+    let colours = regex::Regex::new(r"\x1b\[(?:[0-9;]*;)?[34][0-8](?:;[0-9;]*)?m").unwrap();
+    let terminal = lab(80, 24, &[]);
+    assert!(colours.is_match(&terminal.coloured()));
+    drop(terminal);
+    let terminal = lab(80, 24, &[("NO_COLOR", "1")]);
+    for view in ["1", "2", "3", "4", "5", "6", "?"] {
+        terminal.press(&[view]);
+        let shown = terminal.coloured();
+        assert!(!colours.is_match(&shown), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_locale_without_utf8_gets_ascii() {
+    if !available("a_locale_without_utf8_gets_ascii") {
+        return;
+    }
+    let terminal = lab(80, 24, &[("LC_ALL", "C")]);
+    let screen = terminal.screen();
+    assert!(screen.is_ascii(), "{screen}");
+}
+
+/// Actions that panic.
+struct Panicking;
+
+#[async_trait]
+impl Operations for Panicking {
+    fn demos(&self) -> Vec<Demo> {
+        vec![Demo {
+            name: "fall".to_owned(),
+            summary: "falls".to_owned(),
+        }]
+    }
+
+    async fn run_demo(&self, _: &str) -> Result<String, OperationError> {
+        panic!("the demo fell down")
+    }
+
+    async fn submit_job(&self, _: &SampleJob) -> Result<String, OperationError> {
+        Ok(String::new())
+    }
+
+    async fn delete(&self, _: &ObjectRef) -> Result<String, OperationError> {
+        Ok(String::new())
+    }
+}
+
+/// Not a test: what the next one runs in a terminal.
+#[test]
+#[ignore = "takes over the terminal and panics"]
+fn child_that_panics() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
+        let config = TuiConfig::new(server.client(), Clock::real(), Arc::new(Panicking));
+        let ended = run(config).await;
+        assert!(matches!(ended, Err(TuiError::Panicked)), "{ended:?}");
+    });
+}
+
+#[test]
+fn a_panic_restores_the_terminal_before_it_is_reported() {
+    if !available("a_panic_gives_the_terminal_back_before_it_is_reported") {
+        return;
+    }
+    let own = std::env::current_exe().unwrap();
+    let command = format!(
+        "{} manners::child_that_panics --exact --ignored --nocapture",
+        own.display()
+    );
+    let terminal = TmuxPane::open(100, 40, &command, &[("RUST_BACKTRACE", "0")]);
+    terminal.wait_for_text("1 Queues");
+    terminal.press(&["D"]);
+    let screen = terminal.assert_exited("0");
+    assert!(screen.contains("the demo fell down"), "{screen}");
+}

@@ -1,0 +1,198 @@
+//! A real terminal: a pane of a tmux server of its own, in which a program runs.
+
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The longest anything may take on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(90);
+/// Between two looks at the screen.
+const POLL_INTERVAL: Duration = Duration::from_millis(30);
+
+/// Whether there is a tmux; says so where there is none.
+pub fn available(test: &str) -> bool {
+    let found = Command::new("tmux").arg("-V").output();
+    let there = found.is_ok_and(|o| o.status.success());
+    if !there {
+        eprintln!("skipped {test}: there is no tmux on PATH");
+    }
+    there
+}
+
+/// A pane with a shell that runs one command, says how it ended, and waits.
+pub struct TmuxPane {
+    server: String,
+    home: tempfile::TempDir,
+}
+
+impl TmuxPane {
+    /// Opens a terminal of that size and runs the command, a line for a shell, in it. Variables
+    /// are set before.
+    pub fn open(columns: u16, rows: u16, command: &str, vars: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let terminal = Self {
+            server: format!("kueue-lab-test-{}-{number}", std::process::id()),
+            home: tempfile::tempdir().unwrap(),
+        };
+        let home = terminal.home.path().display();
+        let mut script = format!(
+            "cd {home}; export HOME={home} XDG_STATE_HOME={home} LC_ALL=C.UTF-8 TZ=UTC\n\
+             unset NO_COLOR\n"
+        );
+        for (name, value) in vars {
+            script.push_str(&format!("export {name}='{value}'\n"));
+        }
+        script.push_str(&format!(
+            "stty -g > before\necho shell-before\n{command}\ncode=$?\nstty -g > after\n\
+             echo \"ended with $code\"\ncmp before after && echo restored\nexec cat\n"
+        ));
+        let file = terminal.home.path().join("script");
+        std::fs::write(&file, script).unwrap();
+        let size = [columns.to_string(), rows.to_string()];
+        let line = format!("exec sh {}", file.display());
+        terminal.tmux(&[
+            "new-session",
+            "-d",
+            "-x",
+            &size[0],
+            "-y",
+            &size[1],
+            &line,
+            ";",
+            "set",
+            "-g",
+            "status",
+            "off",
+            ";",
+            "set",
+            "-g",
+            "window-size",
+            "manual",
+        ]);
+        terminal.resize(columns, rows);
+        terminal
+    }
+
+    fn tmux(&self, args: &[&str]) -> Output {
+        let out = Command::new("tmux")
+            .args(["-u", "-L", &self.server, "-f", "/dev/null"])
+            .args(args)
+            .env("TERM", "xterm-256color")
+            .env("LC_ALL", "C.UTF-8")
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "tmux {args:?}: {out:?}");
+        out
+    }
+
+    fn tmux_stdout(&self, args: &[&str]) -> String {
+        String::from_utf8(self.tmux(args).stdout).unwrap()
+    }
+
+    /// Presses keys, each by its name for tmux.
+    pub fn press(&self, keys: &[&str]) {
+        for key in keys {
+            self.tmux(&["send-keys", key]);
+        }
+    }
+
+    /// Presses escape and waits until some text has gone: a key that came right behind would be
+    /// taken for one pressed with Alt, as in any terminal.
+    pub fn escape(&self, gone: &str) {
+        self.press(&["Escape"]);
+        self.wait_until(&format!("no {gone}"), |screen| !screen.contains(gone));
+    }
+
+    /// Types text as it is.
+    pub fn type_text(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        self.tmux(&[
+            "resize-window",
+            "-x",
+            &columns.to_string(),
+            "-y",
+            &rows.to_string(),
+        ]);
+    }
+
+    /// What is on the screen, as text.
+    pub fn screen(&self) -> String {
+        self.tmux_stdout(&["capture-pane", "-p"])
+    }
+
+    /// What is on the screen, with the sequences that colour it.
+    pub fn coloured(&self) -> String {
+        self.tmux_stdout(&["capture-pane", "-p", "-e"])
+    }
+
+    /// Whether the program shows a screen of its own, over that of the shell.
+    pub fn in_alternate_screen(&self) -> bool {
+        self.tmux_stdout(&["display-message", "-p", "#{alternate_on}"])
+            .trim()
+            == "1"
+    }
+
+    /// Whether the cursor shows.
+    pub fn cursor_shows(&self) -> bool {
+        self.tmux_stdout(&["display-message", "-p", "#{cursor_flag}"])
+            .trim()
+            == "1"
+    }
+
+    /// Waits until the screen is as it should be; the screen then.
+    pub fn wait_until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if good(&screen) {
+                return screen;
+            }
+            assert!(
+                begun.elapsed() < TIMEOUT,
+                "never seen: {what}; the screen is\n{screen}"
+            );
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Waits until the screen contains some text.
+    pub fn wait_for_text(&self, text: &str) -> String {
+        self.wait_until(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until the command has ended; asserts that the terminal is as it was before.
+    pub fn assert_exited(&self, code: &str) -> String {
+        let screen = self.wait_for_text(&format!("ended with {code}"));
+        self.wait_for_text("restored");
+        assert!(screen.contains("shell-before"), "{screen}");
+        assert!(!self.in_alternate_screen() && self.cursor_shows());
+        screen
+    }
+
+    /// Sends a signal to the program whose process has a name.
+    pub fn signal(&self, signal: &str, name: &str) {
+        let shell = self.tmux_stdout(&["display-message", "-p", "#{pane_pid}"]);
+        let found = Command::new("ps")
+            .args(["-o", "pid=,comm=", "--ppid", shell.trim()])
+            .output()
+            .unwrap();
+        let list = String::from_utf8(found.stdout).unwrap();
+        let line = list.lines().find(|l| l.contains(name));
+        let pid = line.and_then(|l| l.split_whitespace().next()).unwrap();
+        let sent = Command::new("kill").args([signal, pid]).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for TmuxPane {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux")
+            .args(["-L", &self.server, "kill-server"])
+            .output();
+    }
+}
