@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Parser;
 use k8s_openapi::api::core::v1::Node;
-use kube::Api;
 use kueue_lab_apiserver::{ApiServer, ServeOptions};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -37,7 +36,8 @@ async fn main() -> anyhow::Result<()> {
     let context = Context::new(server.client(), clock, entropy);
     let config = MachinesConfig::embedded();
     let pods = workload_controllers::pod_informer(&context);
-    let nodes = Informer::builder(Api::<Node>::all(context.client.clone())).start(&context);
+    let nodes = Informer::builder(kueue_lab_runtime::Api::<Node>::all(context.client.clone()))
+        .start(&context);
     let shared = workload_controllers::SharedInformers::new(&context, pods, nodes);
     workload_controllers::start(&context, &config, &shared);
     if let Some(accounts) = controller_manager::start(&context, &config, &shared).root_ca_publisher

@@ -13,8 +13,9 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::Resource;
 use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Resource};
+use kueue_lab_runtime::Api;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 

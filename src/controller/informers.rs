@@ -6,7 +6,6 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::Api;
 
 use super::jobs::job_annotations;
 use kueue_lab_api::config::FeatureGates;
@@ -17,7 +16,7 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ProvisioningRequestConfig, ResourceFlavor,
     Topology, Workload, WorkloadPriorityClass,
 };
-use kueue_lab_runtime::{Context, Informer};
+use kueue_lab_runtime::{Api, Context, Informer};
 
 /// What is in the cluster, kind by kind. Handles are cheap to clone.
 #[derive(Clone)]

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use kube::Api;
 use kube::api::{Patch, PatchParams};
+use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 use super::ControllerContext;

@@ -10,8 +10,9 @@ mod leader_election_record;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
+use kube::Client;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
 use tokio::time::Instant;
 
 use kueue_lab_clock::Clock;

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Client;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
 
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
 use kueue_lab_clock::Clock;

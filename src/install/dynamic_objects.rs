@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use kube::{Api, Client, Resource};
+use kube::{Client, Resource};
+use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};

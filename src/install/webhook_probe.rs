@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use kube::Client;
 use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use super::{FIELD_MANAGER, InstallError, WebhookEndpoint};

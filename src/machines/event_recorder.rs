@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
+use kueue_lab_runtime::Api;
 use serde_json::json;
 use tokio::sync::mpsc;
 

@@ -17,11 +17,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::Api;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_runtime::{Context, Informer};
+use kueue_lab_runtime::{Api, Context, Informer};
 
 use autoscaler::Autoscaler;
 pub use config::MachinesConfig;

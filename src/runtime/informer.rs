@@ -8,15 +8,16 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::{StreamExt, TryStreamExt};
-use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Resource, ResourceExt};
+use futures::StreamExt;
+use kube::runtime::watcher::{Config, Event};
+use kube::{Resource, ResourceExt};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::indexed_store::{Change, IndexFunc, IndexedStore};
-use super::{Context, ObjectKey, WatchBackoff};
+use super::watcher::watcher;
+use super::{Api, Context, ObjectKey};
 
 /// Told of every change of an informer's objects.
 type ResourceEventHandler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
@@ -24,7 +25,7 @@ type ResourceEventHandler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
 /// An informer that does not run yet.
 pub struct InformerBuilder<K> {
     api: Api<K>,
-    config: watcher::Config,
+    config: Config,
     indexes: Vec<(&'static str, IndexFunc<K>)>,
 }
 
@@ -33,7 +34,7 @@ where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     /// Which objects to follow, and how to list them.
-    pub fn config(mut self, config: watcher::Config) -> Self {
+    pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
@@ -159,7 +160,7 @@ where
     pub fn builder(api: Api<K>) -> InformerBuilder<K> {
         InformerBuilder {
             api,
-            config: watcher::Config::default(),
+            config: Config::default(),
             indexes: Vec::new(),
         }
     }
@@ -191,27 +192,26 @@ where
         }
     }
 
-    async fn list_and_watch(&self, api: Api<K>, config: watcher::Config) {
-        let events = watcher(api, config).backoff(WatchBackoff::default());
-        let mut events = std::pin::pin!(events.into_stream());
+    async fn list_and_watch(&self, api: Api<K>, config: Config) {
+        let mut events = std::pin::pin!(watcher(api, config));
         let mut listed: Option<BTreeSet<ObjectKey>> = None;
         while let Some(event) = events.next().await {
             match event {
-                Ok(watcher::Event::Init) => listed = Some(BTreeSet::new()),
-                Ok(watcher::Event::InitApply(object)) => {
+                Ok(Event::Init) => listed = Some(BTreeSet::new()),
+                Ok(Event::InitApply(object)) => {
                     if let Some(listed) = &mut listed {
                         listed.insert(ObjectKey::of(&object));
                     }
                     self.apply(object);
                 }
-                Ok(watcher::Event::InitDone) => {
+                Ok(Event::InitDone) => {
                     if let Some(listed) = listed.take() {
                         self.delete_unlisted(&listed);
                     }
                     self.shared.synced.send_replace(true);
                 }
-                Ok(watcher::Event::Apply(object)) => self.apply(object),
-                Ok(watcher::Event::Delete(object)) => self.delete(object),
+                Ok(Event::Apply(object)) => self.apply(object),
+                Ok(Event::Delete(object)) => self.delete(object),
                 Err(error) => {
                     let kind = std::any::type_name::<K>();
                     tracing::debug!(kind, %error, "a watch was interrupted and will be retried");

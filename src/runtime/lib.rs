@@ -4,6 +4,7 @@
 //! Everything here works through a `kube::Client`, so it runs alike on the embedded API server and
 //! on any cluster. Must not know Kueue, the machines or what any controller decides.
 
+mod api;
 pub mod api_errors;
 mod indexed_store;
 mod informer;
@@ -11,6 +12,7 @@ mod object_key;
 mod rate_limiter;
 mod tasks;
 mod watch_backoff;
+mod watcher;
 mod work_queue;
 
 #[cfg(test)]
@@ -19,11 +21,13 @@ mod tests;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
+pub use api::Api;
 pub use indexed_store::Change;
 pub use informer::{Informer, InformerBuilder};
 pub use object_key::ObjectKey;
 pub use tasks::Tasks;
 pub use watch_backoff::WatchBackoff;
+pub use watcher::watcher;
 pub use work_queue::{ReconcileResult, WorkQueue};
 
 /// What every controller is given to work with. Clones share everything.

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use futures::StreamExt;
 use futures::stream::SelectAll;
+use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client};
+use kube::runtime::watcher::{Config, Event};
+use kueue_lab_runtime::Api;
 use serde_json::Value;
 
 use super::expect::{Expectation, Expected, ExpectedObject, Selector};
 use super::glob::glob_matches;
-use kueue_lab_runtime::WatchBackoff;
+use kueue_lab_runtime::watcher;
 use kueue_lab_skypilot::jobs::{JobEvent, ManagedJob, ManagedJobStatus, ManagedJobs};
 
 /// Objects shown when nothing fits.
@@ -22,7 +23,7 @@ const MAX_SHOWN: usize = 5;
 pub(super) type ApiVersionKind = (String, String);
 
 type Changes =
-    SelectAll<futures::stream::BoxStream<'static, (ApiVersionKind, watcher::Event<DynamicObject>)>>;
+    SelectAll<futures::stream::BoxStream<'static, (ApiVersionKind, Event<DynamicObject>)>>;
 
 /// The objects of the kinds a story speaks of, kept up to date, and the jobs.
 pub(super) struct ObservedState {
@@ -50,12 +51,10 @@ impl ObservedState {
             }
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(&kind));
             // A kind that is not served may be before the story is over, so it is asked for again.
-            let stream = watcher(api, watcher::Config::default())
-                .backoff(WatchBackoff::default())
-                .filter_map(move |event| {
-                    let kind = kind.clone();
-                    async move { event.ok().map(|e| (kind, e)) }
-                });
+            let stream = watcher(api, Config::default()).filter_map(move |event| {
+                let kind = kind.clone();
+                async move { event.ok().map(|e| (kind, e)) }
+            });
             changes.push(stream.boxed());
         }
         Self {
@@ -72,21 +71,21 @@ impl ObservedState {
         let (kind, event) = self.changes.next().await?;
         let mut changed = None;
         match event {
-            watcher::Event::Init => {
+            Event::Init => {
                 self.initial_lists.insert(kind, BTreeMap::new());
             }
-            watcher::Event::InitApply(object) => {
+            Event::InitApply(object) => {
                 let value = serde_json::to_value(&object).unwrap_or_default();
                 self.initial_lists
                     .entry(kind)
                     .or_default()
                     .insert(key(&object), value);
             }
-            watcher::Event::InitDone => {
+            Event::InitDone => {
                 let list = self.initial_lists.remove(&kind).unwrap_or_default();
                 self.objects.insert(kind, list);
             }
-            watcher::Event::Apply(object) => {
+            Event::Apply(object) => {
                 let value = serde_json::to_value(&object).unwrap_or_default();
                 changed = Some(value.clone());
                 self.objects
@@ -94,7 +93,7 @@ impl ObservedState {
                     .or_default()
                     .insert(key(&object), value);
             }
-            watcher::Event::Delete(object) => {
+            Event::Delete(object) => {
                 self.objects.entry(kind).or_default().remove(&key(&object));
             }
         }

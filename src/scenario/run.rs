@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::Client;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
 use serde_json::Value;
 
 use super::expect::{Expectation, Selector};

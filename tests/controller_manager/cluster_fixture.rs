@@ -34,7 +34,7 @@ pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F)
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let config = MachinesConfig::embedded();
         let pods = workload_controllers::pod_informer(&context);
-        let nodes = Informer::builder(Api::all(client.clone())).start(&context);
+        let nodes = Informer::builder(kueue_lab_runtime::Api::all(client.clone())).start(&context);
         start_controllers::start(&context, &config, &pods, &nodes);
         let cluster = TestCluster {
             client,

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Api, Resource};
+use kube::Resource;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Workload};
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Change, Context, Informer};
@@ -75,7 +75,8 @@ impl ObjectTracker {
             + Sync
             + 'static,
     {
-        let informer = Informer::builder(Api::<K>::all(context.client.clone())).start(context);
+        let informer = Informer::builder(kueue_lab_runtime::Api::<K>::all(context.client.clone()))
+            .start(context);
         let (pages, clock): (_, Clock) = (self.0.clone(), context.clock.clone());
         informer.add_event_handler(move |change| {
             let (object, gone) = match change {

@@ -106,15 +106,19 @@ fn record_conditions(told: &mut Timeline, plain: &Normalizer, wl: &Workload) {
 impl ReferenceRun {
     fn new(context: &Context) -> Self {
         let timeline = Arc::new(Mutex::new(Timeline::default()));
-        let workloads =
-            Informer::builder(Api::<Workload>::all(context.client.clone())).start(context);
+        let workloads = Informer::builder(kueue_lab_runtime::Api::<Workload>::all(
+            context.client.clone(),
+        ))
+        .start(context);
         let (book, plain) = (timeline.clone(), Normalizer::new());
         workloads.add_event_handler(move |change| {
             if let Change::Added(wl) | Change::Updated { new: wl, .. } = change {
                 record_conditions(&mut book.lock(), &plain, wl);
             }
         });
-        let events = Informer::builder(Api::<Event>::all(context.client.clone())).start(context);
+        let events =
+            Informer::builder(kueue_lab_runtime::Api::<Event>::all(context.client.clone()))
+                .start(context);
         let (book, plain) = (timeline.clone(), Normalizer::new());
         events.add_event_handler(move |change| {
             let Change::Added(event) = change else { return };

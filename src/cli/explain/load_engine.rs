@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::ListParams;
-use kube::{Api, Client, Resource};
+use kube::{Client, Resource};
+use kueue_lab_runtime::Api;
 use serde::de::DeserializeOwned;
 
 use kueue_lab_admission::{Engine, EngineConfig};

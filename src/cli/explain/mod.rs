@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use kube::Client;
+use kube::ResourceExt;
 use kube::api::ListParams;
-use kube::{Api, ResourceExt};
+use kueue_lab_runtime::Api;
 
 use super::crds::print_stdout;
 use super::kubeconfig_args::{KubeconfigArgs, error_message};

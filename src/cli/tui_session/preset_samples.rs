@@ -1,10 +1,11 @@
 //! Submitting the samples of a preset: SkyPilot tasks through the managed jobs, anything else as the
 //! objects it says.
 
+use kube::Client;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
 use serde_json::Value;
 
 use crate::cli::kubeconfig_args::error_message;

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use kube::Api;
-
 use super::{UPDATES_BATCH_PERIOD, update};
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::{ClusterQueue, FairSharingStatus, Workload};
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 

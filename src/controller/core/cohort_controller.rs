@@ -5,13 +5,11 @@
 //! the root: its share never changes, so nobody looks, and in a tree of one cohort a change of status
 //! has nothing tried again.
 
-use kube::Api;
-
 use super::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::cache::CacheError;
 use kueue_lab_api::v1beta2::{Cohort, FairSharingStatus};
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);

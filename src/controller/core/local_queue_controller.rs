@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::Api;
 
 use super::{UPDATES_BATCH_PERIOD, update};
 use crate::informers::BY_CLUSTER_QUEUE;
@@ -13,7 +12,7 @@ use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::LocalQueueKey;
 use kueue_lab_api::constants::{self as c, active};
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy};
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 

@@ -4,13 +4,11 @@
 
 use std::sync::Arc;
 
-use kube::Api;
-
 use super::update::{self, UpdatableObject};
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::v1beta2::ClusterQueue;
-use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Whether an object of a kind is in use, by name.
 type IsInUse = fn(&Engine, &str) -> bool;

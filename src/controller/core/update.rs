@@ -4,8 +4,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use kube::Resource;
 use kube::api::PostParams;
-use kube::{Api, Resource};
+use kueue_lab_runtime::Api;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

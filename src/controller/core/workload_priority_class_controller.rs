@@ -1,11 +1,9 @@
 //! WorkloadPriorityClasses: Workloads follow when the value of their class changes.
 
-use kube::Api;
-
 use super::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_api::v1beta2::{PriorityClassKind, Workload};
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);

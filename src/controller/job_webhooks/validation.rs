@@ -3,7 +3,7 @@
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Api;
+use kueue_lab_runtime::Api;
 
 use super::Denial;
 use crate::jobs::ancestor_job::AncestorJob;

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
 
 use super::integration_manager::{Gvk, IntegrationManager, controller_of};
 use super::job_annotations;

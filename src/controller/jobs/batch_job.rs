@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
-use kube::Api;
+use kueue_lab_runtime::Api;
 
 use super::error::JobError;
 use super::generic_job::{JobKind, JobResult};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::Api;
 
 use super::error::{JobError, ignore_not_found};
 use super::generic_reconciler::changed_object;
@@ -19,7 +18,7 @@ use crate::informers::BY_OWNER_UID;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_runtime::{Change, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ReconcileResult, WorkQueue};
 
 /// What a pod of a provisioned job may carry from one admission only.
 const PROVISIONING_ANNOTATIONS: [&str; 2] = [

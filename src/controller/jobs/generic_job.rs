@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::{Api, Resource};
+use kube::Resource;
+use kueue_lab_runtime::Api;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

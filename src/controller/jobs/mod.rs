@@ -39,7 +39,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
 
@@ -51,7 +50,7 @@ use self::integration_manager::IntegrationManager;
 use self::job_set::{JobSet, JobSetKind};
 use super::ControllerContext;
 use kueue_lab_api::config::Feature;
-use kueue_lab_runtime::{Change, Informer};
+use kueue_lab_runtime::{Api, Change, Informer};
 
 pub use self::patching::create_merge_patch;
 

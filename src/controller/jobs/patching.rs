@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use kueue_lab_runtime::Api;
 use serde_json::{Map, Value, json};
 
 use super::error::JobError;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
 use kube::api::{DeleteParams, PropagationPolicy};
-use kube::{Api, Resource};
 
 use super::error::{JobError, ignore_not_found};
 use super::generic_job::{
@@ -20,7 +20,7 @@ use super::{construct_workload, job_annotations, pod_set_infos};
 use crate::event_recorder::object_reference;
 use kueue_lab_api::constants::event;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
-use kueue_lab_runtime::{Informer, ObjectKey};
+use kueue_lab_runtime::{Api, Informer, ObjectKey};
 
 /// A job that is one object.
 pub struct SingleObjectJob<K: JobKind> {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use kube::Api;
 use kube::api::PostParams;
 
 use super::construct_workload;
@@ -28,7 +27,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, quota_reserved};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
-use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Name in the configuration.
 pub const FRAMEWORK: &str = "statefulset";

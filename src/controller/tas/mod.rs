@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
 use kube::api::{Patch, PatchParams};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -23,7 +22,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 use kueue_lab_runtime::api_errors::is_not_found;
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 const HOSTNAME: &str = "kubernetes.io/hostname";

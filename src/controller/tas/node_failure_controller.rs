@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
-use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -25,7 +24,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetAssignment, UnhealthyNode, Workload};
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 /// A node that is not ready for this long has failed.
 const NODE_FAILURE_DELAY: SignedDuration = SignedDuration::from_secs(30);

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
 use kube::api::ListParams;
+use kueue_lab_runtime::Api;
 use tokio::time::Instant;
 
 use super::{InstallError, Installer, webhook_configurations};

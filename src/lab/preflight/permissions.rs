@@ -5,7 +5,8 @@ use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use kube::Client;
-use kube::api::{Api, ObjectMeta, PostParams};
+use kube::api::{ObjectMeta, PostParams};
+use kueue_lab_runtime::Api;
 
 use super::PreflightError;
 

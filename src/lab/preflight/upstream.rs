@@ -5,8 +5,9 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
 use kube::{Client, ResourceExt};
+use kueue_lab_runtime::Api;
 
 use super::PreflightError;
 use kueue_lab_install::MANAGED_BY;

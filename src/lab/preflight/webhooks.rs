@@ -4,8 +4,9 @@
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhookConfiguration,
 };
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
 use kube::{Client, ResourceExt};
+use kueue_lab_runtime::Api;
 
 use super::PreflightError;
 use super::upstream::{is_managed_by_lab, items_or_forbidden};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod, PodTemplate};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use self::conditions::{ConditionUpdate, RequestState};
@@ -18,7 +18,7 @@ use crate::nodes::VirtualNodeController;
 use kueue_lab_api::provisioning_request::{
     BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest,
 };
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// GKE's class that waits until capacity can be had.
 pub const QUEUED_PROVISIONING: &str = "queued-provisioning.gke.io";

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
 use kube::core::{ApiResource, PartialObjectMeta};
 use kube::discovery::{Discovery, Scope, verbs};
 use tokio::sync::watch;
 
-use kueue_lab_runtime::{Context, Informer, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ReconcileResult, WorkQueue};
 
 /// How long definitions are gathered before kinds are discovered anew.
 const GATHER: Duration = Duration::from_millis(100);

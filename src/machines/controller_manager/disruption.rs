@@ -12,13 +12,13 @@ use k8s_openapi::api::policy::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
 use kube::api::PostParams;
-use kube::{Api, ResourceExt};
 
 use crate::workload_controllers::{SharedInformers, controller_ref_manager, pods};
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
 /// How long changes of pods are gathered.

@@ -10,12 +10,12 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
-use kube::{Api, ResourceExt};
 
 use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_runtime::api_errors::{is_conflict, is_namespace_terminating, is_not_found};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 /// How long changes of pods are gathered.

@@ -12,13 +12,12 @@ pub mod resource_quota;
 pub mod service_accounts;
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::Api;
 
 use self::discovery::DiscoveredKinds;
 pub use self::service_accounts::RootCaPublisher;
 use super::MachinesConfig;
 use super::workload_controllers::SharedInformers;
-use kueue_lab_runtime::{Context, Informer};
+use kueue_lab_runtime::{Api, Context, Informer};
 
 /// The running keepers.
 #[derive(Clone, Default)]

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, NamespaceCondition, NamespaceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::PartialObjectMeta;
-use kube::{Api, ResourceExt};
 
 use super::discovery::{DiscoveredKind, DiscoveredKinds};
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::api_errors::{error_message, is_conflict, is_not_found};
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// The finalizer in `spec.finalizers` that this controller removes.
 const FINALIZER: &str = "kubernetes";

@@ -10,12 +10,12 @@ use k8s_openapi::api::core::v1::{
     HostPathVolumeSource, ObjectReference, PersistentVolume, PersistentVolumeClaim,
     PersistentVolumeClaimStatus, PersistentVolumeSpec,
 };
+use kube::ResourceExt;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
 /// Annotation of volumes made here, which are deleted with their claims.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 /// How long a node may be missing before its pods are given up.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
 
 use super::logs::LogStore;
@@ -22,7 +22,7 @@ use super::simulated_container::{ContainerPhase, ContainerRole};
 use super::simulated_pod::{PodLifecycleEvent, SimulatedPod};
 use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
 use crate::nodes::is_managed;
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How many pods are written at a time.
 const WORKERS: usize = 16;

@@ -5,8 +5,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
+use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use kueue_lab_clock::Clock;

@@ -1,8 +1,9 @@
 //! Taking away from a cluster whatever any lab's machines put there.
 
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams};
 use kube::{Client, ResourceExt};
+use kueue_lab_runtime::Api;
 
 use super::fake_gpus;
 use super::virtual_node::MANAGED;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed, node_name};
 use super::{ClusterType, NodePool, NodePools, node_lease};
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How many nodes are written at a time.
 const WORKERS: usize = 8;

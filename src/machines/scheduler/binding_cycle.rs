@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Node, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
@@ -14,7 +14,7 @@ use tokio::sync::{Notify, Semaphore};
 use super::schedule_one::{SchedulerState, SchedulingDecision};
 use super::{NAME, PodInfo};
 use crate::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey};
 
 /// How many decisions are being written to the cluster at a time.
 const WRITES: usize = 32;

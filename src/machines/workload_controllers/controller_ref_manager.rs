@@ -8,7 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::api::{Patch, PatchParams};
 use kube::core::NamespaceResourceScope;
 use kube::core::labels::{Selector, SelectorExt};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
+use kueue_lab_runtime::Api;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -13,12 +13,11 @@ pub mod ttl_after_finished;
 use k8s_openapi::api::apps::v1::{ControllerRevision, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::Api;
 
 use self::controller_ref_manager::{CONTROLLER_UID_INDEX, NamespacedObject, UNCONTROLLED};
 use super::MachinesConfig;
 use super::event_recorder::EventRecorder;
-use kueue_lab_runtime::{Context, Informer, InformerBuilder};
+use kueue_lab_runtime::{Api, Context, Informer, InformerBuilder};
 
 /// What the controllers share: one watch per kind, one writer of Events.
 pub struct SharedInformers {

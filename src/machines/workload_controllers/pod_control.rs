@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use super::pods;
@@ -14,7 +14,7 @@ use crate::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
-use kueue_lab_runtime::{Context, Informer};
+use kueue_lab_runtime::{Api, Context, Informer};
 
 /// Creates and deletes pods in the name of one controller.
 #[derive(Clone)]

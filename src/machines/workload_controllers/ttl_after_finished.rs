@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
-use kube::{Api, ResourceExt};
 
 use super::SharedInformers;
 use super::job::conditions;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 

@@ -4,7 +4,8 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
+use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 use crate::{ClusterPlan, NodeInfo};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kube::Api;
 use kube::api::PostParams;
 
 use crate::{ControllerContext, workload_patching};
@@ -13,7 +12,7 @@ use kueue_lab_api::constants::active::BAD_PARAMETERS_REF;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, AdmissionCheckParametersReference, ProvisioningRequestConfig,
 };
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Why settings cannot be had, in upstream's words.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplate;
-use kube::Api;
 use kube::api::DeleteParams;
 
 use crate::{ControllerContext, workload_patching};
@@ -19,7 +18,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, ProvisioningRequestConfig, Workload};
-use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Index of ProvisioningRequests by the names of their owners, as `namespace/name`.
 const BY_OWNER_NAME: &str = "owner";

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use kube::Resource;
 use kube::api::PostParams;
-use kube::{Api, Resource};
+use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use super::{

@@ -18,8 +18,8 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ObjectReference, Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::Api;
 use kube::api::DeleteParams;
+use kueue_lab_runtime::Api;
 
 use self::expectations::ExcessPodExpectations;
 use self::pod_state::{

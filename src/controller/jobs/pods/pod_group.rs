@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Api;
 use kube::api::DeleteParams;
+use kueue_lab_runtime::Api;
 
 use super::pod_state::{
     compare_active_pods, compare_inactive_pods, is_runnable_or_succeeded, is_terminating, phase,

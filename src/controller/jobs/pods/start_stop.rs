@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
+use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use super::pod_state::{is_gated, ungate};

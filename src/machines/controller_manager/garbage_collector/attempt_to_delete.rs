@@ -1,11 +1,11 @@
 //! What happens to one object: nothing, its deletion, or a change of its references.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::Api;
 use kube::api::{
     DeleteParams, DynamicObject, Patch, PatchParams, Preconditions, PropagationPolicy,
 };
 use kube::core::PartialObjectMeta;
+use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 use super::GarbageCollector;

@@ -11,15 +11,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use futures::StreamExt;
-use kube::Api;
 use kube::core::{DynamicObject, PartialObjectMeta};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher::{Config, Event};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use self::graph::{Graph, GraphNode};
 use super::discovery::{DiscoveredKind, DiscoveredKinds, GroupKind};
-use kueue_lab_runtime::{Context, WatchBackoff, WorkQueue};
+use kueue_lab_runtime::{Api, Context, WorkQueue, watcher};
 
 const WORKERS: usize = 10;
 /// How many UIDs of owners that do not exist are remembered.
@@ -101,22 +100,22 @@ impl GarbageCollector {
     async fn run_monitor(&self, key: GroupKind, kind: &DiscoveredKind) {
         type Meta = PartialObjectMeta<DynamicObject>;
         let api: Api<Meta> = Api::all_with(self.context.client.clone(), &kind.resource);
-        let events = watcher(api, watcher::Config::default()).backoff(WatchBackoff::default());
+        let events = watcher(api, Config::default());
         let mut events = std::pin::pin!(events);
         let mut listed: BTreeSet<String> = BTreeSet::new();
         while let Some(event) = events.next().await {
             match event {
-                Ok(watcher::Event::Init) => listed.clear(),
-                Ok(watcher::Event::InitApply(object)) => {
+                Ok(Event::Init) => listed.clear(),
+                Ok(Event::InitApply(object)) => {
                     listed.extend(object.metadata.uid.clone());
                     self.put(&key, &object);
                 }
-                Ok(watcher::Event::InitDone) => {
+                Ok(Event::InitDone) => {
                     let known = self.graph.lock().of_kind(&key);
                     known.difference(&listed).for_each(|uid| self.remove(uid));
                 }
-                Ok(watcher::Event::Apply(object)) => self.put(&key, &object),
-                Ok(watcher::Event::Delete(object)) => {
+                Ok(Event::Apply(object)) => self.put(&key, &object),
+                Ok(Event::Delete(object)) => {
                     object.metadata.uid.iter().for_each(|uid| self.remove(uid));
                 }
                 Err(error) => tracing::debug!(?key, %error, "a watch was interrupted"),

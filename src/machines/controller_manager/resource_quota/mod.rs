@@ -12,10 +12,10 @@ use k8s_openapi::api::core::v1::{
     PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus, Service,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::core::PartialObjectMeta;
-use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, ResourceExt};
+use kube::runtime::watcher::{Config, Event};
 use parking_lot::Mutex;
 
 use self::usage::{ResourceList, add, resource_of};
@@ -24,7 +24,7 @@ use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_quantity::Quantity;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{
-    Change, Context, Informer, ObjectKey, ReconcileResult, WatchBackoff, WorkQueue,
+    Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, watcher,
 };
 
 const WORKERS: usize = 2;
@@ -208,10 +208,10 @@ impl ResourceQuotaController {
         self.context.tasks.spawn("quota", async move {
             type Meta = PartialObjectMeta<DynamicObject>;
             let api: Api<Meta> = Api::all_with(keeper.context.client.clone(), &resource);
-            let events = watcher(api, watcher::Config::default()).backoff(WatchBackoff::default());
+            let events = watcher(api, Config::default());
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
-                if let Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) = event {
+                if let Ok(Event::Apply(object) | Event::Delete(object)) = event {
                     keeper.enqueue_namespace(&object.namespace().unwrap_or_default());
                 }
             }

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use kueue_lab_quantity::Quantity;
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 use last_applied::{ANNOTATION, LastApplied};
 
 pub(super) use real_nodes::RawRealNodes;

@@ -7,15 +7,15 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::template_hash;
 use crate::workload_controllers::controller_ref_manager::{CONTROLLER_UID_INDEX, NamespacedObject};
 use crate::workload_controllers::{SharedInformers, pod_template};
 use kueue_lab_runtime::api_errors::is_not_found;
-use kueue_lab_runtime::{Context, Informer, ObjectKey};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey};
 
 /// The label of a revision's hash.
 const HASH: &str = "controller.kubernetes.io/hash";

@@ -11,7 +11,7 @@ use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetStatus};
 use k8s_openapi::api::core::v1::{
     Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration,
 };
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 
 use super::controller_history::ControllerHistory;
 use super::daemonset_node_predicate::{DAEMON_TOLERATIONS, should_run_on_node};
@@ -20,7 +20,7 @@ use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
 use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pod_template, pods};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
 /// Starts the controller in the tasks of `context`.

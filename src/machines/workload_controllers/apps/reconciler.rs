@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::api::PostParams;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 
 use crate::workload_controllers::{controller_ref_manager, pods};
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// A kind these controllers keep up: what can own pods, and be written.
 pub(super) trait OwnerObject: controller_ref_manager::NamespacedObject + Serialize {}

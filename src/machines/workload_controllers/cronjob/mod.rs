@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, CronJobStatus, Job};
+use kube::ResourceExt;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
-use kube::{Api, ResourceExt};
 
 use self::sync_cron_job::{CronJobPlan, ScheduledJob, sync_cron_job};
 use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
@@ -17,7 +17,7 @@ use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
 /// Annotation of a Job: the time it was scheduled for.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
 use kube::api::PostParams;
-use kube::{Api, ResourceExt};
 use parking_lot::Mutex;
 
 use super::conditions;
@@ -18,7 +18,7 @@ use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pods};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How long changes of pods are gathered before their Job is looked at.
 const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);

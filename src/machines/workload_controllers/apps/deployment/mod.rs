@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams};
-use kube::{Api, ResourceExt};
 
 pub(super) use self::deployment_util::scaled_value_from_int_or_percent;
 use self::deployment_util::{REVISION, find_new_replica_set, size};
@@ -24,7 +24,7 @@ use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
 use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_runtime::api_errors::{error_message, is_not_found};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 

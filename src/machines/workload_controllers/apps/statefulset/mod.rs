@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodTemplateSpec};
+use kube::ResourceExt;
 use kube::api::PostParams;
-use kube::{Api, ResourceExt};
 
 use self::stateful_set_control::{PodAction, Revisions, StatefulSetPlan, update_stateful_set};
 use super::controller_history::ControllerHistory;
@@ -20,7 +20,7 @@ use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
 use crate::workload_controllers::pod_control::PodControl;
 use kueue_lab_runtime::api_errors::error_message;
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
 
