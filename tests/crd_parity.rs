@@ -1,22 +1,20 @@
-//! Our CRDs against upstream's, field by field: names, versions, columns and the whole schema but
-//! for its prose.
+//! Compares the CRDs with upstream's field by field: names, versions, printer columns and schemas without
+//! descriptions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use kueue_lab_api::crds::{Conversion, by_kind};
+use kueue_lab_testing::shared;
 use serde_json::{Value, json};
 
-const UPSTREAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance/crds");
-
-/// Upstream's definitions, or nothing where the folder is not there.
+/// Upstream's CRDs; none without `../shared`.
 fn upstream() -> Vec<Value> {
-    let Ok(entries) = Path::new(UPSTREAM).read_dir() else {
-        println!("skipped: {UPSTREAM} is not there");
+    let Some(folder) = shared("conformance/crds") else {
         return Vec::new();
     };
+    let entries = folder.read_dir().unwrap();
     let mut files: Vec<_> = entries.map(|e| e.unwrap().path()).collect();
     files.sort();
     files

@@ -25,7 +25,8 @@ mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+
+use kueue_lab_testing::shared_or_env;
 
 use case::{Case, Suite};
 
@@ -66,13 +67,6 @@ const NOT_APPLICABLE: &[(&str, &str)] = &[
 const COVERED_BY_UNIT_TESTS: &str =
     "states a helper inside the search, which the unit tests of admission::tas judge by this table";
 
-fn directory() -> PathBuf {
-    std::env::var_os("KUEUE_LAB_CONFORMANCE").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance").into(),
-        PathBuf::from,
-    )
-}
-
 fn known_gaps() -> BTreeSet<String> {
     include_str!("known-gaps.txt")
         .lines()
@@ -98,11 +92,9 @@ fn run_case(judge: CaseCheck, case: &Case) -> Result<(), String> {
 
 #[test]
 fn upstream_tables() {
-    let directory = directory();
-    if !directory.is_dir() {
-        println!("skipped: there are no tables in {}", directory.display());
+    let Some(directory) = shared_or_env("KUEUE_LAB_CONFORMANCE", "conformance") else {
         return;
-    }
+    };
     let only = std::env::var("KUEUE_LAB_CASE").unwrap_or_default();
     let gaps = known_gaps();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

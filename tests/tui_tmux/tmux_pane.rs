@@ -9,14 +9,9 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 /// Between two looks at the screen.
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
-/// Whether there is a tmux; says so where there is none.
-pub fn available(test: &str) -> bool {
-    let found = Command::new("tmux").arg("-V").output();
-    let there = found.is_ok_and(|o| o.status.success());
-    if !there {
-        eprintln!("skipped {test}: there is no tmux on PATH");
-    }
-    there
+/// Whether tmux is on `PATH`.
+pub fn available() -> bool {
+    kueue_lab_testing::has_tool("tmux", &["-V"])
 }
 
 /// A pane with a shell that runs one command, says how it ended, and waits.
