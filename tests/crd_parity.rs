@@ -24,7 +24,7 @@ fn upstream() -> Vec<Value> {
         .collect()
 }
 
-/// A list as a set, for keywords whose order means nothing.
+/// A list as a set, for keywords without order.
 fn sorted(list: &Value) -> BTreeSet<String> {
     list.as_array()
         .into_iter()
@@ -33,7 +33,7 @@ fn sorted(list: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Notes every difference of two schemas.
+/// Records every difference of two schemas.
 fn compare(path: &str, theirs: &Value, ours: &Value, differences: &mut Vec<String>) {
     let empty = serde_json::Map::new();
     let (a, b) = (
@@ -86,12 +86,12 @@ fn compare(path: &str, theirs: &Value, ours: &Value, differences: &mut Vec<Strin
     }
 }
 
-/// What is compared of a version besides the schema.
+/// The compared fields of a version besides the schema.
 fn version_fields(version: &Value) -> Value {
     let mut header = version.clone();
     if let Some(map) = header.as_object_mut() {
         map.remove("schema");
-        // None at all, said in two ways.
+        // Absent in two notations.
         if map.get("subresources") == Some(&json!({})) {
             map.remove("subresources");
         }

@@ -1,4 +1,4 @@
-//! The demos from outside: the shipped stories come out, and a story that does not says so.
+//! The shipped demos pass, and a failing scenario is reported.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn demo(args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The timeline of a story that must come out.
+/// The timeline of a demo, which must pass.
 fn run_to_success(name: &str, speed: &str) -> String {
     let output = demo(&[name, "--headless", "--speed", speed]);
     let out = String::from_utf8(output.stdout).unwrap();
@@ -28,7 +28,7 @@ fn run_to_success(name: &str, speed: &str) -> String {
 #[test]
 fn a_high_priority_job_preempts_and_the_other_runs_later() {
     let out = run_to_success("skypilot-priority-preemption", "20");
-    // In this order, whatever else is told between.
+    // In this order, with other lines in between.
     let mut rest = out.as_str();
     for line in [
         "job1 asks for 6 of the 9 CPUs",

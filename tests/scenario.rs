@@ -1,5 +1,4 @@
-//! Scenarios on the embedded API, in virtual time: what is done, what is seen, and what a story that
-//! does not come out says.
+//! Scenarios on the embedded API, in virtual time: actions, expectations, and the report of a failure.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,7 +31,7 @@ impl Observer for RecordingObserver {
     }
 }
 
-/// Runs a story written in place; lab time is virtual.
+/// Runs a scenario given as text, in virtual time.
 fn run_text(text: &str) -> (Outcome, RecordingObserver) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("story.yaml"), text).unwrap();

@@ -1,5 +1,5 @@
-//! The terminal UI on a live cluster, without a terminal: what is created through the API shows on
-//! the screen, and what cannot be had is said to be missing.
+//! The terminal UI on a live cluster, without a terminal: created objects are shown, and missing kinds
+//! are reported.
 
 #![allow(
     clippy::unwrap_used,
@@ -172,7 +172,7 @@ async fn samples_are_submitted_and_deleted() {
 async fn an_object_that_cannot_be_read_hides_no_other() {
     let client = with_kueue().await;
     queues(&client).await;
-    // A definition without rules lets in what no Kueue would.
+    // A CRD without validation accepts what Kueue rejects.
     let crds: Api<DynamicObject> = Api::all_with(
         client.clone(),
         &ApiResource::from_gvk(&GroupVersionKind::gvk(

@@ -1,4 +1,4 @@
-//! Admission plugged in: it changes, refuses, warns, and sees what it should.
+//! In-process admission plugins: mutation, rejection, warnings.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use super::server_fixture::*;
 
 const MAPS: &str = "/api/v1/namespaces/test/configmaps";
 
-/// Labels every ConfigMap, refuses those with `bad_value` data, and notes what it was asked.
+/// Labels every ConfigMap, rejects those with `bad_value` in their data, and records the requests.
 #[derive(Default)]
 struct Plugin {
     seen: Mutex<Vec<String>>,
@@ -102,7 +102,7 @@ fn plugins_change_and_refuse() {
         send(&client, "DELETE", &format!("{MAPS}/a"), Value::Null)
             .await
             .unwrap();
-        // Others are not asked about.
+        // Other kinds are not reviewed.
         send(&client, "POST", "/api/v1/namespaces/test/pods", pod("p"))
             .await
             .unwrap();

@@ -1,4 +1,4 @@
-//! Admission that is configured in the cluster: policies in CEL, and webhooks over HTTPS.
+//! Dynamic admission control: CEL policies, and webhooks over HTTPS.
 
 use std::sync::{Arc, Mutex};
 
@@ -87,7 +87,7 @@ fn a_policy_refuses_what_its_validations_do() {
         )
         .await
         .unwrap();
-        // Other kinds are none of its business, and without the binding nothing is.
+        // Other kinds do not match, and without a binding nothing does.
         send(
             &client,
             "POST",
@@ -172,7 +172,7 @@ fn parameters_come_from_objects() {
     });
 }
 
-/// A webhook that gives every object a label, refuses what is called `bad_value`, and keeps the reviews.
+/// A webhook that labels every object, rejects objects named `bad_value`, and records the reviews.
 struct TestWebhook {
     url: String,
     bundle: String,
@@ -292,7 +292,7 @@ async fn a_webhook_changes_and_refuses() {
 #[tokio::test]
 async fn an_unreachable_webhook_follows_its_failure_policy() {
     let client = client_with_webhooks().await;
-    // A port nobody listens on.
+    // An unused port.
     let gone = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().port()
@@ -324,7 +324,7 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
     send(&client, "POST", MAPS, config_map("a", json!({})))
         .await
         .unwrap();
-    // Nothing runs behind Services here, so it is as when nobody answers.
+    // Services have no endpoints here, so the webhook is unreachable.
     let service = json!([
         {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
         {"op": "replace", "path": "/webhooks/0/clientConfig",

@@ -1,4 +1,4 @@
-//! Custom kinds: defined, served, and gone with their definition.
+//! CustomResourceDefinitions: served versions, names, deletion.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -126,7 +126,7 @@ fn names_belong_to_the_first_definition() {
             error_status(get(&client, "/apis/x.dev/v1/others").await).code,
             404
         );
-        // They are free once the first is gone.
+        // The names are free after the first definition is deleted.
         send(
             &client,
             "DELETE",
@@ -170,7 +170,7 @@ fn a_definition_waits_for_instances_with_finalizers() {
             "things.x.dev \"new\" is forbidden: create not allowed while custom resource definition is terminating"
         );
         let free = json!({"metadata": {"finalizers": null}});
-        // Discovery no longer shows it, but finalizers can be removed.
+        // Discovery omits the kind, but finalizers can be removed.
         merge_patch(&client, &format!("{THINGS}/held"), free)
             .await
             .unwrap();

@@ -1,4 +1,4 @@
-//! Deletion: finalizers, grace, propagation, preconditions, namespaces.
+//! Deletion: finalizers, grace periods, propagation, preconditions, namespaces.
 
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn finalizers_hold_an_object_until_they_are_gone() {
             "2026-03-02T12:00:00Z"
         );
         assert_eq!(held["metadata"]["deletionGracePeriodSeconds"], 0);
-        // It can still change, but not be saved.
+        // The object can be modified, but the deletion cannot be undone.
         let patch = json!({"metadata": {"deletionTimestamp": null}, "data": {"k": "2"}});
         let still = merge_patch(&client, &path, patch).await.unwrap();
         assert!(still["metadata"]["deletionTimestamp"].is_string());
@@ -109,7 +109,7 @@ fn pods_with_a_node_get_their_grace_period() {
             going["metadata"]["deletionTimestamp"],
             "2026-03-02T12:00:30Z"
         );
-        // Longer is not granted, shorter is.
+        // A longer grace period is ignored, a shorter one is applied.
         let longer = send(&client, "DELETE", &path, json!({"gracePeriodSeconds": 60}))
             .await
             .unwrap();
@@ -121,7 +121,7 @@ fn pods_with_a_node_get_their_grace_period() {
             shorter["metadata"]["deletionTimestamp"],
             "2026-03-02T12:00:05Z"
         );
-        // As SkyPilot does it: by query.
+        // As a query parameter, as SkyPilot sends it.
         send(
             &client,
             "DELETE",

@@ -1,4 +1,4 @@
-//! Lists: selectors, pages, moments, forms.
+//! Lists: selectors, pagination, resource versions, media types.
 
 use http::Request;
 use kube::api::{ListParams, PostParams};

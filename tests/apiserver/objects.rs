@@ -1,4 +1,4 @@
-//! Creating, reading, changing objects.
+//! Create, get, update, patch and apply.
 
 use kube::api::{Patch, PatchParams, PostParams};
 use kueue_lab_apiserver::ApiServer;
@@ -95,7 +95,7 @@ fn an_update_requires_the_resource_version_it_names() {
             stale.message,
             "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
         );
-        // Without a version it replaces whatever is there.
+        // Without a resourceVersion the update is unconditional.
         next.metadata.resource_version = None;
         api.replace("a", &PostParams::default(), &next)
             .await
@@ -193,7 +193,7 @@ fn apply_merges_by_owner_and_names_conflicts() {
             conflict.message.contains("conflict with \"one\": .data.x"),
             "{conflict:?}"
         );
-        // What its owner no longer states goes, and nothing else.
+        // Fields that their manager no longer applies are removed, and no others.
         let left = api
             .patch("a", &one, &config(json!({"x": "1"})))
             .await

@@ -1,4 +1,4 @@
-//! The server on the network: TLS, tokens, who may call, a clean stop; and kubectl where there is one.
+//! The server on the network: TLS, tokens, authorization, shutdown, kubectl.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -112,7 +112,7 @@ async fn a_service_account_is_authorized_by_its_roles() {
     );
     assert_eq!(error_status(get(&account, "/api/v1/pods").await).code, 403);
 
-    // The administrator may act as others; others may not.
+    // The administrator may impersonate; others may not.
     config.auth_info.impersonate = Some("bob".into());
     let impostor = Client::try_from(config.clone()).unwrap();
     assert_eq!(error_status(get(&impostor, pods).await).code, 403);
@@ -140,7 +140,7 @@ async fn a_stop_ends_watches_and_refuses_new_connections() {
             .unwrap();
         tokio::spawn(async move { client.request_text(request).await })
     };
-    // A round trip, so that the watch is open before the stop.
+    // A response proves that the watch is open before the shutdown.
     get(&client, "/version").await.unwrap();
     tokio::time::timeout(Duration::from_secs(60), serving.shutdown())
         .await

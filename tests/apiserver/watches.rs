@@ -1,4 +1,4 @@
-//! Watches: nothing lost, nothing twice, and what is told besides.
+//! Watches: complete and without duplicates, bookmarks, streaming lists.
 
 use std::time::Duration;
 
@@ -183,7 +183,7 @@ fn bookmarks_come_after_the_start_each_minute_and_before_the_end() {
         let end = &events[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"];
         assert_eq!(end, "true");
         assert_eq!(events[2]["object"]["kind"], "ConfigMap");
-        // Commits elsewhere move the bookmark too.
+        // Writes to other kinds advance the bookmark too.
         let mut quiet = raw_watch(&client, "allowWatchBookmarks=true&timeoutSeconds=70").await;
         namespace(&client, "elsewhere").await;
         let now = get(&client, "/api/v1/namespaces").await.unwrap();

@@ -1,9 +1,8 @@
-//! Replays upstream's own test tables through the engine.
+//! Replays upstream's test tables through the engine.
 //!
-//! The tables lie in the directory named by `KUEUE_LAB_CONFORMANCE`, by default
-//! `../shared/conformance`; without one the test says so and is skipped. Cases that do not pass yet
-//! stand in `conformance/known-gaps.txt`: an unlisted case that fails is an error, and so is a
-//! listed one that passes.
+//! The tables are in the folder named by `KUEUE_LAB_CONFORMANCE`, by default `../shared/conformance`.
+//! Without it the test is skipped, or fails with `CI=true`. `known-gaps.txt` lists the cases that are
+//! known to fail: an unlisted case that fails is an error, and so is a listed case that passes.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,10 +29,10 @@ use kueue_lab_testing::shared_or_env;
 
 use case::{Case, Suite};
 
-/// What judges a case: nothing when it passes, else how it differs.
+/// Runs a case; an error describes the differences.
 type CaseCheck = fn(&Case) -> Result<(), String>;
 
-/// The suites that state behaviour, by their place below the directory.
+/// The suites, by file below the folder.
 const SUITES: &[&[(&str, CaseCheck)]] = &[
     cycles::SUITES,
     tas_cycles::SUITES,
@@ -46,7 +45,7 @@ const SUITES: &[&[(&str, CaseCheck)]] = &[
     tas::SUITES,
 ];
 
-/// Suites that state the inner form of one upstream helper, with the reason why they do not apply.
+/// Suites of internals of an upstream function, with the reason why they do not apply.
 const NOT_APPLICABLE: &[(&str, &str)] = &[
     ("cache/TestSortedDomains", COVERED_BY_UNIT_TESTS),
     ("cache/TestSortedDomainsWithLeader", COVERED_BY_UNIT_TESTS),
@@ -76,7 +75,7 @@ fn known_gaps() -> BTreeSet<String> {
         .collect()
 }
 
-/// How a case went under every setting of gates it states.
+/// Runs a case with each of its settings of feature gates.
 fn run_case(judge: CaseCheck, case: &Case) -> Result<(), String> {
     for settings in case.with_each_gate_setting() {
         let run = || judge(&settings);

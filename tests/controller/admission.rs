@@ -1,4 +1,4 @@
-//! Quota, admission, waiting, preemption.
+//! Quota, admission, pending workloads, preemption.
 
 use serde_json::json;
 
@@ -72,7 +72,7 @@ fn a_higher_priority_workload_preempts() {
             stats["evictions"],
             json!([{"reason": "Preempted", "underlyingCause": "", "count": 1}])
         );
-        // Nobody runs the jobs here: the victim gives its quota back by hand.
+        // No job controller runs here: the test releases the quota of the preemption target.
         let uid = w.get("Workload", "low").await["metadata"]["uid"].clone();
         w.workloads()
             .delete("low", &Default::default())
@@ -80,7 +80,7 @@ fn a_higher_priority_workload_preempts() {
             .unwrap();
         w.until("high", "Admitted", "True/Admitted").await;
         let events = w.events("high").await;
-        // Looked at twice before its victim was gone.
+        // Two scheduling attempts before the preemption target is gone.
         assert_eq!(events.len(), 5, "{events:#?}");
         assert_eq!(
             events[0],
@@ -158,7 +158,7 @@ fn a_created_flavor_admits_waiting_workloads() {
         let before = w.clock.now();
         w.apply(flavor).await;
         w.until("a", "Admitted", "True/Admitted").await;
-        // Counts, and what follows from them, come a second later.
+        // Status counts are updated a second later.
         assert!(w.clock.now().duration_since(before).as_millis() < 1000);
     });
 }

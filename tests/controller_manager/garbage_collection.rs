@@ -1,4 +1,4 @@
-//! Garbage collection, namespaces, and what every namespace has.
+//! Garbage collection, namespaces, and the default objects of namespaces.
 
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::ResourceExt;
@@ -54,7 +54,7 @@ fn dependents_follow_their_owner() {
         owner_and_dependent(&cluster).await;
         delete(&cluster, "owner", PropagationPolicy::Background).await;
         wait_until_deleted(&cluster, "dependent").await;
-        // An owner that never was counts as gone, too.
+        // An owner that never existed counts as deleted.
         cluster
             .create_object::<ConfigMap>(config_map("stray", Some(("nobody", "1-2-3"))))
             .await;

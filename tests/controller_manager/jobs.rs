@@ -1,4 +1,4 @@
-//! Jobs: running, suspending, failing, indexing.
+//! Jobs: completion, suspension, failure, indexing.
 
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use kube::ResourceExt;
@@ -27,7 +27,7 @@ fn status(job: &Job) -> JobStatus {
     job.status.clone().unwrap_or_default()
 }
 
-/// `type=status reason` of each condition, in their order.
+/// `type=status reason` of each condition, in order.
 fn conditions(job: &Job) -> Vec<String> {
     let conditions = status(job).conditions.unwrap_or_default();
     let line = |c: &k8s_openapi::api::batch::v1::JobCondition| {
@@ -172,7 +172,8 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
             .collect();
         assert_eq!(
             told,
-            // Suspended and Resumed happened twice: such an Event counts up and comes last.
+            // Suspended and Resumed occurred twice: such an Event increments its count and moves to the
+            // end.
             [
                 "SuccessfulCreate",
                 "SuccessfulCreate",

@@ -1,4 +1,4 @@
-//! The built-in controllers on the embedded API server, from outside, in virtual time.
+//! The built-in controllers on the embedded API server, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

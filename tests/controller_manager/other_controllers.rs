@@ -1,4 +1,4 @@
-//! What follows from objects: endpoints, quotas, budgets, volumes, expiry, lost nodes.
+//! EndpointSlices, resource quotas, disruption budgets, volumes, TTL, pod garbage collection.
 
 use std::time::Duration;
 

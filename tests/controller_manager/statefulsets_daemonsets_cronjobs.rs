@@ -69,7 +69,7 @@ fn a_statefulset_makes_and_ends_pods_in_order() {
             .wait_until_object::<StatefulSet>("st", "ready", |s| ready(s) == Some(3))
             .await;
         let path = "/apis/apps/v1/namespaces/test/statefulsets/st";
-        // An update begins with the last pod.
+        // An update starts with the pod of the highest ordinal.
         let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "a:2"}]}}}});
         cluster.patch(path, image).await;
         for number in (0..3).rev() {
@@ -134,7 +134,7 @@ fn a_daemonset_is_on_every_node_that_suits() {
                 body["metadata"]["name"].as_str().unwrap()
             );
             cluster.create("/api/v1/nodes", body.clone()).await;
-            // A new node is not ready, which repels pods until somebody finds that it is.
+            // A new node has a not-ready taint until the node controller removes it.
             cluster
                 .patch(&path, json!({"spec": {"taints": body["spec"]["taints"]}}))
                 .await;

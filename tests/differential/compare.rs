@@ -1,4 +1,4 @@
-//! Compares the state after each step with what Kueue had, as `compare.py` of the recordings does.
+//! Compares the state after each step with upstream's, as `compare.py` of the recordings does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -50,13 +50,13 @@ impl DifferenceKind {
         }
     }
 
-    /// Whether everything after such a difference is a consequence of it.
+    /// Whether later differences can be consequences of this one.
     pub fn is_decision(self) -> bool {
         self <= DifferenceKind::Active
     }
 }
 
-/// A difference between Kueue and the lab.
+/// A difference between upstream Kueue and the lab.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub step: usize,
@@ -94,7 +94,7 @@ impl fmt::Display for Difference {
 
 type FlatState = BTreeMap<String, (DifferenceKind, Value)>;
 
-/// How many messages and Events either side had, and how many both had alike.
+/// The number of messages and Events of either side, and of the equal ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MessageCounts {
     pub total: usize,
@@ -111,12 +111,12 @@ impl MessageCounts {
     }
 }
 
-/// What comparing a scenario found.
+/// The result of comparing a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// The most severe first.
     pub differences: Vec<Difference>,
-    /// Up to the first step with another decision, that one left out.
+    /// Counted before the first step with another decision.
     pub messages: MessageCounts,
 }
 
@@ -160,7 +160,7 @@ fn flatten(step: &Value) -> FlatState {
         queue(&mut flat, &format!("clusterQueues/{name}"), q);
     }
     for (name, q) in each(state, "localQueues") {
-        // The counts of LocalQueues go stale with Kueue.
+        // Upstream's LocalQueue counts can be stale.
         active(&mut flat, &format!("localQueues/{name}"), q);
     }
     for (name, c) in each(state, "cohorts") {
@@ -292,8 +292,8 @@ fn workload(flat: &mut FlatState, key: &str, w: &Value) {
     }
 }
 
-/// How a step of ours differs from Kueue's, the most severe first. What Kueue itself does
-/// differently from run to run is left out, and Events where they were lost.
+/// The differences of a step, the most severe first. Fields that differ between upstream's own runs are
+/// not compared, nor Events that the recording lacks.
 fn differences(
     index: usize,
     kueue: &Value,
@@ -345,8 +345,7 @@ fn op(step: &Value) -> String {
     format!("{op} {}", what.unwrap_or(&Value::Null))
 }
 
-/// How an outcome of ours differs from Kueue's, the most severe first; what follows a difference in
-/// a decision is left out.
+/// The differences of an outcome, the most severe first, up to the first difference in a decision.
 pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
     let mut found = Vec::new();
     let mut told = MessageCounts::default();

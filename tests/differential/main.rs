@@ -1,15 +1,15 @@
-//! Replays random scenarios on a whole lab in virtual time and compares each step with what Kueue did.
+//! Replays random scenarios on a lab in virtual time and compares each step with a recording of upstream
+//! Kueue.
 //!
-//! Scenarios and outcomes lie in the directory named by `KUEUE_LAB_DIFFERENTIAL`, by default
-//! `../shared/differential`; without one the test says so and is skipped. Every sixteenth scenario is
-//! played, or those whose names contain one of the parts in `KUEUE_LAB_CASE` (`s,f` for all).
-//! `KUEUE_LAB_OUTCOMES` names a directory to write outcomes to, in the form of the recorded ones;
-//! `KUEUE_LAB_TRACE` prints every version of every object.
+//! Scenarios and outcomes are unpacked from `tests/recordings/differential.tar.xz`;
+//! `KUEUE_LAB_DIFFERENTIAL` names another folder. By default every sixteenth scenario runs.
+//! `KUEUE_LAB_CASE` selects scenarios by parts of their names (`s,f` for all). `KUEUE_LAB_OUTCOMES` names
+//! a folder to which outcomes are written in the format of the recordings; `KUEUE_LAB_TRACE` prints every
+//! version of every object.
 //!
-//! A difference in a decision fails the test unless the scenario stands in
-//! `differential/known-gaps.txt`, with the reason; one in what is told of it, unless it stands there
-//! or in `differential/message-mismatches.txt`. A scenario that stands in a list and is equal fails it too:
-//! the lists only shrink.
+//! A difference in a decision fails the test unless the scenario is listed in `known-gaps.txt`, with the
+//! reason; a difference in a message or Event, unless it is listed there or in `message-mismatches.txt`.
+//! A listed scenario without a difference fails the test too, so the lists only shrink.
 
 #![expect(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ fn directory() -> PathBuf {
 
 /// Scenarios in which a decision differs.
 const KNOWN_GAPS: &str = include_str!("known-gaps.txt");
-/// Scenarios that are decided alike, but not told alike.
+/// Scenarios with equal decisions but different messages or Events.
 const MESSAGE_MISMATCHES: &str = include_str!("message-mismatches.txt");
 
 fn scenario_names(text: &str) -> BTreeSet<String> {
@@ -52,10 +52,10 @@ fn scenario_names(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Of all scenarios one in so many is played unless others are asked for.
+/// One in this many scenarios runs by default.
 const SAMPLE: usize = 16;
 
-/// The names of the scenarios to play.
+/// The names of the selected scenarios.
 fn selected_scenarios(directory: &Path) -> Vec<String> {
     let only = std::env::var("KUEUE_LAB_CASE").unwrap_or_default();
     let step = if only.is_empty() { SAMPLE } else { 1 };
@@ -76,7 +76,7 @@ fn selected_scenarios(directory: &Path) -> Vec<String> {
     names.into_iter().step_by(step).collect()
 }
 
-/// Plays a scenario and compares.
+/// Replays a scenario and compares the outcome.
 fn run(directory: &Path, name: &str) -> Comparison {
     let read = |path: String| std::fs::read_to_string(directory.join(path)).unwrap();
     let scenario: Value = serde_yaml::from_str(&read(format!("scenarios/{name}.yaml"))).unwrap();
@@ -110,7 +110,7 @@ fn scenarios() {
     report(&names, &found.into_inner());
 }
 
-/// Prints the differences, and fails for those that nobody knows of and for known ones that are gone.
+/// Prints the differences; panics on unlisted ones and on listed scenarios without any.
 fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
     let (gaps, otherwise) = (
         scenario_names(KNOWN_GAPS),

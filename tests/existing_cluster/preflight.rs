@@ -1,4 +1,4 @@
-//! What `up` says of clusters it cannot or may not use, and that it leaves them as they are.
+//! Checks of `up` before it starts; a cluster that fails them is not changed.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::external_cluster::{CONTEXT_NAME, ExternalCluster, create};
 use crate::lab_process::WorkDir;
 
-/// Whether anything of Kueue was put into the cluster.
+/// Whether the cluster has no objects of Kueue.
 async fn has_no_kueue_objects(cluster: &ExternalCluster) -> bool {
     let kinds: Api<CustomResourceDefinition> = Api::all(cluster.client());
     let kinds = kinds.list(&ListParams::default()).await.unwrap();
@@ -20,7 +20,7 @@ async fn has_no_kueue_objects(cluster: &ExternalCluster) -> bool {
     !kinds.items.iter().any(ours)
 }
 
-/// What `up` says, with one more option, when it refuses that cluster.
+/// The error of `up` with one more option.
 async fn refused(kubeconfig: &Path, option: &str) -> String {
     let file = kubeconfig.display().to_string();
     let context = format!("context:{CONTEXT_NAME}");
@@ -31,30 +31,30 @@ async fn refused(kubeconfig: &Path, option: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_context_must_be_named() {
     let cluster = ExternalCluster::start().await;
-    let desk = WorkDir::new();
+    let dir = WorkDir::new();
     let file = cluster.kubeconfig().display().to_string();
-    let said = desk
+    let printed = dir
         .run_rejected(&["up", "--cluster", "context:othre", "--kubeconfig", &file])
         .await;
     assert_eq!(
-        said,
+        printed,
         format!("there is no context \"othre\" in {file}; there are: other")
     );
-    let said = desk
+    let printed = dir
         .run_rejected(&["up", "--cluster", "context:other"])
         .await;
-    assert!(said.contains("~/.kube/config"), "{said}");
-    let said = desk
+    assert!(printed.contains("~/.kube/config"), "{printed}");
+    let printed = dir
         .run_rejected(&["up", "--cluster", "minikube", "--kubeconfig", &file])
         .await;
-    assert!(said.contains("context:NAME"), "{said}");
+    assert!(printed.contains("context:NAME"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_written_without_confirmation() {
     let cluster = ExternalCluster::start().await;
-    let said = refused(&cluster.kubeconfig(), "--headless").await;
-    assert!(said.contains("say --yes to go ahead"), "{said}");
+    let printed = refused(&cluster.kubeconfig(), "--headless").await;
+    assert!(printed.contains("say --yes to go ahead"), "{printed}");
     assert!(has_no_kueue_objects(&cluster).await);
 }
 
@@ -62,11 +62,11 @@ async fn nothing_is_written_without_confirmation() {
 async fn a_cluster_that_does_not_answer_is_named() {
     let cluster = ExternalCluster::start().await;
     cluster.proxy.drop_connections();
-    let said = refused(&cluster.kubeconfig(), "--yes").await;
+    let printed = refused(&cluster.kubeconfig(), "--yes").await;
     let server = format!("https://{}", cluster.proxy.address());
     assert!(
-        said.contains(&server) && said.contains("is it running?"),
-        "{said}"
+        printed.contains(&server) && printed.contains("is it running?"),
+        "{printed}"
     );
 }
 
@@ -84,10 +84,10 @@ async fn crds_of_another_version_stay() {
         },
     }))
     .await;
-    let said = refused(&cluster.kubeconfig(), "--yes").await;
+    let printed = refused(&cluster.kubeconfig(), "--yes").await;
     assert!(
-        said.contains("the CustomResourceDefinition workloads.kueue.x-k8s.io of this cluster stores objects as v9"),
-        "{said}"
+        printed.contains("the CustomResourceDefinition workloads.kueue.x-k8s.io of this cluster stores objects as v9"),
+        "{printed}"
     );
     assert!(has_no_kueue_objects(&cluster).await);
 }
@@ -116,8 +116,11 @@ async fn nothing_starts_beside_an_upstream_manager() {
         "Kueue (Deployment kueue-system/kueue-controller-manager, registry.k8s.io/kueue/kueue:v0.14.1) already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or uninstall it first"
     );
     assert!(has_no_kueue_objects(&cluster).await);
-    let said = refused(&cluster.kubeconfig(), "--observe").await;
-    assert!(said.starts_with("--observe needs a terminal"), "{said}");
+    let printed = refused(&cluster.kubeconfig(), "--observe").await;
+    assert!(
+        printed.starts_with("--observe needs a terminal"),
+        "{printed}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,10 +157,10 @@ async fn missing_permissions_are_named() {
         {"apiGroups": ["apiextensions.k8s.io"], "resources": ["*"], "verbs": ["*"]},
     ]);
     let file = cluster.kubeconfig_of("reader", rules).await;
-    let said = refused(&file, "--yes").await;
+    let printed = refused(&file, "--yes").await;
     assert!(
-        said.starts_with("the user of this context may not create mutatingwebhookconfigurations.admissionregistration.k8s.io, "),
-        "{said}"
+        printed.starts_with("the user of this context may not create mutatingwebhookconfigurations.admissionregistration.k8s.io, "),
+        "{printed}"
     );
     assert!(has_no_kueue_objects(&cluster).await);
 }

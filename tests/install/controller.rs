@@ -1,5 +1,5 @@
-//! `kueue-lab controller` as a person runs it: beside others, without webhooks, with certificates that
-//! end soon, with health and metrics where they are wanted.
+//! `kueue-lab controller`: beside other controllers, without webhooks, with short-lived certificates,
+//! with health and metrics endpoints.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -83,7 +83,7 @@ impl ControllerFixture {
         self.cluster.get(version, kind, "", name).await
     }
 
-    /// Certificates (PEM, base64) the cluster trusts of whoever answers webhooks.
+    /// The CA certificates (PEM, base64) in the webhook configurations.
     async fn ca_bundle(&self) -> Value {
         let webhooks = self
             .webhook_configuration("MutatingWebhookConfiguration", "kueue-lab-mutating")
@@ -103,7 +103,7 @@ impl LeadingController {
         self.log.lock().clone()
     }
 
-    /// The address in the line that says what is served there.
+    /// The address in the log line of an endpoint.
     fn address(&self, what: &str) -> SocketAddr {
         let log = self.log();
         let line = log.lines().find(|line| line.contains(what));
@@ -133,7 +133,8 @@ async fn certificates_are_rotated_before_they_expire() {
     let controller = site.start_leader(&args).await;
     site.cluster.create_queues(8).await;
     let first = site.ca_bundle().await;
-    // The authority lasts three times as long as a certificate: by then some of those have ended.
+    // The CA certificate lives three times as long as a serving certificate: by then some of those have
+    // expired.
     wait_for("another authority is trusted", || async {
         (site.ca_bundle().await != first).then_some(())
     })
@@ -199,7 +200,7 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
         (held && queue["status"]["pendingWorkloads"] == 1).then_some(())
     })
     .await;
-    // What upstream's webhooks put on new queues, its reconcilers do as well.
+    // The reconcilers add what upstream's webhooks add to new queues.
     for (kind, name) in [("ClusterQueue", "cq"), ("ResourceFlavor", "h100")] {
         wait_for(&format!("{kind} is kept while it is used"), || async {
             let version = "kueue.x-k8s.io/v1beta2";
@@ -246,9 +247,9 @@ async fn no_controller_starts_beside_one_outside_the_election() {
         .output()
         .await
         .unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(2), "{said}");
-    assert!(said.contains("kueue-lab: Kueue (manager-0_1, holding the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io) already admits workloads on this cluster"), "{said}");
+    let printed = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("kueue-lab: Kueue (manager-0_1, holding the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io) already admits workloads on this cluster"), "{printed}");
     let crd = "workloads.kueue.x-k8s.io";
     let version = "apiextensions.k8s.io/v1";
     let crd = site
@@ -256,7 +257,7 @@ async fn no_controller_starts_beside_one_outside_the_election() {
         .get(version, "CustomResourceDefinition", "", crd)
         .await;
     assert_eq!(crd, None);
-    // In that namespace it would have been waited for.
+    // A Lease in that namespace would have been waited for.
     let mut waits = site.command(&["--health", "127.0.0.1:0", "--namespace", "kueue-system"]);
     let mut waits = waits.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(waits.stderr.take().unwrap()).lines();

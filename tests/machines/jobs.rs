@@ -1,4 +1,4 @@
-//! Many Jobs at once, and a cluster with nothing to do.
+//! Many concurrent Jobs, and an idle cluster.
 
 use std::time::Duration;
 

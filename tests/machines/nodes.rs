@@ -1,4 +1,4 @@
-//! Nodes follow their pools and stay as they should be.
+//! Nodes are reconciled with their pools.
 
 use std::time::Duration;
 

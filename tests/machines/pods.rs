@@ -1,4 +1,4 @@
-//! Pods are bound, run, end and leave.
+//! The lifecycle of pods.
 
 use std::time::Duration;
 
@@ -313,7 +313,7 @@ fn a_higher_priority_pod_preempts_lower_ones() {
         }
         lab.create(&of("vip", "high", "2")).await;
         let vip = lab.wait_for_phase("vip", "Running").await;
-        // The youngest had to go.
+        // The youngest pod is the preemption victim.
         lab.wait_for_deletion("d").await;
         assert_eq!(node_of(&vip), node_of(&lab.pods.get("b").await.unwrap()));
         let events = lab.events("d").await;
@@ -348,7 +348,7 @@ fn three_hundred_pods_pass_through() {
             lab.wait_for_phase(&format!("p{i}"), "Succeeded").await;
         }
         let took = lab.clock.now().duration_since(started).as_secs();
-        // 96 at a time, each about 10 seconds.
+        // 96 at a time, each for about 10 seconds.
         assert!((30..60).contains(&took), "{took} s");
     });
 }

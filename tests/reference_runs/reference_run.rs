@@ -39,9 +39,7 @@ const POOLS: &str =
 /// Repeats a reference run in virtual time and compares its timeline with the recorded one.
 pub fn replay(name: &str, steps: impl AsyncFnOnce(&ReferenceRun)) {
     let upstream = read_timeline(name);
-    let ours = run_virtually(steps, async |run| {
-        std::mem::take(&mut *run.timeline.lock())
-    });
+    let ours = run_virtually(steps, async |run| std::mem::take(&mut *run.timeline.lock()));
     let found = ours.differences(&upstream);
     assert!(
         found.is_empty(),
@@ -127,8 +125,11 @@ impl ReferenceRun {
                 text(&event.note)
             );
             let on = format!("{}/{}", text(&regarding.kind), text(&regarding.name));
-            recorded.lock()
-                .add_event(normalizer.normalize(&on), &by, normalizer.normalize(&text_of_event));
+            recorded.lock().add_event(
+                normalizer.normalize(&on),
+                &by,
+                normalizer.normalize(&text_of_event),
+            );
         });
         Self {
             client: context.client.clone(),

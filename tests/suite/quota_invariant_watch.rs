@@ -1,4 +1,4 @@
-//! What holds at every moment, whatever happens to the lab: no quota is given twice.
+//! [`QuotaInvariantWatch`]: checks continuously that quota is not exceeded.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -29,7 +29,7 @@ impl Drop for QuotaInvariantWatch {
 }
 
 impl QuotaInvariantWatch {
-    /// Watches from now on.
+    /// Starts to watch.
     pub fn start(client: &Client, namespace: &str) -> Self {
         let limit = Arc::new(AtomicI64::new(i64::MAX));
         let violations = Arc::new(Mutex::new(Vec::new()));
@@ -57,24 +57,24 @@ impl QuotaInvariantWatch {
         }
     }
 
-    /// How many GPUs there are to give.
+    /// Sets the GPUs that ClusterQueues provide.
     pub fn set_limit(&self, gpus: i64) {
         self.limit.store(gpus, Ordering::SeqCst);
     }
 
-    /// Fails when something was wrong at any moment.
+    /// Panics if quota was exceeded at any time.
     pub fn assert_no_violations(&self) {
         let faults = self.violations.lock();
         assert!(faults.is_empty(), "{faults:#?}");
     }
 }
 
-/// Whether a Workload holds quota.
+/// Whether a Workload has quota reserved.
 fn has_quota_reservation(workload: &Value) -> bool {
     is_condition_true(workload, "QuotaReserved") && !is_condition_true(workload, "Finished")
 }
 
-/// The GPUs a Workload was given.
+/// The GPUs assigned to a Workload.
 fn assigned_gpus(workload: &Value) -> i64 {
     let sets = workload["status"]["admission"]["podSetAssignments"].as_array();
     let sets = sets.into_iter().flatten();
@@ -102,7 +102,7 @@ fn check(known: &WatchedObjects, limit: i64) -> Option<String> {
     None
 }
 
-/// Each queued job has one Workload, and runs exactly when that is admitted.
+/// Each queued Job has one Workload, and is unsuspended exactly when that is admitted.
 pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
     for job in jobs {
         let labels = &job["metadata"]["labels"];
@@ -131,7 +131,7 @@ pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// What a ClusterQueue says of itself is what its Workloads hold.
+/// The usage in a ClusterQueue's status is that of its Workloads.
 pub fn check_queue(queue: &Value, workloads: &[Value]) -> Result<(), String> {
     let own = |wl: &&Value| wl["status"]["admission"]["clusterQueue"] == name(queue);
     let held: Vec<&Value> = workloads
@@ -144,9 +144,9 @@ pub fn check_queue(queue: &Value, workloads: &[Value]) -> Result<(), String> {
     for field in ["flavorsReservation", "flavorsUsage"] {
         let flavors = status[field].as_array().into_iter().flatten();
         let resources = flavors.flat_map(|f| f["resources"].as_array().into_iter().flatten());
-        let said: i64 = resources.map(|r| as_integer(&r["total"])).sum();
-        if said != sum {
-            return Err(format!("{}: {field} {said}, not {sum}", name(queue)));
+        let printed: i64 = resources.map(|r| as_integer(&r["total"])).sum();
+        if printed != sum {
+            return Err(format!("{}: {field} {printed}, not {sum}", name(queue)));
         }
     }
     let admitted = held

@@ -1,4 +1,4 @@
-//! A lab that lives: views, details, a demo, presets edited while it runs, samples.
+//! A running lab: views, details, a demo, preset changes, samples.
 
 use std::path::Path;
 
@@ -118,7 +118,7 @@ fn a_saved_preset_is_shown_and_an_invalid_one_changes_nothing() {
     terminal.wait_for_text("cohort ");
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

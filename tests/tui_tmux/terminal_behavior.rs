@@ -1,4 +1,4 @@
-//! Manners: the terminal is given back whatever happens, sizes change, colours can be off.
+//! Terminal behavior: restored on exit, resized, without colors.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn no_color_means_no_colour() {
     if !available() {
         return;
     }
-    // Colours are sequences that set 30 to 37 or 40 to 47, or 38 or 48 with more behind it.
+    // Colors are SGR sequences 30 to 37, 40 to 47, 38 and 48.
     let colours = regex::Regex::new(r"\x1b\[(?:[0-9;]*;)?[34][0-8](?:;[0-9;]*)?m").unwrap();
     let terminal = lab(80, 24, &[]);
     assert!(colours.is_match(&terminal.coloured()));
@@ -108,7 +108,7 @@ impl Operations for Panicking {
     }
 }
 
-/// Not a test: what the next one runs in a terminal.
+/// Not a test: the program that the next test runs in a terminal.
 #[test]
 #[ignore = "takes over the terminal and panics"]
 fn child_that_panics() {

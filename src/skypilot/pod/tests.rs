@@ -50,7 +50,9 @@ fn without_script(mut pod: Value) -> Value {
 
 #[test]
 fn pods_equal_what_skypilot_posted() {
-    let Some(folder) = shared("skypilot-pods") else { return };
+    let Some(folder) = shared("skypilot-pods") else {
+        return;
+    };
     for (file, name) in [
         ("kueue-cpu6-low", "job1"),
         ("kueue-h100x8", "train"),

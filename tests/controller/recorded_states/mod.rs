@@ -1,5 +1,5 @@
-//! Moments of stories that were recorded on a real cluster with upstream Kueue, played again on the
-//! lab in virtual time: everything that is said of each object has to be the same, line by line.
+//! Repeats reference runs of upstream Kueue on a lab in virtual time and compares all objects at recorded
+//! points in time, line by line.
 
 mod recorded_run;
 mod state_lines;
@@ -7,10 +7,10 @@ mod state_lines;
 use recorded_run::replay;
 use serde_json::json;
 
-/// An Event that is told or not depending on who is first, and one of a second look.
+/// An Event that depends on the order of two controllers, and one of a second scheduling attempt.
 const NONDETERMINISTIC_EVENTS: &[&str] = &["WaitForRecovery", "WaitForStart"];
 
-/// Told of any one of the pods of a group.
+/// Events about any one pod of a group.
 const EVENTS_ON_ANY_GROUP_POD: &[&str] = &["CreatedWorkload", "FinishedWorkload"];
 
 #[test]

@@ -81,14 +81,14 @@ pub fn replay<F: Future<Output = ()>>(
             kueue: None,
         };
         let lab = Lab::start(config).await.unwrap();
-        let stage = RecordedRun {
+        let run = RecordedRun {
             client: lab.client(),
             clock,
             recording: recordings.join(run),
             namespace: namespace.into(),
         };
-        stage.create_queues(queues).await;
-        act(stage).await;
+        run.create_queues(queues).await;
+        act(run).await;
         lab.stop().await;
     });
 }
@@ -168,7 +168,7 @@ impl RecordedRun {
         api.create(&PostParams::default(), &object).await.unwrap();
     }
 
-    /// Creates a Job: `pods` of so many requests, for so many seconds.
+    /// Creates a Job of `pods` pods with these requests that run for some seconds.
     pub async fn job(
         &self,
         name: &str,
@@ -201,7 +201,7 @@ impl RecordedRun {
         .await;
     }
 
-    /// Creates a plain Pod, of a group of three when `group` is given.
+    /// Creates a plain Pod, in a group of three if `group` is given.
     pub async fn pod(&self, name: &str, class: &str, cpu: u32, seconds: u32, group: Option<&str>) {
         let mut meta = json!({
             "name": name, "namespace": self.namespace,
@@ -227,7 +227,7 @@ impl RecordedRun {
         self.clock.sleep(Duration::from_secs_f64(seconds)).await;
     }
 
-    /// Deletes Jobs with all they own.
+    /// Deletes Jobs and their dependents.
     pub async fn delete_jobs(&self, names: &[&str]) {
         let api: Api<Job> = Api::namespaced(self.client.clone(), &self.namespace);
         for name in names {
@@ -255,7 +255,7 @@ impl RecordedRun {
             .collect()
     }
 
-    /// Compares the lab with a recorded moment. `ignored` are parts of lines that come and go.
+    /// Compares the lab with a recorded state. `ignored` are parts of lines that are not deterministic.
     pub async fn compare(&self, checkpoint: &str, ignored: &[&str]) {
         let normal = Normalizer::new();
         let text =
