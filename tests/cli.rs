@@ -255,7 +255,7 @@ fn invalid_presets_are_reported_by_file_line_and_column() {
         let printed = dir.run_with_invalid_preset(&text);
         assert!(
             printed.contains(at) && printed.contains(says),
-            "{text}\nsaid {printed}"
+            "{text}\nprinted {printed}"
         );
     }
 }
@@ -296,7 +296,10 @@ fn without_a_terminal_it_serves_until_a_signal() {
         let kubeconfig = lab.kubeconfig.clone();
         lab.signal(signal);
         assert_eq!(lab.wait(), (Some(0), String::new()), "{signal}");
-        assert!(!kubeconfig.exists(), "the kubeconfig outlived its lab");
+        assert!(
+            !kubeconfig.exists(),
+            "the kubeconfig remains after the exit"
+        );
     }
 }
 
@@ -315,10 +318,10 @@ fn a_workload_that_is_not_there_cannot_be_explained() {
     let dir = WorkDir::new();
     let lab = RunningLab::start(dir.command(&["up", "--headless"]));
     // The running lab is found without its name.
-    let output = dir.run(&["explain", "workload", "nobody"]);
+    let output = dir.run(&["explain", "workload", "absent"]);
     let printed = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{printed}");
-    assert!(printed.contains("no Workload \"nobody\""), "{printed}");
+    assert!(printed.contains("no Workload \"absent\""), "{printed}");
     drop(lab);
 }
 

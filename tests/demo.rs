@@ -42,7 +42,7 @@ fn a_high_priority_job_preempts_and_the_other_runs_later() {
         "✓ job job1 is SUCCEEDED",
     ] {
         let Some((_, after)) = rest.split_once(line) else {
-            panic!("{line:?} is missing, or comes too early, in\n{out}");
+            panic!("{line:?} is missing, or is too early, in\n{out}");
         };
         rest = after;
     }
@@ -61,7 +61,7 @@ fn borrowed_gpus_are_reclaimed() {
 fn a_failed_scenario_exits_nonzero_and_reports_what_was_observed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.yaml");
-    let story = "\
+    let scenario = "\
 # A queue that is not there.
 preset: skypilot-priority
 steps:
@@ -69,7 +69,7 @@ steps:
   expect:
   - {object: {kind: ClusterQueue, name: second}, fields: {spec.queueingStrategy: StrictFIFO}, within: 2s}
 ";
-    std::fs::write(&file, story).unwrap();
+    std::fs::write(&file, scenario).unwrap();
     let output = demo(&[&file.display().to_string(), "--headless"]);
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");

@@ -84,7 +84,7 @@ async fn until(
     let limit = Duration::from_secs(60);
     tokio::time::timeout(limit, reached)
         .await
-        .unwrap_or_else(|_| panic!("never {what}: {:?}", presets.state()))
+        .unwrap_or_else(|_| panic!("timed out waiting for {what}: {:?}", presets.state()))
 }
 
 fn class(name: &str, value: i32) -> String {
@@ -293,7 +293,11 @@ async fn switching_prunes_objects_of_the_old_preset() {
         (fixture.value("silver").await, fixture.value("bronze").await),
         (None, Some(1))
     );
-    assert_eq!(before, uid().await, "what both have stays the same object");
+    assert_eq!(
+        before,
+        uid().await,
+        "an object of both presets is not recreated"
+    );
     let refused = presets.switch("wrong").await.unwrap_err();
     assert!(
         refused[0]

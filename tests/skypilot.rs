@@ -90,7 +90,7 @@ impl ManagedJobsFixture {
         let limit = Duration::from_secs(3600);
         tokio::time::timeout(limit, reached)
             .await
-            .unwrap_or_else(|_| panic!("never {wanted}: {:?}", self.jobs.job(id)))
+            .unwrap_or_else(|_| panic!("not {wanted}: {:?}", self.jobs.job(id)))
     }
 
     /// The states of a job, with the second of each.
@@ -168,8 +168,8 @@ async fn kubelet(client: Client, clock: Clock) {
     }
 }
 
-fn run_in_virtual_time<F: Future<Output = ()>>(story: impl FnOnce() -> F) {
-    virtual_runtime().unwrap().block_on(story());
+fn run_in_virtual_time<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
+    virtual_runtime().unwrap().block_on(test());
 }
 
 #[test]
@@ -296,8 +296,8 @@ fn commands_that_fail_end_the_job_unless_it_may_start_again() {
             "resources: {job_recovery: {max_restarts_on_errors: 1}}\nrun: sleep 5; exit 3\n";
         let restarts = fixture.launch("restarts", again).await;
         let job = fixture.until(fails, ManagedJobStatus::Failed).await;
-        let said = "Job exited with exit code 3 (user program failure). To see the details, run: sky jobs logs --controller 1";
-        assert_eq!(job.details.as_deref(), Some(said));
+        let details = "Job exited with exit code 3 (user program failure). To see the details, run: sky jobs logs --controller 1";
+        assert_eq!(job.details.as_deref(), Some(details));
         let job = fixture.until(restarts, ManagedJobStatus::Failed).await;
         assert_eq!(job.recoveries, 1);
         fixture.clock.sleep(Duration::from_secs(10)).await;

@@ -146,8 +146,8 @@ async fn samples_are_submitted_and_deleted() {
         seconds: 5,
         copies: 1,
     };
-    let said = actions.submit_job(&sample).await.unwrap();
-    let name = said.split(' ').nth(2).unwrap().to_owned();
+    let message = actions.submit_job(&sample).await.unwrap();
+    let name = message.split(' ').nth(2).unwrap().to_owned();
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),

@@ -146,7 +146,7 @@ async fn a_stop_ends_watches_and_refuses_new_connections() {
         .await
         .unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(60), watching).await;
-    assert!(ended.is_ok(), "the watch is over");
+    assert!(ended.is_ok(), "the watch has ended");
     assert!(get(&client, "/version").await.is_err());
 }
 
@@ -166,7 +166,7 @@ async fn the_kubeconfig_is_private_and_a_port_in_use_is_named() {
         })
         .await;
     let Err(error @ ServeError::Listen { .. }) = again else {
-        panic!("the port is taken")
+        panic!("the port is in use")
     };
     assert!(
         error.to_string().contains(&format!("127.0.0.1:{port}")),

@@ -113,6 +113,6 @@ pub async fn merge_patch(client: &Client, path: &str, patch: Value) -> Result<Va
 pub fn error_status<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Status {
     match outcome {
         Err(Error::Api(status)) => *status,
-        other => panic!("expected a refusal, got {other:?}"),
+        other => panic!("expected an error, got {other:?}"),
     }
 }

@@ -225,7 +225,7 @@ fn logs_come_from_the_kubelet_of_a_bound_pod() {
                     .await
             }
         };
-        assert_eq!(logs("").await.unwrap(), "", "nobody has the pod");
+        assert_eq!(logs("").await.unwrap(), "", "the pod is not bound");
         server.set_kubelet(Arc::new(FakeKubelet));
         send(&client, "POST", &format!("{PODS}/p/binding"), binding("n"))
             .await
@@ -275,9 +275,9 @@ fn tokens_need_an_existing_account_and_at_least_ten_minutes() {
             error_status(send(&client, "POST", path, short).await).code,
             422
         );
-        let nobody = path.replace("default", "nobody");
+        let unknown = path.replace("default", "unknown");
         assert_eq!(
-            error_status(send(&client, "POST", &nobody, json!({})).await).code,
+            error_status(send(&client, "POST", &unknown, json!({})).await).code,
             404
         );
 

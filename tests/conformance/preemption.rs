@@ -190,7 +190,7 @@ fn preemption(case: &Case) -> Result<(), String> {
         if predicates::is_evicted(&victim.info.obj) {
             continue;
         }
-        let story = PreemptionMessages {
+        let messages = PreemptionMessages {
             preemptor: &incoming.obj,
             preemptor_path: &cache.cluster_queue_path(preemptor),
             victim: &victim.info.obj,
@@ -199,7 +199,7 @@ fn preemption(case: &Case) -> Result<(), String> {
             reason: target.reason,
         };
         let change = StatusChange::Evict {
-            eviction: Eviction::new("Preempted", story.message()),
+            eviction: Eviction::new("Preempted", messages.message()),
             preempted: target.reason.map(|r| r.as_str().to_owned()),
         };
         let wl = api.get_mut(&victim.info.key).unwrap();
@@ -326,7 +326,7 @@ fn preemption_message(case: &Case) -> Result<(), String> {
         }
         _ => None,
     };
-    let story = PreemptionMessages {
+    let messages = PreemptionMessages {
         preemptor: &case.object("preemptor"),
         preemptor_path: case.config["preemptorPath"].as_str().unwrap_or_default(),
         victim: &Workload::default(),
@@ -335,7 +335,7 @@ fn preemption_message(case: &Case) -> Result<(), String> {
         reason,
     };
     let mut found = Differences::default();
-    found.part("message", &story.message(), &case.want["value"]);
+    found.part("message", &messages.message(), &case.want["value"]);
     found.finish()
 }
 

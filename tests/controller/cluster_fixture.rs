@@ -145,7 +145,7 @@ impl TestCluster {
             }
             self.clock.sleep(Duration::from_millis(50)).await;
         }
-        panic!("{workload} never got {type_}={wanted}; it is {last:?}");
+        panic!("{workload} does not have {type_}={wanted}: {last:?}");
     }
 
     /// `reporter type reason message` of the Events about an object, ordered by time.

@@ -95,7 +95,7 @@ async fn wait_for_variant(
         w.clock.sleep(Duration::from_millis(50)).await;
     }
     let last = variant(w, of, flavor).await;
-    panic!("the variant of {of} for {flavor} never was as wanted: {last:#?}");
+    panic!("the variant of {of} for {flavor} does not satisfy the condition: {last:#?}");
 }
 
 fn name(wl: &Workload) -> &str {

@@ -127,7 +127,7 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
                 .sleep(std::time::Duration::from_millis(50))
                 .await;
         }
-        let joined = joined.expect("the pod was never let go");
+        let joined = joined.expect("the pod is still gated");
         assert_eq!(
             joined["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-name"],
             json!(name)
@@ -212,6 +212,6 @@ fn a_job_set_is_managed_once_its_kind_is_defined() {
                 .sleep(std::time::Duration::from_millis(50))
                 .await;
         }
-        panic!("the JobSet was never started");
+        panic!("the JobSet is still suspended");
     });
 }

@@ -80,7 +80,7 @@ async fn until(cluster: &TestCluster, name: &str, wanted: impl Fn(&Job) -> bool)
             .await;
     }
     let job = jobs(cluster).get(name).await.unwrap();
-    panic!("{name} never became as wanted; it is {job:#?}");
+    panic!("{name} does not satisfy the condition: {job:#?}");
 }
 
 fn name_of(job: &Job) -> String {
@@ -189,21 +189,21 @@ fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
         );
 
         let events = cluster.events("train").await;
-        let told: Vec<&str> = events.iter().map(String::as_str).collect();
+        let events: Vec<&str> = events.iter().map(String::as_str).collect();
         let by = "batch/job-kueue-controller Normal";
         assert_eq!(
-            told[0],
+            events[0],
             format!("{by} CreatedWorkload: Created Workload: ns/{wl}")
         );
         assert_eq!(
-            told[1],
+            events[1],
             format!("{by} Started: Admitted by clusterQueue cq")
         );
         assert_eq!(
-            told[2],
+            events[2],
             format!("{by} Stopped: The workload is deactivated")
         );
-        assert!(told.contains(
+        assert!(events.contains(
             &format!("{by} FinishedWorkload: Workload 'ns/{wl}' is declared finished").as_str()
         ));
     });

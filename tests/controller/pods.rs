@@ -160,9 +160,9 @@ fn a_group_waits_for_all_its_pods_and_runs_together() {
         }
         cluster.sleep(2).await;
         assert!(workload(&cluster, "gang").await.is_none());
-        let told = cluster.events("g-0").await;
+        let events = cluster.events("g-0").await;
         assert_eq!(
-            told,
+            events,
             [
                 "pod-kueue-controller Warning ErrWorkloadCompose: 'gang' group has fewer runnable pods than expected"
             ]

@@ -56,7 +56,7 @@ fn dependents_follow_their_owner() {
         wait_until_deleted(&cluster, "dependent").await;
         // An owner that never existed counts as deleted.
         cluster
-            .create_object::<ConfigMap>(config_map("stray", Some(("nobody", "1-2-3"))))
+            .create_object::<ConfigMap>(config_map("stray", Some(("absent", "1-2-3"))))
             .await;
         wait_until_deleted(&cluster, "stray").await;
     });
@@ -156,7 +156,7 @@ fn a_namespace_is_emptied_before_it_goes() {
             .await;
         let path = "/api/v1/namespaces/test";
         cluster.send("DELETE", path, Value::Null).await.unwrap();
-        let told = cluster
+        let conditions = cluster
             .wait_for("conditions", || async {
                 let namespace = cluster.send("GET", path, Value::Null).await.unwrap();
                 let conditions = namespace["status"]["conditions"].as_array()?;
@@ -172,7 +172,7 @@ fn a_namespace_is_emptied_before_it_goes() {
             })
             .await;
         assert_eq!(
-            told[3..],
+            conditions[3..],
             [
                 "NamespaceContentRemaining True Some resources are remaining: configmaps. has 1 resource instances",
                 "NamespaceFinalizersRemaining True Some content in the namespace has finalizers remaining: x.io/hold in 1 resource instances",

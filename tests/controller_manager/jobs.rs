@@ -166,12 +166,12 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
             "the start time is reset: {waited:?}"
         );
         let events = cluster.events("held").await;
-        let told: Vec<&str> = events
+        let events: Vec<&str> = events
             .iter()
             .map(|e| e.split(':').next().unwrap())
             .collect();
         assert_eq!(
-            told,
+            events,
             // Suspended and Resumed occurred twice: such an Event increments its count and moves to the
             // end.
             [

@@ -139,10 +139,10 @@ fn a_disruption_budget_counts_allowed_disruptions() {
         }
         let allowed =
             |b: &PodDisruptionBudget| b.status.as_ref().and_then(|s| s.disruptions_allowed);
-        let told = cluster
+        let budget = cluster
             .wait_until_object::<PodDisruptionBudget>("b", "one may go", |b| allowed(b) == Some(1))
             .await;
-        let status = told.status.unwrap();
+        let status = budget.status.unwrap();
         assert_eq!(
             (
                 status.expected_pods,

@@ -103,8 +103,8 @@ pub struct MessageCounts {
 
 impl MessageCounts {
     fn count(&mut self, kind: DifferenceKind, kueue: Option<&Value>, ours: Option<&Value>) {
-        let said = [kueue, ours].into_iter().flatten().any(|v| !v.is_null());
-        if said && matches!(kind, DifferenceKind::Message | DifferenceKind::Events) {
+        let present = [kueue, ours].into_iter().flatten().any(|v| !v.is_null());
+        if present && matches!(kind, DifferenceKind::Message | DifferenceKind::Events) {
             self.total += 1;
             self.equal += usize::from(kueue == ours);
         }
@@ -148,8 +148,8 @@ fn flatten(step: &Value) -> FlatState {
         }
     }
     for (i, e) in step["errors"].as_array().into_iter().flatten().enumerate() {
-        let refused = json!([e["status"], e["reason"]]);
-        flat.insert(format!("step/error{i}"), (DifferenceKind::Step, refused));
+        let error = json!([e["status"], e["reason"]]);
+        flat.insert(format!("step/error{i}"), (DifferenceKind::Step, error));
         let path = format!("step/error{i}/message");
         flat.insert(path, (DifferenceKind::Message, e["message"].clone()));
     }
@@ -199,8 +199,8 @@ fn flatten(step: &Value) -> FlatState {
 
 fn active(flat: &mut FlatState, path: &str, q: &Value) {
     let active = &q["active"];
-    let said = json!([active["status"], active["reason"]]);
-    flat.insert(format!("{path}/active"), (DifferenceKind::Queue, said));
+    let condition = json!([active["status"], active["reason"]]);
+    flat.insert(format!("{path}/active"), (DifferenceKind::Queue, condition));
     let message = active["message"].clone();
     flat.insert(
         format!("{path}/active.message"),
@@ -267,11 +267,11 @@ fn workload(flat: &mut FlatState, key: &str, w: &Value) {
     }
     for type_ in CONDITIONS {
         let c = &w[type_];
-        let said = (!c.is_null()).then(|| json!([c["status"], c["reason"]]));
+        let condition = (!c.is_null()).then(|| json!([c["status"], c["reason"]]));
         put(
             &format!("{type_}.reason"),
             DifferenceKind::Reason,
-            json!(said),
+            json!(condition),
         );
         put(
             &format!("{type_}.message"),
@@ -300,7 +300,7 @@ fn differences(
     unstable: &[Value],
     ours: &Value,
     lost_events: bool,
-    told: &mut MessageCounts,
+    messages: &mut MessageCounts,
 ) -> Vec<Difference> {
     let unstable = unstable.iter().filter(|u| u["step"] == index);
     let unstable: BTreeSet<&str> = unstable.filter_map(|u| u["path"].as_str()).collect();
@@ -320,7 +320,7 @@ fn differences(
         if unstable.contains(path.as_str()) || (kind == DifferenceKind::Events && unstable_events) {
             continue;
         }
-        told.count(kind, x.map(|v| &v.1), y.map(|v| &v.1));
+        messages.count(kind, x.map(|v| &v.1), y.map(|v| &v.1));
         if x == y {
             continue;
         }
@@ -348,7 +348,7 @@ fn op(step: &Value) -> String {
 /// The differences of an outcome, the most severe first, up to the first difference in a decision.
 pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
     let mut found = Vec::new();
-    let mut told = MessageCounts::default();
+    let mut messages = MessageCounts::default();
     if kueue["setupErrors"].is_null() != ours["setupErrors"].is_null() {
         found.push(Difference {
             step: 0,
@@ -360,7 +360,7 @@ pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
         });
         return Comparison {
             differences: found,
-            messages: told,
+            messages,
         };
     }
     let number = |field: &str| kueue[field].as_u64().map_or(usize::MAX, |n| n as usize);
@@ -376,21 +376,21 @@ pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
             break;
         };
         let lost = lost_events(before.replace(step), step);
-        let mut said = told;
-        let mut different = differences(i, step, &unstable, other, lost, &mut said);
+        let mut counts = messages;
+        let mut different = differences(i, step, &unstable, other, lost, &mut counts);
         if other["quiescent"] == false && step["quiescent"] == true {
-            different.push(Difference::livelock(i, op(step), "no rest"));
+            different.push(Difference::livelock(i, op(step), "not quiescent"));
         }
-        let over = different.iter().any(|d| d.kind.is_decision());
+        let decided_differently = different.iter().any(|d| d.kind.is_decision());
         found.extend(different);
-        if over {
+        if decided_differently {
             break;
         }
-        told = said;
+        messages = counts;
     }
     found.sort_by_key(|d| d.kind);
     Comparison {
         differences: found,
-        messages: told,
+        messages,
     }
 }

@@ -112,23 +112,23 @@ fn scenarios() {
 
 /// Prints the differences; panics on unlisted ones and on listed scenarios without any.
 fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
-    let (gaps, otherwise) = (
+    let (gaps, message_mismatches) = (
         scenario_names(KNOWN_GAPS),
         scenario_names(MESSAGE_MISMATCHES),
     );
-    let (mut equal, mut decided) = (0, 0);
-    let (mut unknown, mut gone) = (Vec::new(), Vec::new());
-    let mut told = MessageCounts::default();
+    let (mut equal, mut equal_decisions) = (0, 0);
+    let (mut unlisted, mut equal_but_listed) = (Vec::new(), Vec::new());
+    let mut messages = MessageCounts::default();
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names {
         let findings = &found[name.as_str()];
-        told.total += findings.messages.total;
-        told.equal += findings.messages.equal;
+        messages.total += findings.messages.total;
+        messages.equal += findings.messages.equal;
         let Some(first) = findings.differences.first() else {
             equal += 1;
-            decided += 1;
-            if gaps.contains(name) || otherwise.contains(name) {
-                gone.push(name);
+            equal_decisions += 1;
+            if gaps.contains(name) || message_mismatches.contains(name) {
+                equal_but_listed.push(name);
             }
             continue;
         };
@@ -139,27 +139,27 @@ fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
             others.for_each(|d| println!("    {d}"));
         }
         let decision = first.kind.is_decision();
-        decided += usize::from(!decision);
-        if !gaps.contains(name) && (decision || !otherwise.contains(name)) {
-            unknown.push(name);
+        equal_decisions += usize::from(!decision);
+        if !gaps.contains(name) && (decision || !message_mismatches.contains(name)) {
+            unlisted.push(name);
         }
     }
     println!(
-        "\n{equal} of {} scenarios equal, {decided} in every decision; the others by their worst difference: {kinds:?}",
+        "\n{equal} of {} scenarios equal, {equal_decisions} in every decision; the others by their worst difference: {kinds:?}",
         names.len()
     );
     println!(
-        "{} of {} messages and Events equal in steps that are decided alike",
-        told.equal, told.total
+        "{} of {} messages and Events equal in steps with equal decisions",
+        messages.equal, messages.total
     );
     assert!(
-        unknown.is_empty(),
-        "{} go otherwise, and it is not known of them: {unknown:?}",
-        unknown.len()
+        unlisted.is_empty(),
+        "{} unlisted scenarios differ: {unlisted:?}",
+        unlisted.len()
     );
     assert!(
-        gone.is_empty(),
-        "{} stand in a list, but are equal: {gone:?}",
-        gone.len()
+        equal_but_listed.is_empty(),
+        "{} listed scenarios are equal: {equal_but_listed:?}",
+        equal_but_listed.len()
     );
 }

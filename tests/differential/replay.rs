@@ -149,7 +149,7 @@ fn matches(lab: &ScenarioLab, key: &str, when: &str) -> bool {
         "running" => is_true(wl, "Admitted") && !is_true(wl, "Evicted"),
         "pending" => active && !is_true(wl, "QuotaReserved"),
         "inactive" => !active,
-        other => panic!("no target is {other}"),
+        other => panic!("unknown target state {other}"),
     }
 }
 
@@ -208,7 +208,7 @@ async fn run_on_target(lab: &ScenarioLab, step: &Value, target: &str, record: &m
                 record["errors"] = refused(error);
             }
         }
-        op => panic!("no {op} in scenarios"),
+        op => panic!("unknown operation {op}"),
     }
 }
 

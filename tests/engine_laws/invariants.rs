@@ -74,7 +74,7 @@ fn hosts(lab: &EngineFixture) -> CheckResult {
         let key = predicates::key(wl);
         for (pods, set) in admission.pod_set_assignments.iter().zip(&wl.spec.pod_sets) {
             let Some(placed) = &pods.topology_assignment else {
-                return fail(format!("{key} has no place"));
+                return fail(format!("{key} has no topology assignment"));
             };
             let container = &set.template.spec.as_ref().unwrap().containers[0];
             let requests = container.resources.as_ref().unwrap().requests.as_ref();
@@ -105,16 +105,16 @@ fn reasons(decision: &Decision) -> CheckResult {
     for attempt in attempts.filter(|a| a.mode == FlavorAssignmentMode::Fit) {
         let lacks = attempt.resources.iter().any(|r| r.lacking.is_positive());
         if lacks || attempt.mismatch.is_some() {
-            return fail(format!("it fits, and yet: {attempt:?}"));
+            return fail(format!("an attempt that fits has a reason: {attempt:?}"));
         }
     }
-    let told = &decision.candidates;
+    let candidates = &decision.candidates;
     for victim in &decision.victims {
         let Some(place) = victim.place.filter(|_| victim.ground.is_some()) else {
-            return fail(format!("nothing is told of {victim:?}"));
+            return fail(format!("no reason for {victim:?}"));
         };
         // Only the first candidates are reported.
-        if let Some(candidate) = told.get(place)
+        if let Some(candidate) = candidates.get(place)
             && (candidate.workload != victim.workload || candidate.fate != CandidateOutcome::Victim)
         {
             return fail(format!("{candidate:?} is not {victim:?}"));
@@ -150,11 +150,11 @@ fn reported_usage_is_consistent(
     for i in 0..lab.setup.queues.len() {
         let report = engine.cluster_queue_usage(&format!("queue-{i}")).unwrap();
         for flavor in &report.reserved {
-            let said: i64 = flavor.resources[0].total.0.parse().unwrap();
+            let reported: i64 = flavor.resources[0].total.0.parse().unwrap();
             let is = used.get(&(i, number(&flavor.name))).copied().unwrap_or(0);
-            if said != is {
+            if reported != is {
                 return fail(format!(
-                    "queue-{i} reports {said} of {}, not {is}",
+                    "queue-{i} reports {reported} of {}, not {is}",
                     flavor.name
                 ));
             }
@@ -274,7 +274,7 @@ fn workloads_are_queued(lab: &EngineFixture) -> CheckResult {
         };
         if !right {
             let name = predicates::key(wl);
-            return fail(format!("{name} is in {place:?}, waits: {waits}"));
+            return fail(format!("{name} is in {place:?}, pending: {waits}"));
         }
     }
     Ok(())

@@ -77,9 +77,9 @@ proptest! {
             let second = serde_json::to_string(&lab.engine.explain(key, lab.now)).unwrap();
             prop_assert_eq!(first, second);
         }
-        let told = serde_json::to_string(&lab.engine.cycle(lab.now)).unwrap();
+        let decisions = serde_json::to_string(&lab.engine.cycle(lab.now)).unwrap();
         let quiet = serde_json::to_string(&untouched.cycle(lab.now)).unwrap();
-        prop_assert_eq!(told, quiet);
+        prop_assert_eq!(decisions, quiet);
     }
 
     /// A workload that is requeued without other changes gets the same result.

@@ -136,7 +136,7 @@ async fn a_non_leader_does_not_apply_presets() {
     cluster.proxy.drop_connections();
     let leads = other.start(&up_args(&near)).await;
     cluster.proxy.resume();
-    wait_for("the first sees who leads", || async {
+    wait_for("the first sees the new leader", || async {
         let log = cut_off.log();
         let after = log.split("does not lead any more").nth(1)?;
         after.contains("leads; waiting").then_some(())
@@ -150,7 +150,7 @@ async fn a_non_leader_does_not_apply_presets() {
     };
     one.write("presets/p/late.yaml", FLAVOR);
     one.write("nodes.yaml", &NODES.replace("count: 2", "count: 3"));
-    wait_for("the first has seen its folder", || async {
+    wait_for("the first has read its folder", || async {
         cut_off.log().contains("3 nodes in force").then_some(())
     })
     .await;
@@ -158,7 +158,7 @@ async fn a_non_leader_does_not_apply_presets() {
     assert!(!flavor(&client, "late").await);
     assert_eq!(leads.stop().await, Some(0));
     // It leads again and applies its current files.
-    wait_for("the first puts its preset in force", || async {
+    wait_for("the first applies its preset", || async {
         (flavor(&client, "late").await && quota().await == "8").then_some(())
     })
     .await;

@@ -151,7 +151,7 @@ async fn a_plugin_is_run_again_when_its_token_expires_or_is_rejected() {
         .dir
         .start_command(person.command(&up_args(&person.kubeconfig)));
     let lab = lab.await;
-    wait_for("it is asked before the token ends", || async {
+    wait_for("the plugin runs before the token expires", || async {
         (person.plugin_calls().len() == 2).then_some(())
     })
     .await;

@@ -99,7 +99,7 @@ async fn jobs_run_one_after_another_on_virtual_nodes() {
     let lab = dir.start(&up_args(&file)).await;
     let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
     create(&client, job("first", 8, 2)).await;
-    wait_for("the first is let in", || async {
+    wait_for("the first is admitted", || async {
         let spec = jobs.get("first").await.unwrap().spec.unwrap();
         (spec.suspend == Some(false)).then_some(())
     })
@@ -162,7 +162,7 @@ async fn preset_changes_are_applied_and_survive_a_restart() {
     );
     dir.write("nodes.yaml", &NODES.replace("count: 2", "count: 1"));
     let lab = dir.start(&up_args(&file)).await;
-    wait_for("the queue that left the files is gone", || async {
+    wait_for("the removed ClusterQueue is pruned", || async {
         queues
             .get_opt("research")
             .await
@@ -199,7 +199,7 @@ async fn a_namespace_with_foreign_objects_stays() {
     )
     .await;
     std::fs::remove_file(dir.path().join("presets/p/team.yaml")).unwrap();
-    wait_for("the lab says why it stays", || async {
+    wait_for("the lab logs the reason", || async {
         let printed = lab.log().contains("it still holds 1 Secrets");
         printed.then_some(())
     })
@@ -236,7 +236,7 @@ async fn a_terminating_namespace_is_waited_for_and_recreated() {
         .await
         .unwrap();
     let held = Api::<ConfigMap>::namespaced(client.clone(), "kueue-lab-system");
-    wait_for("what is left of it is on its way out too", || async {
+    wait_for("the namespace is terminating", || async {
         let last = held.get("last").await.unwrap();
         last.metadata.deletion_timestamp.map(drop)
     })
@@ -279,7 +279,7 @@ async fn a_terminating_namespace_is_waited_for_and_recreated() {
         .unwrap();
     create(&client, job("first", 8, 1)).await;
     let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
-    wait_for("it is there again, and jobs run", || async {
+    wait_for("the namespace is recreated and jobs run", || async {
         let there = namespaces.get_opt("kueue-lab-system").await.unwrap()?;
         let status = jobs.get("first").await.unwrap().status?;
         (there.metadata.uid != before && status.succeeded == Some(1)).then_some(())
@@ -296,14 +296,14 @@ async fn an_unreachable_api_server_is_logged_once() {
     let lab = dir.start(&up_args(&file)).await;
     let before = lab.log().lines().count();
     cluster.proxy.stop_listening().await;
-    wait_for("it is expected that nobody answers", || async {
+    wait_for("the failure is logged", || async {
         let log = lab.log();
         let expected = "WARN the API server of other (https://127.0.0.1:";
         (log.contains(expected) && log.contains(") does not answer: ")).then_some(())
     })
     .await;
     cluster.proxy.listen_again().await;
-    wait_for("and that somebody answers again", || async {
+    wait_for("the recovery is logged", || async {
         lab.log().contains(") answers again, after ").then_some(())
     })
     .await;

@@ -237,7 +237,7 @@ pub async fn wait_for<T, F: Future<Output = Option<T>>>(
         if let Some(found) = found().await {
             return found;
         }
-        assert!(begun.elapsed() < TIMEOUT, "waited in vain until {what}");
+        assert!(begun.elapsed() < TIMEOUT, "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -71,7 +71,7 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     let node = kubelet(&client, "gpu-0").await;
     let get = |path: &'static str| kubelet_request(&node, "GET", path);
     let talks = "/containerLogs/default/talks/c";
-    wait_for("all is written", || async {
+    wait_for("the log is complete", || async {
         (get(talks).await == (200, "one\ntwo\n".into())).then_some(())
     })
     .await;
@@ -98,7 +98,7 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     .await;
     for path in [
         "/containerLogs/default/elsewhere/c",
-        "/containerLogs/default/nobody/c",
+        "/containerLogs/default/unknown/c",
         "/containerLogs/kube-system/talks/c",
         "/containerLogs/default/talks/d",
         "/pods",
@@ -122,7 +122,7 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     lab.kill();
     let lab = dir.start(&up_args(&file)).await;
     let node = kubelet(&client, "gpu-0").await;
-    wait_for("the pod is taken up", || async {
+    wait_for("the logs are served", || async {
         let (code, text) = kubelet_request(&node, "GET", talks).await;
         (code == 200 && text.starts_with("one\n")).then_some(())
     })

@@ -119,7 +119,7 @@ async fn create_provisioning_request(client: &Client, name: &str) {
 /// Waits until a ProvisioningRequest has this reason.
 async fn wait_for_reason(client: &Client, name: &str, reason: &str) {
     let requests: Api<ProvisioningRequest> = Api::namespaced(client.clone(), "default");
-    wait_for(&format!("{name} is expected {reason}"), || async {
+    wait_for(&format!("{name} has reason {reason}"), || async {
         let printed = requests.get(name).await.unwrap().status.conditions;
         printed.iter().any(|c| c.reason == reason).then_some(())
     })
@@ -141,7 +141,7 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     let leads = other.start(&up_args(&near)).await;
     assert_eq!(gpus(&client, "worker-0").await, "6");
     cluster.proxy.resume();
-    wait_for("the first sees who leads", || async {
+    wait_for("the first sees the new leader", || async {
         let log = cut_off.log();
         let after = log.split("does not lead any more").nth(1)?;
         after.contains("leads; waiting").then_some(())
@@ -149,24 +149,24 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     .await;
 
     let seen = ObservedState::watch(&client);
-    wait_for("somebody watches", || async {
+    wait_for("the watches are open", || async {
         (!seen.gpus().is_empty()).then_some(())
     })
     .await;
     one.write("nodes.yaml", &nodes(3, 5));
-    wait_for("the first has seen its folder", || async {
+    wait_for("the first has read its folder", || async {
         let log = cut_off.log();
         let after = log.split("does not lead any more").nth(1)?;
         after.contains("nodes in force").then_some(())
     })
     .await;
     cluster.restart_kubelet("worker-0").await;
-    wait_for("the GPUs are back", || async {
+    wait_for("the GPUs are restored", || async {
         (gpus(&client, "worker-0").await == "6").then_some(())
     })
     .await;
     // Node updates trigger a reconciliation.
-    let touch = json!({"metadata": {"labels": {"looked-at": "true"}}});
+    let touch = json!({"metadata": {"labels": {"touched": "true"}}});
     let all: Api<Node> = Api::all(client.clone());
     for name in ["worker-0", "worker-1"] {
         let params = PatchParams::default();
@@ -180,7 +180,7 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     for n in 0..6 {
         wait_for_reason(&client, &format!("r{n}"), "CapacityIsNotFound").await;
     }
-    wait_for("whoever watches has seen it", || async {
+    wait_for("the watch has the reason", || async {
         let expected = seen.reasons().iter().any(|r| r == "CapacityIsNotFound");
         expected.then_some(())
     })
@@ -192,7 +192,7 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     assert_eq!(there, 4);
 
     assert_eq!(leads.stop().await, Some(0));
-    wait_for("the first gives what its file says", || async {
+    wait_for("the first applies its file", || async {
         (gpus(&client, "worker-1").await == "3").then_some(())
     })
     .await;

@@ -65,7 +65,7 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
     assert_eq!(node.spec.unwrap().taints.unwrap().len(), 2);
 
     cluster.restart_kubelet("worker-0").await;
-    wait_for("the GPUs are back", || async {
+    wait_for("the GPUs are restored", || async {
         let node = nodes.get("worker-0").await.unwrap();
         (gpus(&node).as_deref() == Some("4")).then_some(())
     })
@@ -75,7 +75,7 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
     let changed = REAL_NODES.replace("gpu: 4", "gpu: 2");
     let (changed, _) = changed.split_once("  taints").unwrap();
     dir.write("nodes.yaml", &pools(changed));
-    wait_for("the file is followed", || async {
+    wait_for("the changed file is applied", || async {
         let node = nodes.get("worker-0").await.unwrap();
         let taints = node.spec.as_ref().unwrap().taints.as_ref().unwrap().len();
         (gpus(&node).as_deref() == Some("2") && taints == 1).then_some(())

@@ -77,7 +77,11 @@ async fn without_webhooks_jobs_are_suspended_by_the_controller() {
     assert_eq!(served_versions(&client).await, only);
 
     let made = submit_job(&client, "first").await;
-    assert_eq!(made.spec.unwrap().suspend, Some(false), "nobody was asked");
+    assert_eq!(
+        made.spec.unwrap().suspend,
+        Some(false),
+        "no webhook suspended it"
+    );
     // The Job that fits runs; the controller suspends the other, even if it has started.
     wait_for("the first is admitted", || async {
         (counts(&client).await == (1, 0)).then_some(())
@@ -86,7 +90,7 @@ async fn without_webhooks_jobs_are_suspended_by_the_controller() {
     runs(&client, "first").await;
     submit_job(&client, "second").await;
     let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
-    wait_for("the second is held", || async {
+    wait_for("the second is suspended", || async {
         let job = jobs.get("second").await.unwrap();
         let active = job.status.and_then(|s| s.active).unwrap_or(0);
         let held = job.spec.unwrap().suspend == Some(true) && active == 0;
@@ -143,7 +147,7 @@ async fn webhooks_of_a_killed_lab_do_not_block_a_restart() {
     assert_eq!(webhook_configuration_count(&client).await, 0);
     assert_eq!(served_versions(&client).await.0, ["v1beta2"]);
     submit_job(&client, "late").await;
-    wait_for("the late one waits for the kept one", || async {
+    wait_for("the late Job is pending and the kept one runs", || async {
         (counts(&client).await == (1, 1)).then_some(())
     })
     .await;

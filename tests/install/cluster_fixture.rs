@@ -29,7 +29,7 @@ pub async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, probe: impl 
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("never: {what}");
+    panic!("timed out waiting until {what}");
 }
 
 /// An existing cluster: an API server with its controllers, a scheduler and two nodes.
@@ -222,6 +222,6 @@ impl InstalledController {
 pub fn error_message(outcome: Result<Value, Error>) -> String {
     match outcome {
         Err(Error::Api(status)) => status.message.clone(),
-        other => panic!("not refused: {other:?}"),
+        other => panic!("not rejected: {other:?}"),
     }
 }

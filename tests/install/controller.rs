@@ -135,7 +135,7 @@ async fn certificates_are_rotated_before_they_expire() {
     let first = site.ca_bundle().await;
     // The CA certificate lives three times as long as a serving certificate: by then some of those have
     // expired.
-    wait_for("another authority is trusted", || async {
+    wait_for("another CA certificate is trusted", || async {
         (site.ca_bundle().await != first).then_some(())
     })
     .await;
@@ -149,12 +149,12 @@ async fn certificates_are_rotated_before_they_expire() {
         dry_run: true,
         ..PostParams::default()
     };
-    wait_for("jobs are suspended as they are made", || async {
+    wait_for("jobs are suspended on creation", || async {
         let made = site.cluster.jobs().create(&params, &made).await.unwrap();
         (made.spec.unwrap().suspend == Some(true)).then_some(())
     })
     .await;
-    wait_for("queues are looked at", || async {
+    wait_for("queues are reconciled", || async {
         let broken = json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
             "metadata": {"name": "broken"}, "spec": {"nodeLabels": {"a": "not a label value"}},
@@ -185,10 +185,10 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
     );
     site.cluster.create_queues(8).await;
     let made = site.cluster.job("first", 8).await;
-    assert_ne!(made["spec"]["suspend"], true, "nobody was asked");
+    assert_ne!(made["spec"]["suspend"], true, "no webhook suspended it");
     runs(&site, "first").await;
     site.cluster.job("second", 8).await;
-    wait_for("the second is held", || async {
+    wait_for("the second is suspended", || async {
         let job = site.cluster.jobs().get("second").await.unwrap();
         let held = job.spec.unwrap().suspend == Some(true);
         let version = "kueue.x-k8s.io/v1beta2";
@@ -202,7 +202,7 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
     .await;
     // The reconcilers add what upstream's webhooks add to new queues.
     for (kind, name) in [("ClusterQueue", "cq"), ("ResourceFlavor", "h100")] {
-        wait_for(&format!("{kind} is kept while it is used"), || async {
+        wait_for(&format!("{kind} has the finalizer"), || async {
             let version = "kueue.x-k8s.io/v1beta2";
             let object = site.cluster.get(version, kind, "", name).await.unwrap();
             let finalizer = "kueue.x-k8s.io/resource-in-use";

@@ -41,7 +41,7 @@ async fn jobs_are_suspended_admitted_and_released_on_uninstall() {
         pod["spec"]["schedulingGates"][0]["name"],
         "kueue.x-k8s.io/admission"
     );
-    wait_for("the second waits", || async {
+    wait_for("the second is pending", || async {
         let wl = cluster
             .get(
                 KUEUE,
@@ -194,7 +194,7 @@ async fn webhooks_fail_open_when_the_lab_dies() {
     cluster.create_queues(8).await;
     visitor.kill().await;
     let free = cluster.job("free", 1).await;
-    assert_ne!(free["spec"]["suspend"], true, "nobody is there to hold it");
+    assert_ne!(free["spec"]["suspend"], true, "no webhook suspends it");
     // Without validation, queues are rejected.
     let queue = json!({
         "apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "unchecked"}, "spec": {},

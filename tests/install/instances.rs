@@ -46,7 +46,7 @@ type Answer = UnsyncBoxBody<Bytes, kube::Error>;
 fn error_response(code: u16, reason: &str) -> Response<Answer> {
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
-        "reason": reason, "message": "the injector says no", "code": code,
+        "reason": reason, "message": "injected failure", "code": code,
     });
     let body = Body::from(status.to_string().into_bytes());
     let mut response = Response::new(body.boxed_unsync());
@@ -141,7 +141,7 @@ async fn running(cluster: &TestCluster) -> Vec<String> {
 /// admitted, and their usage in the ClusterQueue.
 async fn assert_consistent(cluster: &TestCluster, jobs: usize, admitted: usize) {
     let looked = AtomicUsize::new(0);
-    wait_for("everything is settled", || async {
+    wait_for("the state is consistent", || async {
         let last = looked.fetch_add(1, Ordering::SeqCst) == 1000;
         let all = workloads(cluster).await;
         let holding: Vec<_> = all
@@ -224,7 +224,7 @@ async fn of_two_instances_one_leads_and_the_other_takes_over() {
             "kueue-lab-mutating",
         )
         .await;
-    assert_eq!(hooks, None, "nobody answers any more, so nobody is asked");
+    assert_eq!(hooks, None, "the webhook configurations are removed");
 }
 
 /// A plain HTTP response with its headers.
@@ -249,7 +249,7 @@ async fn a_kill_between_quota_reservation_and_job_start_loses_nothing() {
     for name in ["j1", "j2", "j3"] {
         cluster.job(name, 4).await;
     }
-    wait_for("two have quota and do not run", || async {
+    wait_for("two have quota reserved and do not run", || async {
         let all = workloads(&cluster).await;
         let admitted = all
             .iter()
@@ -285,7 +285,7 @@ async fn a_restart_of_the_api_server_in_the_middle_of_admissions_loses_nothing()
     assert_consistent(&cluster, 12, 8).await;
     assert!(
         operator.controller().is_some(),
-        "a short break costs nobody the lead"
+        "a short outage does not change the leader"
     );
     operator.stop().await;
 }

@@ -136,7 +136,7 @@ impl TestCluster {
             }
             self.clock.sleep(Duration::from_millis(200)).await;
         }
-        panic!("{name} never went");
+        panic!("{name} was not deleted");
     }
 
     /// Reasons and messages of the Events about a pod, in the order of their names.

@@ -1,5 +1,5 @@
-//! The seven stories of the reference runs, played on the embedded cluster: conditions and Events have
-//! to come as upstream told them.
+//! Repeats the seven reference runs of upstream Kueue on the embedded cluster and compares conditions and
+//! Events.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -27,7 +27,7 @@ kind: WorkloadPriorityClass
 metadata: {name: high}
 value: 1000";
 
-/// A ClusterQueue of so many CPUs, with more of a spec.
+/// Creates a ClusterQueue with this quota; `more` is added to its spec.
 async fn cluster_queue(run: &ReferenceRun, name: &str, cpu: u32, more: &str) {
     run.apply(&format!(
         "apiVersion: kueue.x-k8s.io/v1beta2
@@ -148,14 +148,14 @@ fn two_runs_leave_the_same_objects_at_the_same_resource_versions() {
     ];
     let once = || run_virtually(create_pod_group, async |run| run.objects(&kinds).await);
     let first = once();
-    // Every write counts in the versions that come after it, so one that comes in another order, or
-    // another time, shows. Chance, where there is any, has a few rounds to do so.
+    // Every write increments the resourceVersion, so a different order or number of writes is detected.
+    // Repeated to detect rare differences.
     for _ in 0..4 {
         assert_same(&first, &once());
     }
 }
 
-/// Compares objects one by one, so that the first that differs is what a person reads.
+/// Compares objects one by one, so that the failure shows the first that differs.
 fn assert_same(first: &[Value], again: &[Value]) {
     for (a, b) in first.iter().zip(again) {
         assert_eq!(a, b);
@@ -278,7 +278,7 @@ async fn run_pending_reasons(run: &ReferenceRun) {
     run.at(5.0).await;
     job("run1", "lq", cpu(3), 600).await;
     run.at(6.0).await;
-    // A second longer than upstream's, to end behind the small one as there.
+    // One second longer than in the recording, so that it finishes after `small` as there.
     job("head", "lq", cpu(3), 6).await;
     run.at(7.0).await;
     job("small", "lq", cpu(1), 5).await;

@@ -123,7 +123,7 @@ pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
         let runs = job["spec"]["suspend"] != true;
         if !is_over && runs != is_condition_true(workload, "Admitted") {
             return Err(format!(
-                "{} may run: {runs}; not so its Workload",
+                "{} is unsuspended: {runs}; its Workload differs",
                 name(job)
             ));
         }

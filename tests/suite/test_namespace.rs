@@ -267,7 +267,7 @@ impl TestNamespace {
     /// ClusterQueues is that of their Workloads, and that quota was never exceeded.
     pub async fn assert_consistent(&self) {
         let quotas = self.quotas.lock().clone();
-        eventually("everything fits together", || async {
+        eventually("the state is consistent", || async {
             let jobs = self.list(JOB).await;
             let workloads = self.list(WORKLOAD).await;
             crate::quota_invariant_watch::check_jobs(&jobs, &workloads)?;

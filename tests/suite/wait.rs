@@ -15,9 +15,9 @@ pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The seconds in `KUEUE_LAB_TEST_PATIENCE`, by default [`TIMEOUT`].
 fn wait_timeout() -> Duration {
-    let asked = std::env::var("KUEUE_LAB_TEST_PATIENCE").ok();
-    let asked = asked.and_then(|seconds| seconds.parse().ok());
-    asked.map_or(TIMEOUT, Duration::from_secs)
+    let seconds = std::env::var("KUEUE_LAB_TEST_PATIENCE").ok();
+    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+    seconds.map_or(TIMEOUT, Duration::from_secs)
 }
 
 /// The objects of a watch by namespace and name.
@@ -44,12 +44,12 @@ pub async fn until<T>(
                 return found;
             }
         }
-        unreachable!("watches are begun anew for ever")
+        unreachable!("watches restart")
     };
     let outcome = tokio::time::timeout(wait_timeout(), watching).await;
     outcome.unwrap_or_else(|_| {
         let last = serde_json::to_string_pretty(&known).unwrap();
-        panic!("waited in vain until {what}; at last there was {last}")
+        panic!("timed out waiting until {what}; last state: {last}")
     })
 }
 
@@ -97,7 +97,7 @@ pub async fn eventually<T, F: Future<Output = Result<T, String>>>(
             Err(why) => {
                 assert!(
                     begun.elapsed() < wait_timeout(),
-                    "waited in vain until {what}: {why}"
+                    "timed out waiting until {what}: {why}"
                 );
             }
         }

@@ -106,7 +106,7 @@ fn a_saved_preset_is_shown_and_an_invalid_one_changes_nothing() {
     assert!(place.is_match(&screen), "{screen}");
     assert!(screen.contains("5 Presets!"), "{screen}");
     std::fs::write(&file, &good).unwrap();
-    terminal.wait_until("the good state, and no error", |s| {
+    terminal.wait_until("the valid state without an error", |s| {
         s.contains("0/9") && !s.contains("last good") && !s.contains("Presets!")
     });
     terminal.press(&["p"]);

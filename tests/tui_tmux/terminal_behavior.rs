@@ -96,7 +96,7 @@ impl Operations for Panicking {
     }
 
     async fn run_demo(&self, _: &str) -> Result<String, OperationError> {
-        panic!("the demo fell down")
+        panic!("injected panic")
     }
 
     async fn submit_job(&self, _: &SampleJob) -> Result<String, OperationError> {
@@ -135,5 +135,5 @@ fn a_panic_restores_the_terminal_before_it_is_reported() {
     terminal.wait_for_text("1 Queues");
     terminal.press(&["D"]);
     let screen = terminal.assert_exited("0");
-    assert!(screen.contains("the demo fell down"), "{screen}");
+    assert!(screen.contains("injected panic"), "{screen}");
 }

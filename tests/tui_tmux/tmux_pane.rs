@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Timeout of every wait.
 const TIMEOUT: Duration = Duration::from_secs(90);
-/// Between two looks at the screen.
+/// The interval of reads of the screen.
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Whether tmux is on `PATH`.

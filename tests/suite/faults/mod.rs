@@ -87,7 +87,7 @@ impl FaultContext {
         };
         let result = AssertUnwindSafe(fault(&context)).catch_unwind().await;
         if let Err(panic) = result {
-            eprintln!("{name}: there is\n{}", context.ns.dump().await);
+            eprintln!("{name}: objects:\n{}", context.ns.dump().await);
             resume_unwind(panic);
         }
     }
@@ -126,7 +126,7 @@ impl FaultContext {
 
     /// Waits until the log of a lab contains a text.
     pub async fn wait_for_log(&self, lab: &StartingLab, what: &str) {
-        crate::wait::eventually(&format!("the lab says {what:?}"), || async {
+        crate::wait::eventually(&format!("the log contains {what:?}"), || async {
             match lab.log().contains(what) {
                 true => Ok(()),
                 false => Err(lab.log()),
@@ -137,7 +137,7 @@ impl FaultContext {
 
     /// Waits until this many Jobs are not suspended.
     pub async fn wait_for_admitted(&self, count: usize) {
-        let what = format!("{count} jobs may run");
+        let what = format!("{count} jobs are unsuspended");
         self.ns
             .wait_all(crate::objects::JOB, &what, |known| {
                 let free = known.values().filter(|job| job["spec"]["suspend"] == false);

@@ -34,7 +34,7 @@ pub async fn the_api_server_is_restarted(context: &FaultContext) {
     ns.assert_consistent().await;
     assert!(
         !lab.log().contains("does not lead any more"),
-        "a short break costs nobody the lead"
+        "a short outage does not change the leader"
     );
     for n in 0..12 {
         ns.delete(JOB, &format!("j{n}")).await;
@@ -94,7 +94,7 @@ pub async fn the_leader_is_partitioned(context: &FaultContext) {
     ns.wait_until_running("three").await;
     ns.assert_consistent().await;
     proxy.resume();
-    crate::wait::eventually("the first sees who leads", || async {
+    crate::wait::eventually("the first sees the new leader", || async {
         let log = first.log();
         let after = log.split("does not lead any more").nth(1);
         match after.is_some_and(|log| log.contains("leads; waiting")) {

@@ -125,7 +125,7 @@ pub async fn another_client_writes_continuously(context: &FaultContext) {
         .filter(|line| line.starts_with("apiserver_request_total") && line.contains("code=\"409\""))
         .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
         .sum::<f64>();
-    assert!(conflicts >= 1.0, "nobody met anybody: {metrics}");
+    assert!(conflicts >= 1.0, "no write conflicts: {metrics}");
     assert_eq!(lab.stop().await, Some(0));
 }
 

@@ -56,7 +56,7 @@ pub async fn a_job_waits_runs_and_gives_its_quota_back(
         as_integer(&status["flavorsUsage"][0]["resources"][0]["total"]) == 0
             && as_integer(&status["admittedWorkloads"]) == 0
     };
-    ns.wait_until(CLUSTER_QUEUE, &queue, "the quota is free again", unused)
+    ns.wait_until(CLUSTER_QUEUE, &queue, "the quota is unused", unused)
         .await;
     ns.assert_consistent().await;
 }

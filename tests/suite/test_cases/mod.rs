@@ -96,7 +96,7 @@ impl TestCase {
         match self {
             Self::Shared(case) => {
                 let lab = cluster.lab().await;
-                let lab = lab.as_ref().expect("somebody has started it");
+                let lab = lab.as_ref().expect("the lab is started");
                 let ns = TestNamespace::new(&lab.client, name).await;
                 let context = SharedContext {
                     ns: &ns,
@@ -105,7 +105,7 @@ impl TestCase {
                 };
                 let result = AssertUnwindSafe(case(context)).catch_unwind().await;
                 if result.is_err() {
-                    eprintln!("{name}: there is\n{}", ns.dump().await);
+                    eprintln!("{name}: objects:\n{}", ns.dump().await);
                     eprintln!("{name}: the lab printed:\n{}", lab.running.log());
                 }
                 let cleared = AssertUnwindSafe(ns.clean_up()).catch_unwind().await;
@@ -117,7 +117,7 @@ impl TestCase {
                 let context = ExclusiveContext { ns: &ns, cluster };
                 let result = AssertUnwindSafe(case(context)).catch_unwind().await;
                 if result.is_err() {
-                    eprintln!("{name}: there is\n{}", ns.dump().await);
+                    eprintln!("{name}: objects:\n{}", ns.dump().await);
                 }
                 let cleared = async {
                     // A lab has to remove finalizers.

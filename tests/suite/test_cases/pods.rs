@@ -35,7 +35,7 @@ fn has_phase(pod: &Value, phase: &str) -> bool {
 pub async fn a_pod_waits_behind_its_scheduling_gate(SharedContext { ns, .. }: SharedContext<'_>) {
     ns.create_queues("lq", 4, json!({})).await;
     let first = pod(ns, "first", 4, 100_000, None).await;
-    assert!(is_gated(&first), "it is held from the start");
+    assert!(is_gated(&first), "it is gated on creation");
     let running = |o: &Value| !is_gated(o) && has_phase(o, "Running");
     let first = ns.wait_until(POD, "first", "it runs", running).await;
     assert_eq!(first["spec"]["nodeSelector"]["kueue-lab.dev/pool"], "suite");
@@ -46,8 +46,7 @@ pub async fn a_pod_waits_behind_its_scheduling_gate(SharedContext { ns, .. }: Sh
     ns.assert_consistent().await;
     ns.delete(POD, "first").await;
     let over = |o: &Value| has_phase(o, "Succeeded");
-    ns.wait_until(POD, "second", "it has run to its end", over)
-        .await;
+    ns.wait_until(POD, "second", "it has finished", over).await;
     let finished = |wl: &_| is_condition_true(wl, "Finished");
     ns.wait_for_workload(&second, "it is finished", finished)
         .await;
@@ -63,11 +62,13 @@ pub async fn a_pod_group_is_admitted_as_a_whole(SharedContext { ns, .. }: Shared
     pod(ns, "passer-by", 1, 1, None).await;
     let over = |o: &Value| has_phase(o, "Succeeded");
     ns.wait_until(POD, "passer-by", "it has run", over).await;
-    assert!(is_gated(&ns.get(POD, "one").await), "half a group waits");
+    assert!(
+        is_gated(&ns.get(POD, "one").await),
+        "an incomplete group is gated"
+    );
     pod(ns, "two", 2, 2, group).await;
     for name in ["one", "two"] {
-        ns.wait_until(POD, name, "it has run to its end", over)
-            .await;
+        ns.wait_until(POD, name, "it has finished", over).await;
     }
     let finished = |wl: &Value| is_condition_true(wl, "Finished");
     let workload = ns

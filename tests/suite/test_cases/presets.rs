@@ -38,11 +38,11 @@ pub async fn a_saved_preset_is_applied_and_an_invalid_one_is_not(context: Shared
     for name in [&one, &two] {
         ns.register_for_cleanup(CLUSTER_QUEUE, name);
     }
-    let file = "presets/suite/case.yaml";
+    let file = "presets/suite/queues.yaml";
     cluster.work_dir().write(file, &queue(&one, "4"));
     let has = |gpus: i64| move |o: &Value| quota(o) == gpus;
     let made = ns
-        .wait_until(CLUSTER_QUEUE, &one, "it is made", has(4))
+        .wait_until(CLUSTER_QUEUE, &one, "it is created", has(4))
         .await;
     assert!(made["metadata"]["labels"]["kueue-lab.dev/preset"] == "suite");
     ns.local_queue("lq", &one).await;
@@ -57,11 +57,11 @@ pub async fn a_saved_preset_is_applied_and_an_invalid_one_is_not(context: Shared
     // With one error nothing of the file is applied.
     let broken = format!("{}---\n{}", queue(&one, "2"), queue(&two, "-4"));
     cluster.work_dir().write(file, &broken);
-    let printed = eventually("the mistake is expected", || async {
+    let printed = eventually("the error is logged", || async {
         let log = lab.running.log();
         let line = log
             .lines()
-            .find(|l| l.contains("case.yaml:") && l.contains(&two));
+            .find(|l| l.contains("queues.yaml:") && l.contains(&two));
         line.map(str::to_owned).ok_or("it is not".to_owned())
     })
     .await;
@@ -78,7 +78,7 @@ pub async fn a_saved_preset_is_applied_and_an_invalid_one_is_not(context: Shared
     // After the correction the rest is applied.
     let good = format!("{}---\n{}", queue(&one, "8"), queue(&two, "4"));
     cluster.work_dir().write(file, &good);
-    ns.wait_until(CLUSTER_QUEUE, &two, "it is made", has(4))
+    ns.wait_until(CLUSTER_QUEUE, &two, "it is created", has(4))
         .await;
     // Objects removed from the files are pruned; objects of others are not.
     let spec = json!({"namespaceSelector": {}});

@@ -18,14 +18,14 @@ pub async fn strict_fifo_blocks_on_the_head(SharedContext { ns, .. }: SharedCont
     let small = ns.job("small", "lq", 1, 100_000).await;
     ns.wait_for_workload(&small, "it is there", |_| true).await;
     ns.delete(JOB, "running").await;
-    let what = "the first of those who wait is let in, and nobody before it";
+    let what = "the head is admitted first";
     ns.wait_all(WORKLOAD, what, |known| {
         let admitted = |job: &Value| {
             let mut of = known.values().filter(|wl| is_owned_by(wl, job));
             of.any(|wl| is_condition_true(wl, "Admitted"))
         };
         let passed = admitted(&small) && !admitted(&head);
-        assert!(!passed, "the small one passed the first");
+        assert!(!passed, "a later Job was admitted before the head");
         admitted(&head).then_some(())
     })
     .await;

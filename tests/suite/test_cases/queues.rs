@@ -15,7 +15,7 @@ pub async fn a_queue_is_active_when_its_references_exist(
     ns.local_queue("lq", &queue).await;
     let active = |wanted: &'static str| move |o: &_| condition(o, "Active") == wanted;
     let missing = active("False/ClusterQueueDoesNotExist");
-    ns.wait_until(LOCAL_QUEUE, "lq", "its ClusterQueue is missed", missing)
+    ns.wait_until(LOCAL_QUEUE, "lq", "its ClusterQueue is missing", missing)
         .await;
     let group = json!({"coveredResources": [GPU], "flavors": [
         {"name": flavor, "resources": [{"name": GPU, "nominalQuota": "4"}]},
@@ -24,7 +24,7 @@ pub async fn a_queue_is_active_when_its_references_exist(
     let object = json!({"metadata": {"name": queue}, "spec": spec});
     ns.create(CLUSTER_QUEUE, object).await;
     let missing = active("False/FlavorNotFound");
-    ns.wait_until(CLUSTER_QUEUE, &queue, "its flavor is missed", missing)
+    ns.wait_until(CLUSTER_QUEUE, &queue, "its flavor is missing", missing)
         .await;
     let inactive = active("False/ClusterQueueIsInactive");
     ns.wait_until(LOCAL_QUEUE, "lq", "its ClusterQueue is inactive", inactive)
@@ -39,7 +39,7 @@ pub async fn a_queue_is_active_when_its_references_exist(
     ns.wait_until(LOCAL_QUEUE, "lq", "it is active", &ready)
         .await;
     let complete = |o: &_| is_condition_true(o, "Complete");
-    ns.wait_until(JOB, "early", "it has run to its end", complete)
+    ns.wait_until(JOB, "early", "it is complete", complete)
         .await;
 }
 
@@ -88,7 +88,7 @@ pub async fn a_stopped_queue_admits_nothing(SharedContext { ns, .. }: SharedCont
         .await;
     let late = ns.job("late", "lq", 4, 100_000).await;
     let inactive = |o: &_| condition(o, "QuotaReserved") == "False/Suspended";
-    ns.wait_for_workload(&late, "it is not let in", inactive)
+    ns.wait_for_workload(&late, "it is inadmissible", inactive)
         .await;
     ns.wait_until_running("running").await;
     ns.merge(CLUSTER_QUEUE, &queue, stop("HoldAndDrain")).await;
@@ -105,7 +105,7 @@ pub async fn invalid_queues_are_rejected(SharedContext { ns, .. }: SharedContext
         let made = ns.try_create(kind, object).await;
         match made {
             Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
-            other => panic!("not refused: {other:?}"),
+            other => panic!("not rejected: {other:?}"),
         }
     };
     let flavors = json!([{"name": "suite", "resources": [{"name": GPU, "nominalQuota": "-1"}]}]);

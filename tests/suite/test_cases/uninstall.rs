@@ -62,10 +62,10 @@ pub async fn suspended_jobs_are_released_on_uninstall(
         .into_iter()
         .filter(|l| !l.starts_with("Node "))
         .collect();
-    assert_eq!(left, Vec::<String>::new(), "the nodes go with `down`");
+    assert_eq!(left, Vec::<String>::new(), "`down` deletes the nodes");
     let workloads: kube::Result<kube::core::ObjectList<DynamicObject>> =
         ns.api(WORKLOAD).list(&Default::default()).await;
-    assert!(workloads.is_err(), "the kind is not served any more");
+    assert!(workloads.is_err(), "the kind is not served");
 
     // Jobs of new queues are unmanaged now.
     let job = ns.job("later", "lq", 1, 1).await;
