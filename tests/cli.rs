@@ -146,7 +146,7 @@ fn quota(amount: &str) -> String {
 }
 
 #[test]
-fn help_version_and_completions_are_data() {
+fn help_version_and_completions_are_printed_to_stdout() {
     let dir = WorkDir::new();
     for (args, holds) in [
         (&["--help"][..], "Examples:"),
@@ -190,7 +190,7 @@ fn usage_errors_are_one_line_and_exit_code_2() {
 }
 
 #[test]
-fn folders_and_files_that_cannot_be_read() {
+fn unreadable_folders_and_files_are_reported() {
     let dir = WorkDir::new();
     let printed = dir.run_rejected(&["up", "--headless", "--presets-dir", "nowhere"]);
     assert!(
@@ -261,7 +261,7 @@ fn invalid_presets_are_reported_by_file_line_and_column() {
 }
 
 #[test]
-fn a_port_in_use_is_named() {
+fn a_port_in_use_is_reported() {
     let dir = WorkDir::new();
     dir.write("presets/p/q.yaml", VALID_PRESET);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -283,7 +283,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn without_a_terminal_it_serves_until_a_signal() {
+fn without_a_terminal_the_lab_runs_until_a_signal() {
     let dir = WorkDir::new();
     // The shipped presets are extracted from the binary, to be edited.
     for signal in ["-INT", "-TERM"] {
@@ -314,7 +314,7 @@ fn two_labs_keep_separate_kubeconfigs() {
 }
 
 #[test]
-fn a_workload_that_is_not_there_cannot_be_explained() {
+fn explaining_an_absent_workload_is_an_error() {
     let dir = WorkDir::new();
     let lab = RunningLab::start(dir.command(&["up", "--headless"]));
     // The running lab is found without its name.

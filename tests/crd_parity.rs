@@ -109,7 +109,7 @@ fn version_fields(version: &Value) -> Value {
 }
 
 #[test]
-fn our_crds_equal_upstreams_field_by_field() {
+fn crds_equal_upstreams() {
     let mut differences = Vec::new();
     let mut schemas = 0;
     for theirs in upstream() {
@@ -137,7 +137,7 @@ fn our_crds_equal_upstreams_field_by_field() {
 }
 
 #[test]
-fn the_comparison_sees_differences() {
+fn the_comparison_finds_differences() {
     let theirs = json!({
         "type": "object", "required": ["a", "b"],
         "properties": {

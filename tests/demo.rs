@@ -26,7 +26,7 @@ fn run_to_success(name: &str, speed: &str) -> String {
 }
 
 #[test]
-fn a_high_priority_job_preempts_and_the_other_runs_later() {
+fn a_high_priority_job_preempts_and_the_other_is_readmitted() {
     let out = run_to_success("skypilot-priority-preemption", "20");
     // In this order, with other lines in between.
     let mut rest = out.as_str();
@@ -58,7 +58,7 @@ fn borrowed_gpus_are_reclaimed() {
 }
 
 #[test]
-fn a_failed_scenario_exits_nonzero_and_reports_what_was_observed() {
+fn a_failed_scenario_exits_nonzero_and_reports_the_observed_state() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.yaml");
     let scenario = "\

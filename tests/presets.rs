@@ -94,7 +94,7 @@ fn class(name: &str, value: i32) -> String {
 }
 
 #[tokio::test]
-async fn a_save_is_applied_and_immutable_objects_are_recreated() {
+async fn a_change_is_applied_and_immutable_objects_are_recreated() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = fixture.start("p").await;
     assert_eq!(fixture.value("gold").await, Some(1));
@@ -113,7 +113,7 @@ async fn a_save_is_applied_and_immutable_objects_are_recreated() {
 }
 
 #[tokio::test]
-async fn editors_that_rename_a_temporary_file_are_followed() {
+async fn a_renamed_temporary_file_is_applied() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = fixture.start("p").await;
     for value in [2, 3] {
@@ -126,7 +126,7 @@ async fn editors_that_rename_a_temporary_file_are_followed() {
 }
 
 #[tokio::test]
-async fn a_burst_of_saves_ends_at_the_last() {
+async fn a_burst_of_changes_results_in_the_last() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 0))]);
     let presets = fixture.start("p").await;
     for value in 1..=100 {
@@ -211,7 +211,7 @@ async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
 }
 
 #[tokio::test]
-async fn added_and_removed_files_add_and_prune_their_objects() {
+async fn added_and_removed_files_create_and_prune_objects() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = fixture.start("p").await;
     fixture.write("p/b.yaml", &class("silver", 1));
@@ -233,7 +233,7 @@ async fn added_and_removed_files_add_and_prune_their_objects() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_replaced_is_followed() {
+async fn a_replaced_folder_is_watched() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = fixture.start("p").await;
     std::fs::rename(fixture.folder(), fixture.root.path().join("old")).unwrap();
@@ -249,7 +249,7 @@ async fn a_folder_that_is_replaced_is_followed() {
 }
 
 #[tokio::test]
-async fn a_link_is_followed_to_where_the_file_is() {
+async fn the_target_of_a_symbolic_link_is_watched() {
     let fixture = PresetsFixture::new(&[]);
     let elsewhere = fixture.root.path().join("elsewhere.yaml");
     std::fs::write(&elsewhere, class("gold", 1)).unwrap();
@@ -348,7 +348,7 @@ async fn unmanaged_objects_are_neither_overwritten_nor_removed() {
 }
 
 #[tokio::test]
-async fn a_namespace_and_what_is_in_it_come_together() {
+async fn a_namespace_and_its_objects_are_created_together() {
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, namespace: team}\n";
     let space = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n";
     let fixture = PresetsFixture::new(&[("p/a.yaml", &format!("{map}{space}"))]);
@@ -363,7 +363,7 @@ async fn a_namespace_and_what_is_in_it_come_together() {
 }
 
 #[tokio::test]
-async fn an_edit_by_hand_is_kept_until_the_file_says_otherwise() {
+async fn a_manual_change_is_kept_until_the_file_changes() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = fixture.start("p").await;
     let by_hand = Patch::Merge(json!({"description": "by hand"}));
@@ -386,7 +386,7 @@ async fn an_edit_by_hand_is_kept_until_the_file_says_otherwise() {
 }
 
 #[tokio::test]
-async fn a_restarted_lab_prunes_what_left_the_files() {
+async fn a_restarted_lab_prunes_removed_objects() {
     let fixture = PresetsFixture::new(&[
         ("p/a.yaml", &class("gold", 1)),
         ("p/b.yaml", &class("silver", 1)),
@@ -402,7 +402,7 @@ async fn a_restarted_lab_prunes_what_left_the_files() {
 }
 
 #[tokio::test]
-async fn an_object_deleted_by_hand_comes_back_with_the_next_change_of_its_file() {
+async fn a_manually_deleted_object_is_recreated_when_its_file_changes() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = fixture.start("p").await;
     fixture

@@ -88,7 +88,7 @@ fn a_passing_scenario_reports_every_step() {
 }
 
 #[test]
-fn a_failed_expectation_reports_what_was_observed() {
+fn a_failed_expectation_reports_the_observed_state() {
     for (step, expected) in [
         (
             "expect:\n  - {object: {kind: ConfigMap, name: a}, fields: {data.size: \"7\"}, within: 5s}",
@@ -142,7 +142,7 @@ fn a_scenario_times_out() {
 }
 
 #[test]
-fn a_state_that_does_not_last_fails_the_expectation() {
+fn a_transient_state_fails_the_expectation() {
     let (outcome, _) = run_text(&format!(
         "steps:\n- apply: {MAP}\n- when: {{object: {{kind: ConfigMap, name: a}}}}\n  delete: {{kind: ConfigMap, name: a}}\n- expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true, holds: 1m}}\n"
     ));

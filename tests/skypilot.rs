@@ -219,7 +219,7 @@ fn a_finished_job_tears_down_its_cluster() {
 }
 
 #[test]
-fn a_job_that_is_preempted_is_launched_again_under_the_same_name() {
+fn a_preempted_job_is_relaunched_under_the_same_name() {
     run_in_virtual_time(|| async {
         let fixture = ManagedJobsFixture::new().await;
         let id = fixture
@@ -288,7 +288,7 @@ fn a_pod_lost_before_the_job_ran_is_relaunched_after_backoff() {
 }
 
 #[test]
-fn commands_that_fail_end_the_job_unless_it_may_start_again() {
+fn a_failed_command_ends_the_job_unless_it_can_restart() {
     run_in_virtual_time(|| async {
         let fixture = ManagedJobsFixture::new().await;
         let fails = fixture.launch("fails", "run: sleep 5; exit 3\n").await;
@@ -315,7 +315,7 @@ fn commands_that_fail_end_the_job_unless_it_may_start_again() {
 }
 
 #[test]
-fn a_cancelled_job_leaves_nothing_behind() {
+fn a_cancelled_job_is_cleaned_up() {
     run_in_virtual_time(|| async {
         let fixture = ManagedJobsFixture::new().await;
         let id = fixture
@@ -349,7 +349,7 @@ fn a_cancelled_job_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_invalid_name_or_size_is_rejected_at_once() {
+fn an_invalid_name_or_size_is_rejected() {
     run_in_virtual_time(|| async {
         let fixture = ManagedJobsFixture::new().await;
         let task = Task::parse("resources: {cpus: 64}").unwrap();

@@ -169,7 +169,7 @@ async fn samples_are_submitted_and_deleted() {
 }
 
 #[tokio::test]
-async fn an_object_that_cannot_be_read_hides_no_other() {
+async fn other_objects_are_shown_beside_an_unreadable_one() {
     let client = with_kueue().await;
     queues(&client).await;
     // A CRD without validation accepts what Kueue rejects.

@@ -71,7 +71,7 @@ impl AdmissionPlugin for Plugin {
 }
 
 #[test]
-fn plugins_change_and_refuse() {
+fn plugins_mutate_and_reject() {
     with_server(|server, client| async move {
         let plugin = Arc::new(Plugin::default());
         server.add_admission(plugin.clone());
@@ -111,7 +111,7 @@ fn plugins_change_and_refuse() {
 }
 
 #[test]
-fn warnings_reach_the_client() {
+fn warnings_are_sent_to_the_client() {
     with_server(|server, client| async move {
         server.add_admission(Arc::new(Plugin::default()));
         let body = json!({"metadata": {"name": "a"}}).to_string().into_bytes();

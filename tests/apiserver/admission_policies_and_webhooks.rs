@@ -47,7 +47,7 @@ fn config_maps_only() -> Value {
 }
 
 #[test]
-fn a_policy_refuses_what_its_validations_do() {
+fn a_policy_rejects_requests_that_fail_its_validations() {
     with_server(|_, client| async move {
         let spec = json!({
             "matchConstraints": config_maps_only(),
@@ -105,7 +105,7 @@ fn a_policy_refuses_what_its_validations_do() {
 }
 
 #[test]
-fn a_policy_that_fails_follows_its_failure_policy() {
+fn a_policy_error_follows_the_failure_policy() {
     with_server(|_, client| async move {
         let spec = json!({
             "matchConstraints": config_maps_only(),
@@ -132,7 +132,7 @@ fn a_policy_that_fails_follows_its_failure_policy() {
 }
 
 #[test]
-fn parameters_come_from_objects() {
+fn parameters_are_read_from_objects() {
     with_server(|_, client| async move {
         let limits = json!({"metadata": {"name": "limits"}, "data": {"longest": "3"}});
         send(&client, "POST", MAPS, limits).await.unwrap();
@@ -263,7 +263,7 @@ async fn client_with_webhooks() -> Client {
 }
 
 #[tokio::test]
-async fn a_webhook_changes_and_refuses() {
+async fn a_webhook_mutates_and_rejects() {
     let (client, hook) = (client_with_webhooks().await, start_webhook().await);
     let config = json!({"url": hook.url, "caBundle": hook.bundle});
     register_webhook(&client, config, json!({})).await;

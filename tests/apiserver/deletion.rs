@@ -9,7 +9,7 @@ const MAPS: &str = "/api/v1/namespaces/test/configmaps";
 const PODS: &str = "/api/v1/namespaces/test/pods";
 
 #[test]
-fn finalizers_hold_an_object_until_they_are_gone() {
+fn finalizers_delay_deletion() {
     with_server(|_, client| async move {
         let body = json!({"metadata": {"name": "a", "finalizers": ["x.io/hold"]}});
         send(&client, "POST", MAPS, body).await.unwrap();
@@ -39,7 +39,7 @@ fn finalizers_hold_an_object_until_they_are_gone() {
 }
 
 #[test]
-fn propagation_leaves_its_finalizer() {
+fn propagation_policies_set_finalizers() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for (policy, finalizer) in [
@@ -69,7 +69,7 @@ fn propagation_leaves_its_finalizer() {
 }
 
 #[test]
-fn preconditions_protect_namesakes() {
+fn preconditions_protect_an_object_of_the_same_name() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         api.create(&PostParams::default(), &config_map("a", "1"))
@@ -95,7 +95,7 @@ fn preconditions_protect_namesakes() {
 }
 
 #[test]
-fn pods_with_a_node_get_their_grace_period() {
+fn bound_pods_get_their_grace_period() {
     with_server(|_, client| async move {
         send(&client, "POST", PODS, pod("p")).await.unwrap();
         let bind = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
@@ -174,7 +174,7 @@ fn unscheduled_pods_are_deleted_at_once() {
 }
 
 #[test]
-fn delete_collection_follows_selectors() {
+fn delete_collection_applies_selectors() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for name in ["a", "b", "c"] {
@@ -192,7 +192,7 @@ fn delete_collection_follows_selectors() {
 }
 
 #[test]
-fn a_namespace_stays_until_it_is_finalized() {
+fn a_namespace_is_deleted_after_it_is_finalized() {
     with_server(|_, client| async move {
         let path = "/api/v1/namespaces/test";
         let going = send(&client, "DELETE", path, Value::Null).await.unwrap();

@@ -59,7 +59,7 @@ fn selectors_on_labels_and_fields() {
 }
 
 #[test]
-fn pages_show_one_resource_version() {
+fn pages_have_one_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for i in 0..5 {
@@ -139,7 +139,7 @@ fn an_expired_continue_token_offers_an_inconsistent_continuation() {
 }
 
 #[test]
-fn a_list_can_ask_for_a_resource_version() {
+fn a_list_can_request_a_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let made = api

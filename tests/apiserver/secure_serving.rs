@@ -130,7 +130,7 @@ async fn a_service_account_is_authorized_by_its_roles() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_ends_watches_and_refuses_new_connections() {
+async fn shutdown_ends_watches_and_refuses_connections() {
     let (_server, serving) = serve().await;
     let client = Client::try_from(config(&serving).await).unwrap();
     let watching = {
@@ -151,7 +151,7 @@ async fn a_stop_ends_watches_and_refuses_new_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_kubeconfig_is_private_and_a_port_in_use_is_named() {
+async fn the_kubeconfig_is_private_and_a_port_in_use_is_reported() {
     let (server, serving) = serve().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/kubeconfig");

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::cluster_fixture::*;
 
 #[test]
-fn a_workload_is_admitted_and_the_queues_show_it() {
+fn a_workload_is_admitted_and_counted_in_queue_status() {
     with_cluster(|w| async move {
         w.apply(QUEUES).await;
         w.sleep(2).await;
@@ -119,7 +119,7 @@ fn pending_reasons_are_reported() {
 }
 
 #[test]
-fn stopping_a_queue_evicts_and_starting_it_admits_again() {
+fn stopping_a_queue_evicts_and_resuming_it_readmits() {
     with_cluster(|w| async move {
         w.apply(QUEUES).await;
         w.apply(&workload("a", 4, 0)).await;
@@ -145,7 +145,7 @@ fn stopping_a_queue_evicts_and_starting_it_admits_again() {
 }
 
 #[test]
-fn a_created_flavor_admits_waiting_workloads() {
+fn a_created_flavor_admits_pending_workloads() {
     with_cluster(|w| async move {
         let (flavor, queues) = QUEUES.split_once("\n---\n").unwrap();
         w.apply(queues).await;
@@ -164,7 +164,7 @@ fn a_created_flavor_admits_waiting_workloads() {
 }
 
 #[test]
-fn a_workload_that_ran_too_long_is_deactivated() {
+fn a_workload_is_deactivated_after_its_maximum_execution_time() {
     with_cluster(|w| async move {
         w.apply(QUEUES).await;
         let yaml = workload("a", 4, 0).replace(

@@ -315,7 +315,7 @@ fn variants_preempt_one_after_another() {
 }
 
 #[test]
-fn variants_follow_the_flavors_of_the_queue() {
+fn variants_are_reconciled_with_the_flavors_of_the_queue() {
     with_config(config_with_concurrent_admission(), |w| async move {
         let mode = json!({"mode": "TryPreferredFlavors"});
         w.apply(&queues(mode, &[("reservation", 5), ("spot", 1)]))

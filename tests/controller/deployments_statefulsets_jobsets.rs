@@ -177,7 +177,7 @@ spec:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}";
 
 #[test]
-fn a_job_set_is_managed_once_its_kind_is_defined() {
+fn a_job_set_is_managed_after_its_crd_is_created() {
     with_cluster(async |cluster| {
         cluster.apply(QUEUES).await;
         cluster.apply(JOB_SETS).await;

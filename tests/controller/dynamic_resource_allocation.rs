@@ -97,7 +97,7 @@ fn claims_count_towards_quota() {
 }
 
 #[test]
-fn a_workload_waits_for_its_template() {
+fn a_workload_is_pending_without_its_template() {
     with_config(config_with_device_class_mapping(), |w| async move {
         w.apply(&queues()).await;
         w.sleep(2).await;
@@ -166,7 +166,7 @@ fn unsupported_claims_are_reported() {
 }
 
 #[test]
-fn an_extended_resource_counts_as_its_class_once_there_is_one() {
+fn an_extended_resource_is_mapped_to_its_device_class() {
     with_config(config_with_device_class_mapping(), |w| async move {
         w.apply(&queues()).await;
         w.sleep(2).await;

@@ -90,7 +90,7 @@ fn name_of(job: &Job) -> String {
 }
 
 #[test]
-fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
+fn a_job_runs_when_admitted_and_is_suspended_when_evicted() {
     with_cluster(async |cluster| {
         cluster.apply(QUEUES_WITH_FLAVOR).await;
         cluster.sleep(2).await;
@@ -238,7 +238,7 @@ fn jobs_without_a_queue_are_unmanaged_unless_a_default_local_queue_exists() {
 }
 
 #[test]
-fn a_changed_job_that_waits_changes_its_workload() {
+fn updating_a_pending_job_updates_its_workload() {
     with_cluster(async |cluster| {
         cluster.apply(QUEUES).await;
         let labels = json!({"kueue.x-k8s.io/queue-name": "nowhere"});
@@ -271,7 +271,7 @@ fn a_changed_job_that_waits_changes_its_workload() {
 }
 
 #[test]
-fn the_workload_of_a_job_that_is_gone_is_finished() {
+fn the_workload_of_a_deleted_job_is_finished() {
     with_cluster(async |cluster| {
         cluster.apply(QUEUES).await;
         let created = create(
@@ -295,7 +295,7 @@ fn the_workload_of_a_job_that_is_gone_is_finished() {
 }
 
 #[test]
-fn namespaces_of_the_system_are_not_managed() {
+fn system_namespaces_are_not_managed() {
     with_cluster(async |cluster| {
         let system: Api<Namespace> = Api::all(cluster.client.clone());
         assert!(system.get_opt("kube-system").await.unwrap().is_some());

@@ -152,7 +152,7 @@ fn a_finished_pod_finishes_its_workload_and_loses_its_finalizer() {
 }
 
 #[test]
-fn a_group_waits_for_all_its_pods_and_runs_together() {
+fn a_group_is_admitted_with_all_its_pods() {
     with_cluster(async |cluster| {
         cluster.apply(QUEUES).await;
         for name in ["g-0", "g-1"] {

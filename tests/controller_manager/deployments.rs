@@ -174,7 +174,7 @@ fn the_recreate_strategy_never_runs_both_versions() {
 }
 
 #[test]
-fn deleting_a_deployment_deletes_what_it_made() {
+fn deleting_a_deployment_deletes_its_dependents() {
     with_cluster(|cluster| async move {
         cluster
             .create_object::<Deployment>(web("RollingUpdate", 2))

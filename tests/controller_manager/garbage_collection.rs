@@ -49,7 +49,7 @@ async fn wait_until_deleted(cluster: &TestCluster, name: &str) {
 }
 
 #[test]
-fn dependents_follow_their_owner() {
+fn dependents_are_deleted_after_their_owner() {
     with_cluster(|cluster| async move {
         owner_and_dependent(&cluster).await;
         delete(&cluster, "owner", PropagationPolicy::Background).await;
@@ -63,7 +63,7 @@ fn dependents_follow_their_owner() {
 }
 
 #[test]
-fn an_owner_deleted_in_the_foreground_goes_last() {
+fn foreground_deletion_deletes_the_owner_last() {
     with_cluster(|cluster| async move {
         owner_and_dependent(&cluster).await;
         let path = "/api/v1/namespaces/test/configmaps/dependent";
@@ -87,7 +87,7 @@ fn an_owner_deleted_in_the_foreground_goes_last() {
 }
 
 #[test]
-fn orphans_stay() {
+fn orphans_are_kept() {
     with_cluster(|cluster| async move {
         owner_and_dependent(&cluster).await;
         delete(&cluster, "owner", PropagationPolicy::Orphan).await;
@@ -102,7 +102,7 @@ fn orphans_stay() {
 }
 
 #[test]
-fn custom_objects_are_collected_like_others() {
+fn custom_objects_are_garbage_collected() {
     with_cluster(|cluster| async move {
         let definition = json!({
             "metadata": {"name": "things.x.io"},
@@ -139,7 +139,7 @@ fn custom_objects_are_collected_like_others() {
 }
 
 #[test]
-fn a_namespace_is_emptied_before_it_goes() {
+fn a_namespace_is_deleted_after_its_content() {
     with_cluster(|cluster| async move {
         cluster
             .wait_until_object::<ServiceAccount>("default", "an account", |_| true)

@@ -189,7 +189,7 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
 }
 
 #[test]
-fn failures_are_retried_with_a_pause_until_the_limit() {
+fn failures_are_retried_with_backoff_until_the_limit() {
     with_cluster(|cluster| async move {
         cluster
             .create_object::<Job>(job("fails", json!({"backoffLimit": 1})))
@@ -248,7 +248,7 @@ fn a_deadline_ends_a_job_and_its_pods() {
 }
 
 #[test]
-fn indexed_pods_have_their_number_everywhere() {
+fn indexed_pods_have_their_completion_index() {
     with_cluster(|cluster| async move {
         let spec = json!({"completionMode": "Indexed", "completions": 4, "parallelism": 2});
         cluster.create_object::<Job>(job("ix", spec)).await;

@@ -42,7 +42,7 @@ async fn slice(
 }
 
 #[test]
-fn endpoints_follow_the_pods_of_a_service() {
+fn endpoint_slices_are_reconciled_with_pods() {
     with_cluster(|cluster| async move {
         let service = json!({"metadata": {"name": "s"}, "spec": {
             "selector": {"app": "a"}, "ports": [{"name": "http", "port": 80, "targetPort": "web"}]}});
@@ -192,7 +192,7 @@ fn persistent_volume_claims_are_bound() {
 }
 
 #[test]
-fn finished_jobs_expire() {
+fn finished_jobs_are_deleted_after_their_ttl() {
     with_cluster(|cluster| async move {
         let job = json!({"metadata": {"name": "j"}, "spec": {"ttlSecondsAfterFinished": 100, "template": {"spec": {
             "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}});

@@ -32,7 +32,7 @@ fn set(policy: &str, replicas: i32) -> Value {
 }
 
 #[test]
-fn a_statefulset_makes_and_ends_pods_in_order() {
+fn a_statefulset_creates_and_deletes_pods_in_order() {
     with_cluster(|cluster| async move {
         cluster
             .create_object::<StatefulSet>(set("OrderedReady", 3))
@@ -120,7 +120,7 @@ fn a_parallel_statefulset_does_not_wait() {
 }
 
 #[test]
-fn a_daemonset_is_on_every_node_that_suits() {
+fn a_daemonset_runs_on_every_matching_node() {
     with_cluster(|cluster| async move {
         let node = |name: &str, gpu: &str, taints: Value| json!({"metadata": {"name": name, "labels": {"gpu": gpu}}, "spec": {"taints": taints}});
         let tainted = json!([{"key": "spot", "value": "true", "effect": "NoSchedule"}]);
@@ -199,7 +199,7 @@ async fn jobs(cluster: &TestCluster) -> Vec<Job> {
 }
 
 #[test]
-fn a_cronjob_makes_a_job_each_time() {
+fn a_cronjob_creates_a_job_at_each_scheduled_time() {
     with_cluster(|cluster| async move {
         cluster
             .create_object::<CronJob>(cron(json!({"successfulJobsHistoryLimit": 1})))
@@ -248,7 +248,7 @@ fn a_cronjob_makes_a_job_each_time() {
 }
 
 #[test]
-fn a_cronjob_forbids_or_replaces() {
+fn a_cronjob_applies_its_concurrency_policy() {
     with_cluster(|cluster| async move {
         cluster
             .create_object::<CronJob>(cron(json!({"concurrencyPolicy": "Forbid"})))

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_without_any_event_shows_that_events_are_missing() {
+    fn a_new_workload_without_events_is_a_recording_gap() {
         let state = |admitted: bool, events: Value| json!({"state": {"workloads": {"Job/a": {"admitted": admitted}}}, "events": events});
         let (waits, runs) = (state(false, json!([])), state(true, json!([])));
         assert!(lost_events(None, &waits));

@@ -76,7 +76,7 @@ fn is_admitted(lab: &mut EngineFixture) -> bool {
 }
 
 #[test]
-fn a_stopped_cluster_queue_holds_its_workloads() {
+fn a_stopped_cluster_queue_keeps_its_workloads_pending() {
     let mut lab = lab(json!({"stopPolicy": "Hold"}));
     assert!(!is_admitted(&mut lab));
     assert_eq!(pending_state(&lab), Some(PendingState::Active));
@@ -153,7 +153,7 @@ fn a_cohort_cycle_admits_nothing_until_resolved() {
 }
 
 #[test]
-fn checks_hold_admission_back_but_not_quota() {
+fn admission_checks_delay_admission_but_not_quota_reservation() {
     let strategy = json!({"admissionChecks": [{"name": "budget"}]});
     let mut lab = lab(json!({"admissionChecksStrategy": strategy}));
     run_cycles(&mut lab);
@@ -189,7 +189,7 @@ fn checks_hold_admission_back_but_not_quota() {
 }
 
 #[test]
-fn a_deleted_cluster_queue_leaves_its_workloads_waiting_for_a_new_one() {
+fn workloads_of_a_deleted_cluster_queue_stay_pending() {
     let mut lab = lab(json!({}));
     assert!(is_admitted(&mut lab));
     assert!(!lab.engine.is_cluster_queue_empty("queue-0"));

@@ -152,7 +152,7 @@ fn histories_cover_every_event() {
 
 /// Regression: an evicted preemption target is requeued while its preemptor is pending.
 #[test]
-fn an_evicted_victim_is_requeued() {
+fn an_evicted_preemption_target_is_requeued() {
     let setup = Setup::single(4);
     let mut lab = EngineFixture::new(&setup);
     let submit = |priority, count| Op::Submit {
@@ -183,7 +183,7 @@ fn an_evicted_victim_is_requeued() {
 /// Regression: two workloads fit together only without the preemption target of a third one, which
 /// precedes them in the cycle.
 #[test]
-fn usage_of_a_victim_is_available_in_the_same_cycle() {
+fn usage_of_a_preemption_target_is_available_in_the_same_cycle() {
     let queue = |nominal| Queue {
         cohort: Some(0),
         quotas: vec![Quota {

@@ -197,7 +197,7 @@ fn token_of(file: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_plugin_is_named() {
+async fn a_failing_plugin_is_reported() {
     let cluster = ExternalCluster::start().await;
     let person = ExecPluginUser::new(&cluster);
     let file = person.kubeconfig.as_str();

@@ -304,7 +304,7 @@ esac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_tools_are_named_with_install_hints() {
+async fn missing_tools_are_reported_with_install_hints() {
     if has_engine() {
         return;
     }
@@ -340,7 +340,7 @@ async fn missing_tools_are_named_with_install_hints() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_creation_leaves_nothing() {
+async fn a_failed_creation_is_cleaned_up() {
     let machine = FakeToolsPath::new();
     machine.add_program("docker", FAKE_DOCKER);
     let failing = |text: &str| {

@@ -185,7 +185,7 @@ async fn preset_changes_are_applied_and_survive_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_with_foreign_objects_stays() {
+async fn a_namespace_with_other_objects_is_kept() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
     let dir = work_dir();
@@ -211,7 +211,7 @@ async fn a_namespace_with_foreign_objects_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminating_namespace_is_waited_for_and_recreated() {
+async fn a_terminating_namespace_is_recreated() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
     create(

@@ -29,7 +29,7 @@ async fn refused(kubeconfig: &Path, option: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_context_must_be_named() {
+async fn a_context_is_required() {
     let cluster = ExternalCluster::start().await;
     let dir = WorkDir::new();
     let file = cluster.kubeconfig().display().to_string();
@@ -59,7 +59,7 @@ async fn nothing_is_written_without_confirmation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_does_not_answer_is_named() {
+async fn an_unreachable_cluster_is_reported() {
     let cluster = ExternalCluster::start().await;
     cluster.proxy.drop_connections();
     let printed = refused(&cluster.kubeconfig(), "--yes").await;
@@ -71,7 +71,7 @@ async fn a_cluster_that_does_not_answer_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crds_of_another_version_stay() {
+async fn crds_of_another_version_are_kept() {
     let cluster = ExternalCluster::start().await;
     create(&cluster.client(), json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -124,7 +124,7 @@ async fn nothing_starts_beside_an_upstream_manager() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leftovers_of_another_kueue_are_named() {
+async fn leftovers_of_another_kueue_are_reported() {
     let cluster = ExternalCluster::start().await;
     create(
         &cluster.client(),
@@ -150,7 +150,7 @@ async fn leftovers_of_another_kueue_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_permissions_are_named() {
+async fn missing_permissions_are_reported() {
     let cluster = ExternalCluster::start().await;
     let rules = json!([
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},

@@ -109,7 +109,7 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn real_extended_resources_stay() {
+async fn real_extended_resources_are_kept() {
     let cluster = ExternalCluster::start().await;
     let nodes: Api<Node> = Api::all(cluster.client());
     let real = json!({"status": {"capacity": {"nvidia.com/gpu": "1"}, "allocatable": {"nvidia.com/gpu": "1"}}});

@@ -77,7 +77,7 @@ async fn run_ok(dir: &WorkDir, args: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
+async fn up_can_be_repeated_after_unreachable_webhooks() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
     let open = Arc::new(AtomicBool::new(false));

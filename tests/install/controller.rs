@@ -168,7 +168,7 @@ async fn certificates_are_rotated_before_they_expire() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
+async fn without_webhooks_jobs_are_suspended_and_admitted() {
     let site = ControllerFixture::new().await;
     let args = [
         "--no-webhooks",

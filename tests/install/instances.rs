@@ -239,7 +239,7 @@ pub async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_kill_between_quota_reservation_and_job_start_loses_nothing() {
+async fn no_job_is_lost_by_a_kill_between_quota_reservation_and_start() {
     let cluster = TestCluster::start().await;
     let injector = FaultInjector::default();
     let doomed = operator(injector.client(&cluster), "doomed", Clock::real()).await;
@@ -268,7 +268,7 @@ async fn a_kill_between_quota_reservation_and_job_start_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_restart_of_the_api_server_in_the_middle_of_admissions_loses_nothing() {
+async fn no_job_is_lost_by_a_restart_of_the_api_server() {
     let cluster = TestCluster::start().await;
     let injector = FaultInjector::default();
     let operator = operator(injector.client(&cluster), "only", Clock::real()).await;

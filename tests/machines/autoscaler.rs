@@ -68,7 +68,7 @@ async fn condition_lines(api: &Api<ProvisioningRequest>, name: &str) -> Vec<Stri
 }
 
 #[test]
-fn capacity_is_found_waited_for_or_scaled_up() {
+fn provisioning_requests_use_free_capacity_or_scale_up() {
     let pools = "- name: gpu\n  count: 1\n  resources: {cpu: 8, memory: 16Gi, nvidia.com/gpu: 8}\n  autoscale: {max: 3}\n";
     with_cluster(pools, |lab| async move {
         crd(&lab).await;

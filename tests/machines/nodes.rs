@@ -17,7 +17,7 @@ async fn names(lab: &TestCluster) -> Vec<String> {
 }
 
 #[test]
-fn nodes_are_made_ready_changed_and_removed_with_their_pools() {
+fn nodes_are_created_updated_and_deleted_with_their_pools() {
     with_cluster(POOLS, |lab| async move {
         assert_eq!(names(&lab).await, ["gpu-0", "gpu-1"]);
         let node = lab.nodes.get("gpu-0").await.unwrap();
@@ -53,7 +53,7 @@ fn nodes_are_made_ready_changed_and_removed_with_their_pools() {
 }
 
 #[test]
-fn manual_node_changes_stay_and_foreign_nodes_are_untouched() {
+fn manual_node_changes_and_other_nodes_are_kept() {
     with_cluster(POOLS, |lab| async move {
         let params = PatchParams::default();
         let cordon = json!({"spec": {"unschedulable": true, "taints": [{"key": "mine", "effect": "NoExecute"}]}, "metadata": {"labels": {"mine": "1"}}});

@@ -26,7 +26,7 @@ async fn unschedulable_message(lab: &TestCluster, name: &str, more: Value) -> St
 }
 
 #[test]
-fn node_affinity_and_taints_decide() {
+fn node_affinity_and_taints_are_respected() {
     with_cluster(ZONES, |lab| async move {
         assert!(
             node_of_scheduled_pod(&lab, "ssd", json!({"nodeSelector": {"disk": "ssd"}}))
@@ -52,7 +52,7 @@ fn node_affinity_and_taints_decide() {
 }
 
 #[test]
-fn pod_affinity_decides() {
+fn pod_affinity_is_respected() {
     with_cluster(ZONES, |lab| async move {
         let term = |app: &str, key: &str| json!({"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key});
         let first = node_of_scheduled_pod(&lab, "db", json!({})).await;
@@ -90,7 +90,7 @@ fn pod_affinity_decides() {
 }
 
 #[test]
-fn topology_spread_constraints_are_kept() {
+fn topology_spread_constraints_are_respected() {
     with_cluster(ZONES, |lab| async move {
         let spread = json!({"topologySpreadConstraints": [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
             "topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"kin": "x"}}}]});

@@ -135,7 +135,7 @@ fn a_group_is_admitted_together() {
 }
 
 #[test]
-fn two_runs_leave_the_same_objects_at_the_same_resource_versions() {
+fn two_runs_have_equal_objects_and_resource_versions() {
     let kinds = [
         ("", "v1", "Namespace"),
         ("", "v1", "Node"),

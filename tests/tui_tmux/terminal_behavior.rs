@@ -56,7 +56,7 @@ fn every_terminal_size_is_redrawn() {
 }
 
 #[test]
-fn no_color_means_no_colour() {
+fn no_color_disables_colors() {
     if !available() {
         return;
     }
