@@ -100,11 +100,11 @@ async fn a_change_is_applied_and_immutable_objects_are_recreated() {
     assert_eq!(fixture.value("gold").await, Some(1));
     let mut slowest = Duration::ZERO;
     for value in 2..12 {
-        let begun = Instant::now();
+        let started = Instant::now();
         fixture.write("p/a.yaml", &class("gold", value));
         let revision = u64::try_from(value).unwrap();
         until(&presets, "applied", |s| s.revision == revision).await;
-        slowest = slowest.max(begun.elapsed());
+        slowest = slowest.max(started.elapsed());
         // PriorityClass.value is immutable: the object is recreated.
         assert_eq!(fixture.value("gold").await, Some(value));
     }
@@ -151,7 +151,7 @@ async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &good), ("p/b.yaml", &class("bronze", 1))]);
     let presets = fixture.start("p").await;
     let file = fixture.path("p/a.yaml").display().to_string();
-    for (text, at, says) in [
+    for (text, at, expected) in [
         ("a: [\n".to_owned(), "1:4", "unclosed bracket"),
         (
             class("gold", 5).replace("kind: PriorityClass", "kind: PriorityClas"),
@@ -186,9 +186,9 @@ async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
         ),
     ] {
         fixture.write("p/a.yaml", &text);
-        let state = until(&presets, &format!("refused: {text}"), |s| {
+        let state = until(&presets, &format!("rejected: {text}"), |s| {
             s.sync_status == SyncStatus::LastGood
-                && s.errors.iter().any(|e| e.to_string().contains(says))
+                && s.errors.iter().any(|e| e.to_string().contains(expected))
         })
         .await;
         let printed = state.errors[0].to_string();
@@ -201,7 +201,7 @@ async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
         }
         // The corrected file is applied again; one value differs so that a change is visible.
         fixture.write("p/a.yaml", &format!("{good}{}", class("x", 1)));
-        until(&presets, "mended", |s| {
+        until(&presets, "corrected", |s| {
             s.sync_status == SyncStatus::Synced && s.errors.is_empty()
         })
         .await;
@@ -298,12 +298,12 @@ async fn switching_prunes_objects_of_the_old_preset() {
         uid().await,
         "an object of both presets is not recreated"
     );
-    let refused = presets.switch("wrong").await.unwrap_err();
+    let rejected = presets.switch("wrong").await.unwrap_err();
     assert!(
-        refused[0]
+        rejected[0]
             .to_string()
             .contains("apiVersion: Required value"),
-        "{refused:?}"
+        "{rejected:?}"
     );
     let missing = presets.switch("nowhere").await.unwrap_err();
     assert!(
@@ -332,7 +332,7 @@ async fn unmanaged_objects_are_neither_overwritten_nor_removed() {
         .unwrap();
     let presets = fixture.start("p").await;
     fixture.write("p/b.yaml", &class("theirs", 1));
-    let state = until(&presets, "refused", |s| {
+    let state = until(&presets, "rejected", |s| {
         s.sync_status == SyncStatus::LastGood
     })
     .await;
@@ -343,7 +343,7 @@ async fn unmanaged_objects_are_neither_overwritten_nor_removed() {
     );
     assert_eq!(fixture.value("theirs").await, Some(9));
     std::fs::remove_file(fixture.path("p/b.yaml")).unwrap();
-    until(&presets, "mended", |s| s.sync_status == SyncStatus::Synced).await;
+    until(&presets, "corrected", |s| s.sync_status == SyncStatus::Synced).await;
     assert_eq!(fixture.value("theirs").await, Some(9));
 }
 

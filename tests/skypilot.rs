@@ -27,8 +27,8 @@ const NODE: &str = "node-0";
 
 impl ManagedJobsFixture {
     async fn new() -> Self {
-        let begun: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        let clock = Clock::starting_at(begun);
+        let start_time: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let clock = Clock::starting_at(start_time);
         let entropy = Entropy::seeded(1);
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
@@ -63,7 +63,7 @@ impl ManagedJobsFixture {
             client,
             clock,
             jobs,
-            started_at: begun,
+            started_at: start_time,
         }
     }
 
@@ -353,15 +353,15 @@ fn an_invalid_name_or_size_is_rejected() {
     run_in_virtual_time(|| async {
         let fixture = ManagedJobsFixture::new().await;
         let task = Task::parse("resources: {cpus: 64}").unwrap();
-        let refused = fixture
+        let rejected = fixture
             .jobs
             .launch(task, Some("big"))
             .await
             .unwrap_err()
             .to_string();
         assert!(
-            refused.starts_with("no node is large enough for 64 CPUs"),
-            "{refused}"
+            rejected.starts_with("no node is large enough for 64 CPUs"),
+            "{rejected}"
         );
         assert!(fixture.jobs.jobs().is_empty());
     });

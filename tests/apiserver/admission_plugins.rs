@@ -79,9 +79,9 @@ fn plugins_mutate_and_reject() {
         let made = send(&client, "POST", MAPS, body).await.unwrap();
         assert_eq!(made["metadata"]["labels"]["seen"], "yes");
         let bad = json!({"data": {"k": "bad"}});
-        let refused = error_status(merge_patch(&client, &format!("{MAPS}/a"), bad).await);
+        let rejected = error_status(merge_patch(&client, &format!("{MAPS}/a"), bad).await);
         assert_eq!(
-            (refused.code, refused.message.as_str()),
+            (rejected.code, rejected.message.as_str()),
             (403, "configmaps \"a\" is forbidden: bad data")
         );
         assert_eq!(

@@ -65,10 +65,10 @@ fn a_policy_rejects_requests_that_fail_its_validations() {
         let binding = json!({"policyName": "labels", "validationActions": ["Deny"]});
         create_policy(&client, spec, binding).await;
         let create = |map: Value| send(&client, "POST", MAPS, map);
-        let refused = error_status(create(config_map("a", json!({}))).await);
-        assert_eq!((refused.code, refused.reason.as_str()), (422, "Invalid"));
+        let rejected = error_status(create(config_map("a", json!({}))).await);
+        assert_eq!((rejected.code, rejected.reason.as_str()), (422, "Invalid"));
         assert_eq!(
-            refused.message,
+            rejected.message,
             "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'labels' with binding \
              'everywhere' denied request: a queue is needed"
         );
@@ -77,9 +77,9 @@ fn a_policy_rejects_requests_that_fail_its_validations() {
             .await
             .unwrap();
         let path = format!("{MAPS}/b");
-        let refused = error_status(merge_patch(&client, &path, json!({"data": {"k": "w"}})).await);
-        assert_eq!((refused.code, refused.reason.as_str()), (403, "Forbidden"));
-        assert!(refused.message.ends_with("denied request: data of b stay"));
+        let rejected = error_status(merge_patch(&client, &path, json!({"data": {"k": "w"}})).await);
+        assert_eq!((rejected.code, rejected.reason.as_str()), (403, "Forbidden"));
+        assert!(rejected.message.ends_with("denied request: data of b stay"));
         merge_patch(
             &client,
             &path,
@@ -113,13 +113,13 @@ fn a_policy_error_follows_the_failure_policy() {
         });
         let binding = json!({"policyName": "labels", "validationActions": ["Deny"]});
         create_policy(&client, spec, binding).await;
-        let refused = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
+        let rejected = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
         assert!(
-            refused.message.ends_with(
+            rejected.message.ends_with(
                 "expression 'object.data.missing == 'x'' resulted in error: no such key: missing"
             ),
             "{}",
-            refused.message
+            rejected.message
         );
         let path = format!("{ADMISSION}/validatingadmissionpolicies/labels");
         merge_patch(&client, &path, json!({"spec": {"failurePolicy": "Ignore"}}))
@@ -156,16 +156,16 @@ fn parameters_are_read_from_objects() {
             send(&client, "POST", "/api/v1/namespaces/test/secrets", secret)
         };
         create("abc").await.unwrap();
-        let refused = error_status(create("abcd").await);
+        let rejected = error_status(create("abcd").await);
         assert!(
-            refused.message.contains(
+            rejected.message.contains(
                 "failed expression: size(object.metadata.name) <= int(params.data.longest)"
             )
         );
         let path = format!("{MAPS}/limits");
         send(&client, "DELETE", &path, Value::Null).await.unwrap();
-        let refused = error_status(create("xyz").await);
-        assert!(refused.message.ends_with(
+        let rejected = error_status(create("xyz").await);
+        assert!(rejected.message.ends_with(
             "failed to configure binding: no params found for policy binding with `Deny` \
              parameterNotFoundAction"
         ));
@@ -270,10 +270,10 @@ async fn a_webhook_mutates_and_rejects() {
     let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
     let labels = json!({"own": "1", "hooked": "yes"});
     assert_eq!(made.unwrap()["metadata"]["labels"], labels);
-    let refused = error_status(send(&client, "POST", MAPS, config_map("bad", json!({}))).await);
-    assert_eq!((refused.code, refused.reason.as_str()), (403, "Forbidden"));
+    let rejected = error_status(send(&client, "POST", MAPS, config_map("bad", json!({}))).await);
+    assert_eq!((rejected.code, rejected.reason.as_str()), (403, "Forbidden"));
     assert_eq!(
-        refused.message,
+        rejected.message,
         "admission webhook \"labels.example.dev\" denied the request: it is bad"
     );
     let path = format!("{MAPS}/a");
@@ -299,16 +299,16 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
     };
     let config = json!({"url": format!("https://localhost:{gone}/x")});
     register_webhook(&client, config, json!({"timeoutSeconds": 5})).await;
-    let refused = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
+    let rejected = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
     assert_eq!(
-        (refused.code, refused.reason.as_str()),
+        (rejected.code, rejected.reason.as_str()),
         (500, "InternalError")
     );
-    let begins = format!(
+    let expected = format!(
         "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
          webhook: Post \"https://localhost:{gone}/x?timeout=5s\": "
     );
-    assert!(refused.message.starts_with(&begins), "{}", refused.message);
+    assert!(rejected.message.starts_with(&expected), "{}", rejected.message);
     let path = format!("{ADMISSION}/mutatingwebhookconfigurations/hooks");
     let ignoring =
         json!([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]);
@@ -339,9 +339,9 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
     )
     .await
     .unwrap();
-    let refused = error_status(send(&client, "POST", MAPS, config_map("b", json!({}))).await);
+    let rejected = error_status(send(&client, "POST", MAPS, config_map("b", json!({}))).await);
     assert_eq!(
-        refused.message,
+        rejected.message,
         "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
          webhook: Post \"https://hook.test.svc:443?timeout=5s\": service \"hook\" not found"
     );

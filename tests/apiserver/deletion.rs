@@ -14,12 +14,12 @@ fn finalizers_delay_deletion() {
         let body = json!({"metadata": {"name": "a", "finalizers": ["x.io/hold"]}});
         send(&client, "POST", MAPS, body).await.unwrap();
         let path = format!("{MAPS}/a");
-        let held = send(&client, "DELETE", &path, Value::Null).await.unwrap();
+        let terminating = send(&client, "DELETE", &path, Value::Null).await.unwrap();
         assert_eq!(
-            held["metadata"]["deletionTimestamp"],
+            terminating["metadata"]["deletionTimestamp"],
             "2026-03-02T12:00:00Z"
         );
-        assert_eq!(held["metadata"]["deletionGracePeriodSeconds"], 0);
+        assert_eq!(terminating["metadata"]["deletionGracePeriodSeconds"], 0);
         // The object can be modified, but the deletion cannot be undone.
         let patch = json!({"metadata": {"deletionTimestamp": null}, "data": {"k": "2"}});
         let still = merge_patch(&client, &path, patch).await.unwrap();
@@ -54,12 +54,12 @@ fn propagation_policies_set_finalizers() {
                 propagation_policy: Some(policy),
                 ..DeleteParams::default()
             };
-            let held = api.delete(&name, &params).await.unwrap().left().unwrap();
-            assert_eq!(held.metadata.finalizers, Some(vec![finalizer.to_string()]));
+            let terminating = api.delete(&name, &params).await.unwrap().left().unwrap();
+            assert_eq!(terminating.metadata.finalizers, Some(vec![finalizer.to_string()]));
         }
         let wrong = json!({"propagationPolicy": "Sideways"});
-        let refused = error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
-        assert_eq!(refused.code, 422);
+        let rejected = error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
+        assert_eq!(rejected.code, 422);
         let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
         assert_eq!(
             error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), both).await).code,
@@ -83,10 +83,10 @@ fn preconditions_protect_an_object_of_the_same_name() {
             preconditions: Some(wrong),
             ..DeleteParams::default()
         };
-        let refused = error_status(api.delete("a", &params).await.map(|_| ()));
-        assert_eq!(refused.code, 409);
+        let rejected = error_status(api.delete("a", &params).await.map(|_| ()));
+        assert_eq!(rejected.code, 409);
         assert!(
-            refused
+            rejected
                 .message
                 .contains("the UID in the precondition (other) does not match")
         );

@@ -48,9 +48,9 @@ fn selectors_on_labels_and_fields() {
             assert_eq!(names(&client, query).await, wanted, "{query}");
         }
         let path = "/api/v1/namespaces/test/pods?fieldSelector=spec.nope%3D1";
-        let refused = error_status(get(&client, path).await);
+        let rejected = error_status(get(&client, path).await);
         assert_eq!(
-            (refused.code, refused.message.as_str()),
+            (rejected.code, rejected.message.as_str()),
             (400, "field label not supported: spec.nope")
         );
         let path = "/api/v1/namespaces/test/pods?labelSelector=a%20in%20b";

@@ -53,13 +53,13 @@ async fn invalid_credentials_are_rejected() {
     );
     config.auth_info.token = None;
     let anonymous = Client::try_from(config.clone()).unwrap();
-    let refused = error_status(get(&anonymous, "/api/v1/namespaces").await);
-    assert_eq!(refused.code, 403);
+    let rejected = error_status(get(&anonymous, "/api/v1/namespaces").await);
+    assert_eq!(rejected.code, 403);
     assert!(
-        refused
+        rejected
             .message
             .contains("User \"system:anonymous\" cannot list"),
-        "{refused:?}"
+        "{rejected:?}"
     );
     assert!(get(&anonymous, "/version").await.is_ok());
     let page = http::Request::get("/version").header("origin", "https://evil.example");

@@ -139,11 +139,11 @@ fn a_gated_pod_is_not_bound() {
         let mut body = pod("p");
         body["spec"]["schedulingGates"] = json!([{"name": "x.io/gate"}]);
         send(&client, "POST", PODS, body).await.unwrap();
-        let refused =
+        let rejected =
             error_status(send(&client, "POST", &format!("{PODS}/p/binding"), binding("n")).await);
         assert!(
-            refused.message.contains("non-empty .spec.schedulingGates"),
-            "{refused:?}"
+            rejected.message.contains("non-empty .spec.schedulingGates"),
+            "{rejected:?}"
         );
     });
 }
@@ -245,9 +245,9 @@ fn logs_of_several_containers_require_a_name() {
             json!([{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]);
         body["spec"]["initContainers"] = json!([{"name": "i", "image": "i"}]);
         send(&client, "POST", PODS, body).await.unwrap();
-        let refused = error_status(get(&client, &format!("{PODS}/p/log")).await);
+        let rejected = error_status(get(&client, &format!("{PODS}/p/log")).await);
         assert_eq!(
-            refused.message,
+            rejected.message,
             "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
         );
         let exec = error_status(get(&client, &format!("{PODS}/p/exec?command=ls")).await);

@@ -235,8 +235,8 @@ fn conflicting_options_are_rejected() {
             "sendInitialEvents=true&resourceVersionMatch=Exact",
         ] {
             let path = format!("/api/v1/configmaps?watch=1&{query}");
-            let refused = error_status(get(&client, &path).await);
-            assert_eq!(refused.code, 422, "{query}");
+            let rejected = error_status(get(&client, &path).await);
+            assert_eq!(rejected.code, 422, "{query}");
         }
     });
 }

@@ -69,11 +69,11 @@ fn the_pods_of_a_deployment_get_its_queue() {
         assert_eq!(meta["labels"]["kueue.x-k8s.io/queue-name"], "lq");
         assert_eq!(meta["labels"]["kueue.x-k8s.io/managed"], "true");
         let away = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": null}}});
-        let refused = api
+        let rejected = api
             .patch("web", &PatchParams::default(), &Patch::Merge(&away))
             .await;
         assert!(
-            refused
+            rejected
                 .unwrap_err()
                 .to_string()
                 .contains("vdeployment.kb.io")
@@ -137,12 +137,12 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
             "main"
         );
 
-        let refused = json!({"spec": {"replicas": 3}});
-        let refused = sets
-            .patch("web", &PatchParams::default(), &Patch::Merge(&refused))
+        let rejected = json!({"spec": {"replicas": 3}});
+        let rejected = sets
+            .patch("web", &PatchParams::default(), &Patch::Merge(&rejected))
             .await;
         assert!(
-            refused
+            rejected
                 .unwrap_err()
                 .to_string()
                 .contains("spec.replicas: Invalid value: 3: field is immutable")

@@ -259,11 +259,11 @@ fn updating_a_pending_job_updates_its_workload() {
             ),
             (1, "lq")
         );
-        let refused = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}});
-        let refused = jobs(&cluster)
-            .patch("train", &PatchParams::default(), &Patch::Merge(&refused))
+        let rejected = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}});
+        let rejected = jobs(&cluster)
+            .patch("train", &PatchParams::default(), &Patch::Merge(&rejected))
             .await;
-        assert!(refused.unwrap_err().to_string().contains(
+        assert!(rejected.unwrap_err().to_string().contains(
             "admission webhook \"vjob.kb.io\" denied the request: \
              metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"other\": field is immutable"
         ));

@@ -238,10 +238,10 @@ fn an_incomplete_group_is_rejected() {
             "metadata": {"name": "p", "labels": {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/pod-group-name": "g"}},
             "spec": {"containers": [{"name": "c", "image": "i"}]},
         }));
-        let refused = pods(&cluster)
+        let rejected = pods(&cluster)
             .create(&PostParams::default(), &pod.unwrap())
             .await;
-        assert!(refused.unwrap_err().to_string().contains(
+        assert!(rejected.unwrap_err().to_string().contains(
             "admission webhook \"vpod.kb.io\" denied the request: \
              metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: Required value: both the \
              'kueue.x-k8s.io/pod-group-total-count' annotation and the 'kueue.x-k8s.io/pod-group-name' label should be set"

@@ -148,11 +148,11 @@ fn a_namespace_is_deleted_after_its_content() {
             .wait_until_object::<ConfigMap>("kube-root-ca.crt", "a certificate", |_| true)
             .await;
         cluster
-            .create_object::<ConfigMap>(config_map("held", None))
+            .create_object::<ConfigMap>(config_map("finalized", None))
             .await;
-        let held = "/api/v1/namespaces/test/configmaps/held";
+        let finalized = "/api/v1/namespaces/test/configmaps/finalized";
         cluster
-            .patch(held, json!({"metadata": {"finalizers": ["x.io/hold"]}}))
+            .patch(finalized, json!({"metadata": {"finalizers": ["x.io/hold"]}}))
             .await;
         let path = "/api/v1/namespaces/test";
         cluster.send("DELETE", path, Value::Null).await.unwrap();
@@ -179,7 +179,7 @@ fn a_namespace_is_deleted_after_its_content() {
             ]
         );
         cluster
-            .patch(held, json!({"metadata": {"finalizers": null}}))
+            .patch(finalized, json!({"metadata": {"finalizers": null}}))
             .await;
         cluster
             .wait_for("namespace gone", || async {

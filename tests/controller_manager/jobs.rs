@@ -107,20 +107,20 @@ fn a_job_runs_its_pods_and_completes() {
 fn suspending_deletes_the_pods_and_resuming_restarts_them() {
     with_cluster(|cluster| async move {
         let spec = json!({"parallelism": 2, "completions": 2, "suspend": true});
-        cluster.create_object::<Job>(job("held", spec)).await;
-        let held = cluster
-            .wait_until_object::<Job>("held", "suspended", |j| has(j, "Suspended"))
+        cluster.create_object::<Job>(job("suspended", spec)).await;
+        let suspended = cluster
+            .wait_until_object::<Job>("suspended", "suspended", |j| has(j, "Suspended"))
             .await;
-        assert!(status(&held).start_time.is_none());
-        assert!(cluster.all_pods("job-name=held").await.is_empty());
+        assert!(status(&suspended).start_time.is_none());
+        assert!(cluster.all_pods("job-name=suspended").await.is_empty());
 
-        let path = "/apis/batch/v1/namespaces/test/jobs/held";
+        let path = "/apis/batch/v1/namespaces/test/jobs/suspended";
         cluster
             .patch(path, json!({"spec": {"suspend": false}}))
             .await;
-        let pods = cluster.pods("job-name=held", 2).await;
+        let pods = cluster.pods("job-name=suspended", 2).await;
         let resumed = cluster
-            .wait_until_object::<Job>("held", "resumed", |j| status(j).active == Some(2))
+            .wait_until_object::<Job>("suspended", "resumed", |j| status(j).active == Some(2))
             .await;
         assert_eq!(conditions(&resumed), ["Suspended=False JobResumed"]);
         let first_start = status(&resumed).start_time.unwrap();
@@ -135,15 +135,15 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
         cluster
             .patch(path, json!({"spec": {"suspend": true}}))
             .await;
-        let held = cluster
-            .wait_until_object::<Job>("held", "suspended", |j| has(j, "Suspended"))
+        let suspended = cluster
+            .wait_until_object::<Job>("suspended", "suspended", |j| has(j, "Suspended"))
             .await;
         let gone = cluster
-            .wait_until_object::<Job>("held", "no pods", |j| status(j).terminating == Some(0))
+            .wait_until_object::<Job>("suspended", "no pods", |j| status(j).terminating == Some(0))
             .await;
-        assert!(cluster.all_pods("job-name=held").await.is_empty());
+        assert!(cluster.all_pods("job-name=suspended").await.is_empty());
         assert_eq!(status(&gone).failed, None, "suspension is no failure");
-        assert_eq!((status(&held).active, status(&held).ready), (None, Some(0)));
+        assert_eq!((status(&suspended).active, status(&suspended).ready), (None, Some(0)));
 
         cluster
             .clock
@@ -152,9 +152,9 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
         cluster
             .patch(path, json!({"spec": {"suspend": false}}))
             .await;
-        cluster.pods("job-name=held", 2).await;
+        cluster.pods("job-name=suspended", 2).await;
         let again = cluster
-            .wait_until_object::<Job>("held", "resumed", |j| status(j).active == Some(2))
+            .wait_until_object::<Job>("suspended", "resumed", |j| status(j).active == Some(2))
             .await;
         let waited = status(&again)
             .start_time
@@ -165,7 +165,7 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
             waited.as_secs() >= 120,
             "the start time is reset: {waited:?}"
         );
-        let events = cluster.events("held").await;
+        let events = cluster.events("suspended").await;
         let events: Vec<&str> = events
             .iter()
             .map(|e| e.split(':').next().unwrap())

@@ -169,7 +169,7 @@ fn owner_exists(lab: &ScenarioLab, key: &str) -> bool {
 async fn run_on_target(lab: &ScenarioLab, step: &Value, target: &str, record: &mut Value) {
     let (kind, name) = target.split_once('/').unwrap();
     let namespace = Some(lab.namespace.as_str());
-    let refused = |error: Value| {
+    let rejected = |error: Value| {
         json!([{"status": error["status"], "reason": error["reason"],
             "message": normalized(lab, &error["message"])}])
     };
@@ -197,7 +197,7 @@ async fn run_on_target(lab: &ScenarioLab, step: &Value, target: &str, record: &m
             let patch = json!({"spec": {"active": step["active"]}});
             let what = (KUEUE, "Workload", name);
             if let Err(error) = lab.patch(what, namespace, &patch).await {
-                record["errors"] = refused(error);
+                record["errors"] = rejected(error);
             }
         }
         "setPriority" => {
@@ -205,7 +205,7 @@ async fn run_on_target(lab: &ScenarioLab, step: &Value, target: &str, record: &m
                 json!({"metadata": {"labels": {"kueue.x-k8s.io/priority-class": step["class"]}}});
             let what = ("batch/v1", "Job", name);
             if let Err(error) = lab.patch(what, namespace, &patch).await {
-                record["errors"] = refused(error);
+                record["errors"] = rejected(error);
             }
         }
         op => panic!("unknown operation {op}"),

@@ -103,8 +103,8 @@ fn hosts(lab: &EngineFixture) -> CheckResult {
 fn reasons(decision: &Decision) -> CheckResult {
     let attempts = decision.pod_sets.iter().flat_map(|ps| ps.attempts.iter());
     for attempt in attempts.filter(|a| a.mode == FlavorAssignmentMode::Fit) {
-        let lacks = attempt.resources.iter().any(|r| r.lacking.is_positive());
-        if lacks || attempt.mismatch.is_some() {
+        let has_reason = attempt.resources.iter().any(|r| r.lacking.is_positive());
+        if has_reason || attempt.mismatch.is_some() {
             return fail(format!("an attempt that fits has a reason: {attempt:?}"));
         }
     }

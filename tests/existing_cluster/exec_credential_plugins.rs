@@ -17,7 +17,7 @@ use crate::lab_process::{WorkDir, wait_for};
 
 /// Prints `credential-N` at the N-th call; fails without that file.
 const EXEC_PLUGIN: &str = r#"#!/bin/sh
-cd "$DESK"
+cd "$DIR"
 echo "$1 $KUBERNETES_EXEC_INFO" >> calls
 n=$(wc -l < calls)
 if [ ! -e "credential-$((n))" ]; then
@@ -46,7 +46,7 @@ impl ExecPluginUser {
         config["users"][0]["user"] = json!({"exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
             "command": "cloud", "args": ["get-token"],
-            "env": [{"name": "DESK", "value": folder}],
+            "env": [{"name": "DIR", "value": folder}],
             "installHint": "Install the cloud's tools:\n\n  https://cloud.example.com/tools",
             "interactiveMode": "IfAvailable", "provideClusterInfo": true,
         }});
@@ -85,7 +85,7 @@ impl ExecPluginUser {
     }
 
     /// The error line of a command that exits with code 2.
-    async fn refused(&self, args: &[&str]) -> String {
+    async fn rejected(&self, args: &[&str]) -> String {
         let mut command = self.command(args);
         let output = tokio::task::spawn_blocking(move || command.output().unwrap());
         let output = output.await.unwrap();
@@ -143,19 +143,19 @@ async fn a_plugin_is_run_again_when_its_token_expires_or_is_rejected() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
     cluster.kubeconfig_of("robot", cluster_admin_rules()).await;
-    let person = ExecPluginUser::new(&cluster);
+    let user = ExecPluginUser::new(&cluster);
     let hour = SignedDuration::from_hours(1);
-    person.set_credential(1, &token(&client).await, SignedDuration::from_secs(2));
-    person.set_credential(2, &token(&client).await, hour);
-    let lab = person
+    user.set_credential(1, &token(&client).await, SignedDuration::from_secs(2));
+    user.set_credential(2, &token(&client).await, hour);
+    let lab = user
         .dir
-        .start_command(person.command(&up_args(&person.kubeconfig)));
+        .start_command(user.command(&up_args(&user.kubeconfig)));
     let lab = lab.await;
     wait_for("the plugin runs before the token expires", || async {
-        (person.plugin_calls().len() == 2).then_some(())
+        (user.plugin_calls().len() == 2).then_some(())
     })
     .await;
-    let calls = person.plugin_calls();
+    let calls = user.plugin_calls();
     assert!(calls[0].starts_with("get-token {"), "{calls:?}");
     for expected in [
         format!("\"server\":\"https://{}\"", cluster.proxy.address()),
@@ -170,22 +170,22 @@ async fn a_plugin_is_run_again_when_its_token_expires_or_is_rejected() {
     create(&client, job("first", 4, 100_000)).await;
     runs(&client, "first").await;
     recreate_account(&client).await;
-    person.set_credential(3, &token(&client).await, hour);
+    user.set_credential(3, &token(&client).await, hour);
     // Open watches continue; a new connection has to authenticate.
     cluster.proxy.drop_connections();
     cluster.proxy.resume();
     create(&client, job("second", 4, 100_000)).await;
     runs(&client, "second").await;
     assert_eq!(
-        person.plugin_calls().len(),
+        user.plugin_calls().len(),
         3,
         "{:?}",
-        person.plugin_calls()
+        user.plugin_calls()
     );
     let log = lab.log();
     assert!(log.contains("the cluster refused the credentials; they were read again"));
     assert!(
-        !log.contains(&token_of(&person.file("credential-3"))),
+        !log.contains(&token_of(&user.file("credential-3"))),
         "a token was logged"
     );
     assert_eq!(lab.stop().await, Some(0));
@@ -199,8 +199,8 @@ fn token_of(file: &Path) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_plugin_is_reported() {
     let cluster = ExternalCluster::start().await;
-    let person = ExecPluginUser::new(&cluster);
-    let file = person.kubeconfig.as_str();
+    let user = ExecPluginUser::new(&cluster);
+    let file = user.kubeconfig.as_str();
     let commands: [&[&str]; 5] = [
         &with_context("up", file),
         &with_context("down", file),
@@ -217,17 +217,17 @@ async fn a_failing_plugin_is_reported() {
     let context = "cannot use context other: its credential plugin \"cloud\"";
     for args in commands {
         assert_eq!(
-            person.refused(args).await,
+            user.rejected(args).await,
             format!(
                 "{context} failed (exit status: 255): The SSO session has expired. Run: cloud sso login; sign in again and repeat"
             )
         );
     }
-    assert_eq!(person.plugin_calls().len(), commands.len());
-    std::fs::remove_file(person.file("bin/cloud")).unwrap();
+    assert_eq!(user.plugin_calls().len(), commands.len());
+    std::fs::remove_file(user.file("bin/cloud")).unwrap();
     for args in commands {
         assert_eq!(
-            person.refused(args).await,
+            user.rejected(args).await,
             format!(
                 "{context} cannot be run: there is no such program; Install the cloud's tools: https://cloud.example.com/tools"
             )

@@ -97,7 +97,7 @@ impl FakeToolsPath {
             .unwrap()
     }
 
-    async fn refused(&self, args: &[&str], code: i32) -> String {
+    async fn rejected(&self, args: &[&str], code: i32) -> String {
         let output = self.run(args).await;
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(
@@ -213,7 +213,7 @@ async fn a_kind_cluster_is_created_reused_and_deleted() {
             .calls()
             .contains(&"kind delete cluster --name kueue-lab".to_owned())
     );
-    let nothing = machine.refused(&["down"], 2).await;
+    let nothing = machine.rejected(&["down"], 2).await;
     assert!(nothing.starts_with("no cluster is remembered"), "{nothing}");
 }
 
@@ -225,9 +225,9 @@ async fn an_existing_cluster_of_the_same_name_needs_confirmation_and_stays() {
     machine.add_program("kind", FAKE_KIND);
     machine.cluster(&cluster, "kind-kueue-lab");
     machine.work_dir.write("clusters", "kind\nkueue-lab\n");
-    let printed = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(printed.contains("say --yes to go ahead"), "{printed}");
-    let printed = machine.refused(&["down", "--cluster", "kind"], 2).await;
+    let printed = machine.rejected(&["down", "--cluster", "kind"], 2).await;
     assert!(
         printed.contains("was not made by kueue-lab, so it stays"),
         "{printed}"
@@ -309,30 +309,30 @@ async fn missing_tools_are_reported_with_install_hints() {
         return;
     }
     let machine = FakeToolsPath::new();
-    let printed = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
         printed.starts_with("there is no docker or podman on PATH"),
         "{printed}"
     );
     machine.add_program("docker", DAEMON_DOWN);
-    let printed = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
         printed.starts_with("docker does not run: Cannot connect to the Docker daemon"),
         "{printed}"
     );
     machine.add_program("docker", FAKE_DOCKER);
-    let printed = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
         printed.starts_with("there is no kind on PATH; get it from https://kind.sigs.k8s.io"),
         "{printed}"
     );
-    let printed = machine.refused(&up("k3d"), 2).await;
+    let printed = machine.rejected(&up("k3d"), 2).await;
     assert!(
         printed.starts_with("there is no k3d on PATH; get it from https://k3d.io"),
         "{printed}"
     );
     machine.add_program("kind", "echo 'kind v0.20.0 go1.20.4 linux/amd64'\n");
-    let printed = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
         printed.starts_with("kind 0.20.0 is too old, the lab needs 0.27.0 or newer"),
         "{printed}"
@@ -353,7 +353,7 @@ async fn a_failed_creation_is_cleaned_up() {
     machine.add_program("kind", &failing(
         "Creating cluster \"kueue-lab\" ...\n ✗ Preparing nodes 📦\nDeleted nodes: [\"kueue-lab-control-plane\"]\nERROR: failed to create cluster: command \"docker run --name kueue-lab-control-plane\" failed with error: exit status 125\nCommand Output: docker: Error response from daemon: driver failed programming external connectivity on endpoint kueue-lab-control-plane: Bind for 127.0.0.1:6443 failed: port is already allocated.",
     ));
-    let printed = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
         printed.starts_with("kind cannot make the cluster: 127.0.0.1:6443 is in use already"),
         "{printed}"
@@ -369,7 +369,7 @@ async fn a_failed_creation_is_cleaned_up() {
     machine.add_program("kind", &failing(
         "ERROR: failed to create cluster: node(s) already exist for a cluster with the name \"kueue-lab\"",
     ));
-    let printed = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
         printed.contains("somebody else is making one of this name"),
         "{printed}"
@@ -379,6 +379,6 @@ async fn a_failed_creation_is_cleaned_up() {
     machine.add_program("kind", &failing(
         "ERROR: failed to create cluster: failed to pull image \"kindest/node:v1.34.0\": no space left on device",
     ));
-    let printed = machine.refused(&up("kind"), 1).await;
+    let printed = machine.rejected(&up("kind"), 1).await;
     assert!(printed.ends_with("no space left on device"), "{printed}");
 }

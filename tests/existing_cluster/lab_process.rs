@@ -165,9 +165,9 @@ impl StartingLab {
         }
         // The process exits, or hangs with its output closed; either way the log must be complete.
         let ended = tokio::task::spawn_blocking(move || {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut child = self.running.child.try_wait();
-            while matches!(child, Ok(None)) && begun.elapsed() < Duration::from_secs(10) {
+            while matches!(child, Ok(None)) && started.elapsed() < Duration::from_secs(10) {
                 std::thread::sleep(Duration::from_millis(50));
                 child = self.running.child.try_wait();
             }
@@ -232,12 +232,12 @@ pub async fn wait_for<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut found: impl FnMut() -> F,
 ) -> T {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if let Some(found) = found().await {
             return found;
         }
-        assert!(begun.elapsed() < TIMEOUT, "timed out waiting until {what}");
+        assert!(started.elapsed() < TIMEOUT, "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -21,7 +21,7 @@ async fn has_no_kueue_objects(cluster: &ExternalCluster) -> bool {
 }
 
 /// The error of `up` with one more option.
-async fn refused(kubeconfig: &Path, option: &str) -> String {
+async fn rejected(kubeconfig: &Path, option: &str) -> String {
     let file = kubeconfig.display().to_string();
     let context = format!("context:{CONTEXT_NAME}");
     let args = ["up", option, "--cluster", &context, "--kubeconfig", &file];
@@ -53,7 +53,7 @@ async fn a_context_is_required() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_written_without_confirmation() {
     let cluster = ExternalCluster::start().await;
-    let printed = refused(&cluster.kubeconfig(), "--headless").await;
+    let printed = rejected(&cluster.kubeconfig(), "--headless").await;
     assert!(printed.contains("say --yes to go ahead"), "{printed}");
     assert!(has_no_kueue_objects(&cluster).await);
 }
@@ -62,7 +62,7 @@ async fn nothing_is_written_without_confirmation() {
 async fn an_unreachable_cluster_is_reported() {
     let cluster = ExternalCluster::start().await;
     cluster.proxy.drop_connections();
-    let printed = refused(&cluster.kubeconfig(), "--yes").await;
+    let printed = rejected(&cluster.kubeconfig(), "--yes").await;
     let server = format!("https://{}", cluster.proxy.address());
     assert!(
         printed.contains(&server) && printed.contains("is it running?"),
@@ -84,7 +84,7 @@ async fn crds_of_another_version_are_kept() {
         },
     }))
     .await;
-    let printed = refused(&cluster.kubeconfig(), "--yes").await;
+    let printed = rejected(&cluster.kubeconfig(), "--yes").await;
     assert!(
         printed.contains("the CustomResourceDefinition workloads.kueue.x-k8s.io of this cluster stores objects as v9"),
         "{printed}"
@@ -112,11 +112,11 @@ async fn nothing_starts_beside_an_upstream_manager() {
     }))
     .await;
     assert_eq!(
-        refused(&cluster.kubeconfig(), "--yes").await,
+        rejected(&cluster.kubeconfig(), "--yes").await,
         "Kueue (Deployment kueue-system/kueue-controller-manager, registry.k8s.io/kueue/kueue:v0.14.1) already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or uninstall it first"
     );
     assert!(has_no_kueue_objects(&cluster).await);
-    let printed = refused(&cluster.kubeconfig(), "--observe").await;
+    let printed = rejected(&cluster.kubeconfig(), "--observe").await;
     assert!(
         printed.starts_with("--observe needs a terminal"),
         "{printed}"
@@ -144,7 +144,7 @@ async fn leftovers_of_another_kueue_are_reported() {
     )
     .await;
     assert_eq!(
-        refused(&cluster.kubeconfig(), "--yes").await,
+        rejected(&cluster.kubeconfig(), "--yes").await,
         "webhooks of another Kueue are registered on this cluster and would be asked about everything this lab does, answered or not; uninstall that Kueue first, or take them away: kubectl delete validatingwebhookconfiguration/kueue-validating-webhook-configuration"
     );
 }
@@ -157,7 +157,7 @@ async fn missing_permissions_are_reported() {
         {"apiGroups": ["apiextensions.k8s.io"], "resources": ["*"], "verbs": ["*"]},
     ]);
     let file = cluster.kubeconfig_of("reader", rules).await;
-    let printed = refused(&file, "--yes").await;
+    let printed = rejected(&file, "--yes").await;
     assert!(
         printed.starts_with("the user of this context may not create mutatingwebhookconfigurations.admissionregistration.k8s.io, "),
         "{printed}"

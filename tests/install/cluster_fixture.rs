@@ -176,12 +176,12 @@ impl InstalledController {
         let (client, clock) = (cluster.client.clone(), Clock::real());
         let config = ControllerConfig::default();
         let reach = WebhookRoute::Loopback;
-        let keeper =
+        let ca_bundle_keeper =
             CertRotator::in_memory(reach.server_names(), Default::default(), clock.clone())
                 .unwrap();
         let context = Context::new(client.clone(), clock.clone(), Entropy::seeded(3));
         let policy = Arc::new(AdmissionHandler::new(config.gates));
-        let certificates = keeper.certificates();
+        let certificates = ca_bundle_keeper.certificates();
         let server = WebhookServer::start(
             &context.tasks,
             reach.listen_address(0),
@@ -191,7 +191,7 @@ impl InstalledController {
         let endpoint = WebhookEndpoint {
             address: server.await.unwrap().address(),
             route: reach,
-            authority: keeper.authority(),
+            authority: ca_bundle_keeper.authority(),
             failure_policy: FailurePolicy::Ignore,
         };
         let installer = Installer::new(client, clock, NAMESPACE);
@@ -205,7 +205,7 @@ impl InstalledController {
             .unwrap();
         Self {
             installer,
-            ca_bundle_keeper: keeper,
+            ca_bundle_keeper,
             endpoint,
             context,
         }

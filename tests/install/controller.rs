@@ -159,8 +159,8 @@ async fn certificates_are_rotated_before_they_expire() {
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
             "metadata": {"name": "broken"}, "spec": {"nodeLabels": {"a": "not a label value"}},
         });
-        let refused = site.cluster.create(broken).await.unwrap_err().to_string();
-        refused.contains("denied the request").then_some(())
+        let rejected = site.cluster.create(broken).await.unwrap_err().to_string();
+        rejected.contains("denied the request").then_some(())
     })
     .await;
     site.cluster.job("runs", 1).await;

@@ -145,9 +145,9 @@ async fn webhooks_validate_over_the_network() {
         "spec": {"nodeLabels": {"a": "not a label value"}},
     });
     let message = error_message(cluster.create(bad).await);
-    let begins = "admission webhook \"vresourceflavor.kb.io\" denied the request: \
+    let expected = "admission webhook \"vresourceflavor.kb.io\" denied the request: \
                   spec.nodeLabels: Invalid value: ";
-    assert!(message.starts_with(begins), "{message}");
+    assert!(message.starts_with(expected), "{message}");
     let mut bad = job("bad", 1);
     bad["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "Not_A_Name".into();
     let message = error_message(cluster.create(bad).await);
@@ -213,7 +213,7 @@ async fn webhooks_fail_open_when_the_lab_dies() {
     assert!(api.get_opt("cq").await.unwrap().is_none());
     // The next controller suspends Jobs created meanwhile.
     let next = InstalledController::install(&cluster).await;
-    wait_for("it is held", || async {
+    wait_for("it is suspended", || async {
         suspended(&cluster, "free").await.then_some(())
     })
     .await;

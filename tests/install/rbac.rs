@@ -157,14 +157,14 @@ async fn the_controller_stays_within_its_roles() {
     operator.stop().await;
     let (of_cluster, of_namespace) = roles();
     let seen = seen.lock();
-    let refused: Vec<&ResourceAttributes> = seen
+    let rejected: Vec<&ResourceAttributes> = seen
         .iter()
         .filter(|asked| {
             let own = asked.namespace == NAMESPACE && of_namespace.iter().any(|r| allows(r, asked));
             !own && !of_cluster.iter().any(|rule| allows(rule, asked))
         })
         .collect();
-    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(rejected.is_empty(), "{rejected:#?}");
     assert!(
         seen.len() > 40,
         "only {} kinds of requests were seen",

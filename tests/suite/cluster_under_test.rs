@@ -146,7 +146,7 @@ impl ClusterUnderTest {
     pub async fn existing(&self) -> &ExistingCluster {
         let start = || async {
             match &self.kind {
-                ClusterKind::Embedded => unreachable!("only for stories of foreign clusters"),
+                ClusterKind::Embedded => unreachable!("only for existing clusters"),
                 ClusterKind::InProcess => {
                     let cluster = ExternalCluster::start().await;
                     ExistingCluster {

@@ -72,8 +72,8 @@ fn main() -> ExitCode {
             }));
         }
     }
-    let plays = |cluster: &Arc<ClusterUnderTest>| matches!(cluster.kind(), ClusterKind::InProcess);
-    if clusters.iter().any(plays) {
+    let is_in_process = |cluster: &Arc<ClusterUnderTest>| matches!(cluster.kind(), ClusterKind::InProcess);
+    if clusters.iter().any(is_in_process) {
         for (name, minutes, fault) in faults::FAULTS {
             let runtime = runtime.clone();
             trials.push(Trial::test(format!("faults::{name}"), move || {

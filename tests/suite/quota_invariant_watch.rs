@@ -82,17 +82,17 @@ fn assigned_gpus(workload: &Value) -> i64 {
 }
 
 fn check(known: &WatchedObjects, limit: i64) -> Option<String> {
-    let held: Vec<&Value> = known
+    let reserved: Vec<&Value> = known
         .values()
         .filter(|wl| has_quota_reservation(wl))
         .collect();
-    let sum: i64 = held.iter().map(|wl| assigned_gpus(wl)).sum();
-    let names: Vec<&str> = held.iter().map(|wl| name(wl)).collect();
+    let sum: i64 = reserved.iter().map(|wl| assigned_gpus(wl)).sum();
+    let names: Vec<&str> = reserved.iter().map(|wl| name(wl)).collect();
     if sum > limit {
         return Some(format!("{sum} GPUs of {limit} given to {names:?}"));
     }
     let mut owners = BTreeMap::new();
-    for workload in held {
+    for workload in reserved {
         let owner = &workload["metadata"]["ownerReferences"][0]["uid"];
         let other = owners.insert(owner.to_string(), name(workload));
         if let (Some(other), false) = (other, owner.is_null()) {
@@ -134,12 +134,12 @@ pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
 /// The usage in a ClusterQueue's status is that of its Workloads.
 pub fn check_queue(queue: &Value, workloads: &[Value]) -> Result<(), String> {
     let own = |wl: &&Value| wl["status"]["admission"]["clusterQueue"] == name(queue);
-    let held: Vec<&Value> = workloads
+    let reserved: Vec<&Value> = workloads
         .iter()
         .filter(own)
         .filter(|wl| has_quota_reservation(wl))
         .collect();
-    let sum: i64 = held.iter().map(|wl| assigned_gpus(wl)).sum();
+    let sum: i64 = reserved.iter().map(|wl| assigned_gpus(wl)).sum();
     let status = &queue["status"];
     for field in ["flavorsReservation", "flavorsUsage"] {
         let flavors = status[field].as_array().into_iter().flatten();
@@ -149,12 +149,12 @@ pub fn check_queue(queue: &Value, workloads: &[Value]) -> Result<(), String> {
             return Err(format!("{}: {field} {printed}, not {sum}", name(queue)));
         }
     }
-    let admitted = held
+    let admitted = reserved
         .iter()
         .filter(|wl| is_condition_true(wl, "Admitted"))
         .count();
     for (field, count) in [
-        ("reservingWorkloads", held.len()),
+        ("reservingWorkloads", reserved.len()),
         ("admittedWorkloads", admitted),
     ] {
         if as_integer(&status[field]) != count as i64 {

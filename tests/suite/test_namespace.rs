@@ -242,10 +242,10 @@ impl TestNamespace {
 
     /// Waits until a Job is suspended and has no pods.
     pub async fn wait_until_suspended(&self, name: &str) {
-        let held = |job: &Value| {
+        let is_suspended = |job: &Value| {
             job["spec"]["suspend"] == true && job["status"]["active"].as_i64().unwrap_or(0) == 0
         };
-        self.wait_until(JOB, name, "it is suspended", held).await;
+        self.wait_until(JOB, name, "it is suspended", is_suspended).await;
     }
 
     /// Waits until a Job's or pod's Workload satisfies a condition; returns it.

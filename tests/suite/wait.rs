@@ -90,13 +90,13 @@ pub async fn eventually<T, F: Future<Output = Result<T, String>>>(
     what: &str,
     mut ask: impl FnMut() -> F,
 ) -> T {
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     loop {
         match ask().await {
             Ok(found) => return found,
             Err(why) => {
                 assert!(
-                    begun.elapsed() < wait_timeout(),
+                    started.elapsed() < wait_timeout(),
                     "timed out waiting until {what}: {why}"
                 );
             }

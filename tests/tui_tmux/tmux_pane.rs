@@ -140,14 +140,14 @@ impl TmuxPane {
 
     /// Waits until the screen satisfies a condition; returns the screen.
     pub fn wait_until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let screen = self.screen();
             if good(&screen) {
                 return screen;
             }
             assert!(
-                begun.elapsed() < TIMEOUT,
+                started.elapsed() < TIMEOUT,
                 "never seen: {what}; the screen is\n{screen}"
             );
             std::thread::sleep(POLL_INTERVAL);

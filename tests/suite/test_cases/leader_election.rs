@@ -48,13 +48,13 @@ async fn fill_queue(ns: &TestNamespace) {
 async fn lease_holder(ns: &TestNamespace) -> String {
     let leases = api(&ns.client, LEASE, Some("kueue-lab-system"));
     let leases = leases.list(&Default::default()).await.unwrap();
-    let held = leases.into_iter().filter_map(|lease| {
+    let holders = leases.into_iter().filter_map(|lease| {
         let holder = lease.data["spec"]["holderIdentity"].as_str();
         holder.filter(|h| !h.is_empty()).map(str::to_owned)
     });
-    let held: Vec<_> = held.collect();
-    assert_eq!(held.len(), 1, "{held:?}");
-    held.into_iter().next().unwrap()
+    let holders: Vec<_> = holders.collect();
+    assert_eq!(holders.len(), 1, "{holders:?}");
+    holders.into_iter().next().unwrap()
 }
 
 pub async fn of_two_labs_one_leads_and_the_other_takes_over(

@@ -28,10 +28,10 @@ pub async fn a_higher_priority_job_preempts_a_lower_one(
         condition(wl, "Evicted") == "True/Preempted"
             && condition(wl, "Preempted") == "True/InClusterQueue"
     };
-    let victim = ns
+    let preempted = ns
         .wait_for_workload(&low, "it was preempted", preempted)
         .await;
-    let why = message(&victim, "Preempted");
+    let why = message(&preempted, "Preempted");
     let by = ns.wait_for_workload(&high, "it is admitted", |wl| {
         is_condition_true(wl, "Admitted")
     });

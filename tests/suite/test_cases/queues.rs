@@ -101,7 +101,7 @@ pub async fn a_stopped_queue_admits_nothing(SharedContext { ns, .. }: SharedCont
 }
 
 pub async fn invalid_queues_are_rejected(SharedContext { ns, .. }: SharedContext<'_>) {
-    let refused = async |kind, object: serde_json::Value| {
+    let rejected = async |kind, object: serde_json::Value| {
         let made = ns.try_create(kind, object).await;
         match made {
             Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
@@ -112,13 +112,13 @@ pub async fn invalid_queues_are_rejected(SharedContext { ns, .. }: SharedContext
     let group = json!({"coveredResources": [GPU], "flavors": flavors});
     let spec = json!({"resourceGroups": [group]});
     let object = json!({"metadata": {"name": ns.cluster_scoped_name("bad")}, "spec": spec});
-    let (code, message) = refused(CLUSTER_QUEUE, object).await;
+    let (code, message) = rejected(CLUSTER_QUEUE, object).await;
     assert_eq!(code, 403, "{message}");
-    let says = "nominalQuota: Invalid value: \"-1\": must be greater than or equal to 0";
-    assert!(message.contains(says), "{message}");
+    let expected = "nominalQuota: Invalid value: \"-1\": must be greater than or equal to 0";
+    assert!(message.contains(expected), "{message}");
     let spec = json!({"queueingStrategy": "Fastest"});
     let object = json!({"metadata": {"name": ns.cluster_scoped_name("bad")}, "spec": spec});
-    let (code, message) = refused(CLUSTER_QUEUE, object).await;
+    let (code, message) = rejected(CLUSTER_QUEUE, object).await;
     assert_eq!(code, 422, "{message}");
     assert!(
         message.contains("Unsupported value: \"Fastest\""),
