@@ -343,7 +343,10 @@ async fn unmanaged_objects_are_neither_overwritten_nor_removed() {
     );
     assert_eq!(fixture.value("theirs").await, Some(9));
     std::fs::remove_file(fixture.path("p/b.yaml")).unwrap();
-    until(&presets, "corrected", |s| s.sync_status == SyncStatus::Synced).await;
+    until(&presets, "corrected", |s| {
+        s.sync_status == SyncStatus::Synced
+    })
+    .await;
     assert_eq!(fixture.value("theirs").await, Some(9));
 }
 

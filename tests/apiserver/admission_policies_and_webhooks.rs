@@ -78,7 +78,10 @@ fn a_policy_rejects_requests_that_fail_its_validations() {
             .unwrap();
         let path = format!("{MAPS}/b");
         let rejected = error_status(merge_patch(&client, &path, json!({"data": {"k": "w"}})).await);
-        assert_eq!((rejected.code, rejected.reason.as_str()), (403, "Forbidden"));
+        assert_eq!(
+            (rejected.code, rejected.reason.as_str()),
+            (403, "Forbidden")
+        );
         assert!(rejected.message.ends_with("denied request: data of b stay"));
         merge_patch(
             &client,
@@ -271,7 +274,10 @@ async fn a_webhook_mutates_and_rejects() {
     let labels = json!({"own": "1", "hooked": "yes"});
     assert_eq!(made.unwrap()["metadata"]["labels"], labels);
     let rejected = error_status(send(&client, "POST", MAPS, config_map("bad", json!({}))).await);
-    assert_eq!((rejected.code, rejected.reason.as_str()), (403, "Forbidden"));
+    assert_eq!(
+        (rejected.code, rejected.reason.as_str()),
+        (403, "Forbidden")
+    );
     assert_eq!(
         rejected.message,
         "admission webhook \"labels.example.dev\" denied the request: it is bad"
@@ -308,7 +314,11 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
         "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
          webhook: Post \"https://localhost:{gone}/x?timeout=5s\": "
     );
-    assert!(rejected.message.starts_with(&expected), "{}", rejected.message);
+    assert!(
+        rejected.message.starts_with(&expected),
+        "{}",
+        rejected.message
+    );
     let path = format!("{ADMISSION}/mutatingwebhookconfigurations/hooks");
     let ignoring =
         json!([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]);

@@ -55,10 +55,14 @@ fn propagation_policies_set_finalizers() {
                 ..DeleteParams::default()
             };
             let terminating = api.delete(&name, &params).await.unwrap().left().unwrap();
-            assert_eq!(terminating.metadata.finalizers, Some(vec![finalizer.to_string()]));
+            assert_eq!(
+                terminating.metadata.finalizers,
+                Some(vec![finalizer.to_string()])
+            );
         }
         let wrong = json!({"propagationPolicy": "Sideways"});
-        let rejected = error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
+        let rejected =
+            error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
         assert_eq!(rejected.code, 422);
         let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
         assert_eq!(

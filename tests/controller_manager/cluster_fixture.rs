@@ -187,3 +187,12 @@ impl TestCluster {
         events.iter().map(line).collect()
     }
 }
+
+/// A Pod of one container that requests CPU.
+pub fn pod(name: &str, cpu: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": 8080}],
+            "resources": {"requests": {"cpu": cpu}}}]},
+    })
+}

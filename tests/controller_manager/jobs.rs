@@ -143,7 +143,10 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
             .await;
         assert!(cluster.all_pods("job-name=suspended").await.is_empty());
         assert_eq!(status(&gone).failed, None, "suspension is no failure");
-        assert_eq!((status(&suspended).active, status(&suspended).ready), (None, Some(0)));
+        assert_eq!(
+            (status(&suspended).active, status(&suspended).ready),
+            (None, Some(0))
+        );
 
         cluster
             .clock

@@ -176,12 +176,7 @@ async fn a_plugin_is_run_again_when_its_token_expires_or_is_rejected() {
     cluster.proxy.resume();
     create(&client, job("second", 4, 100_000)).await;
     runs(&client, "second").await;
-    assert_eq!(
-        user.plugin_calls().len(),
-        3,
-        "{:?}",
-        user.plugin_calls()
-    );
+    assert_eq!(user.plugin_calls().len(), 3, "{:?}", user.plugin_calls());
     let log = lab.log();
     assert!(log.contains("the cluster refused the credentials; they were read again"));
     assert!(

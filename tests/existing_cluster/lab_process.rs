@@ -237,7 +237,10 @@ pub async fn wait_for<T, F: Future<Output = Option<T>>>(
         if let Some(found) = found().await {
             return found;
         }
-        assert!(started.elapsed() < TIMEOUT, "timed out waiting until {what}");
+        assert!(
+            started.elapsed() < TIMEOUT,
+            "timed out waiting until {what}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -72,7 +72,8 @@ fn main() -> ExitCode {
             }));
         }
     }
-    let is_in_process = |cluster: &Arc<ClusterUnderTest>| matches!(cluster.kind(), ClusterKind::InProcess);
+    let is_in_process =
+        |cluster: &Arc<ClusterUnderTest>| matches!(cluster.kind(), ClusterKind::InProcess);
     if clusters.iter().any(is_in_process) {
         for (name, minutes, fault) in faults::FAULTS {
             let runtime = runtime.clone();

@@ -245,7 +245,8 @@ impl TestNamespace {
         let is_suspended = |job: &Value| {
             job["spec"]["suspend"] == true && job["status"]["active"].as_i64().unwrap_or(0) == 0
         };
-        self.wait_until(JOB, name, "it is suspended", is_suspended).await;
+        self.wait_until(JOB, name, "it is suspended", is_suspended)
+            .await;
     }
 
     /// Waits until a Job's or pod's Workload satisfies a condition; returns it.

@@ -13,7 +13,10 @@ pub async fn a_job_waits_runs_and_gives_its_quota_back(
 ) {
     let queue = ns.create_queues("lq", 8, json!({})).await;
     let first = ns.job("first", "lq", 8, 100_000).await;
-    assert_eq!(first["spec"]["suspend"], true, "it is suspended on creation");
+    assert_eq!(
+        first["spec"]["suspend"], true,
+        "it is suspended on creation"
+    );
     let running = ns.wait_until_running("first").await;
     let template = &running["spec"]["template"]["spec"];
     assert_eq!(template["nodeSelector"]["kueue-lab.dev/pool"], "suite");
