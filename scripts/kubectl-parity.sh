@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Replays ../shared/kubectl-parity against a server and prints, per group, how many cases answer as a
-# real API server of v1.36 does.
+# Replays the recorded kubectl cases against a server and prints, per group, how many results equal those of
+# an API server of v1.36. The cases are in tests/recordings/kubectl-parity.tar.xz.
 #   scripts/kubectl-parity.sh [--lab | --kubeconfig FILE] [--only GROUP,GROUP] [--out FILE] [--jobs N]
-# Without a choice of server the embedded API server is started alone, without controllers; --lab
-# starts a whole lab (`kueue-lab up --headless`), which the groups that need controllers are about:
-# scale, jobs, delete, wait, describe, ns. --kubeconfig takes a server that is running already.
+# By default the embedded API server is started without controllers. --lab starts a lab
+# (`kueue-lab up --headless`), which these groups require: scale, jobs, delete, wait, describe, ns.
+# --kubeconfig uses a running server.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-suite=$here/../shared/kubectl-parity
-[ -d "$suite" ] || { echo "skipped: $suite is not here"; exit 0; }
-command -v kubectl >/dev/null || { echo "skipped: kubectl is not on PATH"; exit 0; }
-command -v python3 >/dev/null || { echo "skipped: python3 is not on PATH"; exit 0; }
+for tool in kubectl python3; do
+  command -v "$tool" >/dev/null && continue
+  echo "skipped: $tool is not on PATH"
+  [ "${CI:-}" = true ] && exit 1 || exit 0
+done
 mode=api kubeconfig='' only='' jobs=2 out=$(mktemp -t parity-XXXXXX.jsonl)
 while [ $# -gt 0 ]; do
   case $1 in
@@ -25,6 +26,8 @@ done
 work=$(mktemp -d) server=''
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
 target=${CARGO_TARGET_DIR:-$here/target}
+python3 -m tarfile -e "$here/tests/recordings/kubectl-parity.tar.xz" "$work"
+suite=$work/kubectl-parity
 case $mode in
   api)
     cargo build --quiet --manifest-path "$here/Cargo.toml" --example apiserver
@@ -44,7 +47,7 @@ if [ "$mode" != given ]; then
   done
   grep -q '^ready ' "$work/log" || { echo "the server did not start:" >&2; cat "$work/log" >&2; exit 1; }
 fi
-# A group at a time, so that what has been measured stays when a run is interrupted.
+# One group at a time, so that an interrupted run keeps the results of finished groups.
 if [ -n "$only" ]; then
   groups=$(tr , '\n' <<<"$only")
 else

@@ -1,5 +1,4 @@
-//! The binary from outside: what it prints where, how it ends, and what it says of every kind of bad
-//! input.
+//! The command line: output, exit codes, and messages for invalid input.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// A place of its own for one run: state, presets and whatever files it needs.
+/// A working directory with state, presets and other files.
 struct WorkDir {
     root: tempfile::TempDir,
 }
@@ -47,17 +46,17 @@ impl WorkDir {
         self.command(args).output().unwrap()
     }
 
-    /// Runs what must be refused as a mistake in the request; gives the complaint.
+    /// Runs a command that must exit with code 2; returns the error.
     fn run_rejected(&self, args: &[&str]) -> String {
         let output = self.run(args);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?} said {said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
         assert_eq!(output.stdout, b"", "{args:?}");
-        let complaint = said.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
-        complaint.unwrap_or_else(|| panic!("{said}")).to_owned()
+        let complaint = printed.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        complaint.unwrap_or_else(|| panic!("{printed}")).to_owned()
     }
 
-    /// Starts a lab on a preset of the given text, which must be refused.
+    /// Runs `up` with an invalid preset; returns the error.
     fn run_with_invalid_preset(&self, text: &str) -> String {
         self.write("presets/p/q.yaml", text);
         self.run_rejected(&[
@@ -147,8 +146,8 @@ fn quota(amount: &str) -> String {
 }
 
 #[test]
-fn help_version_and_completions_are_data() {
-    let place = WorkDir::new();
+fn help_version_and_completions_are_printed_to_stdout() {
+    let dir = WorkDir::new();
     for (args, holds) in [
         (&["--help"][..], "Examples:"),
         (&["up", "--help"], "--preset <NAME>"),
@@ -157,7 +156,7 @@ fn help_version_and_completions_are_data() {
         (&["crds"], "name: clusterqueues.kueue.x-k8s.io"),
         (&["demo"], "skypilot-priority-preemption  "),
     ] {
-        let output = place.run(args);
+        let output = dir.run(args);
         let out = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert!(out.contains(holds), "{args:?} printed {out}");
@@ -167,7 +166,7 @@ fn help_version_and_completions_are_data() {
 
 #[test]
 fn usage_errors_are_one_line_and_exit_code_2() {
-    let place = WorkDir::new();
+    let dir = WorkDir::new();
     for (args, says) in [
         (&["up", "--no-such-flag"][..], "--no-such-flag"),
         (&["up", "--port", "70000"], "70000"),
@@ -185,20 +184,20 @@ fn usage_errors_are_one_line_and_exit_code_2() {
         (&["tui", "--context", "nope"], "terminal"),
         (&["no-such-command"], "no-such-command"),
     ] {
-        let said = place.run_rejected(args);
-        assert!(said.contains(says), "{args:?} said {said}");
+        let printed = dir.run_rejected(args);
+        assert!(printed.contains(says), "{args:?} printed {printed}");
     }
 }
 
 #[test]
-fn folders_and_files_that_cannot_be_read() {
-    let place = WorkDir::new();
-    let said = place.run_rejected(&["up", "--headless", "--presets-dir", "nowhere"]);
+fn unreadable_folders_and_files_are_reported() {
+    let dir = WorkDir::new();
+    let printed = dir.run_rejected(&["up", "--headless", "--presets-dir", "nowhere"]);
     assert!(
-        said.contains("cannot read the presets folder nowhere"),
-        "{said}"
+        printed.contains("cannot read the presets folder nowhere"),
+        "{printed}"
     );
-    place.write("presets/p/q.yaml", VALID_PRESET);
+    dir.write("presets/p/q.yaml", VALID_PRESET);
     let up = [
         "up",
         "--headless",
@@ -210,33 +209,33 @@ fn folders_and_files_that_cannot_be_read() {
     let with = |flag: &str, file: &str| {
         let mut args = up.to_vec();
         args.extend([flag, file]);
-        place.run_rejected(&args)
+        dir.run_rejected(&args)
     };
-    let said = with("--nodes", "nowhere.yaml");
-    assert!(said.contains("nowhere.yaml"), "{said}");
-    let said = with("--config", "nowhere.yaml");
-    assert!(said.contains("nowhere.yaml"), "{said}");
+    let printed = with("--nodes", "nowhere.yaml");
+    assert!(printed.contains("nowhere.yaml"), "{printed}");
+    let printed = with("--config", "nowhere.yaml");
+    assert!(printed.contains("nowhere.yaml"), "{printed}");
     let pools = "pools:\n- name: a\n  count: 1\n  resources: {cpu: 8, memory: 64GB}\n";
-    let nodes = place.write("nodes.yaml", pools);
-    let said = with("--nodes", &nodes);
+    let nodes = dir.write("nodes.yaml", pools);
+    let printed = with("--nodes", &nodes);
     assert!(
-        said.contains("nodes.yaml:4:") && said.contains("64GB"),
-        "{said}"
+        printed.contains("nodes.yaml:4:") && printed.contains("64GB"),
+        "{printed}"
     );
-    let config = place.write(
+    let config = dir.write(
         "kueue.yaml",
         "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfairShering: {}\n",
     );
-    let said = with("--config", &config);
+    let printed = with("--config", &config);
     assert!(
-        said.contains("kueue.yaml:3:") && said.contains("fairShering"),
-        "{said}"
+        printed.contains("kueue.yaml:3:") && printed.contains("fairShering"),
+        "{printed}"
     );
 }
 
 #[test]
 fn invalid_presets_are_reported_by_file_line_and_column() {
-    let place = WorkDir::new();
+    let dir = WorkDir::new();
     for (text, at, says) in [
         ("a: b: c\n".to_owned(), "presets/p/q.yaml:1:", ""),
         (queue("  cohrt: x\n"), "presets/p/q.yaml:10:", "cohrt"),
@@ -253,21 +252,21 @@ fn invalid_presets_are_reported_by_file_line_and_column() {
         ),
         (quota("12Gib"), "presets/p/q.yaml:16:", "12Gib"),
     ] {
-        let said = place.run_with_invalid_preset(&text);
+        let printed = dir.run_with_invalid_preset(&text);
         assert!(
-            said.contains(at) && said.contains(says),
-            "{text}\nsaid {said}"
+            printed.contains(at) && printed.contains(says),
+            "{text}\nprinted {printed}"
         );
     }
 }
 
 #[test]
-fn a_port_in_use_is_named() {
-    let place = WorkDir::new();
-    place.write("presets/p/q.yaml", VALID_PRESET);
+fn a_port_in_use_is_reported() {
+    let dir = WorkDir::new();
+    dir.write("presets/p/q.yaml", VALID_PRESET);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = place.run_rejected(&[
+    let printed = dir.run_rejected(&[
         "up",
         "--headless",
         "--presets-dir",
@@ -277,16 +276,19 @@ fn a_port_in_use_is_named() {
         "--port",
         &port,
     ]);
-    assert!(said.contains(&port) && said.contains("--port"), "{said}");
+    assert!(
+        printed.contains(&port) && printed.contains("--port"),
+        "{printed}"
+    );
 }
 
 #[test]
-fn without_a_terminal_it_serves_until_a_signal() {
-    let place = WorkDir::new();
-    // Also without a checkout: the presets come out of the binary, to be edited.
+fn without_a_terminal_the_lab_runs_until_a_signal() {
+    let dir = WorkDir::new();
+    // The shipped presets are extracted from the binary, to be edited.
     for signal in ["-INT", "-TERM"] {
-        let lab = RunningLab::start(place.command(&["up"]));
-        let state = place.path(".local/state/kueue-lab");
+        let lab = RunningLab::start(dir.command(&["up"]));
+        let state = dir.path(".local/state/kueue-lab");
         assert_eq!(lab.kubeconfig, state.join("kubeconfig"));
         let mode = std::fs::metadata(&lab.kubeconfig).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
@@ -294,38 +296,41 @@ fn without_a_terminal_it_serves_until_a_signal() {
         let kubeconfig = lab.kubeconfig.clone();
         lab.signal(signal);
         assert_eq!(lab.wait(), (Some(0), String::new()), "{signal}");
-        assert!(!kubeconfig.exists(), "the kubeconfig outlived its lab");
+        assert!(
+            !kubeconfig.exists(),
+            "the kubeconfig remains after the exit"
+        );
     }
 }
 
 #[test]
 fn two_labs_keep_separate_kubeconfigs() {
-    let place = WorkDir::new();
-    let one = RunningLab::start(place.command(&["up", "--headless"]));
-    let other = RunningLab::start(place.command(&["up", "--headless"]));
+    let dir = WorkDir::new();
+    let one = RunningLab::start(dir.command(&["up", "--headless"]));
+    let other = RunningLab::start(dir.command(&["up", "--headless"]));
     assert_ne!(one.kubeconfig, other.kubeconfig);
     let text = |lab: &RunningLab| std::fs::read_to_string(&lab.kubeconfig).unwrap();
     assert_ne!(text(&one), text(&other));
 }
 
 #[test]
-fn a_workload_that_is_not_there_cannot_be_explained() {
-    let place = WorkDir::new();
-    let lab = RunningLab::start(place.command(&["up", "--headless"]));
-    // The lab that runs is found without being named.
-    let output = place.run(&["explain", "workload", "nobody"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("no Workload \"nobody\""), "{said}");
+fn explaining_an_absent_workload_is_an_error() {
+    let dir = WorkDir::new();
+    let lab = RunningLab::start(dir.command(&["up", "--headless"]));
+    // The running lab is found without its name.
+    let output = dir.run(&["explain", "workload", "absent"]);
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("no Workload \"absent\""), "{printed}");
     drop(lab);
 }
 
 #[test]
 fn a_kubeconfig_is_written_to_the_requested_path() {
-    let place = WorkDir::new();
-    let wanted = place.path("deep/down/kc");
+    let dir = WorkDir::new();
+    let wanted = dir.path("deep/down/kc");
     let flag = wanted.display().to_string();
-    let lab = RunningLab::start(place.command(&["up", "--headless", "--kubeconfig-out", &flag]));
+    let lab = RunningLab::start(dir.command(&["up", "--headless", "--kubeconfig-out", &flag]));
     assert_eq!(lab.kubeconfig, Path::new(&flag));
     assert!(wanted.is_file());
 }

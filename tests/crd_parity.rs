@@ -1,22 +1,20 @@
-//! Our CRDs against upstream's, field by field: names, versions, columns and the whole schema but
-//! for its prose.
+//! Compares the CRDs with upstream's field by field: names, versions, printer columns and schemas without
+//! descriptions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use kueue_lab_api::crds::{Conversion, by_kind};
+use kueue_lab_testing::shared;
 use serde_json::{Value, json};
 
-const UPSTREAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance/crds");
-
-/// Upstream's definitions, or nothing where the folder is not there.
+/// Upstream's CRDs; none without `../shared`.
 fn upstream() -> Vec<Value> {
-    let Ok(entries) = Path::new(UPSTREAM).read_dir() else {
-        println!("skipped: {UPSTREAM} is not there");
+    let Some(folder) = shared("conformance/crds") else {
         return Vec::new();
     };
+    let entries = folder.read_dir().unwrap();
     let mut files: Vec<_> = entries.map(|e| e.unwrap().path()).collect();
     files.sort();
     files
@@ -26,7 +24,7 @@ fn upstream() -> Vec<Value> {
         .collect()
 }
 
-/// A list as a set, for keywords whose order means nothing.
+/// A list as a set, for keywords without order.
 fn sorted(list: &Value) -> BTreeSet<String> {
     list.as_array()
         .into_iter()
@@ -35,7 +33,7 @@ fn sorted(list: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Notes every difference of two schemas.
+/// Records every difference of two schemas.
 fn compare(path: &str, theirs: &Value, ours: &Value, differences: &mut Vec<String>) {
     let empty = serde_json::Map::new();
     let (a, b) = (
@@ -88,12 +86,12 @@ fn compare(path: &str, theirs: &Value, ours: &Value, differences: &mut Vec<Strin
     }
 }
 
-/// What is compared of a version besides the schema.
+/// The compared fields of a version besides the schema.
 fn version_fields(version: &Value) -> Value {
     let mut header = version.clone();
     if let Some(map) = header.as_object_mut() {
         map.remove("schema");
-        // None at all, said in two ways.
+        // Absent in two notations.
         if map.get("subresources") == Some(&json!({})) {
             map.remove("subresources");
         }
@@ -111,7 +109,7 @@ fn version_fields(version: &Value) -> Value {
 }
 
 #[test]
-fn our_crds_equal_upstreams_field_by_field() {
+fn crds_equal_upstreams() {
     let mut differences = Vec::new();
     let mut schemas = 0;
     for theirs in upstream() {
@@ -139,7 +137,7 @@ fn our_crds_equal_upstreams_field_by_field() {
 }
 
 #[test]
-fn the_comparison_sees_differences() {
+fn the_comparison_finds_differences() {
     let theirs = json!({
         "type": "object", "required": ["a", "b"],
         "properties": {

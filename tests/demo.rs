@@ -1,4 +1,4 @@
-//! The demos from outside: the shipped stories come out, and a story that does not says so.
+//! The shipped demos pass, and a failing scenario is reported.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn demo(args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The timeline of a story that must come out.
+/// The timeline of a demo, which must pass.
 fn run_to_success(name: &str, speed: &str) -> String {
     let output = demo(&[name, "--headless", "--speed", speed]);
     let out = String::from_utf8(output.stdout).unwrap();
@@ -26,9 +26,9 @@ fn run_to_success(name: &str, speed: &str) -> String {
 }
 
 #[test]
-fn a_high_priority_job_preempts_and_the_other_runs_later() {
+fn a_high_priority_job_preempts_and_the_other_is_readmitted() {
     let out = run_to_success("skypilot-priority-preemption", "20");
-    // In this order, whatever else is told between.
+    // In this order, with other lines in between.
     let mut rest = out.as_str();
     for line in [
         "job1 asks for 6 of the 9 CPUs",
@@ -42,7 +42,7 @@ fn a_high_priority_job_preempts_and_the_other_runs_later() {
         "✓ job job1 is SUCCEEDED",
     ] {
         let Some((_, after)) = rest.split_once(line) else {
-            panic!("{line:?} is missing, or comes too early, in\n{out}");
+            panic!("{line:?} is missing, or is too early, in\n{out}");
         };
         rest = after;
     }
@@ -58,10 +58,10 @@ fn borrowed_gpus_are_reclaimed() {
 }
 
 #[test]
-fn a_failed_scenario_exits_nonzero_and_reports_what_was_observed() {
+fn a_failed_scenario_exits_nonzero_and_reports_the_observed_state() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.yaml");
-    let story = "\
+    let scenario = "\
 # A queue that is not there.
 preset: skypilot-priority
 steps:
@@ -69,7 +69,7 @@ steps:
   expect:
   - {object: {kind: ClusterQueue, name: second}, fields: {spec.queueingStrategy: StrictFIFO}, within: 2s}
 ";
-    std::fs::write(&file, story).unwrap();
+    std::fs::write(&file, scenario).unwrap();
     let output = demo(&[&file.display().to_string(), "--headless"]);
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");

@@ -1,4 +1,4 @@
-//! A presets folder on the embedded API: every way people save files, and every way files are wrong.
+//! A presets folder on the embedded API: the ways in which editors save files, and invalid files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,15 +25,15 @@ struct PresetsFixture {
 impl PresetsFixture {
     fn new(files: &[(&str, &str)]) -> Self {
         let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
-        let world = Self {
+        let fixture = Self {
             root: tempfile::tempdir().unwrap(),
             client: server.client(),
         };
-        std::fs::create_dir(world.folder()).unwrap();
+        std::fs::create_dir(fixture.folder()).unwrap();
         for (file, text) in files {
-            world.write(file, text);
+            fixture.write(file, text);
         }
-        world
+        fixture
     }
 
     fn folder(&self) -> PathBuf {
@@ -68,7 +68,7 @@ impl PresetsFixture {
         Api::all(self.client.clone())
     }
 
-    /// The value of a priority class, or `None` where there is none.
+    /// The value of a PriorityClass, or `None` if it does not exist.
     async fn value(&self, name: &str) -> Option<i32> {
         self.classes().get_opt(name).await.unwrap()?.value
     }
@@ -84,7 +84,7 @@ async fn until(
     let limit = Duration::from_secs(60);
     tokio::time::timeout(limit, reached)
         .await
-        .unwrap_or_else(|_| panic!("never {what}: {:?}", presets.state()))
+        .unwrap_or_else(|_| panic!("timed out waiting for {what}: {:?}", presets.state()))
 }
 
 fn class(name: &str, value: i32) -> String {
@@ -94,47 +94,48 @@ fn class(name: &str, value: i32) -> String {
 }
 
 #[tokio::test]
-async fn a_save_is_applied_and_immutable_objects_are_recreated() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
-    let presets = world.start("p").await;
-    assert_eq!(world.value("gold").await, Some(1));
+async fn a_change_is_applied_and_immutable_objects_are_recreated() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let presets = fixture.start("p").await;
+    assert_eq!(fixture.value("gold").await, Some(1));
     let mut slowest = Duration::ZERO;
     for value in 2..12 {
-        let begun = Instant::now();
-        world.write("p/a.yaml", &class("gold", value));
+        let started = Instant::now();
+        fixture.write("p/a.yaml", &class("gold", value));
         let revision = u64::try_from(value).unwrap();
         until(&presets, "applied", |s| s.revision == revision).await;
-        slowest = slowest.max(begun.elapsed());
-        // PriorityClass.value cannot change: the object is made anew.
-        assert_eq!(world.value("gold").await, Some(value));
+        slowest = slowest.max(started.elapsed());
+        // PriorityClass.value is immutable: the object is recreated.
+        assert_eq!(fixture.value("gold").await, Some(value));
     }
     println!("slowest of 10 saves: {slowest:?}");
     presets.shutdown().await;
 }
 
 #[tokio::test]
-async fn editors_that_rename_a_temporary_file_are_followed() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
-    let presets = world.start("p").await;
+async fn a_renamed_temporary_file_is_applied() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let presets = fixture.start("p").await;
     for value in [2, 3] {
-        world.write("p/.a.yaml.swp", &class("gold", value));
-        std::fs::rename(world.path("p/.a.yaml.swp"), world.path("p/a.yaml")).unwrap();
+        fixture.write("p/.a.yaml.swp", &class("gold", value));
+        std::fs::rename(fixture.path("p/.a.yaml.swp"), fixture.path("p/a.yaml")).unwrap();
         let revision = u64::try_from(value).unwrap();
         until(&presets, "applied", |s| s.revision == revision).await;
-        assert_eq!(world.value("gold").await, Some(value));
+        assert_eq!(fixture.value("gold").await, Some(value));
     }
 }
 
 #[tokio::test]
-async fn a_burst_of_saves_ends_at_the_last() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 0))]);
-    let presets = world.start("p").await;
+async fn a_burst_of_changes_results_in_the_last() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 0))]);
+    let presets = fixture.start("p").await;
     for value in 1..=100 {
-        world.write("p/a.yaml", &class("gold", value));
-        world.write("p/b.yaml", &class("silver", value));
+        fixture.write("p/a.yaml", &class("gold", value));
+        fixture.write("p/b.yaml", &class("silver", value));
     }
     tokio::time::timeout(Duration::from_secs(60), async {
-        while world.value("gold").await != Some(100) || world.value("silver").await != Some(100) {
+        while fixture.value("gold").await != Some(100) || fixture.value("silver").await != Some(100)
+        {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -147,10 +148,10 @@ async fn a_burst_of_saves_ends_at_the_last() {
 #[tokio::test]
 async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
     let good = format!("{}{}", class("gold", 1), class("silver", 1));
-    let world = PresetsFixture::new(&[("p/a.yaml", &good), ("p/b.yaml", &class("bronze", 1))]);
-    let presets = world.start("p").await;
-    let file = world.path("p/a.yaml").display().to_string();
-    for (text, at, says) in [
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &good), ("p/b.yaml", &class("bronze", 1))]);
+    let presets = fixture.start("p").await;
+    let file = fixture.path("p/a.yaml").display().to_string();
+    for (text, at, expected) in [
         ("a: [\n".to_owned(), "1:4", "unclosed bracket"),
         (
             class("gold", 5).replace("kind: PriorityClass", "kind: PriorityClas"),
@@ -184,85 +185,85 @@ async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
             "there is no namespace \"nowhere\"",
         ),
     ] {
-        world.write("p/a.yaml", &text);
-        let state = until(&presets, &format!("refused: {text}"), |s| {
+        fixture.write("p/a.yaml", &text);
+        let state = until(&presets, &format!("rejected: {text}"), |s| {
             s.sync_status == SyncStatus::LastGood
-                && s.errors.iter().any(|e| e.to_string().contains(says))
+                && s.errors.iter().any(|e| e.to_string().contains(expected))
         })
         .await;
-        let said = state.errors[0].to_string();
+        let printed = state.errors[0].to_string();
         assert!(
-            said.starts_with(&format!("{file}:{at}: ")),
-            "{said}\n{text}"
+            printed.starts_with(&format!("{file}:{at}: ")),
+            "{printed}\n{text}"
         );
         for name in ["gold", "silver", "bronze"] {
-            assert_eq!(world.value(name).await, Some(1), "{said}");
+            assert_eq!(fixture.value(name).await, Some(1), "{printed}");
         }
-        // Saved right again, it is in force again; one value differs so that something is applied.
-        world.write("p/a.yaml", &format!("{good}{}", class("x", 1)));
-        until(&presets, "mended", |s| {
+        // The corrected file is applied again; one value differs so that a change is visible.
+        fixture.write("p/a.yaml", &format!("{good}{}", class("x", 1)));
+        until(&presets, "corrected", |s| {
             s.sync_status == SyncStatus::Synced && s.errors.is_empty()
         })
         .await;
-        world.write("p/a.yaml", &good);
+        fixture.write("p/a.yaml", &good);
         until(&presets, "as before", |s| s.objects == 3).await;
     }
 }
 
 #[tokio::test]
-async fn added_and_removed_files_add_and_prune_their_objects() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
-    let presets = world.start("p").await;
-    world.write("p/b.yaml", &class("silver", 1));
+async fn added_and_removed_files_create_and_prune_objects() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let presets = fixture.start("p").await;
+    fixture.write("p/b.yaml", &class("silver", 1));
     until(&presets, "added", |s| s.objects == 2).await;
-    assert_eq!(world.value("silver").await, Some(1));
-    std::fs::remove_file(world.path("p/b.yaml")).unwrap();
+    assert_eq!(fixture.value("silver").await, Some(1));
+    std::fs::remove_file(fixture.path("p/b.yaml")).unwrap();
     let state = until(&presets, "removed", |s| s.objects == 1).await;
     assert_eq!(state.summary, "1 removed, 1 unchanged");
-    assert_eq!(world.value("silver").await, None);
-    // Without any file the folder is more likely on the move than meant to be empty.
-    std::fs::remove_file(world.path("p/a.yaml")).unwrap();
+    assert_eq!(fixture.value("silver").await, None);
+    // A folder without files is more likely being moved than empty on purpose.
+    std::fs::remove_file(fixture.path("p/a.yaml")).unwrap();
     let state = until(&presets, "kept", |s| s.sync_status == SyncStatus::LastGood).await;
     assert!(
         state.errors[0].message.contains("holds no YAML file"),
         "{:?}",
         state.errors
     );
-    assert_eq!(world.value("gold").await, Some(1));
+    assert_eq!(fixture.value("gold").await, Some(1));
 }
 
 #[tokio::test]
-async fn a_folder_that_is_replaced_is_followed() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
-    let presets = world.start("p").await;
-    std::fs::rename(world.folder(), world.root.path().join("old")).unwrap();
+async fn a_replaced_folder_is_watched() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let presets = fixture.start("p").await;
+    std::fs::rename(fixture.folder(), fixture.root.path().join("old")).unwrap();
     until(&presets, "kept", |s| s.sync_status == SyncStatus::LastGood).await;
-    world.write("p/a.yaml", &class("gold", 2));
+    fixture.write("p/a.yaml", &class("gold", 2));
     until(&presets, "replaced", |s| {
         s.sync_status == SyncStatus::Synced
     })
     .await;
-    assert_eq!(world.value("gold").await, Some(2));
-    world.write("p/a.yaml", &class("gold", 3));
+    assert_eq!(fixture.value("gold").await, Some(2));
+    fixture.write("p/a.yaml", &class("gold", 3));
     until(&presets, "edited after that", |s| s.revision == 3).await;
 }
 
 #[tokio::test]
-async fn a_link_is_followed_to_where_the_file_is() {
-    let world = PresetsFixture::new(&[]);
-    let elsewhere = world.root.path().join("elsewhere.yaml");
+async fn the_target_of_a_symbolic_link_is_watched() {
+    let fixture = PresetsFixture::new(&[]);
+    let elsewhere = fixture.root.path().join("elsewhere.yaml");
     std::fs::write(&elsewhere, class("gold", 1)).unwrap();
-    std::fs::create_dir(world.path("p")).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, world.path("p/a.yaml")).unwrap();
-    let presets = world.start("p").await;
+    std::fs::create_dir(fixture.path("p")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, fixture.path("p/a.yaml")).unwrap();
+    let presets = fixture.start("p").await;
     std::fs::write(&elsewhere, class("gold", 2)).unwrap();
     until(&presets, "edited", |s| s.revision == 2).await;
-    assert_eq!(world.value("gold").await, Some(2));
+    assert_eq!(fixture.value("gold").await, Some(2));
 }
 
 #[tokio::test]
 async fn switching_prunes_objects_of_the_old_preset() {
-    let world = PresetsFixture::new(&[
+    let fixture = PresetsFixture::new(&[
         (
             "one/a.yaml",
             &format!("# The first.\n{}{}", class("gold", 1), class("silver", 1)),
@@ -273,8 +274,8 @@ async fn switching_prunes_objects_of_the_old_preset() {
         ),
         ("wrong/a.yaml", "kind: X\n"),
     ]);
-    let presets = world.start("one").await;
-    let uid = || async { world.classes().get("gold").await.unwrap().metadata.uid };
+    let presets = fixture.start("one").await;
+    let uid = || async { fixture.classes().get("gold").await.unwrap().metadata.uid };
     let before = uid().await;
     presets.switch("two").await.unwrap();
     let state = presets.state();
@@ -289,16 +290,20 @@ async fn switching_prunes_objects_of_the_old_preset() {
         [("one", "The first."), ("two", "The second."), ("wrong", "")]
     );
     assert_eq!(
-        (world.value("silver").await, world.value("bronze").await),
+        (fixture.value("silver").await, fixture.value("bronze").await),
         (None, Some(1))
     );
-    assert_eq!(before, uid().await, "what both have stays the same object");
-    let refused = presets.switch("wrong").await.unwrap_err();
+    assert_eq!(
+        before,
+        uid().await,
+        "an object of both presets is not recreated"
+    );
+    let rejected = presets.switch("wrong").await.unwrap_err();
     assert!(
-        refused[0]
+        rejected[0]
             .to_string()
             .contains("apiVersion: Required value"),
-        "{refused:?}"
+        "{rejected:?}"
     );
     let missing = presets.switch("nowhere").await.unwrap_err();
     assert!(
@@ -306,28 +311,28 @@ async fn switching_prunes_objects_of_the_old_preset() {
         "{missing:?}"
     );
     assert_eq!(presets.state().active, "two");
-    // The new one's files are followed now.
-    world.write("two/a.yaml", &class("bronze", 7));
+    // The new preset's files are watched now.
+    fixture.write("two/a.yaml", &class("bronze", 7));
     until(&presets, "edited", |s| s.objects == 1).await;
     assert_eq!(
-        (world.value("gold").await, world.value("bronze").await),
+        (fixture.value("gold").await, fixture.value("bronze").await),
         (None, Some(7))
     );
 }
 
 #[tokio::test]
 async fn unmanaged_objects_are_neither_overwritten_nor_removed() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("mine", 1))]);
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("mine", 1))]);
     let theirs: PriorityClass =
         serde_json::from_value(json!({"metadata": {"name": "theirs"}, "value": 9})).unwrap();
-    world
+    fixture
         .classes()
         .create(&Default::default(), &theirs)
         .await
         .unwrap();
-    let presets = world.start("p").await;
-    world.write("p/b.yaml", &class("theirs", 1));
-    let state = until(&presets, "refused", |s| {
+    let presets = fixture.start("p").await;
+    fixture.write("p/b.yaml", &class("theirs", 1));
+    let state = until(&presets, "rejected", |s| {
         s.sync_status == SyncStatus::LastGood
     })
     .await;
@@ -336,93 +341,96 @@ async fn unmanaged_objects_are_neither_overwritten_nor_removed() {
         "{:?}",
         state.errors
     );
-    assert_eq!(world.value("theirs").await, Some(9));
-    std::fs::remove_file(world.path("p/b.yaml")).unwrap();
-    until(&presets, "mended", |s| s.sync_status == SyncStatus::Synced).await;
-    assert_eq!(world.value("theirs").await, Some(9));
+    assert_eq!(fixture.value("theirs").await, Some(9));
+    std::fs::remove_file(fixture.path("p/b.yaml")).unwrap();
+    until(&presets, "corrected", |s| {
+        s.sync_status == SyncStatus::Synced
+    })
+    .await;
+    assert_eq!(fixture.value("theirs").await, Some(9));
 }
 
 #[tokio::test]
-async fn a_namespace_and_what_is_in_it_come_together() {
+async fn a_namespace_and_its_objects_are_created_together() {
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, namespace: team}\n";
     let space = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n";
-    let world = PresetsFixture::new(&[("p/a.yaml", &format!("{map}{space}"))]);
-    let presets = world.start("p").await;
-    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "team");
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &format!("{map}{space}"))]);
+    let presets = fixture.start("p").await;
+    let maps: Api<ConfigMap> = Api::namespaced(fixture.client.clone(), "team");
     assert!(maps.get_opt("m").await.unwrap().is_some());
-    world.write("p/a.yaml", &class("gold", 1));
+    fixture.write("p/a.yaml", &class("gold", 1));
     until(&presets, "gone", |s| s.objects == 1).await;
-    let spaces: Api<Namespace> = Api::all(world.client.clone());
+    let spaces: Api<Namespace> = Api::all(fixture.client.clone());
     let left = spaces.get_opt("team").await.unwrap();
     assert!(left.is_none_or(|n| n.metadata.deletion_timestamp.is_some()));
 }
 
 #[tokio::test]
-async fn an_edit_by_hand_is_kept_until_the_file_says_otherwise() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
-    let presets = world.start("p").await;
+async fn a_manual_change_is_kept_until_the_file_changes() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let presets = fixture.start("p").await;
     let by_hand = Patch::Merge(json!({"description": "by hand"}));
-    world
+    fixture
         .classes()
         .patch("gold", &PatchParams::default(), &by_hand)
         .await
         .unwrap();
-    world.write("p/b.yaml", &class("silver", 1));
+    fixture.write("p/b.yaml", &class("silver", 1));
     until(&presets, "added", |s| s.objects == 2).await;
-    let gold = world.classes().get("gold").await.unwrap();
+    let gold = fixture.classes().get("gold").await.unwrap();
     assert_eq!(gold.description.as_deref(), Some("by hand"));
-    world.write(
+    fixture.write(
         "p/a.yaml",
         &format!("{}description: from the file\n", class("gold", 1)),
     );
     until(&presets, "edited", |s| s.revision == 3).await;
-    let gold = world.classes().get("gold").await.unwrap();
+    let gold = fixture.classes().get("gold").await.unwrap();
     assert_eq!(gold.description.as_deref(), Some("from the file"));
 }
 
 #[tokio::test]
-async fn a_restarted_lab_prunes_what_left_the_files() {
-    let world = PresetsFixture::new(&[
+async fn a_restarted_lab_prunes_removed_objects() {
+    let fixture = PresetsFixture::new(&[
         ("p/a.yaml", &class("gold", 1)),
         ("p/b.yaml", &class("silver", 1)),
     ]);
-    world.start("p").await.shutdown().await;
-    std::fs::remove_file(world.path("p/b.yaml")).unwrap();
-    let presets = world.start("p").await;
+    fixture.start("p").await.shutdown().await;
+    std::fs::remove_file(fixture.path("p/b.yaml")).unwrap();
+    let presets = fixture.start("p").await;
     assert_eq!(
-        (world.value("gold").await, world.value("silver").await),
+        (fixture.value("gold").await, fixture.value("silver").await),
         (Some(1), None)
     );
     assert_eq!(presets.state().objects, 1);
 }
 
 #[tokio::test]
-async fn an_object_deleted_by_hand_comes_back_with_the_next_change_of_its_file() {
-    let world = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
-    let presets = world.start("p").await;
-    world
+async fn a_manually_deleted_object_is_recreated_when_its_file_changes() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let presets = fixture.start("p").await;
+    fixture
         .classes()
         .delete("gold", &DeleteParams::default())
         .await
         .unwrap();
-    world.write("p/a.yaml", &class("gold", 2));
+    fixture.write("p/a.yaml", &class("gold", 2));
     until(&presets, "made again", |s| s.revision == 2).await;
-    assert_eq!(world.value("gold").await, Some(2));
+    assert_eq!(fixture.value("gold").await, Some(2));
 }
 
 #[tokio::test]
 async fn a_lab_does_not_start_on_a_missing_or_invalid_preset() {
-    let world = PresetsFixture::new(&[("p/a.yaml", "kind: X\n")]);
-    let said = |e: StartError| e.to_string();
-    let wrong = said(world.try_start("p").await.err().unwrap());
+    let fixture = PresetsFixture::new(&[("p/a.yaml", "kind: X\n")]);
+    let printed = |e: StartError| e.to_string();
+    let wrong = printed(fixture.try_start("p").await.err().unwrap());
     assert!(
         wrong.contains("p/a.yaml:1:1: X: apiVersion: Required value"),
         "{wrong}"
     );
-    let missing = said(world.try_start("q").await.err().unwrap());
+    let missing = printed(fixture.try_start("q").await.err().unwrap());
     assert!(
         missing.starts_with("there is no preset \"q\" in "),
         "{missing}"
     );
-    assert!(Path::new(&world.folder()).is_dir());
+    assert!(Path::new(&fixture.folder()).is_dir());
 }

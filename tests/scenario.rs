@@ -1,5 +1,4 @@
-//! Scenarios on the embedded API, in virtual time: what is done, what is seen, and what a story that
-//! does not come out says.
+//! Scenarios on the embedded API, in virtual time: actions, expectations, and the report of a failure.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,27 +31,27 @@ impl Observer for RecordingObserver {
     }
 }
 
-/// Runs a story written in place; lab time is virtual.
+/// Runs a scenario given as text, in virtual time.
 fn run_text(text: &str) -> (Outcome, RecordingObserver) {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("story.yaml"), text).unwrap();
+    std::fs::write(folder.path().join("scenario.yaml"), text).unwrap();
     let files = FileSource::Folder(folder.path().to_owned());
-    let story = Scenario::load(&files, Path::new("story.yaml")).unwrap();
-    let notes = RecordingObserver::default();
+    let scenario = Scenario::load(&files, Path::new("scenario.yaml")).unwrap();
+    let observer = RecordingObserver::default();
     let outcome = virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let entropy = Entropy::seeded(1);
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
-        let stage = ScenarioEnvironment {
+        let environment = ScenarioEnvironment {
             jobs: ManagedJobs::new(client.clone(), clock.clone(), entropy, SkyEnv::new("lab")),
             client,
             clock,
             presets: None,
         };
-        run_scenario(&stage, &story, &notes).await
+        run_scenario(&environment, &scenario, &observer).await
     });
-    (outcome, notes)
+    (outcome, observer)
 }
 
 const MAP: &str =
@@ -60,14 +59,14 @@ const MAP: &str =
 
 #[test]
 fn a_passing_scenario_reports_every_step() {
-    let (outcome, notes) = run_text(&format!(
+    let (outcome, observer) = run_text(&format!(
         "steps:\n- apply: {MAP}\n  expect:\n  - object: {{kind: ConfigMap, name: a*, labels: {{app: x}}}}\n    fields: {{data.size: 1, data.mass: null}}\n    count: 1\n- after: 90s\n  say: it changes\n  patch: {{object: {{kind: ConfigMap, name: a}}, merge: {{data: {{size: \"2\"}}}}}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, fields: {{data.size: \"2\"}}, holds: 10s}}\n- at: 200s\n  delete: {{kind: ConfigMap, name: a}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true}}\n"
     ));
     assert_eq!(
         outcome.result.as_deref(),
-        Ok("story came out as told, in 3m 20s of lab time")
+        Ok("scenario came out as told, in 3m 20s of lab time")
     );
-    let lines = notes.lines.lock().clone();
+    let lines = observer.lines.lock().clone();
     assert_eq!(
         lines,
         [
@@ -79,7 +78,7 @@ fn a_passing_scenario_reports_every_step() {
             "  3:20    ✓ no ConfigMap a",
         ]
     );
-    let last = notes.last.lock();
+    let last = observer.last.lock();
     assert!(
         last.steps
             .iter()
@@ -89,7 +88,7 @@ fn a_passing_scenario_reports_every_step() {
 }
 
 #[test]
-fn a_failed_expectation_reports_what_was_observed() {
+fn a_failed_expectation_reports_the_observed_state() {
     for (step, expected) in [
         (
             "expect:\n  - {object: {kind: ConfigMap, name: a}, fields: {data.size: \"7\"}, within: 5s}",
@@ -121,29 +120,29 @@ fn a_failed_expectation_reports_what_was_observed() {
             "",
         ),
     ] {
-        let (outcome, notes) = run_text(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
-        let said = outcome.result.unwrap_err();
+        let (outcome, observer) = run_text(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
+        let error = outcome.result.unwrap_err();
         assert!(
-            said.starts_with("step 2 (") && said.contains("story.yaml:3:3): "),
-            "{said}"
+            error.starts_with("step 2 (") && error.contains("scenario.yaml:3:3): "),
+            "{error}"
         );
-        assert!(said.contains(expected), "{said}\n{expected}");
-        let last = notes.last.lock();
+        assert!(error.contains(expected), "{error}\n{expected}");
+        let last = observer.last.lock();
         assert!(matches!(last.steps[1].state, StepState::Failed(_)));
-        assert!(notes.lines.lock().last().unwrap().contains('✗'));
+        assert!(observer.lines.lock().last().unwrap().contains('✗'));
     }
 }
 
 #[test]
 fn a_scenario_times_out() {
     let (outcome, _) = run_text("limit: 1m\nsteps:\n- wait: 2m\n");
-    let said = outcome.result.unwrap_err();
-    assert_eq!(said, "the story took longer than its limit of 1m");
+    let error = outcome.result.unwrap_err();
+    assert_eq!(error, "the story took longer than its limit of 1m");
     assert_eq!(outcome.took.as_secs(), 60);
 }
 
 #[test]
-fn a_state_that_does_not_last_fails_the_expectation() {
+fn a_transient_state_fails_the_expectation() {
     let (outcome, _) = run_text(&format!(
         "steps:\n- apply: {MAP}\n- when: {{object: {{kind: ConfigMap, name: a}}}}\n  delete: {{kind: ConfigMap, name: a}}\n- expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true, holds: 1m}}\n"
     ));

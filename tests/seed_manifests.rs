@@ -1,19 +1,15 @@
-//! The manifests of the documents people start from, as they stand there: those that are sound are
-//! read, the others refused at the line that is wrong.
+//! Manifests of documents that users start from, unchanged: valid ones are loaded, invalid ones are rejected
+//! with the line of the error.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::load::{LoadedObject, Problem, objects};
+use kueue_lab_testing::shared;
 
-const SEEDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/seeds");
-
-/// The text of the document whose name begins so, or nothing where the folder is not there.
+/// The text of the document whose file name starts with `number`; `None` without `../shared`.
 fn seed(number: &str) -> Option<String> {
-    let Ok(entries) = std::fs::read_dir(SEEDS) else {
-        println!("skipped: {SEEDS} is not there");
-        return None;
-    };
+    let entries = std::fs::read_dir(shared("seeds")?).unwrap();
     let mut files = entries.map(|e| e.unwrap().path());
     let named = |p: &std::path::Path| p.file_name().unwrap().to_string_lossy().starts_with(number);
     files
@@ -44,7 +40,7 @@ fn read(text: &str) -> Result<Vec<LoadedObject>, Vec<Problem>> {
 }
 
 #[test]
-fn skypilot_manifests_are_read() {
+fn skypilot_manifests_are_loaded() {
     let Some(text) = seed("000") else { return };
     let all: Vec<LoadedObject> = manifests(&text)
         .iter()
@@ -67,7 +63,7 @@ fn skypilot_manifests_are_read() {
 }
 
 #[test]
-fn manifests_without_indentation_are_refused() {
+fn manifests_without_indentation_are_rejected() {
     let Some(text) = seed("003") else { return };
     let all = manifests(&text);
     assert!(!all.is_empty());
@@ -82,7 +78,7 @@ fn manifests_without_indentation_are_refused() {
 }
 
 #[test]
-fn snippets_are_read_as_far_as_they_are_yaml() {
+fn snippets_are_loaded_unless_they_are_invalid_yaml() {
     let Some(text) = seed("004") else { return };
     let all = manifests(&text);
     let of_kind = |kind: &str| {
@@ -91,7 +87,7 @@ fn snippets_are_read_as_far_as_they_are_yaml() {
             .find(|m| m.lines().any(|l| l.trim_end() == line))
             .unwrap()
     };
-    // A comment in the manner of another language.
+    // A comment in the syntax of another language.
     let flavor = of_kind("ResourceFlavor");
     let problems = read(flavor).unwrap_err();
     let wrong = flavor
@@ -104,9 +100,9 @@ fn snippets_are_read_as_far_as_they_are_yaml() {
         "{}",
         problems[0]
     );
-    let mended = flavor.replace("// extra", "# extra");
-    assert_eq!(read(&mended).unwrap()[0].name(), "spot");
-    // A header of an age long gone above a body of today.
+    let fixed = flavor.replace("// extra", "# extra");
+    assert_eq!(read(&fixed).unwrap()[0].name(), "spot");
+    // An old apiVersion with a current spec.
     let queue = &read(of_kind("ClusterQueue")).unwrap()[0];
     assert_eq!(queue.api_version(), "kueue.x-k8s.io/v1beta2");
     assert_eq!(queue.warnings.len(), 1);

@@ -1,5 +1,5 @@
-//! Managed jobs on the embedded API, in virtual time, with a kubelet of a few lines and no Kueue:
-//! what the jobs controller does when Pods wait, vanish, fail and finish.
+//! Managed jobs on the embedded API, in virtual time, with a minimal kubelet and without Kueue: pending,
+//! deleted, failed and finished Pods.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -27,8 +27,8 @@ const NODE: &str = "node-0";
 
 impl ManagedJobsFixture {
     async fn new() -> Self {
-        let begun: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        let clock = Clock::starting_at(begun);
+        let start_time: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let clock = Clock::starting_at(start_time);
         let entropy = Entropy::seeded(1);
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
@@ -63,7 +63,7 @@ impl ManagedJobsFixture {
             client,
             clock,
             jobs,
-            started_at: begun,
+            started_at: start_time,
         }
     }
 
@@ -90,10 +90,10 @@ impl ManagedJobsFixture {
         let limit = Duration::from_secs(3600);
         tokio::time::timeout(limit, reached)
             .await
-            .unwrap_or_else(|_| panic!("never {wanted}: {:?}", self.jobs.job(id)))
+            .unwrap_or_else(|_| panic!("not {wanted}: {:?}", self.jobs.job(id)))
     }
 
-    /// The states a job went through, with the second of each.
+    /// The states of a job, with the second of each.
     fn status_history(&self, id: u64) -> Vec<(i64, ManagedJobStatus)> {
         let events = self.jobs.events();
         let own = events.iter().filter(|e| e.job == id);
@@ -101,7 +101,7 @@ impl ManagedJobsFixture {
             .collect()
     }
 
-    /// What Kueue does to a plain Pod it evicts.
+    /// Evicts a plain Pod as Kueue does.
     async fn evict(&self, pod: &str) {
         let condition = json!({
             "type": "TerminationTarget", "status": "True",
@@ -119,7 +119,7 @@ impl ManagedJobsFixture {
     }
 }
 
-/// Binds and runs every Pod that is not gated; lets terminating ones go after 6 seconds.
+/// Binds and runs every ungated Pod; deletes terminating ones after 6 seconds.
 async fn kubelet(client: Client, clock: Clock) {
     let pods: Api<Pod> = Api::default_namespaced(client);
     loop {
@@ -168,20 +168,20 @@ async fn kubelet(client: Client, clock: Clock) {
     }
 }
 
-fn run_in_virtual_time<F: Future<Output = ()>>(story: impl FnOnce() -> F) {
-    virtual_runtime().unwrap().block_on(story());
+fn run_in_virtual_time<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
+    virtual_runtime().unwrap().block_on(test());
 }
 
 #[test]
 fn a_finished_job_tears_down_its_cluster() {
     run_in_virtual_time(|| async {
-        let world = ManagedJobsFixture::new().await;
-        let id = world
+        let fixture = ManagedJobsFixture::new().await;
+        let id = fixture
             .launch("job1", "resources: {cpus: 6}\nrun: sleep 20\n")
             .await;
-        world.until(id, ManagedJobStatus::Running).await;
+        fixture.until(id, ManagedJobStatus::Running).await;
         assert_eq!(
-            world
+            fixture
                 .pods()
                 .list(&ListParams::default())
                 .await
@@ -190,11 +190,11 @@ fn a_finished_job_tears_down_its_cluster() {
                 .len(),
             1
         );
-        let job = world.until(id, ManagedJobStatus::Succeeded).await;
+        let job = fixture.until(id, ManagedJobStatus::Succeeded).await;
         assert_eq!(job.cluster.as_deref(), Some("job1-1-5c1e7a9b"));
-        world.clock.sleep(Duration::from_secs(2)).await;
+        fixture.clock.sleep(Duration::from_secs(2)).await;
         assert_eq!(
-            world
+            fixture
                 .pods()
                 .list(&ListParams::default())
                 .await
@@ -203,13 +203,13 @@ fn a_finished_job_tears_down_its_cluster() {
                 .len(),
             0
         );
-        let services: Api<Service> = Api::default_namespaced(world.client.clone());
+        let services: Api<Service> = Api::default_namespaced(fixture.client.clone());
         let left = services
             .list(&ListParams::default().labels("parent=skypilot"))
             .await
             .unwrap();
         assert_eq!(left.items.len(), 0);
-        let table = world.jobs.queue_table(false);
+        let table = fixture.jobs.queue_table(false);
         assert!(
             table.starts_with("No in-progress managed jobs.\nID  TASK  NAME  REQUESTED"),
             "{table}"
@@ -219,25 +219,25 @@ fn a_finished_job_tears_down_its_cluster() {
 }
 
 #[test]
-fn a_job_that_is_preempted_is_launched_again_under_the_same_name() {
+fn a_preempted_job_is_relaunched_under_the_same_name() {
     run_in_virtual_time(|| async {
-        let world = ManagedJobsFixture::new().await;
-        let id = world
+        let fixture = ManagedJobsFixture::new().await;
+        let id = fixture
             .launch("job1", "resources: {cpus: 6}\nrun: sleep 60\n")
             .await;
-        world.until(id, ManagedJobStatus::Running).await;
+        fixture.until(id, ManagedJobStatus::Running).await;
         let pod = "job1-1-5c1e7a9b-head";
-        let before = world.pods().get(pod).await.unwrap().uid();
-        world.evict(pod).await;
-        let lost = world.clock.now();
-        world.until(id, ManagedJobStatus::Recovering).await;
-        let noticed = world.clock.now().duration_since(lost).as_secs();
+        let before = fixture.pods().get(pod).await.unwrap().uid();
+        fixture.evict(pod).await;
+        let lost = fixture.clock.now();
+        fixture.until(id, ManagedJobStatus::Recovering).await;
+        let noticed = fixture.clock.now().duration_since(lost).as_secs();
         assert!(noticed <= 15, "noticed after {noticed} s");
-        let job = world.until(id, ManagedJobStatus::Running).await;
+        let job = fixture.until(id, ManagedJobStatus::Running).await;
         assert_eq!(job.recoveries, 1);
-        assert_ne!(world.pods().get(pod).await.unwrap().uid(), before);
-        world.until(id, ManagedJobStatus::Succeeded).await;
-        let states: Vec<_> = world
+        assert_ne!(fixture.pods().get(pod).await.unwrap().uid(), before);
+        fixture.until(id, ManagedJobStatus::Succeeded).await;
+        let states: Vec<_> = fixture
             .status_history(id)
             .into_iter()
             .map(|(_, s)| s)
@@ -253,56 +253,56 @@ fn a_job_that_is_preempted_is_launched_again_under_the_same_name() {
 #[test]
 fn a_pod_lost_before_the_job_ran_is_relaunched_after_backoff() {
     run_in_virtual_time(|| async {
-        let world = ManagedJobsFixture::new().await;
+        let fixture = ManagedJobsFixture::new().await;
         let gated = "resources: {cpus: 6}\nconfig: {kubernetes: {pod_config: {spec: {schedulingGates: [{name: kueue.x-k8s.io/admission}]}}}}\nrun: sleep 60\n";
-        let id = world.launch("job1", gated).await;
+        let id = fixture.launch("job1", gated).await;
         let pod = "job1-1-5c1e7a9b-head";
-        world.clock.sleep(Duration::from_secs(100)).await;
-        let job = world.jobs.job(id).unwrap();
+        fixture.clock.sleep(Duration::from_secs(100)).await;
+        let job = fixture.jobs.job(id).unwrap();
         assert_eq!(job.status, ManagedJobStatus::Starting);
         assert_eq!(
             job.details.as_deref(),
             Some("Launching (waiting for queue admission)")
         );
-        world.evict(pod).await;
-        let lost = world.clock.now();
-        world.until(id, ManagedJobStatus::Pending).await;
+        fixture.evict(pod).await;
+        let lost = fixture.clock.now();
+        fixture.until(id, ManagedJobStatus::Pending).await;
         assert_eq!(
-            world.jobs.job(id).unwrap().details.as_deref(),
+            fixture.jobs.job(id).unwrap().details.as_deref(),
             Some("Job is in backoff")
         );
-        world.until(id, ManagedJobStatus::Starting).await;
-        let rested = world.clock.now().duration_since(lost).as_secs();
+        fixture.until(id, ManagedJobStatus::Starting).await;
+        let rested = fixture.clock.now().duration_since(lost).as_secs();
         assert!((36..=95).contains(&rested), "{rested}");
-        world.clock.sleep(Duration::from_secs(3)).await;
+        fixture.clock.sleep(Duration::from_secs(3)).await;
         let ungate = Patch::Merge(json!({"spec": {"schedulingGates": null}}));
-        world
+        fixture
             .pods()
             .patch(pod, &PatchParams::default(), &ungate)
             .await
             .unwrap();
-        let job = world.until(id, ManagedJobStatus::Running).await;
+        let job = fixture.until(id, ManagedJobStatus::Running).await;
         assert_eq!(job.recoveries, 0);
         assert!(job.details.is_none());
     });
 }
 
 #[test]
-fn commands_that_fail_end_the_job_unless_it_may_start_again() {
+fn a_failed_command_ends_the_job_unless_it_can_restart() {
     run_in_virtual_time(|| async {
-        let world = ManagedJobsFixture::new().await;
-        let fails = world.launch("fails", "run: sleep 5; exit 3\n").await;
+        let fixture = ManagedJobsFixture::new().await;
+        let fails = fixture.launch("fails", "run: sleep 5; exit 3\n").await;
         let again =
             "resources: {job_recovery: {max_restarts_on_errors: 1}}\nrun: sleep 5; exit 3\n";
-        let restarts = world.launch("restarts", again).await;
-        let job = world.until(fails, ManagedJobStatus::Failed).await;
-        let said = "Job exited with exit code 3 (user program failure). To see the details, run: sky jobs logs --controller 1";
-        assert_eq!(job.details.as_deref(), Some(said));
-        let job = world.until(restarts, ManagedJobStatus::Failed).await;
+        let restarts = fixture.launch("restarts", again).await;
+        let job = fixture.until(fails, ManagedJobStatus::Failed).await;
+        let details = "Job exited with exit code 3 (user program failure). To see the details, run: sky jobs logs --controller 1";
+        assert_eq!(job.details.as_deref(), Some(details));
+        let job = fixture.until(restarts, ManagedJobStatus::Failed).await;
         assert_eq!(job.recoveries, 1);
-        world.clock.sleep(Duration::from_secs(10)).await;
+        fixture.clock.sleep(Duration::from_secs(10)).await;
         assert_eq!(
-            world
+            fixture
                 .pods()
                 .list(&ListParams::default())
                 .await
@@ -315,15 +315,15 @@ fn commands_that_fail_end_the_job_unless_it_may_start_again() {
 }
 
 #[test]
-fn a_cancelled_job_leaves_nothing_behind() {
+fn a_cancelled_job_is_cleaned_up() {
     run_in_virtual_time(|| async {
-        let world = ManagedJobsFixture::new().await;
-        let id = world
+        let fixture = ManagedJobsFixture::new().await;
+        let id = fixture
             .launch("job1", "num_nodes: 2\nrun: sleep infinity\n")
             .await;
-        world.until(id, ManagedJobStatus::Running).await;
+        fixture.until(id, ManagedJobStatus::Running).await;
         assert_eq!(
-            world
+            fixture
                 .pods()
                 .list(&ListParams::default())
                 .await
@@ -332,11 +332,11 @@ fn a_cancelled_job_leaves_nothing_behind() {
                 .len(),
             2
         );
-        assert!(world.jobs.cancel(id));
-        assert!(!world.jobs.cancel(id));
-        world.until(id, ManagedJobStatus::Cancelled).await;
+        assert!(fixture.jobs.cancel(id));
+        assert!(!fixture.jobs.cancel(id));
+        fixture.until(id, ManagedJobStatus::Cancelled).await;
         assert_eq!(
-            world
+            fixture
                 .pods()
                 .list(&ListParams::default())
                 .await
@@ -349,20 +349,20 @@ fn a_cancelled_job_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_invalid_name_or_size_is_rejected_at_once() {
+fn an_invalid_name_or_size_is_rejected() {
     run_in_virtual_time(|| async {
-        let world = ManagedJobsFixture::new().await;
+        let fixture = ManagedJobsFixture::new().await;
         let task = Task::parse("resources: {cpus: 64}").unwrap();
-        let refused = world
+        let rejected = fixture
             .jobs
             .launch(task, Some("big"))
             .await
             .unwrap_err()
             .to_string();
         assert!(
-            refused.starts_with("no node is large enough for 64 CPUs"),
-            "{refused}"
+            rejected.starts_with("no node is large enough for 64 CPUs"),
+            "{rejected}"
         );
-        assert!(world.jobs.jobs().is_empty());
+        assert!(fixture.jobs.jobs().is_empty());
     });
 }

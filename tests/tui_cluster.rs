@@ -1,5 +1,5 @@
-//! The terminal UI on a live cluster, without a terminal: what is created through the API shows on
-//! the screen, and what cannot be had is said to be missing.
+//! The terminal UI on a live cluster, without a terminal: created objects are shown, and missing kinds
+//! are reported.
 
 #![allow(
     clippy::unwrap_used,
@@ -146,8 +146,8 @@ async fn samples_are_submitted_and_deleted() {
         seconds: 5,
         copies: 1,
     };
-    let said = actions.submit_job(&sample).await.unwrap();
-    let name = said.split(' ').nth(2).unwrap().to_owned();
+    let message = actions.submit_job(&sample).await.unwrap();
+    let name = message.split(' ').nth(2).unwrap().to_owned();
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
@@ -169,10 +169,10 @@ async fn samples_are_submitted_and_deleted() {
 }
 
 #[tokio::test]
-async fn an_object_that_cannot_be_read_hides_no_other() {
+async fn other_objects_are_shown_beside_an_unreadable_one() {
     let client = with_kueue().await;
     queues(&client).await;
-    // A definition without rules lets in what no Kueue would.
+    // A CRD without validation accepts what Kueue rejects.
     let crds: Api<DynamicObject> = Api::all_with(
         client.clone(),
         &ApiResource::from_gvk(&GroupVersionKind::gvk(

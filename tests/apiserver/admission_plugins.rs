@@ -1,4 +1,4 @@
-//! Admission plugged in: it changes, refuses, warns, and sees what it should.
+//! In-process admission plugins: mutation, rejection, warnings.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use super::server_fixture::*;
 
 const MAPS: &str = "/api/v1/namespaces/test/configmaps";
 
-/// Labels every ConfigMap, refuses those with `bad_value` data, and notes what it was asked.
+/// Labels every ConfigMap, rejects those with `bad_value` in their data, and records the requests.
 #[derive(Default)]
 struct Plugin {
     seen: Mutex<Vec<String>>,
@@ -71,7 +71,7 @@ impl AdmissionPlugin for Plugin {
 }
 
 #[test]
-fn plugins_change_and_refuse() {
+fn plugins_mutate_and_reject() {
     with_server(|server, client| async move {
         let plugin = Arc::new(Plugin::default());
         server.add_admission(plugin.clone());
@@ -79,9 +79,9 @@ fn plugins_change_and_refuse() {
         let made = send(&client, "POST", MAPS, body).await.unwrap();
         assert_eq!(made["metadata"]["labels"]["seen"], "yes");
         let bad = json!({"data": {"k": "bad"}});
-        let refused = error_status(merge_patch(&client, &format!("{MAPS}/a"), bad).await);
+        let rejected = error_status(merge_patch(&client, &format!("{MAPS}/a"), bad).await);
         assert_eq!(
-            (refused.code, refused.message.as_str()),
+            (rejected.code, rejected.message.as_str()),
             (403, "configmaps \"a\" is forbidden: bad data")
         );
         assert_eq!(
@@ -102,7 +102,7 @@ fn plugins_change_and_refuse() {
         send(&client, "DELETE", &format!("{MAPS}/a"), Value::Null)
             .await
             .unwrap();
-        // Others are not asked about.
+        // Other kinds are not reviewed.
         send(&client, "POST", "/api/v1/namespaces/test/pods", pod("p"))
             .await
             .unwrap();
@@ -111,7 +111,7 @@ fn plugins_change_and_refuse() {
 }
 
 #[test]
-fn warnings_reach_the_client() {
+fn warnings_are_sent_to_the_client() {
     with_server(|server, client| async move {
         server.add_admission(Arc::new(Plugin::default()));
         let body = json!({"metadata": {"name": "a"}}).to_string().into_bytes();

@@ -1,4 +1,4 @@
-//! Admission that is configured in the cluster: policies in CEL, and webhooks over HTTPS.
+//! Dynamic admission control: CEL policies, and webhooks over HTTPS.
 
 use std::sync::{Arc, Mutex};
 
@@ -47,7 +47,7 @@ fn config_maps_only() -> Value {
 }
 
 #[test]
-fn a_policy_refuses_what_its_validations_do() {
+fn a_policy_rejects_requests_that_fail_its_validations() {
     with_server(|_, client| async move {
         let spec = json!({
             "matchConstraints": config_maps_only(),
@@ -65,10 +65,10 @@ fn a_policy_refuses_what_its_validations_do() {
         let binding = json!({"policyName": "labels", "validationActions": ["Deny"]});
         create_policy(&client, spec, binding).await;
         let create = |map: Value| send(&client, "POST", MAPS, map);
-        let refused = error_status(create(config_map("a", json!({}))).await);
-        assert_eq!((refused.code, refused.reason.as_str()), (422, "Invalid"));
+        let rejected = error_status(create(config_map("a", json!({}))).await);
+        assert_eq!((rejected.code, rejected.reason.as_str()), (422, "Invalid"));
         assert_eq!(
-            refused.message,
+            rejected.message,
             "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'labels' with binding \
              'everywhere' denied request: a queue is needed"
         );
@@ -77,9 +77,12 @@ fn a_policy_refuses_what_its_validations_do() {
             .await
             .unwrap();
         let path = format!("{MAPS}/b");
-        let refused = error_status(merge_patch(&client, &path, json!({"data": {"k": "w"}})).await);
-        assert_eq!((refused.code, refused.reason.as_str()), (403, "Forbidden"));
-        assert!(refused.message.ends_with("denied request: data of b stay"));
+        let rejected = error_status(merge_patch(&client, &path, json!({"data": {"k": "w"}})).await);
+        assert_eq!(
+            (rejected.code, rejected.reason.as_str()),
+            (403, "Forbidden")
+        );
+        assert!(rejected.message.ends_with("denied request: data of b stay"));
         merge_patch(
             &client,
             &path,
@@ -87,7 +90,7 @@ fn a_policy_refuses_what_its_validations_do() {
         )
         .await
         .unwrap();
-        // Other kinds are none of its business, and without the binding nothing is.
+        // Other kinds do not match, and without a binding nothing does.
         send(
             &client,
             "POST",
@@ -105,7 +108,7 @@ fn a_policy_refuses_what_its_validations_do() {
 }
 
 #[test]
-fn a_policy_that_fails_follows_its_failure_policy() {
+fn a_policy_error_follows_the_failure_policy() {
     with_server(|_, client| async move {
         let spec = json!({
             "matchConstraints": config_maps_only(),
@@ -113,13 +116,13 @@ fn a_policy_that_fails_follows_its_failure_policy() {
         });
         let binding = json!({"policyName": "labels", "validationActions": ["Deny"]});
         create_policy(&client, spec, binding).await;
-        let refused = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
+        let rejected = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
         assert!(
-            refused.message.ends_with(
+            rejected.message.ends_with(
                 "expression 'object.data.missing == 'x'' resulted in error: no such key: missing"
             ),
             "{}",
-            refused.message
+            rejected.message
         );
         let path = format!("{ADMISSION}/validatingadmissionpolicies/labels");
         merge_patch(&client, &path, json!({"spec": {"failurePolicy": "Ignore"}}))
@@ -132,7 +135,7 @@ fn a_policy_that_fails_follows_its_failure_policy() {
 }
 
 #[test]
-fn parameters_come_from_objects() {
+fn parameters_are_read_from_objects() {
     with_server(|_, client| async move {
         let limits = json!({"metadata": {"name": "limits"}, "data": {"longest": "3"}});
         send(&client, "POST", MAPS, limits).await.unwrap();
@@ -156,23 +159,23 @@ fn parameters_come_from_objects() {
             send(&client, "POST", "/api/v1/namespaces/test/secrets", secret)
         };
         create("abc").await.unwrap();
-        let refused = error_status(create("abcd").await);
+        let rejected = error_status(create("abcd").await);
         assert!(
-            refused.message.contains(
+            rejected.message.contains(
                 "failed expression: size(object.metadata.name) <= int(params.data.longest)"
             )
         );
         let path = format!("{MAPS}/limits");
         send(&client, "DELETE", &path, Value::Null).await.unwrap();
-        let refused = error_status(create("xyz").await);
-        assert!(refused.message.ends_with(
+        let rejected = error_status(create("xyz").await);
+        assert!(rejected.message.ends_with(
             "failed to configure binding: no params found for policy binding with `Deny` \
              parameterNotFoundAction"
         ));
     });
 }
 
-/// A webhook that gives every object a label, refuses what is called `bad_value`, and keeps the reviews.
+/// A webhook that labels every object, rejects objects named `bad_value`, and records the reviews.
 struct TestWebhook {
     url: String,
     bundle: String,
@@ -263,17 +266,20 @@ async fn client_with_webhooks() -> Client {
 }
 
 #[tokio::test]
-async fn a_webhook_changes_and_refuses() {
+async fn a_webhook_mutates_and_rejects() {
     let (client, hook) = (client_with_webhooks().await, start_webhook().await);
     let config = json!({"url": hook.url, "caBundle": hook.bundle});
     register_webhook(&client, config, json!({})).await;
     let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
     let labels = json!({"own": "1", "hooked": "yes"});
     assert_eq!(made.unwrap()["metadata"]["labels"], labels);
-    let refused = error_status(send(&client, "POST", MAPS, config_map("bad", json!({}))).await);
-    assert_eq!((refused.code, refused.reason.as_str()), (403, "Forbidden"));
+    let rejected = error_status(send(&client, "POST", MAPS, config_map("bad", json!({}))).await);
     assert_eq!(
-        refused.message,
+        (rejected.code, rejected.reason.as_str()),
+        (403, "Forbidden")
+    );
+    assert_eq!(
+        rejected.message,
         "admission webhook \"labels.example.dev\" denied the request: it is bad"
     );
     let path = format!("{MAPS}/a");
@@ -292,23 +298,27 @@ async fn a_webhook_changes_and_refuses() {
 #[tokio::test]
 async fn an_unreachable_webhook_follows_its_failure_policy() {
     let client = client_with_webhooks().await;
-    // A port nobody listens on.
+    // An unused port.
     let gone = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().port()
     };
     let config = json!({"url": format!("https://localhost:{gone}/x")});
     register_webhook(&client, config, json!({"timeoutSeconds": 5})).await;
-    let refused = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
+    let rejected = error_status(send(&client, "POST", MAPS, config_map("a", json!({}))).await);
     assert_eq!(
-        (refused.code, refused.reason.as_str()),
+        (rejected.code, rejected.reason.as_str()),
         (500, "InternalError")
     );
-    let begins = format!(
+    let expected = format!(
         "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
          webhook: Post \"https://localhost:{gone}/x?timeout=5s\": "
     );
-    assert!(refused.message.starts_with(&begins), "{}", refused.message);
+    assert!(
+        rejected.message.starts_with(&expected),
+        "{}",
+        rejected.message
+    );
     let path = format!("{ADMISSION}/mutatingwebhookconfigurations/hooks");
     let ignoring =
         json!([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]);
@@ -324,7 +334,7 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
     send(&client, "POST", MAPS, config_map("a", json!({})))
         .await
         .unwrap();
-    // Nothing runs behind Services here, so it is as when nobody answers.
+    // Services have no endpoints here, so the webhook is unreachable.
     let service = json!([
         {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
         {"op": "replace", "path": "/webhooks/0/clientConfig",
@@ -339,9 +349,9 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
     )
     .await
     .unwrap();
-    let refused = error_status(send(&client, "POST", MAPS, config_map("b", json!({}))).await);
+    let rejected = error_status(send(&client, "POST", MAPS, config_map("b", json!({}))).await);
     assert_eq!(
-        refused.message,
+        rejected.message,
         "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
          webhook: Post \"https://hook.test.svc:443?timeout=5s\": service \"hook\" not found"
     );

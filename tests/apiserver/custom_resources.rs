@@ -1,4 +1,4 @@
-//! Custom kinds: defined, served, and gone with their definition.
+//! CustomResourceDefinitions: served versions, names, deletion.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,7 +49,7 @@ fn thing(name: &str) -> Value {
 }
 
 #[test]
-fn a_defined_kind_is_served_at_once_in_all_its_versions() {
+fn a_custom_resource_is_served_in_all_versions() {
     with_server(|_, client| async move {
         assert_eq!(error_status(get(&client, THINGS).await).code, 404);
         send(&client, "POST", CRDS, crd("things", "Thing", "th"))
@@ -78,7 +78,7 @@ fn a_defined_kind_is_served_at_once_in_all_its_versions() {
 }
 
 #[test]
-fn spec_and_status_of_a_custom_object_are_apart() {
+fn spec_and_status_of_a_custom_object_are_separate() {
     with_server(|_, client| async move {
         send(&client, "POST", CRDS, crd("things", "Thing", "th"))
             .await
@@ -107,7 +107,7 @@ fn spec_and_status_of_a_custom_object_are_apart() {
 }
 
 #[test]
-fn names_belong_to_the_first_definition() {
+fn a_name_conflict_keeps_the_first_definition() {
     with_server(|_, client| async move {
         send(&client, "POST", CRDS, crd("things", "Thing", "th"))
             .await
@@ -126,7 +126,7 @@ fn names_belong_to_the_first_definition() {
             error_status(get(&client, "/apis/x.dev/v1/others").await).code,
             404
         );
-        // They are free once the first is gone.
+        // The names are free after the first definition is deleted.
         send(
             &client,
             "DELETE",
@@ -140,7 +140,7 @@ fn names_belong_to_the_first_definition() {
 }
 
 #[test]
-fn a_definition_waits_for_instances_with_finalizers() {
+fn a_definition_terminates_after_instances_with_finalizers() {
     with_server(|_, client| async move {
         send(&client, "POST", CRDS, crd("things", "Thing", "th"))
             .await
@@ -170,7 +170,7 @@ fn a_definition_waits_for_instances_with_finalizers() {
             "things.x.dev \"new\" is forbidden: create not allowed while custom resource definition is terminating"
         );
         let free = json!({"metadata": {"finalizers": null}});
-        // Discovery no longer shows it, but finalizers can be removed.
+        // Discovery omits the kind, but finalizers can be removed.
         merge_patch(&client, &format!("{THINGS}/held"), free)
             .await
             .unwrap();
@@ -183,7 +183,7 @@ fn a_definition_waits_for_instances_with_finalizers() {
 }
 
 #[test]
-fn watches_end_with_their_kind() {
+fn watches_end_when_their_definition_is_deleted() {
     with_server(|_, client| async move {
         send(&client, "POST", CRDS, crd("things", "Thing", "th"))
             .await
@@ -217,7 +217,7 @@ fn watches_end_with_their_kind() {
 }
 
 #[test]
-fn an_installed_kind_is_made_only_when_it_is_read() {
+fn an_installed_kind_is_created_on_first_read() {
     with_server(|server, client| async move {
         let made = Arc::new(AtomicUsize::new(0));
         let counter = made.clone();

@@ -1,4 +1,4 @@
-//! Deletion: finalizers, grace, propagation, preconditions, namespaces.
+//! Deletion: finalizers, grace periods, propagation, preconditions, namespaces.
 
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
 use serde_json::{Value, json};
@@ -9,18 +9,18 @@ const MAPS: &str = "/api/v1/namespaces/test/configmaps";
 const PODS: &str = "/api/v1/namespaces/test/pods";
 
 #[test]
-fn finalizers_hold_an_object_until_they_are_gone() {
+fn finalizers_delay_deletion() {
     with_server(|_, client| async move {
         let body = json!({"metadata": {"name": "a", "finalizers": ["x.io/hold"]}});
         send(&client, "POST", MAPS, body).await.unwrap();
         let path = format!("{MAPS}/a");
-        let held = send(&client, "DELETE", &path, Value::Null).await.unwrap();
+        let terminating = send(&client, "DELETE", &path, Value::Null).await.unwrap();
         assert_eq!(
-            held["metadata"]["deletionTimestamp"],
+            terminating["metadata"]["deletionTimestamp"],
             "2026-03-02T12:00:00Z"
         );
-        assert_eq!(held["metadata"]["deletionGracePeriodSeconds"], 0);
-        // It can still change, but not be saved.
+        assert_eq!(terminating["metadata"]["deletionGracePeriodSeconds"], 0);
+        // The object can be modified, but the deletion cannot be undone.
         let patch = json!({"metadata": {"deletionTimestamp": null}, "data": {"k": "2"}});
         let still = merge_patch(&client, &path, patch).await.unwrap();
         assert!(still["metadata"]["deletionTimestamp"].is_string());
@@ -39,7 +39,7 @@ fn finalizers_hold_an_object_until_they_are_gone() {
 }
 
 #[test]
-fn propagation_leaves_its_finalizer() {
+fn propagation_policies_set_finalizers() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for (policy, finalizer) in [
@@ -54,12 +54,16 @@ fn propagation_leaves_its_finalizer() {
                 propagation_policy: Some(policy),
                 ..DeleteParams::default()
             };
-            let held = api.delete(&name, &params).await.unwrap().left().unwrap();
-            assert_eq!(held.metadata.finalizers, Some(vec![finalizer.to_string()]));
+            let terminating = api.delete(&name, &params).await.unwrap().left().unwrap();
+            assert_eq!(
+                terminating.metadata.finalizers,
+                Some(vec![finalizer.to_string()])
+            );
         }
         let wrong = json!({"propagationPolicy": "Sideways"});
-        let refused = error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
-        assert_eq!(refused.code, 422);
+        let rejected =
+            error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), wrong).await);
+        assert_eq!(rejected.code, 422);
         let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
         assert_eq!(
             error_status(send(&client, "DELETE", &format!("{MAPS}/orphan"), both).await).code,
@@ -69,7 +73,7 @@ fn propagation_leaves_its_finalizer() {
 }
 
 #[test]
-fn preconditions_protect_namesakes() {
+fn preconditions_protect_an_object_of_the_same_name() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         api.create(&PostParams::default(), &config_map("a", "1"))
@@ -83,10 +87,10 @@ fn preconditions_protect_namesakes() {
             preconditions: Some(wrong),
             ..DeleteParams::default()
         };
-        let refused = error_status(api.delete("a", &params).await.map(|_| ()));
-        assert_eq!(refused.code, 409);
+        let rejected = error_status(api.delete("a", &params).await.map(|_| ()));
+        assert_eq!(rejected.code, 409);
         assert!(
-            refused
+            rejected
                 .message
                 .contains("the UID in the precondition (other) does not match")
         );
@@ -95,7 +99,7 @@ fn preconditions_protect_namesakes() {
 }
 
 #[test]
-fn pods_with_a_node_get_their_grace_period() {
+fn bound_pods_get_their_grace_period() {
     with_server(|_, client| async move {
         send(&client, "POST", PODS, pod("p")).await.unwrap();
         let bind = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
@@ -109,7 +113,7 @@ fn pods_with_a_node_get_their_grace_period() {
             going["metadata"]["deletionTimestamp"],
             "2026-03-02T12:00:30Z"
         );
-        // Longer is not granted, shorter is.
+        // A longer grace period is ignored, a shorter one is applied.
         let longer = send(&client, "DELETE", &path, json!({"gracePeriodSeconds": 60}))
             .await
             .unwrap();
@@ -121,7 +125,7 @@ fn pods_with_a_node_get_their_grace_period() {
             shorter["metadata"]["deletionTimestamp"],
             "2026-03-02T12:00:05Z"
         );
-        // As SkyPilot does it: by query.
+        // As a query parameter, as SkyPilot sends it.
         send(
             &client,
             "DELETE",
@@ -174,7 +178,7 @@ fn unscheduled_pods_are_deleted_at_once() {
 }
 
 #[test]
-fn delete_collection_follows_selectors() {
+fn delete_collection_applies_selectors() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for name in ["a", "b", "c"] {
@@ -192,7 +196,7 @@ fn delete_collection_follows_selectors() {
 }
 
 #[test]
-fn a_namespace_stays_until_it_is_finalized() {
+fn a_namespace_is_deleted_after_it_is_finalized() {
     with_server(|_, client| async move {
         let path = "/api/v1/namespaces/test";
         let going = send(&client, "DELETE", path, Value::Null).await.unwrap();

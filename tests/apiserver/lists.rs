@@ -1,4 +1,4 @@
-//! Lists: selectors, pages, moments, forms.
+//! Lists: selectors, pagination, resource versions, media types.
 
 use http::Request;
 use kube::api::{ListParams, PostParams};
@@ -48,9 +48,9 @@ fn selectors_on_labels_and_fields() {
             assert_eq!(names(&client, query).await, wanted, "{query}");
         }
         let path = "/api/v1/namespaces/test/pods?fieldSelector=spec.nope%3D1";
-        let refused = error_status(get(&client, path).await);
+        let rejected = error_status(get(&client, path).await);
         assert_eq!(
-            (refused.code, refused.message.as_str()),
+            (rejected.code, rejected.message.as_str()),
             (400, "field label not supported: spec.nope")
         );
         let path = "/api/v1/namespaces/test/pods?labelSelector=a%20in%20b";
@@ -59,7 +59,7 @@ fn selectors_on_labels_and_fields() {
 }
 
 #[test]
-fn pages_show_one_resource_version() {
+fn pages_have_one_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for i in 0..5 {
@@ -139,7 +139,7 @@ fn an_expired_continue_token_offers_an_inconsistent_continuation() {
 }
 
 #[test]
-fn a_list_can_ask_for_a_resource_version() {
+fn a_list_can_request_a_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let made = api

@@ -1,4 +1,4 @@
-//! The embedded API server from outside: through a `kube::Client` in-process, and over TLS.
+//! The embedded API server: in-process through a `kube::Client`, and over TLS.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Creating, reading, changing objects.
+//! Create, get, update, patch and apply.
 
 use kube::api::{Patch, PatchParams, PostParams};
 use kueue_lab_apiserver::ApiServer;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::server_fixture::*;
 
 #[test]
-fn a_new_object_gets_an_identity() {
+fn a_new_object_gets_server_set_metadata() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let made = api
@@ -34,7 +34,7 @@ fn a_new_object_gets_an_identity() {
 }
 
 #[test]
-fn server_set_fields_are_not_taken_from_clients() {
+fn server_set_fields_of_requests_are_ignored() {
     with_server(|_, client| async move {
         let forged = json!({
             "metadata": {
@@ -72,7 +72,7 @@ fn generated_names_are_unique_and_short() {
 }
 
 #[test]
-fn an_update_requires_the_resource_version_it_names() {
+fn an_update_with_a_stale_resource_version_conflicts() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let first = api
@@ -95,7 +95,7 @@ fn an_update_requires_the_resource_version_it_names() {
             stale.message,
             "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
         );
-        // Without a version it replaces whatever is there.
+        // Without a resourceVersion the update is unconditional.
         next.metadata.resource_version = None;
         api.replace("a", &PostParams::default(), &next)
             .await
@@ -104,7 +104,7 @@ fn an_update_requires_the_resource_version_it_names() {
 }
 
 #[test]
-fn a_write_that_changes_nothing_makes_no_new_version() {
+fn a_write_without_changes_keeps_the_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let made = api
@@ -121,7 +121,7 @@ fn a_write_that_changes_nothing_makes_no_new_version() {
 }
 
 #[test]
-fn a_dry_run_answers_and_stores_nothing() {
+fn a_dry_run_stores_nothing() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let dry = PostParams {
@@ -150,7 +150,7 @@ fn a_dry_run_answers_and_stores_nothing() {
 }
 
 #[test]
-fn parallel_patches_all_arrive() {
+fn concurrent_patches_are_all_applied() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         api.create(&PostParams::default(), &config_map("a", "1"))
@@ -171,7 +171,7 @@ fn parallel_patches_all_arrive() {
 }
 
 #[test]
-fn apply_merges_by_owner_and_names_conflicts() {
+fn apply_merges_by_field_manager_and_reports_conflicts() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let config = |data: Value| {
@@ -193,7 +193,7 @@ fn apply_merges_by_owner_and_names_conflicts() {
             conflict.message.contains("conflict with \"one\": .data.x"),
             "{conflict:?}"
         );
-        // What its owner no longer states goes, and nothing else.
+        // Fields that their manager no longer applies are removed, and no others.
         let left = api
             .patch("a", &one, &config(json!({"x": "1"})))
             .await
@@ -204,7 +204,7 @@ fn apply_merges_by_owner_and_names_conflicts() {
 }
 
 #[test]
-fn unknown_fields_are_dropped_warned_of_or_refused() {
+fn field_validation_ignores_warns_or_rejects() {
     with_server(|_, client| async move {
         let body = json!({"metadata": {"name": "a"}, "dat": {}});
         let path = "/api/v1/namespaces/test/configmaps?fieldValidation=";
@@ -251,7 +251,7 @@ fn malformed_bodies_are_rejected() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_objects() {
+fn equal_seeds_result_in_equal_objects() {
     let tell = || {
         let runtime = kueue_lab_clock::virtual_runtime().unwrap();
         runtime.block_on(async {
@@ -274,7 +274,7 @@ fn the_same_seed_gives_the_same_objects() {
 }
 
 #[tokio::test]
-async fn real_time_works_too() {
+async fn the_server_runs_in_real_time() {
     let server = ApiServer::builder(Clock::real(), Entropy::from_os()).build();
     let list = get(&server.client(), "/api/v1/namespaces").await.unwrap();
     let names: Vec<&str> = list["items"]

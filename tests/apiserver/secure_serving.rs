@@ -1,4 +1,4 @@
-//! The server on the network: TLS, tokens, who may call, a clean stop; and kubectl where there is one.
+//! The server on the network: TLS, tokens, authorization, shutdown, kubectl.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -53,13 +53,13 @@ async fn invalid_credentials_are_rejected() {
     );
     config.auth_info.token = None;
     let anonymous = Client::try_from(config.clone()).unwrap();
-    let refused = error_status(get(&anonymous, "/api/v1/namespaces").await);
-    assert_eq!(refused.code, 403);
+    let rejected = error_status(get(&anonymous, "/api/v1/namespaces").await);
+    assert_eq!(rejected.code, 403);
     assert!(
-        refused
+        rejected
             .message
             .contains("User \"system:anonymous\" cannot list"),
-        "{refused:?}"
+        "{rejected:?}"
     );
     assert!(get(&anonymous, "/version").await.is_ok());
     let page = http::Request::get("/version").header("origin", "https://evil.example");
@@ -112,7 +112,7 @@ async fn a_service_account_is_authorized_by_its_roles() {
     );
     assert_eq!(error_status(get(&account, "/api/v1/pods").await).code, 403);
 
-    // The administrator may act as others; others may not.
+    // The administrator may impersonate; others may not.
     config.auth_info.impersonate = Some("bob".into());
     let impostor = Client::try_from(config.clone()).unwrap();
     assert_eq!(error_status(get(&impostor, pods).await).code, 403);
@@ -130,7 +130,7 @@ async fn a_service_account_is_authorized_by_its_roles() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_ends_watches_and_refuses_new_connections() {
+async fn shutdown_ends_watches_and_refuses_connections() {
     let (_server, serving) = serve().await;
     let client = Client::try_from(config(&serving).await).unwrap();
     let watching = {
@@ -140,18 +140,18 @@ async fn a_stop_ends_watches_and_refuses_new_connections() {
             .unwrap();
         tokio::spawn(async move { client.request_text(request).await })
     };
-    // A round trip, so that the watch is open before the stop.
+    // A response proves that the watch is open before the shutdown.
     get(&client, "/version").await.unwrap();
     tokio::time::timeout(Duration::from_secs(60), serving.shutdown())
         .await
         .unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(60), watching).await;
-    assert!(ended.is_ok(), "the watch is over");
+    assert!(ended.is_ok(), "the watch has ended");
     assert!(get(&client, "/version").await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_kubeconfig_is_private_and_a_port_in_use_is_named() {
+async fn the_kubeconfig_is_private_and_a_port_in_use_is_reported() {
     let (server, serving) = serve().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/kubeconfig");
@@ -166,7 +166,7 @@ async fn the_kubeconfig_is_private_and_a_port_in_use_is_named() {
         })
         .await;
     let Err(error @ ServeError::Listen { .. }) = again else {
-        panic!("the port is taken")
+        panic!("the port is in use")
     };
     assert!(
         error.to_string().contains(&format!("127.0.0.1:{port}")),
@@ -193,8 +193,7 @@ async fn kubectl_works() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
     serving.write_kubeconfig(&path).unwrap();
-    if kubectl(&path, &["version", "--client"]).is_none() {
-        println!("skipped: kubectl is not on PATH");
+    if !kueue_lab_testing::has_tool("kubectl", &["version", "--client"]) {
         return;
     }
     let steps: [(&[&str], &str); 6] = [

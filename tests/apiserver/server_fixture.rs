@@ -1,4 +1,4 @@
-//! A server to test, and words for talking to it.
+//! An API server under test, and functions to use it.
 
 use std::future::Future;
 
@@ -12,13 +12,13 @@ use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
-/// A server in virtual time with the same names and uids in every run.
+/// A server in virtual time with the same names and UIDs in every run.
 pub fn server() -> ApiServer {
     let start = "2026-03-02T12:00:00Z".parse().unwrap();
     ApiServer::builder(Clock::starting_at(start), Entropy::seeded(1)).build()
 }
 
-/// Runs a test in virtual time, with a server that has the namespace `test`.
+/// Runs a test in virtual time on a server with the namespace `test`.
 pub fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, Client) -> F) {
     virtual_runtime().unwrap().block_on(async {
         let server = server();
@@ -28,7 +28,7 @@ pub fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, Client) 
     });
 }
 
-/// Creates a namespace with its default service account.
+/// Creates a namespace with its default ServiceAccount.
 pub async fn namespace(client: &Client, name: &str) {
     let namespace = Namespace {
         metadata: ObjectMeta {
@@ -50,7 +50,7 @@ pub fn config_maps(client: &Client) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), "test")
 }
 
-/// A ConfigMap with one datum.
+/// A ConfigMap with one entry.
 pub fn config_map(name: &str, value: &str) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
@@ -62,7 +62,7 @@ pub fn config_map(name: &str, value: &str) -> ConfigMap {
     }
 }
 
-/// A Pod nothing will run.
+/// A Pod that is not scheduled.
 pub fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -72,12 +72,12 @@ pub fn pod(name: &str) -> Value {
     })
 }
 
-/// Sends JSON and reads JSON.
+/// Sends and receives JSON.
 pub async fn send(client: &Client, method: &str, path: &str, body: Value) -> Result<Value, Error> {
     send_as(client, method, path, "application/json", body).await
 }
 
-/// Sends a body of the given media type and reads JSON.
+/// Sends a body of this media type and receives JSON.
 pub async fn send_as(
     client: &Client,
     method: &str,
@@ -99,20 +99,20 @@ pub async fn send_as(
     client.request(request).await
 }
 
-/// Reads JSON.
+/// Receives JSON.
 pub async fn get(client: &Client, path: &str) -> Result<Value, Error> {
     send(client, "GET", path, Value::Null).await
 }
 
-/// Changes an object by a JSON merge patch.
+/// Applies a JSON merge patch.
 pub async fn merge_patch(client: &Client, path: &str, patch: Value) -> Result<Value, Error> {
     send_as(client, "PATCH", path, "application/merge-patch+json", patch).await
 }
 
-/// The Status of a refusal.
+/// The Status of an error.
 pub fn error_status<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Status {
     match outcome {
         Err(Error::Api(status)) => *status,
-        other => panic!("expected a refusal, got {other:?}"),
+        other => panic!("expected an error, got {other:?}"),
     }
 }

@@ -29,7 +29,7 @@ fn deployment(replicas: i64) -> Value {
 }
 
 #[test]
-fn status_and_spec_are_written_apart() {
+fn status_and_spec_are_updated_separately() {
     with_server(|_, client| async move {
         let mut body = deployment(1);
         body["status"] = json!({"replicas": 9});
@@ -65,7 +65,7 @@ fn status_and_spec_are_written_apart() {
 }
 
 #[test]
-fn scale_reads_and_writes_replicas() {
+fn scale_gets_and_updates_replicas() {
     with_server(|_, client| async move {
         send(&client, "POST", DEPLOYMENTS, deployment(2))
             .await
@@ -108,7 +108,7 @@ fn binding(node: &str) -> Value {
 }
 
 #[test]
-fn a_pod_is_bound_once_and_learns_where_it_is() {
+fn a_pod_is_bound_once() {
     with_server(|_, client| async move {
         let zone = "topology.kubernetes.io/zone";
         let node = json!({"metadata": {"name": "n", "labels": {zone: "z1"}}});
@@ -139,11 +139,11 @@ fn a_gated_pod_is_not_bound() {
         let mut body = pod("p");
         body["spec"]["schedulingGates"] = json!([{"name": "x.io/gate"}]);
         send(&client, "POST", PODS, body).await.unwrap();
-        let refused =
+        let rejected =
             error_status(send(&client, "POST", &format!("{PODS}/p/binding"), binding("n")).await);
         assert!(
-            refused.message.contains("non-empty .spec.schedulingGates"),
-            "{refused:?}"
+            rejected.message.contains("non-empty .spec.schedulingGates"),
+            "{rejected:?}"
         );
     });
 }
@@ -225,7 +225,7 @@ fn logs_come_from_the_kubelet_of_a_bound_pod() {
                     .await
             }
         };
-        assert_eq!(logs("").await.unwrap(), "", "nobody has the pod");
+        assert_eq!(logs("").await.unwrap(), "", "the pod is not bound");
         server.set_kubelet(Arc::new(FakeKubelet));
         send(&client, "POST", &format!("{PODS}/p/binding"), binding("n"))
             .await
@@ -238,16 +238,16 @@ fn logs_come_from_the_kubelet_of_a_bound_pod() {
 }
 
 #[test]
-fn a_container_must_be_chosen_where_there_are_several() {
+fn logs_of_several_containers_require_a_name() {
     with_server(|_, client| async move {
         let mut body = pod("p");
         body["spec"]["containers"] =
             json!([{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]);
         body["spec"]["initContainers"] = json!([{"name": "i", "image": "i"}]);
         send(&client, "POST", PODS, body).await.unwrap();
-        let refused = error_status(get(&client, &format!("{PODS}/p/log")).await);
+        let rejected = error_status(get(&client, &format!("{PODS}/p/log")).await);
         assert_eq!(
-            refused.message,
+            rejected.message,
             "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
         );
         let exec = error_status(get(&client, &format!("{PODS}/p/exec?command=ls")).await);
@@ -256,7 +256,7 @@ fn a_container_must_be_chosen_where_there_are_several() {
 }
 
 #[test]
-fn tokens_need_an_existing_account_and_at_least_ten_minutes() {
+fn tokens_require_an_existing_account_and_ten_minutes() {
     with_server(|_, client| async move {
         let path = "/api/v1/namespaces/test/serviceaccounts/default/token";
         let made = send(&client, "POST", path, json!({"spec": {"audiences": []}}))
@@ -275,9 +275,9 @@ fn tokens_need_an_existing_account_and_at_least_ten_minutes() {
             error_status(send(&client, "POST", path, short).await).code,
             422
         );
-        let nobody = path.replace("default", "nobody");
+        let unknown = path.replace("default", "unknown");
         assert_eq!(
-            error_status(send(&client, "POST", &nobody, json!({})).await).code,
+            error_status(send(&client, "POST", &unknown, json!({})).await).code,
             404
         );
 

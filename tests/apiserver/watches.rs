@@ -1,4 +1,4 @@
-//! Watches: nothing lost, nothing twice, and what is told besides.
+//! Watches: complete and without duplicates, bookmarks, streaming lists.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn type_and_name_lines(events: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn a_watch_from_a_list_sees_everything_after_it() {
+fn a_watch_from_a_list_has_all_later_events() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         api.create(&PostParams::default(), &config_map("old", "1"))
@@ -83,7 +83,7 @@ fn a_watch_from_a_list_sees_everything_after_it() {
 }
 
 #[test]
-fn a_streaming_list_is_complete_and_then_live() {
+fn a_streaming_list_is_followed_by_events() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for i in 0..3 {
@@ -121,7 +121,7 @@ fn a_streaming_list_is_complete_and_then_live() {
 }
 
 #[test]
-fn an_object_that_leaves_the_selection_is_deleted_as_it_was_last_seen() {
+fn an_object_that_stops_matching_is_deleted_in_its_last_matching_state() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let mut stream = raw_watch(&client, "labelSelector=on%3Dyes").await;
@@ -168,7 +168,7 @@ fn an_object_that_leaves_the_selection_is_deleted_as_it_was_last_seen() {
 }
 
 #[test]
-fn bookmarks_come_after_the_start_each_minute_and_before_the_end() {
+fn bookmarks_are_sent_initially_each_minute_and_at_the_end() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         api.create(&PostParams::default(), &config_map("a", "1"))
@@ -183,7 +183,7 @@ fn bookmarks_come_after_the_start_each_minute_and_before_the_end() {
         let end = &events[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"];
         assert_eq!(end, "true");
         assert_eq!(events[2]["object"]["kind"], "ConfigMap");
-        // Commits elsewhere move the bookmark too.
+        // Writes to other kinds advance the bookmark too.
         let mut quiet = raw_watch(&client, "allowWatchBookmarks=true&timeoutSeconds=70").await;
         namespace(&client, "elsewhere").await;
         let now = get(&client, "/api/v1/namespaces").await.unwrap();
@@ -227,7 +227,7 @@ fn a_watch_from_an_expired_version_gets_410() {
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused() {
+fn conflicting_options_are_rejected() {
     with_server(|_, client| async move {
         for query in [
             "sendInitialEvents=true",
@@ -235,8 +235,8 @@ fn options_that_contradict_each_other_are_refused() {
             "sendInitialEvents=true&resourceVersionMatch=Exact",
         ] {
             let path = format!("/api/v1/configmaps?watch=1&{query}");
-            let refused = error_status(get(&client, &path).await);
-            assert_eq!(refused.code, 422, "{query}");
+            let rejected = error_status(get(&client, &path).await);
+            assert_eq!(rejected.code, 422, "{query}");
         }
     });
 }
@@ -268,7 +268,7 @@ fn a_table_watch_sends_its_columns_once() {
 }
 
 #[test]
-fn a_hundred_watchers_see_the_same() {
+fn a_hundred_watches_have_equal_events() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let followers = (0..100).map(|_| {

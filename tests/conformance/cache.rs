@@ -1,4 +1,4 @@
-//! The tables of quota, usage and shares.
+//! Tables of quota, usage and shares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn workload_ancestors(case: &Case) -> Result<(), String> {
     difference(&parent_path(got), &case.want)
 }
 
-/// Charges usage of ClusterQueues through workloads, one for each pair.
+/// Adds usage to ClusterQueues with one workload per flavor and resource.
 fn add_usage(case: &Case, cache: &mut Cache, config: &EngineConfig) {
     let usage: BTreeMap<String, BTreeMap<String, i64>> = read_or_default(&case.config["usage"]);
     for (queue, pairs) in usage {
@@ -125,7 +125,7 @@ fn add_usage(case: &Case, cache: &mut Cache, config: &EngineConfig) {
     }
 }
 
-/// An amount of every pair of every ClusterQueue.
+/// An amount per ClusterQueue, flavor and resource.
 fn amounts_by_cluster_queue(
     snapshot: &SnapshotTransaction<'_>,
     f: impl Fn(HierarchyNodeId, kueue_lab_admission::resources::FlavorResourceId) -> Amount,
@@ -146,7 +146,7 @@ fn amounts_by_cluster_queue(
     Value::Object(queues.collect::<Map<_, _>>())
 }
 
-/// Flavors are not listed in some tables; every ClusterQueue is to be active all the same.
+/// Some tables list no flavors, but all their ClusterQueues are active.
 fn with_all_flavors(case: &Case, config: &EngineConfig) -> Cache {
     let mut cache = cache(case, config);
     for queue in case.objects::<ClusterQueue>("clusterQueues") {
@@ -211,7 +211,7 @@ fn available(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// The entries of a table that are wanted; those not listed are zero on one side or the other.
+/// The expected entries; an entry missing on one side is zero.
 fn only_wanted(mut got: Value, want: &Value) -> Value {
     for (queue, cells) in got.as_object_mut().into_iter().flatten() {
         let cells = cells.as_object_mut().unwrap();
@@ -286,7 +286,7 @@ fn status(cache: &Cache, name: &str) -> &'static str {
     }
 }
 
-/// Brings a ClusterQueue into a status, as it would get there.
+/// Sets the status of a ClusterQueue by the events that lead to it.
 fn bring_into_status(
     cache: &mut Cache,
     queue: &ClusterQueue,
@@ -386,7 +386,7 @@ fn cluster_queue_usage(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// Usage of flavors with quantities by value.
+/// Usage by flavor, with quantities compared by value.
 fn totals(mut usage: Value) -> Value {
     let flavors = usage.as_array_mut().into_iter().flatten();
     for resource in flavors.flat_map(|f| f["resources"].as_array_mut().into_iter().flatten()) {
@@ -431,13 +431,13 @@ fn dominant_resource_share(case: &Case) -> Result<(), String> {
     let mut cache = cache(case, &config);
     add_usage(case, &mut cache, &config);
     let extra = amounts(&case.config["additionalUsage"], &mut cache);
-    let forest = &cache.hierarchy;
+    let hierarchy = &cache.hierarchy;
     let queues = cache.cluster_queues().map(|q| (q.node, "ClusterQueue"));
-    let nodes = queues.chain(forest.cohorts().map(|c| (c, "Cohort")));
+    let nodes = queues.chain(hierarchy.cohorts().map(|c| (c, "Cohort")));
     let nodes: Vec<(HierarchyNodeId, &str)> = nodes.collect();
     let mut got = Vec::new();
     for (node, kind) in nodes {
-        // What is requested on top is requested by the one ClusterQueue that has usage.
+        // The additional request comes from the only ClusterQueue with usage.
         let is_requester = &*cache.hierarchy[node].name == "cq" && kind == "ClusterQueue";
         let drs = Drs::of(&mut cache.hierarchy, node, is_requester.then_some(&extra));
         got.push(json!({
@@ -482,23 +482,23 @@ fn precise_weighted_share(case: &Case) -> Result<(), String> {
     difference(&got, &case.want["value"])
 }
 
-/// A snapshot as the tables write it.
+/// A snapshot in the format of the tables.
 fn shown_snapshot(snapshot: &SnapshotTransaction<'_>) -> Value {
-    let forest = &snapshot.cache.hierarchy;
+    let hierarchy = &snapshot.cache.hierarchy;
     let named = |cells: Vec<(kueue_lab_admission::resources::FlavorResourceId, Amount)>| {
         let cells = cells.into_iter().filter(|(_, a)| !a.is_zero());
-        let cells = cells.map(|(fr, a)| (forest.frs.pair(fr).to_string(), json!(a)));
+        let cells = cells.map(|(fr, a)| (hierarchy.frs.pair(fr).to_string(), json!(a)));
         Value::Object(cells.collect::<Map<_, _>>())
     };
     let resources = |node: HierarchyNodeId| {
-        let r = &forest[node].resources;
+        let r = &hierarchy[node].resources;
         let quotas = r.quotas().map(|(fr, q)| {
             let shown = json!({
                 "nominal": q.nominal,
                 "borrowingLimit": q.borrowing_limit,
                 "lendingLimit": q.lending_limit,
             });
-            (forest.frs.pair(fr).to_string(), shown)
+            (hierarchy.frs.pair(fr).to_string(), shown)
         });
         json!({
             "quotas": quotas.collect::<Map<_, _>>(),
@@ -506,11 +506,11 @@ fn shown_snapshot(snapshot: &SnapshotTransaction<'_>) -> Value {
             "usage": named(r.usages().collect()),
         })
     };
-    let parent = |node: HierarchyNodeId| forest.parent(node).map(|p| forest[p].name.clone());
+    let parent = |node: HierarchyNodeId| hierarchy.parent(node).map(|p| hierarchy[p].name.clone());
     let (mut queues, mut inactive) = (Map::new(), Vec::new());
     for queue in snapshot.cache.cluster_queues() {
         let name = queue.name.to_string();
-        if !forest[queue.node].active {
+        if !hierarchy[queue.node].active {
             inactive.push(json!(name));
             continue;
         }
@@ -523,20 +523,23 @@ fn shown_snapshot(snapshot: &SnapshotTransaction<'_>) -> Value {
             name,
             json!({
                 "cohort": parent(queue.node),
-                "fairWeight": forest[queue.node].weight,
+                "fairWeight": hierarchy[queue.node].weight,
                 "resourceNode": resources(queue.node),
                 "workloads": members,
             }),
         );
     }
-    let cohorts = forest.cohorts().filter(|&c| !forest.has_cycle(c)).map(|c| {
-        let shown = json!({
-            "parent": parent(c),
-            "fairWeight": forest[c].weight,
-            "resourceNode": resources(c),
+    let cohorts = hierarchy
+        .cohorts()
+        .filter(|&c| !hierarchy.has_cycle(c))
+        .map(|c| {
+            let shown = json!({
+                "parent": parent(c),
+                "fairWeight": hierarchy[c].weight,
+                "resourceNode": resources(c),
+            });
+            (hierarchy[c].name.to_string(), shown)
         });
-        (forest[c].name.to_string(), shown)
-    });
     json!({
         "clusterQueues": queues,
         "cohorts": cohorts.collect::<Map<_, _>>(),
@@ -544,8 +547,7 @@ fn shown_snapshot(snapshot: &SnapshotTransaction<'_>) -> Value {
     })
 }
 
-/// The snapshot upstream really made, in the form ours is shown in. Generations are left out: that
-/// they grow matters, not by how much.
+/// Upstream's snapshot in the format of ours. Generations are omitted: only that they increase matters.
 fn upstream_snapshot(case: &Case) -> Value {
     let mut want = case.observed["snapshot"].clone();
     let strip = |node: &mut Value| {

@@ -1,4 +1,4 @@
-//! Reading the tables.
+//! Reads the tables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,13 +37,13 @@ pub struct Case {
     pub want: Value,
     #[serde(default)]
     pub observed: Value,
-    /// All of it, as read.
+    /// The complete JSON of the case.
     #[serde(skip)]
     raw: Value,
 }
 
 impl Suite {
-    /// Reads a table, if it is there.
+    /// Reads a table; `None` if the file does not exist.
     pub fn load(directory: &Path, path: &str) -> Option<Suite> {
         let text = std::fs::read_to_string(directory.join(format!("{path}.json"))).ok()?;
         let table: Value = serde_json::from_str(&text).unwrap();
@@ -59,7 +59,7 @@ impl Suite {
 }
 
 impl Case {
-    /// What names the case in the list of gaps.
+    /// The id of the case in `known-gaps.txt`.
     pub fn id(&self) -> String {
         let mut id = format!("{} | {}", self.suite, self.name.replace('\n', " "));
         if !self.variant.is_empty() {
@@ -68,7 +68,7 @@ impl Case {
         id
     }
 
-    /// The case under each setting of gates it is to be run with.
+    /// One case per setting of feature gates.
     pub fn with_each_gate_setting(&self) -> Vec<Case> {
         let mut all = vec![self.clone()];
         for gates in &self.also_with_gates {
@@ -81,14 +81,14 @@ impl Case {
         all
     }
 
-    /// All of the case as read, with the gates it is run with.
+    /// The case with the feature gates it runs with.
     pub fn raw(&self) -> Value {
         let mut raw = self.raw.clone();
         raw["gates"] = serde_json::json!(self.gates);
         raw
     }
 
-    /// The gates of the engine.
+    /// The feature gates of the engine.
     pub fn gates(&self) -> Gates {
         let mut gates = Gates::default();
         for (name, &enabled) in &self.gates {
@@ -97,13 +97,13 @@ impl Case {
         gates
     }
 
-    /// The time of the case.
+    /// The current time of the case.
     pub fn now(&self) -> Timestamp {
         let fixed = || "2026-03-02T12:00:00Z".parse().unwrap();
         self.now.unwrap_or_else(fixed)
     }
 
-    /// Objects of one kind.
+    /// The objects of a kind.
     pub fn objects<T: DeserializeOwned>(&self, kind: &str) -> Vec<Arc<T>> {
         let list = &self.objects[kind];
         if list.is_null() {
@@ -113,27 +113,27 @@ impl Case {
         list.iter().map(|v| Arc::new(read(v))).collect()
     }
 
-    /// A single object that may be absent.
+    /// An optional object.
     pub fn optional<T: DeserializeOwned>(&self, kind: &str) -> Option<T> {
         let value = &self.objects[kind];
         (!value.is_null()).then(|| read(value))
     }
 
-    /// A single object.
+    /// An object.
     pub fn object<T: DeserializeOwned>(&self, kind: &str) -> T {
         read(&self.objects[kind])
     }
 }
 
-/// Reads a part of a case.
+/// Deserializes a part of a case.
 pub fn read<T: DeserializeOwned>(value: &Value) -> T {
     let mut value = value.clone();
     fix_go_encoding(&mut value);
     serde_json::from_value(value).unwrap()
 }
 
-/// Makes up for what Go leaves out or writes in its own way: zero times, objects made without
-/// their kind, and pod sets without a name, which no API server lets through.
+/// Adapts Go's JSON: zero times, objects without a kind, and pod sets without a name, which an API server
+/// rejects.
 fn fix_go_encoding(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -165,7 +165,7 @@ fn fix_go_encoding(value: &mut Value) {
     }
 }
 
-/// Reads a part of a case that may be absent.
+/// Deserializes an optional part of a case.
 pub fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
     if value.is_null() {
         return T::default();
@@ -173,7 +173,7 @@ pub fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
     read(value)
 }
 
-/// A list of texts that may be absent.
+/// An optional list of strings.
 pub fn string_list(value: &Value) -> Vec<String> {
     read_or_default(value)
 }

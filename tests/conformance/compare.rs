@@ -1,12 +1,12 @@
-//! Comparing what came out with what a case wants, and telling the difference.
+//! Compares results with the expected values of a case.
 
 use kueue_lab_admission::resources::Decimal;
 use kueue_lab_api::v1beta2::Workload;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Tells how two values differ, path by path; nothing when they are equal. Absent, null and empty
-/// are equal.
+/// Describes the differences of two values by path; `None` if they are equal. Absent, null and empty are
+/// equal.
 pub fn difference(got: &impl Serialize, want: &impl Serialize) -> Result<(), String> {
     let (got, want) = (to_json(got), to_json(want));
     let mut lines = Vec::new();
@@ -90,7 +90,7 @@ fn walk(path: &str, got: &Value, want: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// Workloads by name, without what is not compared, conditions by type.
+/// Workloads by name and conditions by type, without fields that are not compared.
 pub fn workloads<'a>(list: impl IntoIterator<Item = &'a Workload>) -> Value {
     let mut map = Map::new();
     for wl in list {
@@ -116,14 +116,14 @@ pub fn workloads<'a>(list: impl IntoIterator<Item = &'a Workload>) -> Value {
     Value::Object(map)
 }
 
-/// A list without regard to its order.
+/// A list regardless of order.
 pub fn as_set(value: &Value) -> Value {
     let mut list: Vec<Value> = value.as_array().cloned().unwrap_or_default();
     list.sort_by_key(ToString::to_string);
     json!(list)
 }
 
-/// Gathers the differences of several parts.
+/// Collects the differences of several parts.
 #[derive(Default)]
 pub struct Differences(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! The tables of single entries of a cycle: their order, and what becomes of them.
+//! Tables of single entries of a scheduling cycle: order and outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -261,7 +261,7 @@ fn requeue_and_update(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// Times are not compared: conditions get those of the outcome.
+/// Times are not compared: expected conditions take the time of the result.
 fn without_times(want: &Value, got: &Workload) -> Value {
     let mut want = want.clone();
     for cond in want["conditions"].as_array_mut().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The tables of whole scheduling cycles.
+//! Tables of whole scheduling cycles.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub fn want_workloads(value: &Value) -> Value {
     workloads(&list)
 }
 
-/// Lists per ClusterQueue without regard to order.
+/// Lists per ClusterQueue regardless of order.
 pub fn sets(value: &Value) -> Value {
     let map: BTreeMap<String, Value> = read_or_default(value);
     let map = map.into_iter().map(|(k, v)| (k, as_set(&v)));

@@ -1,5 +1,5 @@
-//! [`EngineFixture`]: an engine with the objects of a case, and a stand-in for the API that its decisions
-//! are written to.
+//! [`EngineFixture`]: an engine with the objects of a case, and a fake API that its decisions are written
+//! to.
 
 use std::collections::BTreeMap;
 
@@ -22,17 +22,17 @@ use super::case::{Case, read_or_default};
 pub struct EngineFixture {
     pub engine: Engine,
     pub now: Timestamp,
-    /// The Workloads as the API has them.
+    /// The Workloads as stored in the fake API.
     pub api: BTreeMap<WorkloadKey, Workload>,
-    /// What was told, in order.
+    /// The Events in order.
     pub events: Vec<Event>,
     /// Counts over all cycles.
     pub counts: Vec<CycleCounts>,
-    /// What happens to every write of a status.
+    /// The result of every status write.
     pub fault: StatusWriteFault,
 }
 
-/// What happens to every write of a status.
+/// The result of every status write.
 #[derive(Clone, Copy, PartialEq)]
 pub enum StatusWriteFault {
     None,
@@ -40,7 +40,7 @@ pub enum StatusWriteFault {
     Error,
 }
 
-/// A duration as Go writes it; the tables only have whole seconds, minutes and hours.
+/// A duration in Go's format; the tables have whole seconds, minutes and hours only.
 fn duration(text: &str) -> std::time::Duration {
     let mut seconds = 0;
     let mut number = String::new();
@@ -60,7 +60,7 @@ fn duration(text: &str) -> std::time::Duration {
     std::time::Duration::from_secs(seconds)
 }
 
-/// The settings of a case.
+/// The engine settings of a case.
 pub fn config(case: &Case) -> EngineConfig {
     let afs = &case.config["admissionFairSharing"];
     let weights: BTreeMap<String, f64> = read_or_default(&afs["resourceWeights"]);
@@ -81,7 +81,7 @@ pub fn config(case: &Case) -> EngineConfig {
 }
 
 impl EngineFixture {
-    /// An engine with these settings and nothing else.
+    /// An engine with these settings and no objects.
     pub fn new(case: &Case, config: EngineConfig) -> Self {
         EngineFixture {
             engine: Engine::new(config),
@@ -93,12 +93,12 @@ impl EngineFixture {
         }
     }
 
-    /// Tells the engine all objects of a case.
+    /// Adds all objects of a case to the engine.
     pub fn load(case: &Case, config: EngineConfig) -> Self {
         EngineFixture::load_after(case, config, |_| {})
     }
 
-    /// Tells the engine all objects of a case after something else.
+    /// Adds all objects of a case to the engine after other objects.
     pub fn load_after(
         case: &Case,
         config: EngineConfig,
@@ -138,7 +138,7 @@ impl EngineFixture {
             lab.engine.upsert_cluster_queue(queue, now);
         }
         for cohort in case.objects("cohorts") {
-            // Some tables have cycles on purpose.
+            // Some tables contain cohort cycles.
             let _ = lab.engine.upsert_cohort(cohort, now);
         }
         for pod in case.objects::<Pod>("pods") {
@@ -147,13 +147,13 @@ impl EngineFixture {
         lab
     }
 
-    /// Takes the heads of the queues without a cycle.
+    /// Pops the heads of the queues without a cycle.
     pub fn heads(&mut self) -> Vec<Head> {
         self.engine.take_heads()
     }
 
-    /// Runs one cycle and writes what it decides. Nothing that is written is told the engine:
-    /// the controllers that would are not there.
+    /// Runs one cycle and writes its decisions. The engine does not receive the written objects, because
+    /// no controllers run.
     pub fn cycle(&mut self) -> Option<CycleResult> {
         let open = self.engine.begin_cycle(self.now)?;
         let mut outcomes = BTreeMap::new();
@@ -211,7 +211,7 @@ impl EngineFixture {
         outcome
     }
 
-    /// The Admission of every workload that holds quota, by key.
+    /// The Admission of every Workload with quota reserved, by key.
     pub fn assignments(&self) -> Value {
         let cache = self.engine.cache();
         let members = cache.cluster_queues().flat_map(|q| q.reserving_workloads());
@@ -223,7 +223,7 @@ impl EngineFixture {
         Value::Object(admissions.collect::<Map<_, _>>())
     }
 
-    /// The pending workloads by ClusterQueue: those in the heap, and those parked.
+    /// The pending Workloads by ClusterQueue: those in the heap and the inadmissible ones.
     pub fn pending_workloads(&self) -> (Value, Value) {
         let (mut active, mut parked) = (Map::new(), Map::new());
         let queues = self.engine.queues();

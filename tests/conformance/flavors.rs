@@ -1,4 +1,4 @@
-//! The tables of flavor assignment.
+//! Tables of flavor assignment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ fn assign_config(case: &Case) -> EngineConfig {
     }
 }
 
-/// Answers as the table has it.
+/// A fake with the answers of the table.
 struct TableOracle(BTreeMap<String, (PreemptionPossibility, usize)>);
 
 impl TableOracle {
@@ -163,7 +163,7 @@ pub fn tas_usage(value: &Value) -> TasUsage {
         .collect()
 }
 
-/// A workload as the tables write what upstream works out about it.
+/// A workload in the format of the tables.
 pub fn info(value: &Value, config: &EngineConfig) -> Info {
     let obj: Workload = read_or_default(&value["obj"]);
     let mut info = Info::new(Arc::new(obj), config);
@@ -229,7 +229,7 @@ impl AssignmentCase {
         }
     }
 
-    /// Assigns flavors and gives the result with what it takes to show it.
+    /// Assigns flavors; returns the result with the data needed to format it.
     fn run<T>(
         &mut self,
         case: &Case,
@@ -294,7 +294,7 @@ fn omit_zero(n: i64) -> Value {
     if n == 0 { Value::Null } else { json!(n) }
 }
 
-/// An assignment as the tables write it.
+/// An assignment in the format of the tables.
 fn shown_assignment(assignment: &Assignment, snapshot: &SnapshotTransaction<'_>) -> Value {
     let formatter = &snapshot.config.formatter;
     let pod_sets = assignment.pod_sets.iter().map(|ps| {
@@ -369,8 +369,8 @@ fn assign_flavors(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// Compares attempts by flavor: every one that is wanted has to be there, except that where some
-/// flavor fits only those that are there count.
+/// Compares attempts by flavor: every expected one must exist; where a flavor fits, only existing ones
+/// count.
 fn attempts(i: usize, got: &Value, want: &Value, with_reasons: bool, found: &mut Differences) {
     let by_flavor = |list: &Value| -> BTreeMap<String, Value> {
         let list: Vec<Value> = read_or_default(list);
@@ -601,8 +601,7 @@ fn total_requests_for(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// A cache with one ClusterQueue that has these TAS flavors, and one more unless it has nothing
-/// else.
+/// A cache with one ClusterQueue that has these TAS flavors and, unless `tas_only`, another flavor.
 fn tas_cache(flavors: &[String], tas_only: bool, config: &EngineConfig) -> Cache {
     let mut cache = Cache::new(&config.gates);
     let mut topology = Topology::named("default");

@@ -1,9 +1,8 @@
-//! Replays upstream's own test tables through the engine.
+//! Replays upstream's test tables through the engine.
 //!
-//! The tables lie in the directory named by `KUEUE_LAB_CONFORMANCE`, by default
-//! `../shared/conformance`; without one the test says so and is skipped. Cases that do not pass yet
-//! stand in `conformance/known-gaps.txt`: an unlisted case that fails is an error, and so is a
-//! listed one that passes.
+//! The tables are in the folder named by `KUEUE_LAB_CONFORMANCE`, by default `../shared/conformance`.
+//! Without it the test is skipped, or fails with `CI=true`. `known-gaps.txt` lists the cases that are
+//! known to fail: an unlisted case that fails is an error, and so is a listed case that passes.
 
 #![expect(
     clippy::unwrap_used,
@@ -25,14 +24,15 @@ mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+
+use kueue_lab_testing::shared_or_env;
 
 use case::{Case, Suite};
 
-/// What judges a case: nothing when it passes, else how it differs.
+/// Runs a case; an error describes the differences.
 type CaseCheck = fn(&Case) -> Result<(), String>;
 
-/// The suites that state behaviour, by their place below the directory.
+/// The suites, by file below the folder.
 const SUITES: &[&[(&str, CaseCheck)]] = &[
     cycles::SUITES,
     tas_cycles::SUITES,
@@ -45,7 +45,7 @@ const SUITES: &[&[(&str, CaseCheck)]] = &[
     tas::SUITES,
 ];
 
-/// Suites that state the inner form of one upstream helper, with the reason why they do not apply.
+/// Suites of internals of an upstream function, with the reason why they do not apply.
 const NOT_APPLICABLE: &[(&str, &str)] = &[
     ("cache/TestSortedDomains", COVERED_BY_UNIT_TESTS),
     ("cache/TestSortedDomainsWithLeader", COVERED_BY_UNIT_TESTS),
@@ -66,13 +66,6 @@ const NOT_APPLICABLE: &[(&str, &str)] = &[
 const COVERED_BY_UNIT_TESTS: &str =
     "states a helper inside the search, which the unit tests of admission::tas judge by this table";
 
-fn directory() -> PathBuf {
-    std::env::var_os("KUEUE_LAB_CONFORMANCE").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance").into(),
-        PathBuf::from,
-    )
-}
-
 fn known_gaps() -> BTreeSet<String> {
     include_str!("known-gaps.txt")
         .lines()
@@ -82,7 +75,7 @@ fn known_gaps() -> BTreeSet<String> {
         .collect()
 }
 
-/// How a case went under every setting of gates it states.
+/// Runs a case with each of its settings of feature gates.
 fn run_case(judge: CaseCheck, case: &Case) -> Result<(), String> {
     for settings in case.with_each_gate_setting() {
         let run = || judge(&settings);
@@ -98,16 +91,14 @@ fn run_case(judge: CaseCheck, case: &Case) -> Result<(), String> {
 
 #[test]
 fn upstream_tables() {
-    let directory = directory();
-    if !directory.is_dir() {
-        println!("skipped: there are no tables in {}", directory.display());
+    let Some(directory) = shared_or_env("KUEUE_LAB_CONFORMANCE", "conformance") else {
         return;
-    }
+    };
     let only = std::env::var("KUEUE_LAB_CASE").unwrap_or_default();
     let gaps = known_gaps();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut failed = Vec::new();
-    let mut mended = Vec::new();
+    let mut passing_gaps = Vec::new();
     for (path, judge_case) in SUITES.iter().copied().flatten() {
         let Some(suite) = Suite::load(&directory, path) else {
             println!("{path}: not there");
@@ -124,7 +115,7 @@ fn upstream_tables() {
                 Ok(()) => {
                     *passed += 1;
                     if gaps.contains(&id) {
-                        mended.push(id);
+                        passing_gaps.push(id);
                     }
                 }
                 Err(difference) if gaps.contains(&id) => println!("known gap: {id}\n{difference}"),
@@ -151,5 +142,5 @@ fn upstream_tables() {
         "{} cases fail: {failed:#?}",
         failed.len()
     );
-    assert!(mended.is_empty(), "no longer gaps: {mended:#?}");
+    assert!(passing_gaps.is_empty(), "no longer gaps: {passing_gaps:#?}");
 }

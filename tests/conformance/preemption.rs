@@ -1,4 +1,4 @@
-//! The tables of the search for victims.
+//! Tables of the search for preemption targets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub fn mode(text: &Value) -> FlavorAssignmentMode {
     }
 }
 
-/// The flavors a table gives to pod sets.
+/// The flavors that a table assigns to pod sets.
 pub fn assignment(value: &Value) -> Assignment {
     let mut assignment = Assignment::default();
     let pod_sets: Vec<Value> = read_or_default(&value["podSets"]);
@@ -96,7 +96,7 @@ pub fn assignment(value: &Value) -> Assignment {
             });
         }
         set.topology_assignment = topology(&ps["topologyAssignment"]);
-        // Something stands in the way of what does not simply fit.
+        // A workload that does not simply fit fails for some reason.
         let fits = set
             .flavors
             .values()
@@ -126,15 +126,18 @@ pub fn topology(
     })
 }
 
-/// Usage of every node, to see that a search leaves it as it was.
+/// The usage of every node, to check that a search does not change it.
 fn usage_by_node(cache: &Cache) -> Vec<(String, Value)> {
-    let forest = &cache.hierarchy;
+    let hierarchy = &cache.hierarchy;
     let queues = cache.cluster_queues().map(|q| q.node);
-    let nodes: Vec<HierarchyNodeId> = forest.cohorts().chain(queues).collect();
+    let nodes: Vec<HierarchyNodeId> = hierarchy.cohorts().chain(queues).collect();
     let usage = |&n: &HierarchyNodeId| {
-        let cells = forest[n].resources.usages().filter(|(_, a)| !a.is_zero());
+        let cells = hierarchy[n]
+            .resources
+            .usages()
+            .filter(|(_, a)| !a.is_zero());
         let cells: Vec<_> = cells.map(|(fr, a)| (fr.index(), a.value())).collect();
-        (forest[n].name.to_string(), json!(cells))
+        (hierarchy[n].name.to_string(), json!(cells))
     };
     nodes.iter().map(usage).collect()
 }
@@ -187,7 +190,7 @@ fn preemption(case: &Case) -> Result<(), String> {
         if predicates::is_evicted(&victim.info.obj) {
             continue;
         }
-        let story = PreemptionMessages {
+        let messages = PreemptionMessages {
             preemptor: &incoming.obj,
             preemptor_path: &cache.cluster_queue_path(preemptor),
             victim: &victim.info.obj,
@@ -196,7 +199,7 @@ fn preemption(case: &Case) -> Result<(), String> {
             reason: target.reason,
         };
         let change = StatusChange::Evict {
-            eviction: Eviction::new("Preempted", story.message()),
+            eviction: Eviction::new("Preempted", messages.message()),
             preempted: target.reason.map(|r| r.as_str().to_owned()),
         };
         let wl = api.get_mut(&victim.info.key).unwrap();
@@ -245,8 +248,7 @@ fn fair_preemptions(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// Candidates have no cache behind them in the table: here each gets a LocalQueue of its own with
-/// the usage it states.
+/// The candidates of the table have no cache: each gets its own LocalQueue with the given usage.
 fn candidates_ordering(case: &Case) -> Result<(), String> {
     let afs = case.config["afsEnabled"] == true;
     let afs = afs.then(AdmissionFairSharing::default);
@@ -280,7 +282,7 @@ fn candidates_ordering(case: &Case) -> Result<(), String> {
         wl.spec.queue_name = format!("q{i}");
         wl.status.admission.get_or_insert_default().cluster_queue = names[i].clone();
         if wl.condition("QuotaReserved").is_none() {
-            // One that never got quota counts as having got it now.
+            // A candidate without a reservation time counts as reserved now.
             let reserved = condition(&wl, "QuotaReserved", true, "", "", case.now());
             set_condition(&mut wl.status.conditions, reserved);
         }
@@ -324,7 +326,7 @@ fn preemption_message(case: &Case) -> Result<(), String> {
         }
         _ => None,
     };
-    let story = PreemptionMessages {
+    let messages = PreemptionMessages {
         preemptor: &case.object("preemptor"),
         preemptor_path: case.config["preemptorPath"].as_str().unwrap_or_default(),
         victim: &Workload::default(),
@@ -333,7 +335,7 @@ fn preemption_message(case: &Case) -> Result<(), String> {
         reason,
     };
     let mut found = Differences::default();
-    found.part("message", &story.message(), &case.want["value"]);
+    found.part("message", &messages.message(), &case.want["value"]);
     found.finish()
 }
 

@@ -1,4 +1,4 @@
-//! The tables of pending workloads.
+//! Tables of pending workloads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ pub const SUITES: &[(&str, CaseCheck)] = &[
     ("queue/Test_PushOrUpdate", push_or_update),
 ];
 
-/// Queues with what their order depends on.
+/// Queues and the inputs of their order.
 struct QueueFixture {
     config: EngineConfig,
     afs_usage: AfsUsageLedger,
@@ -248,7 +248,7 @@ fn requeue_if_not_present(case: &Case) -> Result<(), String> {
     let mut got = json!({"inadmissible": bench.pending.inadmissible(&key).is_some()});
     let mut want = json!({"inadmissible": case.want["inadmissible"] == true});
     if !case.want["sticky"].is_null() {
-        // The sticky one comes before anything of higher priority.
+        // The sticky workload precedes workloads of higher priority.
         let mut other = Workload::named("other");
         other.spec.priority = Some(1_000_000);
         other.metadata.uid = Some("other".to_owned());
@@ -507,7 +507,7 @@ fn queue_inadmissible_workloads(case: &Case) -> Result<(), String> {
         let node = forest.insert_cohort(cohort.metadata.name.as_deref().unwrap());
         forest.set_parent(node, &cohort.spec.parent_name);
     }
-    // Namespaces are not listed: there is the one of the workloads.
+    // Namespaces are not listed: the workloads' namespaces exist.
     for wl in case.objects::<Workload>("workloads") {
         let mut namespace = Namespace::default();
         namespace.metadata.name.clone_from(&wl.metadata.namespace);

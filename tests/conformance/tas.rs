@@ -1,4 +1,4 @@
-//! Topology-aware scheduling: suites of the placement search and of assignments.
+//! Topology-aware scheduling: tables of the placement search and of assignments.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::CaseCheck;
 
-/// The suites of this family, by file.
+/// The suites by file.
 pub const SUITES: &[(&str, CaseCheck)] = &[
     ("cache/TestFindTopologyAssignments", |case| {
         find_topology_assignments(&case.raw())
@@ -97,7 +97,7 @@ fn internal(value: &Value) -> Result<TopologyAssignment, String> {
     })
 }
 
-/// A cache with one flavor on the nodes of a case, and a second one that holds `priorFlavorUsage`.
+/// A cache with one flavor on the nodes of a case and a second one that uses `priorFlavorUsage`.
 fn cache(case: &Value) -> Result<TasCache, String> {
     let config = &case["config"];
     let mut cache = TasCache::new(&gates(case));
@@ -261,7 +261,7 @@ fn find_replacement_assignments(case: &Value) -> Result<(), String> {
 
 fn merge_topology_assignments(case: &Value) -> Result<(), String> {
     let mut case = case.clone();
-    // The nodes of this suite are not marked ready.
+    // The nodes of this suite have no Ready condition.
     for node in case["objects"]["nodes"]
         .as_array_mut()
         .into_iter()

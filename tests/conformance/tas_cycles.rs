@@ -1,4 +1,4 @@
-//! The tables of whole scheduling cycles with topology-aware scheduling, and of second passes.
+//! Tables of whole scheduling cycles with topology-aware scheduling, and of second passes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub const SUITES: &[(&str, CaseCheck)] = &[
     ),
 ];
 
-/// A rule of resource transformation with the resource it is for.
+/// A resource transformation and the resource it applies to.
 pub fn transformation(value: &Value) -> (ResourceName, ResourceTransformation) {
     let outputs: BTreeMap<String, Quantity> = read_or_default(&value["outputs"]);
     let outputs = outputs.iter();
@@ -70,7 +70,7 @@ fn tas_config(case: &Case) -> EngineConfig {
     }
 }
 
-/// Loads a case and lets the second passes come due.
+/// Loads a case and advances the time to its second passes.
 fn load(case: &Case, config: EngineConfig) -> EngineFixture {
     let mut lab = EngineFixture::load(case, config);
     lab.engine.advance(lab.now + SignedDuration::from_secs(1));
@@ -85,7 +85,7 @@ fn new_assignments(lab: &EngineFixture, before: &BTreeSet<WorkloadKey>) -> Value
     all
 }
 
-/// The workloads that are admitted and keep their places.
+/// The admitted workloads that keep their assignments.
 fn admitted_before(case: &Case) -> BTreeSet<WorkloadKey> {
     let list = case.objects::<Workload>("workloads").into_iter();
     let settled =
@@ -154,7 +154,7 @@ fn workload_modified_concurrently(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// A workload that holds quota already is not kept waiting for the pods of others.
+/// A workload with quota reserved is not blocked by the pods of others that are not ready.
 fn second_pass_skips_pods_ready_block(case: &Case) -> Result<(), String> {
     let config = EngineConfig {
         block_admission_until_pods_ready: true,
@@ -165,14 +165,14 @@ fn second_pass_skips_pods_ready_block(case: &Case) -> Result<(), String> {
     lab.cycle();
     let mut found = Differences::default();
     let mut want: Workload = super::case::read(&case.observed["workload"]);
-    // The stand-in for the API upstream does not empty lists.
+    // Upstream's fake API server does not clear lists.
     want.status.unhealthy_nodes.clear();
     let got = lab.api.get(&predicates::key(&want)).cloned();
     found.part("workload", &workloads(got.as_ref()), &workloads([&want]));
     found.finish()
 }
 
-/// The quota of the second flavor changes from cycle to cycle.
+/// The quota of the second flavor changes between cycles.
 fn preserve_flavor_scan_progress(case: &Case) -> Result<(), String> {
     let mut lab = EngineFixture::load(case, config(case));
     for i in 0..case.config["cycles"].as_u64().unwrap_or(1) {

@@ -1,4 +1,4 @@
-//! The tables of what is worked out about one Workload, and of amounts.
+//! Tables of functions of one Workload, and of amounts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
-//! Quota, admission, waiting, preemption.
+//! Quota, admission, pending workloads, preemption.
 
 use serde_json::json;
 
 use super::cluster_fixture::*;
 
 #[test]
-fn a_workload_is_admitted_and_the_queues_show_it() {
+fn a_workload_is_admitted_and_counted_in_queue_status() {
     with_cluster(|w| async move {
         w.apply(QUEUES).await;
         w.sleep(2).await;
@@ -72,7 +72,7 @@ fn a_higher_priority_workload_preempts() {
             stats["evictions"],
             json!([{"reason": "Preempted", "underlyingCause": "", "count": 1}])
         );
-        // Nobody runs the jobs here: the victim gives its quota back by hand.
+        // No job controller runs here: the test releases the quota of the preemption target.
         let uid = w.get("Workload", "low").await["metadata"]["uid"].clone();
         w.workloads()
             .delete("low", &Default::default())
@@ -80,7 +80,7 @@ fn a_higher_priority_workload_preempts() {
             .unwrap();
         w.until("high", "Admitted", "True/Admitted").await;
         let events = w.events("high").await;
-        // Looked at twice before its victim was gone.
+        // Two scheduling attempts before the preemption target is gone.
         assert_eq!(events.len(), 5, "{events:#?}");
         assert_eq!(
             events[0],
@@ -119,7 +119,7 @@ fn pending_reasons_are_reported() {
 }
 
 #[test]
-fn stopping_a_queue_evicts_and_starting_it_admits_again() {
+fn stopping_a_queue_evicts_and_resuming_it_readmits() {
     with_cluster(|w| async move {
         w.apply(QUEUES).await;
         w.apply(&workload("a", 4, 0)).await;
@@ -145,7 +145,7 @@ fn stopping_a_queue_evicts_and_starting_it_admits_again() {
 }
 
 #[test]
-fn a_created_flavor_admits_waiting_workloads() {
+fn a_created_flavor_admits_pending_workloads() {
     with_cluster(|w| async move {
         let (flavor, queues) = QUEUES.split_once("\n---\n").unwrap();
         w.apply(queues).await;
@@ -158,13 +158,13 @@ fn a_created_flavor_admits_waiting_workloads() {
         let before = w.clock.now();
         w.apply(flavor).await;
         w.until("a", "Admitted", "True/Admitted").await;
-        // Counts, and what follows from them, come a second later.
+        // Status counts are updated a second later.
         assert!(w.clock.now().duration_since(before).as_millis() < 1000);
     });
 }
 
 #[test]
-fn a_workload_that_ran_too_long_is_deactivated() {
+fn a_workload_is_deactivated_after_its_maximum_execution_time() {
     with_cluster(|w| async move {
         w.apply(QUEUES).await;
         let yaml = workload("a", 4, 0).replace(

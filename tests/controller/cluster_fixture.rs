@@ -1,4 +1,4 @@
-//! A cluster with the controller, and words for talking to it.
+//! [`TestCluster`]: an API server with the controller, and functions to use it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -23,8 +23,7 @@ pub struct TestCluster {
     pub clock: Clock,
 }
 
-/// Runs a test in virtual time on a cluster with Kueue's kinds, the controller and a namespace
-/// `ns`.
+/// Runs a test in virtual time on an API server with Kueue's CRDs, the controller and a namespace `ns`.
 pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
     with_config(ControllerConfig::default(), test);
 }
@@ -79,7 +78,7 @@ async fn apply_value(client: &Client, object: Value) {
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// Creates the objects of a YAML text.
+/// Creates the objects of a YAML stream.
 pub async fn apply(client: &Client, yaml: &str) {
     for document in yaml.split("\n---\n") {
         let object: Value = serde_yaml::from_str(document).unwrap();
@@ -133,7 +132,7 @@ impl TestCluster {
         Some(format!("{}/{}: {}", cond.status, cond.reason, cond.message))
     }
 
-    /// Waits until a condition of a Workload has a status and reason.
+    /// Waits until a condition of a Workload has this status and reason.
     pub async fn until(&self, workload: &str, type_: &str, wanted: &str) {
         let mut last = None;
         for _ in 0..2000 {
@@ -146,10 +145,10 @@ impl TestCluster {
             }
             self.clock.sleep(Duration::from_millis(50)).await;
         }
-        panic!("{workload} never got {type_}={wanted}; it is {last:?}");
+        panic!("{workload} does not have {type_}={wanted}: {last:?}");
     }
 
-    /// `reporter type reason message` of the Events on an object, in order of their times.
+    /// `reporter type reason message` of the Events about an object, ordered by time.
     pub async fn events(&self, name: &str) -> Vec<String> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), "ns");
         let mut events = api.list(&ListParams::default()).await.unwrap().items;
@@ -166,7 +165,7 @@ impl TestCluster {
     }
 }
 
-/// A ResourceFlavor, a ClusterQueue of 9 cpu that preempts lower priorities, and a LocalQueue.
+/// A ResourceFlavor, a ClusterQueue of 9 CPUs that preempts lower priorities, and a LocalQueue.
 pub const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: default-flavor}

@@ -1,4 +1,4 @@
-//! Concurrent admission: Workloads that wait for several flavors at once.
+//! Concurrent admission: one Workload variant per flavor.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn groups(flavors: &[(&str, u32)]) -> Value {
     json!([{"coveredResources": ["cpu"], "flavors": flavors}])
 }
 
-/// Three flavors, a ClusterQueue with quota in some of them and a policy, a LocalQueue.
+/// Three flavors, a ClusterQueue with quota for some of them and a policy, a LocalQueue.
 fn queues(migration: Value, flavors: &[(&str, u32)]) -> String {
     let flavor = |name: &str| json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}});
     let cq = json!({
@@ -81,7 +81,7 @@ async fn variant(w: &TestCluster, of: &str, flavor: &str) -> Option<Workload> {
         .find(|wl| variant_flavor(wl) == Some(flavor))
 }
 
-/// Waits until the variant for a flavor is as wanted.
+/// Waits until the variant for a flavor satisfies a condition.
 async fn wait_for_variant(
     w: &TestCluster,
     of: &str,
@@ -95,7 +95,7 @@ async fn wait_for_variant(
         w.clock.sleep(Duration::from_millis(50)).await;
     }
     let last = variant(w, of, flavor).await;
-    panic!("the variant of {of} for {flavor} never was as wanted: {last:#?}");
+    panic!("the variant of {of} for {flavor} does not satisfy the condition: {last:#?}");
 }
 
 fn name(wl: &Workload) -> &str {
@@ -149,10 +149,10 @@ fn a_workload_has_a_variant_per_flavor() {
             object["spec"]["preemptionGates"],
             json!([{"name": "kueue.x-k8s.io/concurrent-admission"}])
         );
-        // The other one is of no use any more.
+        // The other variant is not needed any more.
         let other = wait_for_variant(&w, "train-abc12", "spot", is_inactive).await;
         let events = w.events("train-abc12").await;
-        // That of the second variant is a repetition of this one, to the recorder.
+        // For the recorder the Event of the second variant is a repetition of this one.
         assert!(events.contains(&format!(
             "concurrent-admission-controller Normal CreatedVariant: Variant Workload \"ns/{}\" created",
             name(&admitted)
@@ -162,7 +162,7 @@ fn a_workload_has_a_variant_per_flavor() {
             "concurrent-admission-controller Normal DeactivatedVariant: Variant Workload deactivated due to RetainFirstAdmission: another Variant \"ns/{}\" is admitted",
             name(&admitted)
         )), "{events:#?}");
-        // The quota is held once.
+        // The quota is reserved once.
         w.sleep(2).await;
         let cq = w.get("ClusterQueue", "cq").await;
         assert_eq!(cq["status"]["reservingWorkloads"], 1);
@@ -170,7 +170,7 @@ fn a_workload_has_a_variant_per_flavor() {
             cq["status"]["flavorsReservation"][0]["resources"][0]["total"],
             "4"
         );
-        // A better flavor would not move it.
+        // A preferred flavor does not cause a migration.
         set_quotas(&w, &[("reservation", 9), ("spot", 9)]).await;
         w.sleep(5).await;
         assert!(is_inactive(
@@ -191,7 +191,7 @@ fn job() -> Job {
     .unwrap()
 }
 
-/// The name of the only Workload that is no variant.
+/// The name of the only Workload that is not a variant.
 async fn parent_workload_name(w: &TestCluster) -> String {
     for _ in 0..2000 {
         let all = w.workloads().list(&ListParams::default()).await.unwrap();
@@ -271,7 +271,7 @@ fn variants_below_the_last_acceptable_flavor_stay_inactive() {
         assert!(is_inactive(
             &variant(&w, "train-abc12", "on-demand").await.unwrap()
         ));
-        // The acceptable one keeps trying.
+        // The acceptable variant stays pending.
         assert!(!is_inactive(
             &variant(&w, "train-abc12", "reservation").await.unwrap()
         ));
@@ -308,14 +308,14 @@ fn variants_preempt_one_after_another() {
         w.sleep(120).await;
         let second = variant(&w, "high-1", "spot").await.unwrap();
         assert!(!has_open_gate(&second));
-        // Its victim does not go; after five minutes the next may try as well.
+        // The preemption target is not deleted; after five minutes the next variant may preempt too.
         w.sleep(200).await;
         wait_for_variant(&w, "high-1", "spot", has_open_gate).await;
     });
 }
 
 #[test]
-fn variants_follow_the_flavors_of_the_queue() {
+fn variants_are_reconciled_with_the_flavors_of_the_queue() {
     with_config(config_with_concurrent_admission(), |w| async move {
         let mode = json!({"mode": "TryPreferredFlavors"});
         w.apply(&queues(mode, &[("reservation", 5), ("spot", 1)]))

@@ -29,30 +29,34 @@ fn object<K: serde::de::DeserializeOwned>(value: Value) -> K {
     serde_json::from_value(value).unwrap()
 }
 
-async fn workload_until(world: &TestCluster, name: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+async fn workload_until(
+    cluster: &TestCluster,
+    name: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> Value {
     for _ in 0..2000 {
-        if world.workloads().get_opt(name).await.unwrap().is_some() {
-            let wl = world.get("Workload", name).await;
+        if cluster.workloads().get_opt(name).await.unwrap().is_some() {
+            let wl = cluster.get("Workload", name).await;
             if wanted(&wl) {
                 return wl;
             }
         }
-        world
+        cluster
             .clock
             .sleep(std::time::Duration::from_millis(50))
             .await;
     }
     panic!(
         "{name} never became as wanted: {:#?}",
-        world.workloads().get_opt(name).await
+        cluster.workloads().get_opt(name).await
     );
 }
 
 #[test]
 fn the_pods_of_a_deployment_get_its_queue() {
-    with_cluster(async |world| {
-        world.apply(QUEUES).await;
-        let api: Api<Deployment> = Api::namespaced(world.client.clone(), "ns");
+    with_cluster(async |cluster| {
+        cluster.apply(QUEUES).await;
+        let api: Api<Deployment> = Api::namespaced(cluster.client.clone(), "ns");
         let made = api
             .create(&PostParams::default(), &object(spec("Deployment", 2)))
             .await
@@ -65,11 +69,11 @@ fn the_pods_of_a_deployment_get_its_queue() {
         assert_eq!(meta["labels"]["kueue.x-k8s.io/queue-name"], "lq");
         assert_eq!(meta["labels"]["kueue.x-k8s.io/managed"], "true");
         let away = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": null}}});
-        let refused = api
+        let rejected = api
             .patch("web", &PatchParams::default(), &Patch::Merge(&away))
             .await;
         assert!(
-            refused
+            rejected
                 .unwrap_err()
                 .to_string()
                 .contains("vdeployment.kb.io")
@@ -79,9 +83,9 @@ fn the_pods_of_a_deployment_get_its_queue() {
 
 #[test]
 fn the_pods_of_a_stateful_set_join_its_workload() {
-    with_cluster(async |world| {
-        world.apply(QUEUES).await;
-        let sets: Api<StatefulSet> = Api::namespaced(world.client.clone(), "ns");
+    with_cluster(async |cluster| {
+        cluster.apply(QUEUES).await;
+        let sets: Api<StatefulSet> = Api::namespaced(cluster.client.clone(), "ns");
         let set = sets
             .create(&PostParams::default(), &object(spec("StatefulSet", 2)))
             .await
@@ -94,7 +98,7 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
             "",
             false,
         );
-        let wl = workload_until(&world, &name, |_| true).await;
+        let wl = workload_until(&cluster, &name, |_| true).await;
         assert_eq!(wl["spec"]["podSets"][0]["count"], 2);
         assert_eq!(
             wl["metadata"]["annotations"]["kueue.x-k8s.io/job-owner-gvk"],
@@ -107,7 +111,7 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
             "annotations": {"kueue.x-k8s.io/pod-suspending-parent": "statefulset"},
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": uid, "controller": true}],
         });
-        let pods: Api<Pod> = Api::namespaced(world.client.clone(), "ns");
+        let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), "ns");
         pods.create(&PostParams::default(), &object(pod))
             .await
             .unwrap();
@@ -118,12 +122,12 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
                 joined = Some(pod);
                 break;
             }
-            world
+            cluster
                 .clock
                 .sleep(std::time::Duration::from_millis(50))
                 .await;
         }
-        let joined = joined.expect("the pod was never let go");
+        let joined = joined.expect("the pod is still gated");
         assert_eq!(
             joined["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-name"],
             json!(name)
@@ -133,12 +137,12 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
             "main"
         );
 
-        let refused = json!({"spec": {"replicas": 3}});
-        let refused = sets
-            .patch("web", &PatchParams::default(), &Patch::Merge(&refused))
+        let rejected = json!({"spec": {"replicas": 3}});
+        let rejected = sets
+            .patch("web", &PatchParams::default(), &Patch::Merge(&rejected))
             .await;
         assert!(
-            refused
+            rejected
                 .unwrap_err()
                 .to_string()
                 .contains("spec.replicas: Invalid value: 3: field is immutable")
@@ -147,7 +151,7 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
         sets.patch("web", &PatchParams::default(), &Patch::Merge(&none))
             .await
             .unwrap();
-        workload_until(&world, &name, |wl| {
+        workload_until(&cluster, &name, |wl| {
             let conditions = wl["status"]["conditions"].as_array().unwrap();
             conditions
                 .iter()
@@ -173,17 +177,18 @@ spec:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}";
 
 #[test]
-fn a_job_set_is_managed_once_its_kind_is_defined() {
-    with_cluster(async |world| {
-        world.apply(QUEUES).await;
-        world.apply(JOB_SETS).await;
-        world.sleep(5).await;
+fn a_job_set_is_managed_after_its_crd_is_created() {
+    with_cluster(async |cluster| {
+        cluster.apply(QUEUES).await;
+        cluster.apply(JOB_SETS).await;
+        cluster.sleep(5).await;
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(
             "jobset.x-k8s.io",
             "v1alpha2",
             "JobSet",
         ));
-        let sets: Api<DynamicObject> = Api::namespaced_with(world.client.clone(), "ns", &resource);
+        let sets: Api<DynamicObject> =
+            Api::namespaced_with(cluster.client.clone(), "ns", &resource);
         let job = |parallelism: u32| json!({"spec": {"parallelism": parallelism, "template": template()}});
         let set = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
             "metadata": {"name": "s", "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
@@ -202,11 +207,11 @@ fn a_job_set_is_managed_once_its_kind_is_defined() {
                 assert_eq!(labels["kueue.x-k8s.io/podset"], "workers");
                 return;
             }
-            world
+            cluster
                 .clock
                 .sleep(std::time::Duration::from_millis(50))
                 .await;
         }
-        panic!("the JobSet was never started");
+        panic!("the JobSet is still suspended");
     });
 }

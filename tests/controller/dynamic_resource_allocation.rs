@@ -1,4 +1,4 @@
-//! Devices of dynamic resource allocation as quota.
+//! Devices of dynamic resource allocation in quota.
 
 use kueue_lab_api::config;
 use kueue_lab_controller::ControllerConfig;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::cluster_fixture::*;
 
-/// Kueue with devices of `gpu.example.com` counted as `gpus`.
+/// A configuration that maps device class `gpu.example.com` to the resource `gpus`.
 fn config_with_device_class_mapping() -> ControllerConfig {
     let mut config = ControllerConfig::default();
     config.configuration.resources = Some(config::Resources {
@@ -20,7 +20,7 @@ fn config_with_device_class_mapping() -> ControllerConfig {
     config
 }
 
-/// The queues, with quota for 4 `gpus` and 4 `example.com/nic`.
+/// Queues with quota for 4 `gpus` and 4 `example.com/nic`.
 fn queues() -> String {
     QUEUES
         .replace(
@@ -47,7 +47,7 @@ spec:
     )
 }
 
-/// A Workload whose pod claims devices by a template.
+/// A Workload whose pod claims devices from a template.
 fn workload_with_claim(name: &str, template: &str) -> String {
     workload(name, 1, 0).replace(
         "        restartPolicy: Never",
@@ -82,7 +82,7 @@ fn claims_count_towards_quota() {
             w.condition("b", "QuotaReserved").await.unwrap(),
             "False/WaitingForQuota: couldn't assign flavors to pod set main: insufficient unused quota for gpus in flavor default-flavor, 2 more needed"
         );
-        // It keeps its devices in mind when it is tried again.
+        // The workload keeps its devices when it is requeued.
         w.workloads()
             .delete("a", &Default::default())
             .await
@@ -97,7 +97,7 @@ fn claims_count_towards_quota() {
 }
 
 #[test]
-fn a_workload_waits_for_its_template() {
+fn a_workload_is_pending_without_its_template() {
     with_config(config_with_device_class_mapping(), |w| async move {
         w.apply(&queues()).await;
         w.sleep(2).await;
@@ -166,13 +166,13 @@ fn unsupported_claims_are_reported() {
 }
 
 #[test]
-fn an_extended_resource_counts_as_its_class_once_there_is_one() {
+fn an_extended_resource_is_mapped_to_its_device_class() {
     with_config(config_with_device_class_mapping(), |w| async move {
         w.apply(&queues()).await;
         w.sleep(2).await;
         let yaml = workload("a", 1, 0).replace("{cpu: 1}", "{cpu: 1, example.com/gpu: 2}");
         w.apply(&yaml).await;
-        // Nobody has quota for it under its own name.
+        // No ClusterQueue has quota for the name of the extended resource.
         w.until("a", "QuotaReserved", "False/NoMatchingFlavor")
             .await;
         w.apply(CLASS).await;

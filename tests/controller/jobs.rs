@@ -1,4 +1,4 @@
-//! Jobs, from the moment they come in to their end.
+//! Jobs from creation to completion.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Namespace;
@@ -33,8 +33,8 @@ kind: LocalQueue
 metadata: {name: lq, namespace: ns}
 spec: {clusterQueue: cq}";
 
-fn jobs(world: &TestCluster) -> Api<Job> {
-    Api::namespaced(world.client.clone(), "ns")
+fn jobs(cluster: &TestCluster) -> Api<Job> {
+    Api::namespaced(cluster.client.clone(), "ns")
 }
 
 fn job(name: &str, labels: Value) -> Job {
@@ -52,8 +52,8 @@ fn job(name: &str, labels: Value) -> Job {
     .unwrap()
 }
 
-async fn create(world: &TestCluster, job: &Job) -> Job {
-    jobs(world)
+async fn create(cluster: &TestCluster, job: &Job) -> Job {
+    jobs(cluster)
         .create(&PostParams::default(), job)
         .await
         .unwrap()
@@ -67,20 +67,20 @@ fn template(job: &Job) -> Value {
     serde_json::to_value(&job.spec.as_ref().unwrap().template).unwrap()
 }
 
-/// Waits until a job is as wanted.
-async fn until(world: &TestCluster, name: &str, wanted: impl Fn(&Job) -> bool) -> Job {
+/// Waits until a Job satisfies a condition.
+async fn until(cluster: &TestCluster, name: &str, wanted: impl Fn(&Job) -> bool) -> Job {
     for _ in 0..2000 {
-        let job = jobs(world).get(name).await.unwrap();
+        let job = jobs(cluster).get(name).await.unwrap();
         if wanted(&job) {
             return job;
         }
-        world
+        cluster
             .clock
             .sleep(std::time::Duration::from_millis(50))
             .await;
     }
-    let job = jobs(world).get(name).await.unwrap();
-    panic!("{name} never became as wanted; it is {job:#?}");
+    let job = jobs(cluster).get(name).await.unwrap();
+    panic!("{name} does not satisfy the condition: {job:#?}");
 }
 
 fn name_of(job: &Job) -> String {
@@ -90,20 +90,20 @@ fn name_of(job: &Job) -> String {
 }
 
 #[test]
-fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
-    with_cluster(async |world| {
-        world.apply(QUEUES_WITH_FLAVOR).await;
-        world.sleep(2).await;
+fn a_job_runs_when_admitted_and_is_suspended_when_evicted() {
+    with_cluster(async |cluster| {
+        cluster.apply(QUEUES_WITH_FLAVOR).await;
+        cluster.sleep(2).await;
         let created = create(
-            &world,
+            &cluster,
             &job("train", json!({"kueue.x-k8s.io/queue-name": "lq"})),
         )
         .await;
         assert_eq!(suspended(&created), Some(true));
         let wl = name_of(&created);
-        world.until(&wl, "Admitted", "True/Admitted").await;
+        cluster.until(&wl, "Admitted", "True/Admitted").await;
 
-        let workload = world.workloads().get(&wl).await.unwrap();
+        let workload = cluster.workloads().get(&wl).await.unwrap();
         let uid = created.metadata.uid.clone().unwrap();
         let labels = workload.metadata.labels.clone().unwrap();
         assert_eq!(labels.get("kueue.x-k8s.io/job-uid"), Some(&uid));
@@ -128,7 +128,7 @@ fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
             ("main", 2)
         );
 
-        let running = until(&world, "train", |job| suspended(job) == Some(false)).await;
+        let running = until(&cluster, "train", |job| suspended(job) == Some(false)).await;
         let shown = template(&running);
         assert_eq!(shown["spec"]["nodeSelector"], json!({"gpu": "a100"}));
         assert_eq!(
@@ -148,11 +148,11 @@ fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
             json!({"kueue.x-k8s.io/workload": wl})
         );
 
-        world
+        cluster
             .patch("Workload", &wl, json!({"spec": {"active": false}}))
             .await;
-        let stopped = until(&world, "train", |job| suspended(job) == Some(true)).await;
-        let stopped = until(&world, "train", |job| {
+        let stopped = until(&cluster, "train", |job| suspended(job) == Some(true)).await;
+        let stopped = until(&cluster, "train", |job| {
             template(job)["spec"].get("nodeSelector").is_none()
         })
         .await
@@ -160,48 +160,50 @@ fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
         .annotations
         .or(stopped.metadata.annotations);
         assert!(stopped.is_none_or(|a| !a.contains_key("kueue.x-k8s.io/stopping")));
-        let restored = jobs(&world).get("train").await.unwrap();
+        let restored = jobs(&cluster).get("train").await.unwrap();
         assert_eq!(template(&restored), template(&created));
-        world.until(&wl, "QuotaReserved", "False/Deactivated").await;
+        cluster
+            .until(&wl, "QuotaReserved", "False/Deactivated")
+            .await;
 
-        world
+        cluster
             .patch("Workload", &wl, json!({"spec": {"active": true}}))
             .await;
-        until(&world, "train", |job| suspended(job) == Some(false)).await;
+        until(&cluster, "train", |job| suspended(job) == Some(false)).await;
         let done = json!({"status": {
-            "startTime": world.clock.time(), "completionTime": world.clock.time(), "succeeded": 2,
+            "startTime": cluster.clock.time(), "completionTime": cluster.clock.time(), "succeeded": 2,
             "conditions": [
                 {"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"},
                 {"type": "Complete", "status": "True", "reason": "CompletionsReached",
                     "message": "Reached expected number of succeeded pods"}],
         }});
-        jobs(&world)
+        jobs(&cluster)
             .patch_status("train", &PatchParams::default(), &Patch::Merge(&done))
             .await
             .unwrap();
-        world.until(&wl, "Finished", "True/Succeeded").await;
-        let message = world.condition(&wl, "Finished").await.unwrap();
+        cluster.until(&wl, "Finished", "True/Succeeded").await;
+        let message = cluster.condition(&wl, "Finished").await.unwrap();
         assert_eq!(
             message,
             "True/Succeeded: Reached expected number of succeeded pods"
         );
 
-        let events = world.events("train").await;
-        let told: Vec<&str> = events.iter().map(String::as_str).collect();
+        let events = cluster.events("train").await;
+        let events: Vec<&str> = events.iter().map(String::as_str).collect();
         let by = "batch/job-kueue-controller Normal";
         assert_eq!(
-            told[0],
+            events[0],
             format!("{by} CreatedWorkload: Created Workload: ns/{wl}")
         );
         assert_eq!(
-            told[1],
+            events[1],
             format!("{by} Started: Admitted by clusterQueue cq")
         );
         assert_eq!(
-            told[2],
+            events[2],
             format!("{by} Stopped: The workload is deactivated")
         );
-        assert!(told.contains(
+        assert!(events.contains(
             &format!("{by} FinishedWorkload: Workload 'ns/{wl}' is declared finished").as_str()
         ));
     });
@@ -209,15 +211,15 @@ fn a_job_runs_when_admitted_and_is_put_back_when_evicted() {
 
 #[test]
 fn jobs_without_a_queue_are_unmanaged_unless_a_default_local_queue_exists() {
-    with_cluster(async |world| {
-        world.apply(QUEUES).await;
-        let free = create(&world, &job("free", json!({}))).await;
+    with_cluster(async |cluster| {
+        cluster.apply(QUEUES).await;
+        let free = create(&cluster, &job("free", json!({}))).await;
         assert_eq!(suspended(&free), Some(false));
-        world
+        cluster
             .apply("apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: default, namespace: ns}\nspec: {clusterQueue: cq}")
             .await;
-        world.sleep(1).await;
-        let managed = create(&world, &job("managed", json!({}))).await;
+        cluster.sleep(1).await;
+        let managed = create(&cluster, &job("managed", json!({}))).await;
         assert_eq!(suspended(&managed), Some(true));
         let labels = managed.metadata.labels.clone().unwrap();
         assert_eq!(
@@ -225,7 +227,7 @@ fn jobs_without_a_queue_are_unmanaged_unless_a_default_local_queue_exists() {
             Some("default")
         );
         assert!(
-            world
+            cluster
                 .workloads()
                 .get_opt(&name_of(&free))
                 .await
@@ -236,20 +238,20 @@ fn jobs_without_a_queue_are_unmanaged_unless_a_default_local_queue_exists() {
 }
 
 #[test]
-fn a_changed_job_that_waits_changes_its_workload() {
-    with_cluster(async |world| {
-        world.apply(QUEUES).await;
+fn updating_a_pending_job_updates_its_workload() {
+    with_cluster(async |cluster| {
+        cluster.apply(QUEUES).await;
         let labels = json!({"kueue.x-k8s.io/queue-name": "nowhere"});
-        let created = create(&world, &job("train", labels)).await;
+        let created = create(&cluster, &job("train", labels)).await;
         let wl = name_of(&created);
-        world.sleep(1).await;
+        cluster.sleep(1).await;
         let change = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "lq"}}, "spec": {"parallelism": 1}});
-        jobs(&world)
+        jobs(&cluster)
             .patch("train", &PatchParams::default(), &Patch::Merge(&change))
             .await
             .unwrap();
-        until(&world, "train", |job| suspended(job) == Some(false)).await;
-        let workload = world.workloads().get(&wl).await.unwrap();
+        until(&cluster, "train", |job| suspended(job) == Some(false)).await;
+        let workload = cluster.workloads().get(&wl).await.unwrap();
         assert_eq!(
             (
                 workload.spec.pod_sets[0].count,
@@ -257,11 +259,11 @@ fn a_changed_job_that_waits_changes_its_workload() {
             ),
             (1, "lq")
         );
-        let refused = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}});
-        let refused = jobs(&world)
-            .patch("train", &PatchParams::default(), &Patch::Merge(&refused))
+        let rejected = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}});
+        let rejected = jobs(&cluster)
+            .patch("train", &PatchParams::default(), &Patch::Merge(&rejected))
             .await;
-        assert!(refused.unwrap_err().to_string().contains(
+        assert!(rejected.unwrap_err().to_string().contains(
             "admission webhook \"vjob.kb.io\" denied the request: \
              metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"other\": field is immutable"
         ));
@@ -269,42 +271,42 @@ fn a_changed_job_that_waits_changes_its_workload() {
 }
 
 #[test]
-fn the_workload_of_a_job_that_is_gone_is_finished() {
-    with_cluster(async |world| {
-        world.apply(QUEUES).await;
+fn the_workload_of_a_deleted_job_is_finished() {
+    with_cluster(async |cluster| {
+        cluster.apply(QUEUES).await;
         let created = create(
-            &world,
+            &cluster,
             &job("train", json!({"kueue.x-k8s.io/queue-name": "lq"})),
         )
         .await;
         let wl = name_of(&created);
-        world.until(&wl, "Admitted", "True/Admitted").await;
-        jobs(&world)
+        cluster.until(&wl, "Admitted", "True/Admitted").await;
+        jobs(&cluster)
             .delete("train", &DeleteParams::background())
             .await
             .unwrap();
-        world.until(&wl, "Finished", "True/OwnerNotFound").await;
-        world.sleep(2).await;
-        let workload = world.workloads().get(&wl).await.unwrap();
+        cluster.until(&wl, "Finished", "True/OwnerNotFound").await;
+        cluster.sleep(2).await;
+        let workload = cluster.workloads().get(&wl).await.unwrap();
         assert!(workload.metadata.finalizers.unwrap_or_default().is_empty());
-        let queue = world.get("ClusterQueue", "cq").await;
+        let queue = cluster.get("ClusterQueue", "cq").await;
         assert_eq!(queue["status"]["reservingWorkloads"], 0);
     });
 }
 
 #[test]
-fn namespaces_of_the_system_are_not_managed() {
-    with_cluster(async |world| {
-        let system: Api<Namespace> = Api::all(world.client.clone());
+fn system_namespaces_are_not_managed() {
+    with_cluster(async |cluster| {
+        let system: Api<Namespace> = Api::all(cluster.client.clone());
         assert!(system.get_opt("kube-system").await.unwrap().is_some());
         let mut job = job("train", json!({"kueue.x-k8s.io/queue-name": "lq"}));
         job.metadata.namespace = Some("kube-system".into());
-        let api: Api<Job> = Api::namespaced(world.client.clone(), "kube-system");
+        let api: Api<Job> = Api::namespaced(cluster.client.clone(), "kube-system");
         let created = api.create(&PostParams::default(), &job).await.unwrap();
-        world.sleep(1).await;
+        cluster.sleep(1).await;
         let name = name_of(&created);
         let workloads: Api<kueue_lab_api::v1beta2::Workload> =
-            Api::namespaced(world.client.clone(), "kube-system");
+            Api::namespaced(cluster.client.clone(), "kube-system");
         assert!(workloads.get_opt(&name).await.unwrap().is_none());
     });
 }

@@ -1,4 +1,4 @@
-//! The controller on the embedded API server, in virtual time: Workloads made by hand.
+//! The controller on the embedded API server, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

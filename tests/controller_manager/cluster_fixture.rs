@@ -1,4 +1,4 @@
-//! A cluster with controllers and nobody to run pods: the tests say what pods do.
+//! An API server with the built-in controllers and no kubelets: the tests write pod status.
 
 use std::future::Future;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl TestCluster {
         Api::namespaced(self.client.clone(), "test")
     }
 
-    /// Sends JSON and reads JSON.
+    /// Sends and receives JSON.
     pub async fn send(&self, method: &str, path: &str, body: Value) -> Result<Value, kube::Error> {
         let kind = match method {
             "PATCH" => "application/merge-patch+json",
@@ -85,7 +85,7 @@ impl TestCluster {
         self.send("PATCH", path, body).await.unwrap()
     }
 
-    /// Creates an object of the namespace `test`.
+    /// Creates an object in the namespace `test`.
     pub async fn create_object<K>(&self, object: Value) -> K
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
@@ -101,7 +101,7 @@ impl TestCluster {
             .unwrap()
     }
 
-    /// Looks until `look` has an answer, for at most an hour of lab time.
+    /// Polls `look` until it returns a value, for at most an hour of lab time.
     pub async fn wait_for<T, F: Future<Output = Option<T>>>(
         &self,
         what: &str,
@@ -116,7 +116,7 @@ impl TestCluster {
         panic!("{what}: not within an hour");
     }
 
-    /// Looks until an object is as wanted.
+    /// Waits until an object satisfies a condition.
     pub async fn wait_until_object<K>(&self, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
@@ -131,7 +131,7 @@ impl TestCluster {
         .await
     }
 
-    /// Waits until `count` pods match `selector` that are neither finished nor being deleted.
+    /// Waits until `count` pods match `selector` that are neither finished nor terminating.
     pub async fn pods(&self, selector: &str, count: usize) -> Vec<Pod> {
         let what = format!("{count} pods {selector}");
         self.wait_for(&what, || async {
@@ -151,7 +151,7 @@ impl TestCluster {
         self.api::<Pod>().list(&params).await.unwrap().items
     }
 
-    /// Says how a pod is, as its kubelet would.
+    /// Writes the status of a pod, as its kubelet would.
     pub async fn set_pod_status(&self, pod: &Pod, phase: &str, ready: bool) {
         let at = self.clock.time();
         let status = if ready { "True" } else { "False" };
@@ -165,7 +165,7 @@ impl TestCluster {
             .unwrap();
     }
 
-    /// The Events about an object, as `reason: message`, in the order of their writing.
+    /// `reason: message` of the Events about an object, in the order of their creation.
     pub async fn events(&self, name: &str) -> Vec<String> {
         let path =
             format!("/api/v1/namespaces/test/events?fieldSelector=involvedObject.name={name}");
@@ -186,4 +186,13 @@ impl TestCluster {
         };
         events.iter().map(line).collect()
     }
+}
+
+/// A Pod of one container that requests CPU.
+pub fn pod(name: &str, cpu: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": 8080}],
+            "resources": {"requests": {"cpu": cpu}}}]},
+    })
 }

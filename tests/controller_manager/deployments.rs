@@ -50,7 +50,7 @@ fn reasons(deployment: &Deployment) -> Vec<String> {
     lines
 }
 
-/// Reports every pending pod ready until the Deployment says it is done.
+/// Reports every pending pod ready until the Deployment is complete.
 async fn roll_out(cluster: &TestCluster, generation: i64) -> (Deployment, usize, usize) {
     let (mut most, mut least) = (0, usize::MAX);
     for _ in 0..10_000 {
@@ -119,7 +119,7 @@ fn a_rollout_stays_within_max_surge_and_max_unavailable() {
             .collect();
         sizes.sort();
         assert_eq!(sizes, [Some(0), Some(4)]);
-        // Back to the first template: the old set is taken up again, as revision 3.
+        // Rollback to the first template: the old ReplicaSet is reused as revision 3.
         cluster.patch(WEB, image("a:1")).await;
         let (third, ..) = roll_out(&cluster, 3).await;
         assert_eq!(
@@ -174,7 +174,7 @@ fn the_recreate_strategy_never_runs_both_versions() {
 }
 
 #[test]
-fn deleting_a_deployment_deletes_what_it_made() {
+fn deleting_a_deployment_deletes_its_dependents() {
     with_cluster(|cluster| async move {
         cluster
             .create_object::<Deployment>(web("RollingUpdate", 2))
@@ -217,7 +217,7 @@ fn a_replicaset_adopts_and_replaces() {
             pods.iter()
                 .any(|p| p.name_any() == "stray" && p.owner_references().len() == 1)
         );
-        // A pod that no longer matches is let go and replaced.
+        // A pod that no longer matches is released and replaced.
         let path = "/api/v1/namespaces/test/pods/stray";
         cluster
             .patch(path, json!({"metadata": {"labels": {"app": "other"}}}))

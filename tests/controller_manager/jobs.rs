@@ -1,4 +1,4 @@
-//! Jobs: running, suspending, failing, indexing.
+//! Jobs: completion, suspension, failure, indexing.
 
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use kube::ResourceExt;
@@ -27,7 +27,7 @@ fn status(job: &Job) -> JobStatus {
     job.status.clone().unwrap_or_default()
 }
 
-/// `type=status reason` of each condition, in their order.
+/// `type=status reason` of each condition, in order.
 fn conditions(job: &Job) -> Vec<String> {
     let conditions = status(job).conditions.unwrap_or_default();
     let line = |c: &k8s_openapi::api::batch::v1::JobCondition| {
@@ -107,20 +107,20 @@ fn a_job_runs_its_pods_and_completes() {
 fn suspending_deletes_the_pods_and_resuming_restarts_them() {
     with_cluster(|cluster| async move {
         let spec = json!({"parallelism": 2, "completions": 2, "suspend": true});
-        cluster.create_object::<Job>(job("held", spec)).await;
-        let held = cluster
-            .wait_until_object::<Job>("held", "suspended", |j| has(j, "Suspended"))
+        cluster.create_object::<Job>(job("suspended", spec)).await;
+        let suspended = cluster
+            .wait_until_object::<Job>("suspended", "suspended", |j| has(j, "Suspended"))
             .await;
-        assert!(status(&held).start_time.is_none());
-        assert!(cluster.all_pods("job-name=held").await.is_empty());
+        assert!(status(&suspended).start_time.is_none());
+        assert!(cluster.all_pods("job-name=suspended").await.is_empty());
 
-        let path = "/apis/batch/v1/namespaces/test/jobs/held";
+        let path = "/apis/batch/v1/namespaces/test/jobs/suspended";
         cluster
             .patch(path, json!({"spec": {"suspend": false}}))
             .await;
-        let pods = cluster.pods("job-name=held", 2).await;
+        let pods = cluster.pods("job-name=suspended", 2).await;
         let resumed = cluster
-            .wait_until_object::<Job>("held", "resumed", |j| status(j).active == Some(2))
+            .wait_until_object::<Job>("suspended", "resumed", |j| status(j).active == Some(2))
             .await;
         assert_eq!(conditions(&resumed), ["Suspended=False JobResumed"]);
         let first_start = status(&resumed).start_time.unwrap();
@@ -135,15 +135,18 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
         cluster
             .patch(path, json!({"spec": {"suspend": true}}))
             .await;
-        let held = cluster
-            .wait_until_object::<Job>("held", "suspended", |j| has(j, "Suspended"))
+        let suspended = cluster
+            .wait_until_object::<Job>("suspended", "suspended", |j| has(j, "Suspended"))
             .await;
         let gone = cluster
-            .wait_until_object::<Job>("held", "no pods", |j| status(j).terminating == Some(0))
+            .wait_until_object::<Job>("suspended", "no pods", |j| status(j).terminating == Some(0))
             .await;
-        assert!(cluster.all_pods("job-name=held").await.is_empty());
+        assert!(cluster.all_pods("job-name=suspended").await.is_empty());
         assert_eq!(status(&gone).failed, None, "suspension is no failure");
-        assert_eq!((status(&held).active, status(&held).ready), (None, Some(0)));
+        assert_eq!(
+            (status(&suspended).active, status(&suspended).ready),
+            (None, Some(0))
+        );
 
         cluster
             .clock
@@ -152,9 +155,9 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
         cluster
             .patch(path, json!({"spec": {"suspend": false}}))
             .await;
-        cluster.pods("job-name=held", 2).await;
+        cluster.pods("job-name=suspended", 2).await;
         let again = cluster
-            .wait_until_object::<Job>("held", "resumed", |j| status(j).active == Some(2))
+            .wait_until_object::<Job>("suspended", "resumed", |j| status(j).active == Some(2))
             .await;
         let waited = status(&again)
             .start_time
@@ -165,14 +168,15 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
             waited.as_secs() >= 120,
             "the start time is reset: {waited:?}"
         );
-        let events = cluster.events("held").await;
-        let told: Vec<&str> = events
+        let events = cluster.events("suspended").await;
+        let events: Vec<&str> = events
             .iter()
             .map(|e| e.split(':').next().unwrap())
             .collect();
         assert_eq!(
-            told,
-            // Suspended and Resumed happened twice: such an Event counts up and comes last.
+            events,
+            // Suspended and Resumed occurred twice: such an Event increments its count and moves to the
+            // end.
             [
                 "SuccessfulCreate",
                 "SuccessfulCreate",
@@ -188,7 +192,7 @@ fn suspending_deletes_the_pods_and_resuming_restarts_them() {
 }
 
 #[test]
-fn failures_are_retried_with_a_pause_until_the_limit() {
+fn failures_are_retried_with_backoff_until_the_limit() {
     with_cluster(|cluster| async move {
         cluster
             .create_object::<Job>(job("fails", json!({"backoffLimit": 1})))
@@ -247,7 +251,7 @@ fn a_deadline_ends_a_job_and_its_pods() {
 }
 
 #[test]
-fn indexed_pods_have_their_number_everywhere() {
+fn indexed_pods_have_their_completion_index() {
     with_cluster(|cluster| async move {
         let spec = json!({"completionMode": "Indexed", "completions": 4, "parallelism": 2});
         cluster.create_object::<Job>(job("ix", spec)).await;

@@ -1,10 +1,19 @@
-//! The built-in controllers on the embedded API server, from outside, in virtual time.
+//! The built-in controllers on the embedded API server, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cluster_fixture;
+mod cronjob;
+mod daemonset;
 mod deployments;
-mod garbage_collection;
+mod disruption;
+mod endpointslice;
+mod garbagecollector;
 mod jobs;
-mod other_controllers;
-mod statefulsets_daemonsets_cronjobs;
+mod namespace;
+mod persistentvolume;
+mod podgc;
+mod resourcequota;
+mod scale;
+mod statefulset;
+mod ttlafterfinished;

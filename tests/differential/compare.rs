@@ -1,4 +1,4 @@
-//! Compares the state after each step with what Kueue had, as `compare.py` of the recordings does.
+//! Compares the state after each step with upstream's, as `compare.py` of the recordings does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -50,13 +50,13 @@ impl DifferenceKind {
         }
     }
 
-    /// Whether everything after such a difference is a consequence of it.
+    /// Whether later differences can be consequences of this one.
     pub fn is_decision(self) -> bool {
         self <= DifferenceKind::Active
     }
 }
 
-/// A difference between Kueue and the lab.
+/// A difference between upstream Kueue and the lab.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub step: usize,
@@ -94,7 +94,7 @@ impl fmt::Display for Difference {
 
 type FlatState = BTreeMap<String, (DifferenceKind, Value)>;
 
-/// How many messages and Events either side had, and how many both had alike.
+/// The number of messages and Events of either side, and of the equal ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MessageCounts {
     pub total: usize,
@@ -103,20 +103,20 @@ pub struct MessageCounts {
 
 impl MessageCounts {
     fn count(&mut self, kind: DifferenceKind, kueue: Option<&Value>, ours: Option<&Value>) {
-        let said = [kueue, ours].into_iter().flatten().any(|v| !v.is_null());
-        if said && matches!(kind, DifferenceKind::Message | DifferenceKind::Events) {
+        let present = [kueue, ours].into_iter().flatten().any(|v| !v.is_null());
+        if present && matches!(kind, DifferenceKind::Message | DifferenceKind::Events) {
             self.total += 1;
             self.equal += usize::from(kueue == ours);
         }
     }
 }
 
-/// What comparing a scenario found.
+/// The result of comparing a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// The most severe first.
     pub differences: Vec<Difference>,
-    /// Up to the first step with another decision, that one left out.
+    /// Counted before the first step with another decision.
     pub messages: MessageCounts,
 }
 
@@ -148,8 +148,8 @@ fn flatten(step: &Value) -> FlatState {
         }
     }
     for (i, e) in step["errors"].as_array().into_iter().flatten().enumerate() {
-        let refused = json!([e["status"], e["reason"]]);
-        flat.insert(format!("step/error{i}"), (DifferenceKind::Step, refused));
+        let error = json!([e["status"], e["reason"]]);
+        flat.insert(format!("step/error{i}"), (DifferenceKind::Step, error));
         let path = format!("step/error{i}/message");
         flat.insert(path, (DifferenceKind::Message, e["message"].clone()));
     }
@@ -160,7 +160,7 @@ fn flatten(step: &Value) -> FlatState {
         queue(&mut flat, &format!("clusterQueues/{name}"), q);
     }
     for (name, q) in each(state, "localQueues") {
-        // The counts of LocalQueues go stale with Kueue.
+        // Upstream's LocalQueue counts can be stale.
         active(&mut flat, &format!("localQueues/{name}"), q);
     }
     for (name, c) in each(state, "cohorts") {
@@ -199,8 +199,8 @@ fn flatten(step: &Value) -> FlatState {
 
 fn active(flat: &mut FlatState, path: &str, q: &Value) {
     let active = &q["active"];
-    let said = json!([active["status"], active["reason"]]);
-    flat.insert(format!("{path}/active"), (DifferenceKind::Queue, said));
+    let condition = json!([active["status"], active["reason"]]);
+    flat.insert(format!("{path}/active"), (DifferenceKind::Queue, condition));
     let message = active["message"].clone();
     flat.insert(
         format!("{path}/active.message"),
@@ -267,11 +267,11 @@ fn workload(flat: &mut FlatState, key: &str, w: &Value) {
     }
     for type_ in CONDITIONS {
         let c = &w[type_];
-        let said = (!c.is_null()).then(|| json!([c["status"], c["reason"]]));
+        let condition = (!c.is_null()).then(|| json!([c["status"], c["reason"]]));
         put(
             &format!("{type_}.reason"),
             DifferenceKind::Reason,
-            json!(said),
+            json!(condition),
         );
         put(
             &format!("{type_}.message"),
@@ -292,15 +292,15 @@ fn workload(flat: &mut FlatState, key: &str, w: &Value) {
     }
 }
 
-/// How a step of ours differs from Kueue's, the most severe first. What Kueue itself does
-/// differently from run to run is left out, and Events where they were lost.
+/// The differences of a step, the most severe first. Fields that differ between upstream's own runs are
+/// not compared, nor Events that the recording lacks.
 fn differences(
     index: usize,
     kueue: &Value,
     unstable: &[Value],
     ours: &Value,
     lost_events: bool,
-    told: &mut MessageCounts,
+    messages: &mut MessageCounts,
 ) -> Vec<Difference> {
     let unstable = unstable.iter().filter(|u| u["step"] == index);
     let unstable: BTreeSet<&str> = unstable.filter_map(|u| u["path"].as_str()).collect();
@@ -320,7 +320,7 @@ fn differences(
         if unstable.contains(path.as_str()) || (kind == DifferenceKind::Events && unstable_events) {
             continue;
         }
-        told.count(kind, x.map(|v| &v.1), y.map(|v| &v.1));
+        messages.count(kind, x.map(|v| &v.1), y.map(|v| &v.1));
         if x == y {
             continue;
         }
@@ -345,11 +345,10 @@ fn op(step: &Value) -> String {
     format!("{op} {}", what.unwrap_or(&Value::Null))
 }
 
-/// How an outcome of ours differs from Kueue's, the most severe first; what follows a difference in
-/// a decision is left out.
+/// The differences of an outcome, the most severe first, up to the first difference in a decision.
 pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
     let mut found = Vec::new();
-    let mut told = MessageCounts::default();
+    let mut messages = MessageCounts::default();
     if kueue["setupErrors"].is_null() != ours["setupErrors"].is_null() {
         found.push(Difference {
             step: 0,
@@ -361,7 +360,7 @@ pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
         });
         return Comparison {
             differences: found,
-            messages: told,
+            messages,
         };
     }
     let number = |field: &str| kueue[field].as_u64().map_or(usize::MAX, |n| n as usize);
@@ -377,21 +376,21 @@ pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
             break;
         };
         let lost = lost_events(before.replace(step), step);
-        let mut said = told;
-        let mut different = differences(i, step, &unstable, other, lost, &mut said);
+        let mut counts = messages;
+        let mut different = differences(i, step, &unstable, other, lost, &mut counts);
         if other["quiescent"] == false && step["quiescent"] == true {
-            different.push(Difference::livelock(i, op(step), "no rest"));
+            different.push(Difference::livelock(i, op(step), "not quiescent"));
         }
-        let over = different.iter().any(|d| d.kind.is_decision());
+        let decided_differently = different.iter().any(|d| d.kind.is_decision());
         found.extend(different);
-        if over {
+        if decided_differently {
             break;
         }
-        told = said;
+        messages = counts;
     }
     found.sort_by_key(|d| d.kind);
     Comparison {
         differences: found,
-        messages: told,
+        messages,
     }
 }

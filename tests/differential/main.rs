@@ -1,15 +1,15 @@
-//! Replays random scenarios on a whole lab in virtual time and compares each step with what Kueue did.
+//! Replays random scenarios on a lab in virtual time and compares each step with a recording of upstream
+//! Kueue.
 //!
-//! Scenarios and outcomes lie in the directory named by `KUEUE_LAB_DIFFERENTIAL`, by default
-//! `../shared/differential`; without one the test says so and is skipped. Every sixteenth scenario is
-//! played, or those whose names contain one of the parts in `KUEUE_LAB_CASE` (`s,f` for all).
-//! `KUEUE_LAB_OUTCOMES` names a directory to write outcomes to, in the form of the recorded ones;
-//! `KUEUE_LAB_TRACE` prints every version of every object.
+//! Scenarios and outcomes are unpacked from `tests/recordings/differential.tar.xz`;
+//! `KUEUE_LAB_DIFFERENTIAL` names another folder. By default every sixteenth scenario runs.
+//! `KUEUE_LAB_CASE` selects scenarios by parts of their names (`s,f` for all). `KUEUE_LAB_OUTCOMES` names
+//! a folder to which outcomes are written in the format of the recordings; `KUEUE_LAB_TRACE` prints every
+//! version of every object.
 //!
-//! A difference in a decision fails the test unless the scenario stands in
-//! `differential/known-gaps.txt`, with the reason; one in what is told of it, unless it stands there
-//! or in `differential/message-mismatches.txt`. A scenario that stands in a list and is equal fails it too:
-//! the lists only shrink.
+//! A difference in a decision fails the test unless the scenario is listed in `known-gaps.txt`, with the
+//! reason; a difference in a message or Event, unless it is listed there or in `message-mismatches.txt`.
+//! A listed scenario without a difference fails the test too, so the lists only shrink.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,21 +28,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kueue_lab_clock::virtual_runtime;
+use kueue_lab_testing::recordings;
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use compare::{Comparison, MessageCounts, compare};
 
 fn directory() -> PathBuf {
-    std::env::var_os("KUEUE_LAB_DIFFERENTIAL").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/differential").into(),
-        PathBuf::from,
-    )
+    std::env::var_os("KUEUE_LAB_DIFFERENTIAL")
+        .map_or_else(|| recordings("differential"), PathBuf::from)
 }
 
 /// Scenarios in which a decision differs.
 const KNOWN_GAPS: &str = include_str!("known-gaps.txt");
-/// Scenarios that are decided alike, but not told alike.
+/// Scenarios with equal decisions but different messages or Events.
 const MESSAGE_MISMATCHES: &str = include_str!("message-mismatches.txt");
 
 fn scenario_names(text: &str) -> BTreeSet<String> {
@@ -53,10 +52,10 @@ fn scenario_names(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Of all scenarios one in so many is played unless others are asked for.
+/// One in this many scenarios runs by default.
 const SAMPLE: usize = 16;
 
-/// The names of the scenarios to play.
+/// The names of the selected scenarios.
 fn selected_scenarios(directory: &Path) -> Vec<String> {
     let only = std::env::var("KUEUE_LAB_CASE").unwrap_or_default();
     let step = if only.is_empty() { SAMPLE } else { 1 };
@@ -77,7 +76,7 @@ fn selected_scenarios(directory: &Path) -> Vec<String> {
     names.into_iter().step_by(step).collect()
 }
 
-/// Plays a scenario and compares.
+/// Replays a scenario and compares the outcome.
 fn run(directory: &Path, name: &str) -> Comparison {
     let read = |path: String| std::fs::read_to_string(directory.join(path)).unwrap();
     let scenario: Value = serde_yaml::from_str(&read(format!("scenarios/{name}.yaml"))).unwrap();
@@ -95,10 +94,6 @@ fn run(directory: &Path, name: &str) -> Comparison {
 #[test]
 fn scenarios() {
     let directory = directory();
-    if !directory.is_dir() {
-        println!("skipped: there are no scenarios in {}", directory.display());
-        return;
-    }
     let names = selected_scenarios(&directory);
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -115,25 +110,25 @@ fn scenarios() {
     report(&names, &found.into_inner());
 }
 
-/// Prints the differences, and fails for those that nobody knows of and for known ones that are gone.
+/// Prints the differences; panics on unlisted ones and on listed scenarios without any.
 fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
-    let (gaps, otherwise) = (
+    let (gaps, message_mismatches) = (
         scenario_names(KNOWN_GAPS),
         scenario_names(MESSAGE_MISMATCHES),
     );
-    let (mut equal, mut decided) = (0, 0);
-    let (mut unknown, mut gone) = (Vec::new(), Vec::new());
-    let mut told = MessageCounts::default();
+    let (mut equal, mut equal_decisions) = (0, 0);
+    let (mut unlisted, mut equal_but_listed) = (Vec::new(), Vec::new());
+    let mut messages = MessageCounts::default();
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names {
         let findings = &found[name.as_str()];
-        told.total += findings.messages.total;
-        told.equal += findings.messages.equal;
+        messages.total += findings.messages.total;
+        messages.equal += findings.messages.equal;
         let Some(first) = findings.differences.first() else {
             equal += 1;
-            decided += 1;
-            if gaps.contains(name) || otherwise.contains(name) {
-                gone.push(name);
+            equal_decisions += 1;
+            if gaps.contains(name) || message_mismatches.contains(name) {
+                equal_but_listed.push(name);
             }
             continue;
         };
@@ -144,27 +139,27 @@ fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
             others.for_each(|d| println!("    {d}"));
         }
         let decision = first.kind.is_decision();
-        decided += usize::from(!decision);
-        if !gaps.contains(name) && (decision || !otherwise.contains(name)) {
-            unknown.push(name);
+        equal_decisions += usize::from(!decision);
+        if !gaps.contains(name) && (decision || !message_mismatches.contains(name)) {
+            unlisted.push(name);
         }
     }
     println!(
-        "\n{equal} of {} scenarios equal, {decided} in every decision; the others by their worst difference: {kinds:?}",
+        "\n{equal} of {} scenarios equal, {equal_decisions} in every decision; the others by their worst difference: {kinds:?}",
         names.len()
     );
     println!(
-        "{} of {} messages and Events equal in steps that are decided alike",
-        told.equal, told.total
+        "{} of {} messages and Events equal in steps with equal decisions",
+        messages.equal, messages.total
     );
     assert!(
-        unknown.is_empty(),
-        "{} go otherwise, and it is not known of them: {unknown:?}",
-        unknown.len()
+        unlisted.is_empty(),
+        "{} unlisted scenarios differ: {unlisted:?}",
+        unlisted.len()
     );
     assert!(
-        gone.is_empty(),
-        "{} stand in a list, but are equal: {gone:?}",
-        gone.len()
+        equal_but_listed.is_empty(),
+        "{} listed scenarios are equal: {equal_but_listed:?}",
+        equal_but_listed.len()
     );
 }

@@ -1,5 +1,5 @@
-//! [`ObjectTracker`]: the objects of a scenario as last seen, when the last of them changed, and what they are
-//! called in outcomes.
+//! [`ObjectTracker`]: the last seen objects of a scenario, the time of the last change, and normalized
+//! names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Workload};
 use kueue_lab_clock::Clock;
-use kueue_lab_runtime::{Change, Context, Informer};
+use kueue_lab_runtime::{Api, Change, Context, Informer};
 use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use serde_json::Value;
 const GROUP: &str = "kueue.x-k8s.io/pod-group-name";
 const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
 
-/// What is known of the objects of a scenario. Clones share it.
+/// The last seen objects of a scenario. Clones share them.
 #[derive(Clone)]
 pub struct ObjectTracker(Arc<Mutex<TrackedObjects>>);
 
@@ -45,9 +45,9 @@ fn name_of(object: &Value) -> String {
 }
 
 impl ObjectTracker {
-    /// A book that is kept from now on.
+    /// Starts to track objects.
     pub async fn start(context: &Context, groups: BTreeSet<String>) -> Self {
-        let book = Self(Arc::new(Mutex::new(TrackedObjects {
+        let tracker = Self(Arc::new(Mutex::new(TrackedObjects {
             objects: BTreeMap::new(),
             last_changed: context.clock.now(),
             pod_groups: groups,
@@ -55,13 +55,15 @@ impl ObjectTracker {
             workloads: BTreeMap::new(),
             pods: BTreeMap::new(),
         })));
-        book.watch::<Pod>("pods", context).await;
-        book.watch::<Job>("jobs", context).await;
-        book.watch::<Workload>("workloads", context).await;
-        book.watch::<ClusterQueue>("clusterqueues", context).await;
-        book.watch::<LocalQueue>("localqueues", context).await;
-        book.watch::<Cohort>("cohorts", context).await;
-        book
+        tracker.watch::<Pod>("pods", context).await;
+        tracker.watch::<Job>("jobs", context).await;
+        tracker.watch::<Workload>("workloads", context).await;
+        tracker
+            .watch::<ClusterQueue>("clusterqueues", context)
+            .await;
+        tracker.watch::<LocalQueue>("localqueues", context).await;
+        tracker.watch::<Cohort>("cohorts", context).await;
+        tracker
     }
 
     async fn watch<K>(&self, kind: &'static str, context: &Context)
@@ -75,21 +77,20 @@ impl ObjectTracker {
             + Sync
             + 'static,
     {
-        let informer = Informer::builder(kueue_lab_runtime::Api::<K>::all(context.client.clone()))
-            .start(context);
-        let (pages, clock): (_, Clock) = (self.0.clone(), context.clock.clone());
+        let informer = Informer::builder(Api::<K>::all(context.client.clone())).start(context);
+        let (tracked, clock): (_, Clock) = (self.0.clone(), context.clock.clone());
         informer.add_event_handler(move |change| {
             let (object, gone) = match change {
                 Change::Added(new) | Change::Updated { new, .. } => (new, false),
                 Change::Deleted(old) => (old, true),
             };
             let object = serde_json::to_value(object.as_ref()).unwrap();
-            pages.lock().record(kind, object, gone, clock.now());
+            tracked.lock().record(kind, object, gone, clock.now());
         });
         informer.wait_for_cache_sync().await;
     }
 
-    /// When anything changed last.
+    /// The time of the last change.
     pub fn last_changed(&self) -> Timestamp {
         self.0.lock().last_changed
     }
@@ -104,12 +105,12 @@ impl ObjectTracker {
         self.0.lock().objects.get(kind)?.get(name).cloned()
     }
 
-    /// The Workloads by what owns them; of several the newest.
+    /// The Workloads by owner; the newest of several.
     pub fn workloads(&self) -> BTreeMap<String, Value> {
-        let pages = self.0.lock();
+        let tracked = self.0.lock();
         let mut out: BTreeMap<String, Value> = BTreeMap::new();
-        for (name, wl) in pages.objects.get("workloads").into_iter().flatten() {
-            let key = pages.workloads[name].clone();
+        for (name, wl) in tracked.objects.get("workloads").into_iter().flatten() {
+            let key = tracked.workloads[name].clone();
             let created = |o: &Value| text(o, "/metadata/creationTimestamp").map(str::to_owned);
             if out
                 .get(&key)
@@ -121,23 +122,23 @@ impl ObjectTracker {
         out
     }
 
-    /// What owns a pod.
+    /// The owner of a pod.
     pub fn owner_of_pod(&self, name: &str) -> Option<String> {
         self.0.lock().pods.get(name).cloned()
     }
 
-    /// What owns a Workload.
+    /// The owner of a Workload.
     pub fn owner_of_workload(&self, name: &str) -> Option<String> {
         self.0.lock().workloads.get(name).cloned()
     }
 
-    /// The pods of an owner that are not being deleted, the oldest first.
+    /// The pods of an owner that are not terminating, the oldest first.
     pub fn pods_of(&self, owner: &str) -> Vec<Value> {
-        let pages = self.0.lock();
-        let pods = pages.objects.get("pods").into_iter().flatten();
+        let tracked = self.0.lock();
+        let pods = tracked.objects.get("pods").into_iter().flatten();
         let mut pods: Vec<Value> = pods
             .filter(|(name, pod)| {
-                pages.pods[*name] == owner && pod["metadata"]["deletionTimestamp"].is_null()
+                tracked.pods[*name] == owner && pod["metadata"]["deletionTimestamp"].is_null()
             })
             .map(|(_, pod)| pod.clone())
             .collect();
@@ -149,33 +150,36 @@ impl ObjectTracker {
         pods
     }
 
-    /// A text without what differs by nature from run to run.
-    pub fn normalize(&self, said: &str) -> String {
-        let pages = self.0.lock();
-        let mut said = UID
-            .replace_all(said, |c: &Captures<'_>| {
-                format!("<uid:{}>", pages.owner_by_uid.get(&c[0]).map_or("?", |k| k))
+    /// A text without values that differ between runs.
+    pub fn normalize(&self, message: &str) -> String {
+        let tracked = self.0.lock();
+        let mut message = UID
+            .replace_all(message, |c: &Captures<'_>| {
+                format!(
+                    "<uid:{}>",
+                    tracked.owner_by_uid.get(&c[0]).map_or("?", |k| k)
+                )
             })
             .into_owned();
-        for names in [&pages.workloads, &pages.pods] {
+        for names in [&tracked.workloads, &tracked.pods] {
             let mut names: Vec<_> = names.iter().collect();
             names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
             for (name, key) in names {
-                if said.contains(name.as_str()) && !key.ends_with(&format!("/{name}")) {
-                    said = replace_whole_name(&said, name, &format!("<{key}>"));
+                if message.contains(name.as_str()) && !key.ends_with(&format!("/{name}")) {
+                    message = replace_whole_name(&message, name, &format!("<{key}>"));
                 }
             }
         }
-        let said = WAIT_TIME.replace_all(&said, "${1}Ns");
-        TIME.replace_all(&said, "<time>").into_owned()
+        let message = WAIT_TIME.replace_all(&message, "${1}Ns");
+        TIME.replace_all(&message, "<time>").into_owned()
     }
 }
 
-/// Replaces a name where it is not only the beginning of one.
-fn replace_whole_name(said: &str, name: &str, by: &str) -> String {
+/// Replaces a name that is not a prefix of a longer one.
+fn replace_whole_name(message: &str, name: &str, by: &str) -> String {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let mut out = String::new();
-    let mut rest = said;
+    let mut rest = message;
     while let Some(at) = rest.find(name) {
         let after = &rest[at + name.len()..];
         out.push_str(&rest[..at]);

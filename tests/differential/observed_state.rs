@@ -1,4 +1,4 @@
-//! A picture of a scenario at a moment, in the form of those recorded with Kueue.
+//! The state of a scenario in the format of the recordings.
 
 use serde_json::{Map, Value, json};
 
@@ -22,31 +22,31 @@ pub fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     all.iter().find(|c| c["type"] == type_)
 }
 
-/// The picture, and the Events since the last one.
-pub async fn observe(stage: &mut ScenarioLab, fair_sharing: bool) -> (Value, Value) {
-    let events = stage.events().await;
-    let book = stage.objects.clone();
+/// The state, and the Events since the last call.
+pub async fn observe(lab: &mut ScenarioLab, fair_sharing: bool) -> (Value, Value) {
+    let events = lab.events().await;
+    let tracker = lab.objects.clone();
     let map = |kind: &str, of: &dyn Fn(&Value) -> Value| -> Value {
-        let objects = book.objects(kind).into_iter();
+        let objects = tracker.objects(kind).into_iter();
         let map: Map<String, Value> = objects.map(|(name, o)| (name, of(&o))).collect();
         map.into()
     };
-    let workloads = book.workloads().into_iter();
+    let workloads = tracker.workloads().into_iter();
     let workloads: Map<String, Value> = workloads
-        .map(|(key, wl)| (key, workload(&book, &wl)))
+        .map(|(key, wl)| (key, workload(&tracker, &wl)))
         .collect();
     let mut state = json!({
         "workloads": workloads,
-        "clusterQueues": map("clusterqueues", &|q| cluster_queue(&book, q, fair_sharing)),
-        "localQueues": map("localqueues", &|q| counts(&book, q)),
+        "clusterQueues": map("clusterqueues", &|q| cluster_queue(&tracker, q, fair_sharing)),
+        "localQueues": map("localqueues", &|q| counts(&tracker, q)),
         "jobs": map("jobs", &job),
     });
     if fair_sharing {
         state["cohorts"] = map("cohorts", &|c| share(c));
     }
     let mut pods = Map::new();
-    for (name, pod) in book.objects("pods") {
-        if !book
+    for (name, pod) in tracker.objects("pods") {
+        if !tracker
             .owner_of_pod(&name)
             .is_some_and(|o| o.starts_with("Job/"))
         {
@@ -56,11 +56,11 @@ pub async fn observe(stage: &mut ScenarioLab, fair_sharing: bool) -> (Value, Val
     state["pods"] = pods.into();
     let events = events
         .iter()
-        .filter_map(|(event, count)| self::event(&book, event, *count));
+        .filter_map(|(event, count)| self::event(&tracker, event, *count));
     (state, events.collect())
 }
 
-fn event(book: &ObjectTracker, event: &Value, count: i64) -> Option<Value> {
+fn event(tracker: &ObjectTracker, event: &Value, count: i64) -> Option<Value> {
     let regarding = &event["involvedObject"];
     let kind = regarding["kind"].as_str().unwrap_or_default();
     let name = regarding["name"].as_str().unwrap_or_default();
@@ -70,25 +70,25 @@ fn event(book: &ObjectTracker, event: &Value, count: i64) -> Option<Value> {
         return None;
     }
     let key = match kind {
-        "Workload" => book.owner_of_workload(name),
-        "Pod" => book.owner_of_pod(name).or(Some(format!("Pod/{name}"))),
+        "Workload" => tracker.owner_of_workload(name),
+        "Pod" => tracker.owner_of_pod(name).or(Some(format!("Pod/{name}"))),
         _ => Some(format!("{kind}/{name}")),
     };
-    let key = key.unwrap_or_else(|| format!("?/{}", book.normalize(name)));
+    let key = key.unwrap_or_else(|| format!("?/{}", tracker.normalize(name)));
     let note = event["message"].as_str().unwrap_or_default();
-    let mut said = json!({
+    let mut message = json!({
         "kind": kind, "key": key, "type": event["type"], "reason": event["reason"],
-        "note": book.normalize(note),
+        "note": tracker.normalize(note),
     });
     if count > 1 {
-        said["count"] = count.into();
+        message["count"] = count.into();
     }
-    Some(said)
+    Some(message)
 }
 
-fn condition_text(book: &ObjectTracker, object: &Value, type_: &str) -> Option<Value> {
+fn condition_text(tracker: &ObjectTracker, object: &Value, type_: &str) -> Option<Value> {
     let c = condition(object, type_)?;
-    let message = book.normalize(c["message"].as_str().unwrap_or_default());
+    let message = tracker.normalize(c["message"].as_str().unwrap_or_default());
     Some(json!({"status": c["status"], "reason": c["reason"], "message": message}))
 }
 
@@ -103,7 +103,7 @@ fn or_empty(value: &Value) -> Value {
     }
 }
 
-fn workload(book: &ObjectTracker, wl: &Value) -> Value {
+fn workload(tracker: &ObjectTracker, wl: &Value) -> Value {
     let (spec, status) = (&wl["spec"], &wl["status"]);
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let pod_sets = list(&spec["podSets"]);
@@ -126,7 +126,7 @@ fn workload(book: &ObjectTracker, wl: &Value) -> Value {
         "active": spec["active"].as_bool().unwrap_or(true),
         "podSets": pod_sets,
         "admitted": admitted,
-        "quotaReserved": condition_text(book, wl, "QuotaReserved"),
+        "quotaReserved": condition_text(tracker, wl, "QuotaReserved"),
         "clusterQueue": status["admission"]["clusterQueue"],
         "assignments": assignments,
     });
@@ -134,8 +134,8 @@ fn workload(book: &ObjectTracker, wl: &Value) -> Value {
         state["terminating"] = true.into();
     }
     for type_ in CONDITIONS {
-        if let Some(said) = condition_text(book, wl, type_) {
-            state[type_] = said;
+        if let Some(message) = condition_text(tracker, wl, type_) {
+            state[type_] = message;
         }
     }
     if !status["requeueState"].is_null() {
@@ -168,10 +168,10 @@ fn workload(book: &ObjectTracker, wl: &Value) -> Value {
     state
 }
 
-fn counts(book: &ObjectTracker, queue: &Value) -> Value {
+fn counts(tracker: &ObjectTracker, queue: &Value) -> Value {
     let status = &queue["status"];
     json!({
-        "active": condition_text(book, queue, "Active"),
+        "active": condition_text(tracker, queue, "Active"),
         "pending": count(&status["pendingWorkloads"]),
         "reserving": count(&status["reservingWorkloads"]),
         "admitted": count(&status["admittedWorkloads"]),
@@ -182,7 +182,7 @@ fn share(object: &Value) -> Value {
     json!({"weightedShare": object["status"]["fairSharing"]["weightedShare"]})
 }
 
-fn cluster_queue(book: &ObjectTracker, queue: &Value, fair_sharing: bool) -> Value {
+fn cluster_queue(tracker: &ObjectTracker, queue: &Value, fair_sharing: bool) -> Value {
     let flavors = |field: &str| -> Value {
         let mut used = Map::new();
         for flavor in queue["status"][field].as_array().into_iter().flatten() {
@@ -199,7 +199,7 @@ fn cluster_queue(book: &ObjectTracker, queue: &Value, fair_sharing: bool) -> Val
         }
         used.into()
     };
-    let mut state = counts(book, queue);
+    let mut state = counts(tracker, queue);
     state["reservation"] = flavors("flavorsReservation");
     state["usage"] = flavors("flavorsUsage");
     if fair_sharing {

@@ -1,10 +1,10 @@
-//! Where the recording of Kueue contradicts itself.
+//! Gaps in the recordings.
 
 use serde_json::Value;
 
-/// Whether the Events of a step are missing: Workloads were made, admitted, preempted or done, Kueue
-/// tells an Event of each of these, and none at all was recorded. For some minutes of the recording
-/// its watch of Events was down; 53 steps of 17 scenarios lie there.
+/// Whether the recording lacks the Events of a step: Workloads were created, admitted, preempted or
+/// finished, and no Event was recorded. The recorder's watch of Events failed for some minutes, which
+/// affects 53 steps of 17 scenarios.
 pub fn lost_events(before: Option<&Value>, step: &Value) -> bool {
     let none = step["events"].as_array().is_none_or(Vec::is_empty);
     let workloads = step["state"]["workloads"].as_object();
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_without_any_event_shows_that_events_are_missing() {
+    fn a_new_workload_without_events_is_a_recording_gap() {
         let state = |admitted: bool, events: Value| json!({"state": {"workloads": {"Job/a": {"admitted": admitted}}}, "events": events});
         let (waits, runs) = (state(false, json!([])), state(true, json!([])));
         assert!(lost_events(None, &waits));

@@ -1,4 +1,4 @@
-//! Plays a scenario step by step and writes down what came of each.
+//! Replays a scenario step by step and records the outcome of each.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ fn is_true(object: &Value, type_: &str) -> bool {
     observed_state::condition(object, type_).is_some_and(|c| c["status"] == "True")
 }
 
-/// Plays a scenario; gives the outcome in the form of those recorded with Kueue.
+/// Replays a scenario; returns the outcome in the format of the recordings.
 pub async fn replay(folder: &Path, scenario: &Value) -> Value {
-    let mut stage = ScenarioLab::start(folder, scenario).await;
+    let mut lab = ScenarioLab::start(folder, scenario).await;
     let mut setup_errors = Vec::new();
     for object in scenario["setup"].as_array().unwrap() {
-        if let Err(error) = stage.create(object).await {
+        if let Err(error) = lab.create(object).await {
             setup_errors.push(error);
         }
     }
@@ -31,8 +31,8 @@ pub async fn replay(folder: &Path, scenario: &Value) -> Value {
     let mut todo = scenario["steps"].as_array().unwrap().iter();
     let mut record = json!({"op": "setup"});
     loop {
-        let quiescent = record["idle"] == true || stage.wait_until_quiet().await;
-        let (state, events) = observed_state::observe(&mut stage, fair_sharing).await;
+        let quiescent = record["idle"] == true || lab.wait_until_quiet().await;
+        let (state, events) = observed_state::observe(&mut lab, fair_sharing).await;
         record["quiescent"] = quiescent.into();
         record["state"] = state;
         record["events"] = events;
@@ -42,36 +42,36 @@ pub async fn replay(folder: &Path, scenario: &Value) -> Value {
             break;
         }
         let Some(step) = todo.next() else { break };
-        record = run_step(&stage, step).await;
+        record = run_step(&lab, step).await;
     }
-    stage.stop().await;
+    lab.stop().await;
     outcome["steps"] = steps.into();
     outcome
 }
 
-/// Does what a step says.
-async fn run_step(stage: &ScenarioLab, step: &Value) -> Value {
+/// Runs a step.
+async fn run_step(lab: &ScenarioLab, step: &Value) -> Value {
     let op = step["op"].as_str().unwrap();
     let mut record = json!({"op": op});
     match op {
-        "create" => create(stage, step, &mut record).await,
+        "create" => create(lab, step, &mut record).await,
         "patch" => {
             let text = |field: &str| step[field].as_str().unwrap();
             let (kind, name) = (text("kind"), text("name"));
             record["object"] = format!("{kind}/{name}").into();
             let what = (text("apiVersion"), kind, name);
-            let answer = stage.patch(what, step["namespace"].as_str(), &step["patch"]);
+            let answer = lab.patch(what, step["namespace"].as_str(), &step["patch"]);
             if let Err(mut error) = answer.await {
-                error["message"] = normalized(stage, &error["message"]);
+                error["message"] = normalized(lab, &error["message"]);
                 record["errors"] = json!([error]);
             }
         }
         _ => {
             let when = step["when"].as_str().unwrap_or("running");
-            let target = pick_target(stage, step, when);
+            let target = pick_target(lab, step, when);
             record["chosen"] = json!(target);
             match target {
-                Some(target) => run_on_target(stage, step, &target, &mut record).await,
+                Some(target) => run_on_target(lab, step, &target, &mut record).await,
                 None => record["idle"] = true.into(),
             }
         }
@@ -79,34 +79,35 @@ async fn run_step(stage: &ScenarioLab, step: &Value) -> Value {
     record
 }
 
-fn normalized(stage: &ScenarioLab, said: &Value) -> Value {
-    said.as_str()
-        .map(|said| stage.objects.normalize(said))
+fn normalized(lab: &ScenarioLab, message: &Value) -> Value {
+    message
+        .as_str()
+        .map(|message| lab.objects.normalize(message))
         .into()
 }
 
-async fn create(stage: &ScenarioLab, step: &Value, record: &mut Value) {
+async fn create(lab: &ScenarioLab, step: &Value, record: &mut Value) {
     let also = step["also"].as_array().into_iter().flatten();
     let mut errors: Vec<Value> = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
     for creation in std::iter::once(step).chain(also) {
         if let Some(before) = keys.last() {
-            // Distinct seconds, after the Workload of the one before.
+            // Creation times differ by a second or more, as in the recordings.
             for _ in 0..60 {
-                if stage.objects.workloads().contains_key(*before) {
+                if lab.objects.workloads().contains_key(*before) {
                     break;
                 }
-                stage.sleep(0.05).await;
+                lab.sleep(0.05).await;
             }
-            stage.sleep(1.15).await;
+            lab.sleep(1.15).await;
         }
         for object in creation["objects"].as_array().unwrap() {
-            if let Err(error) = stage.create(object).await {
+            if let Err(error) = lab.create(object).await {
                 let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
                 let what = format!("{}/{}", kind.as_str().unwrap(), name.as_str().unwrap());
                 errors.push(json!({
                     "create": what, "status": error["status"], "reason": error["reason"],
-                    "message": normalized(stage, &error["message"]),
+                    "message": normalized(lab, &error["message"]),
                 }));
             }
         }
@@ -114,33 +115,33 @@ async fn create(stage: &ScenarioLab, step: &Value, record: &mut Value) {
     }
     record["keys"] = json!(keys);
     for _ in 0..160 {
-        let known = stage.objects.workloads();
+        let known = lab.objects.workloads();
         if !errors.is_empty() || keys.iter().all(|key| known.contains_key(*key)) {
             break;
         }
-        stage.sleep(0.05).await;
+        lab.sleep(0.05).await;
     }
     if !errors.is_empty() {
         record["errors"] = errors.into();
     }
 }
 
-/// The first target that is in the state the step asks for.
-fn pick_target(stage: &ScenarioLab, step: &Value, when: &str) -> Option<String> {
+/// The first target in the state that the step requires.
+fn pick_target(lab: &ScenarioLab, step: &Value, when: &str) -> Option<String> {
     let targets = step["targets"].as_array().into_iter().flatten();
     let mut targets = targets.filter_map(Value::as_str);
     targets
-        .find(|key| matches(stage, key, when))
+        .find(|key| matches(lab, key, when))
         .map(str::to_owned)
 }
 
-fn matches(stage: &ScenarioLab, key: &str, when: &str) -> bool {
-    let workloads = stage.objects.workloads();
+fn matches(lab: &ScenarioLab, key: &str, when: &str) -> bool {
+    let workloads = lab.objects.workloads();
     let wl = workloads.get(key);
     if when == "any" {
-        return wl.is_some() || owner_exists(stage, key);
+        return wl.is_some() || owner_exists(lab, key);
     }
-    let Some(wl) = wl.filter(|wl| owner_exists(stage, key) && !is_true(wl, "Finished")) else {
+    let Some(wl) = wl.filter(|wl| owner_exists(lab, key) && !is_true(wl, "Finished")) else {
         return false;
     };
     let active = wl["spec"]["active"] != false;
@@ -148,91 +149,91 @@ fn matches(stage: &ScenarioLab, key: &str, when: &str) -> bool {
         "running" => is_true(wl, "Admitted") && !is_true(wl, "Evicted"),
         "pending" => active && !is_true(wl, "QuotaReserved"),
         "inactive" => !active,
-        other => panic!("no target is {other}"),
+        other => panic!("unknown target state {other}"),
     }
 }
 
-fn owner_exists(stage: &ScenarioLab, key: &str) -> bool {
+fn owner_exists(lab: &ScenarioLab, key: &str) -> bool {
     let (kind, name) = key.split_once('/').unwrap();
     let there = |kind: &str| {
-        let object = stage.objects.object(kind, name);
+        let object = lab.objects.object(kind, name);
         object.is_some_and(|o| o["metadata"]["deletionTimestamp"].is_null())
     };
     match kind {
         "Job" => there("jobs"),
         "Pod" => there("pods"),
-        _ => !stage.objects.pods_of(key).is_empty(),
+        _ => !lab.objects.pods_of(key).is_empty(),
     }
 }
 
-async fn run_on_target(stage: &ScenarioLab, step: &Value, target: &str, record: &mut Value) {
+async fn run_on_target(lab: &ScenarioLab, step: &Value, target: &str, record: &mut Value) {
     let (kind, name) = target.split_once('/').unwrap();
-    let namespace = Some(stage.namespace.as_str());
-    let refused = |error: Value| {
+    let namespace = Some(lab.namespace.as_str());
+    let rejected = |error: Value| {
         json!([{"status": error["status"], "reason": error["reason"],
-            "message": normalized(stage, &error["message"])}])
+            "message": normalized(lab, &error["message"])}])
     };
     match step["op"].as_str().unwrap() {
-        "finish" if kind == "Job" => finish_job(stage, target, name).await,
+        "finish" if kind == "Job" => finish_job(lab, target, name).await,
         op @ ("finish" | "finishOne") => {
             let phase = |pod: &Value| pod["status"]["phase"].as_str().map(str::to_owned);
             let over = |pod: &Value| matches!(phase(pod).as_deref(), Some("Succeeded" | "Failed"));
-            let pods = stage.objects.pods_of(target).into_iter();
+            let pods = lab.objects.pods_of(target).into_iter();
             let most = if op == "finish" { usize::MAX } else { 1 };
             for pod in pods.filter(|pod| !over(pod)).take(most) {
-                complete_pod(stage, &pod).await;
+                complete_pod(lab, &pod).await;
             }
         }
-        "delete" if kind == "Job" => stage.delete("batch/v1", "Job", name).await,
+        "delete" if kind == "Job" => lab.delete("batch/v1", "Job", name).await,
         "delete" => {
-            for pod in stage.objects.pods_of(target) {
+            for pod in lab.objects.pods_of(target) {
                 let name = pod["metadata"]["name"].as_str().unwrap();
-                stage.delete("v1", "Pod", name).await;
+                lab.delete("v1", "Pod", name).await;
             }
         }
         "setActive" => {
-            let wl = stage.objects.workloads()[target].clone();
+            let wl = lab.objects.workloads()[target].clone();
             let name = wl["metadata"]["name"].as_str().unwrap();
             let patch = json!({"spec": {"active": step["active"]}});
             let what = (KUEUE, "Workload", name);
-            if let Err(error) = stage.patch(what, namespace, &patch).await {
-                record["errors"] = refused(error);
+            if let Err(error) = lab.patch(what, namespace, &patch).await {
+                record["errors"] = rejected(error);
             }
         }
         "setPriority" => {
             let patch =
                 json!({"metadata": {"labels": {"kueue.x-k8s.io/priority-class": step["class"]}}});
             let what = ("batch/v1", "Job", name);
-            if let Err(error) = stage.patch(what, namespace, &patch).await {
-                record["errors"] = refused(error);
+            if let Err(error) = lab.patch(what, namespace, &patch).await {
+                record["errors"] = rejected(error);
             }
         }
-        op => panic!("no {op} in scenarios"),
+        op => panic!("unknown operation {op}"),
     }
 }
 
-/// Lets the pods of a Job succeed until it is complete.
-async fn finish_job(stage: &ScenarioLab, target: &str, name: &str) {
+/// Completes pods of a Job until it is finished.
+async fn finish_job(lab: &ScenarioLab, target: &str, name: &str) {
     for _ in 0..100 {
-        let Some(job) = stage.objects.object("jobs", name) else {
+        let Some(job) = lab.objects.object("jobs", name) else {
             return;
         };
         let over = ["Complete", "Failed", "SuccessCriteriaMet"];
         if over.iter().any(|type_| is_true(&job, type_)) || job["spec"]["suspend"] == true {
             return;
         }
-        for pod in stage.objects.pods_of(target) {
+        for pod in lab.objects.pods_of(target) {
             if pod["status"]["phase"] == "Running" {
-                complete_pod(stage, &pod).await;
+                complete_pod(lab, &pod).await;
             }
         }
-        stage.sleep(0.3).await;
+        lab.sleep(0.3).await;
     }
 }
 
-/// Lets a pod succeed.
-async fn complete_pod(stage: &ScenarioLab, pod: &Value) {
-    let now = stage.clock.time();
+/// Sets a pod to Succeeded.
+async fn complete_pod(lab: &ScenarioLab, pod: &Value) {
+    let now = lab.clock.time();
     let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}});
     let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
     let containers: Vec<Value> = containers
@@ -253,7 +254,7 @@ async fn complete_pod(stage: &ScenarioLab, pod: &Value) {
     }
     let patch = json!({"status": {"phase": "Succeeded", "conditions": conditions, "containerStatuses": containers}});
     let name = pod["metadata"]["name"].as_str().unwrap();
-    let namespace = Some(stage.namespace.as_str());
-    // One that is gone by now has nothing to complete.
-    let _ = stage.patch(("v1", "Pod", name), namespace, &patch).await;
+    let namespace = Some(lab.namespace.as_str());
+    // The pod may be deleted by now.
+    let _ = lab.patch(("v1", "Pod", name), namespace, &patch).await;
 }

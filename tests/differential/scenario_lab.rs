@@ -1,4 +1,4 @@
-//! [`ScenarioLab`]: a lab in virtual time on which a scenario is played.
+//! [`ScenarioLab`]: a lab in virtual time on which a scenario is replayed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::object_tracker::ObjectTracker;
 
-/// So long nothing may change before a state counts as settled.
+/// A state is settled after this time without a change.
 const QUIET_PERIOD: SignedDuration = SignedDuration::from_secs(3);
-/// So long a step may take to settle.
+/// Timeout for a step to settle.
 const SETTLE_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
 const PRESET: &str = "apiVersion: scheduling.k8s.io/v1
@@ -24,18 +24,18 @@ metadata: {name: differential}
 value: 1
 ";
 
-/// Where a scenario plays.
+/// The lab of a scenario.
 pub struct ScenarioLab {
     lab: Lab,
     context: Context,
     pub clock: Clock,
     pub objects: ObjectTracker,
     pub namespace: String,
-    /// How often each Event was seen.
+    /// The count of each Event, by UID.
     seen_event_counts: BTreeMap<String, i64>,
 }
 
-/// The configuration Kueue ran with.
+/// Upstream's configuration in the recording.
 fn configuration(folder: &std::path::Path, fair_sharing: bool) -> config::LoadedConfiguration {
     let mut text = std::fs::read_to_string(folder.join("kueue-config.yaml")).unwrap();
     if fair_sharing {
@@ -44,7 +44,7 @@ fn configuration(folder: &std::path::Path, fair_sharing: bool) -> config::Loaded
     config::load(&text).unwrap()
 }
 
-/// Roomy nodes with all labels that scenarios ask for.
+/// Large nodes with all labels that the scenarios use.
 fn nodes() -> NodePools {
     let mut text = String::new();
     for tier in ["on-demand", "spot", "reserved"] {
@@ -73,7 +73,7 @@ fn path(api_version: &str, kind: &str, namespace: Option<&str>) -> String {
 }
 
 impl ScenarioLab {
-    /// Raises the curtain.
+    /// Starts a lab for a scenario.
     pub async fn start(folder: &std::path::Path, scenario: &Value) -> Self {
         let presets = tempfile::tempdir().unwrap();
         std::fs::create_dir(presets.path().join("empty")).unwrap();
@@ -97,20 +97,20 @@ impl ScenarioLab {
         .await
         .unwrap();
         let context = Context::new(lab.client(), clock.clone(), Entropy::seeded(1));
-        let book = ObjectTracker::start(&context, pod_groups(scenario)).await;
-        let stage = Self {
+        let tracker = ObjectTracker::start(&context, pod_groups(scenario)).await;
+        let lab = Self {
             lab,
             context,
             clock,
-            objects: book,
+            objects: tracker,
             namespace: scenario["namespace"].as_str().unwrap().to_owned(),
             seen_event_counts: BTreeMap::new(),
         };
-        stage.sleep(1.7).await;
-        stage
+        lab.sleep(1.7).await;
+        lab
     }
 
-    /// Lets the curtain fall.
+    /// Stops the lab.
     pub async fn stop(self) {
         self.context.tasks.shutdown().await;
         self.lab.stop().await;
@@ -120,7 +120,7 @@ impl ScenarioLab {
         self.clock.sleep(Duration::from_secs_f64(seconds)).await;
     }
 
-    /// One request; what came back, or the status it was refused with.
+    /// Sends a request; returns the response or the Status of the error.
     async fn request(
         &self,
         method: &str,
@@ -160,7 +160,7 @@ impl ScenarioLab {
         answer
     }
 
-    /// Merges a patch into an object, or its status.
+    /// Applies a merge patch to an object, or to its status.
     pub async fn patch(
         &self,
         (api_version, kind, name): (&str, &str, &str),
@@ -179,7 +179,7 @@ impl ScenarioLab {
         answer
     }
 
-    /// Deletes an object of the scenario's namespace; all it owns goes after it.
+    /// Deletes an object in the namespace of the scenario, with background propagation.
     pub async fn delete(&self, api_version: &str, kind: &str, name: &str) {
         let path = format!("{}/{name}", path(api_version, kind, Some(&self.namespace)));
         let options = serde_json::json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
@@ -190,7 +190,7 @@ impl ScenarioLab {
         self.sleep(0.005).await;
     }
 
-    /// Waits until nothing changes any more; false when that does not come.
+    /// Waits until nothing changes; false after [`SETTLE_TIMEOUT`].
     pub async fn wait_until_quiet(&self) -> bool {
         let start = self.clock.now();
         let end = start + SETTLE_TIMEOUT;
@@ -208,8 +208,7 @@ impl ScenarioLab {
         }
     }
 
-    /// The Events since the last call: kind, name, type, reason and note of what they are about, and
-    /// how many.
+    /// The Events since the last call, each with the increase of its count.
     pub async fn events(&mut self) -> Vec<(Value, i64)> {
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let list = self.request("GET", &path, "application/json", None).await;

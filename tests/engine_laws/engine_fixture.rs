@@ -1,4 +1,4 @@
-//! [`EngineFixture`]: an engine with a random set-up, and what the controllers around it would do.
+//! [`EngineFixture`]: an engine with random objects, and the actions of the controllers around it.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ pub struct EngineFixture {
     pub engine: Engine,
     pub setup: Setup,
     pub now: Timestamp,
-    /// The workloads in the order they were submitted; none for those that are gone.
+    /// The workloads in order of submission; `None` for deleted ones.
     pub keys: Vec<Option<WorkloadKey>>,
-    /// What every cycle decided.
+    /// The decisions of every cycle.
     pub cycles: Vec<CycleResult>,
 }
 
@@ -30,7 +30,7 @@ pub fn typed<T: DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).unwrap()
 }
 
-/// The resource of a flavor, by its number among the flavors of a ClusterQueue.
+/// The resource of a flavor, by its index among the flavors of a ClusterQueue.
 fn resource(name: &str, quota: &Quota) -> Value {
     let mut resource = json!({"name": name, "nominalQuota": quota.nominal.to_string()});
     for (field, limit) in [
@@ -44,7 +44,7 @@ fn resource(name: &str, quota: &Quota) -> Value {
     resource
 }
 
-/// The resource groups of a ClusterQueue or cohort; the last flavors are of memory.
+/// The resource groups of a ClusterQueue or cohort; the last flavors provide memory.
 fn groups(quotas: &[Quota], of_memory: usize) -> Value {
     let of_cpu = quotas.len() - of_memory;
     let group = |name: &str, flavors: std::ops::Range<usize>| {
@@ -60,11 +60,11 @@ fn groups(quotas: &[Quota], of_memory: usize) -> Value {
     json!(groups)
 }
 
-/// How many CPUs a host has.
+/// CPUs per host.
 pub const HOST_CPUS: i64 = 3;
 pub const HOST: &str = "kubernetes.io/hostname";
 
-/// The topology of all flavors, and their hosts, two to a rack.
+/// The topology of all flavors, and their hosts, two per rack.
 fn create_topology(engine: &mut Engine, flavors: usize, hosts: usize, now: Timestamp) {
     let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": HOST}]);
     let topology = json!({"metadata": {"name": "halls"}, "spec": {"levels": levels}});
@@ -194,7 +194,7 @@ impl EngineFixture {
         }
     }
 
-    /// The workloads that hold quota, with what each holds.
+    /// The workloads with quota reserved, and their Admissions.
     pub fn workloads_with_quota(&self) -> Vec<(WorkloadKey, Value)> {
         self.engine
             .workloads()

@@ -1,4 +1,4 @@
-//! Random ClusterQueues and cohorts, and random histories of workloads on them.
+//! Random ClusterQueues, cohorts and histories of workloads.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -14,14 +14,14 @@ pub struct Quota {
 /// A ClusterQueue.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    /// The cohort, by number.
+    /// The index of the cohort.
     pub cohort: Option<usize>,
-    /// The quota of each flavor: those of CPU first, then those of memory.
+    /// The quota of each flavor: CPU flavors first, then memory flavors.
     pub quotas: Vec<Quota>,
     pub strict: bool,
     pub within_cluster_queue: &'static str,
     pub reclaim_within_cohort: &'static str,
-    /// Whether it may preempt while it borrows, and up to which priority.
+    /// Whether it may preempt while borrowing, and up to which priority.
     pub borrow_within_cohort: Option<Option<i32>>,
     pub try_next: (bool, bool),
     pub weight: u8,
@@ -30,7 +30,7 @@ pub struct Queue {
 /// A cohort.
 #[derive(Clone, Debug, Default)]
 pub struct Cohort {
-    /// The parent, by number; always less than its own.
+    /// The index of the parent; always less than its own.
     pub parent: Option<usize>,
     pub quota: Option<Quota>,
 }
@@ -40,27 +40,27 @@ pub struct Setup {
     pub queues: Vec<Queue>,
     pub cohorts: Vec<Cohort>,
     pub fair: bool,
-    /// How many flavors are of memory, a resource group of its own.
+    /// The number of memory flavors, which are in a resource group of their own.
     pub memory_flavors: usize,
-    /// How many hosts each flavor has, where all have a topology.
+    /// The number of hosts per flavor, if all flavors have a topology.
     pub hosts: Option<usize>,
 }
 
-/// Where the pods of a workload are to be, where flavors have a topology.
+/// The topology request of a workload, if flavors have a topology.
 #[derive(Clone, Copy, Debug)]
 pub enum Placement {
-    /// Wherever there is room.
+    /// Unconstrained.
     Anywhere,
-    /// All in one rack.
+    /// Required: one rack.
     InRack,
-    /// All on one host.
+    /// Required: one host.
     OnHost,
-    /// In one rack if possible.
+    /// Preferred: one rack.
     PreferRack,
 }
 
 impl Setup {
-    /// One ClusterQueue of one flavor, whose workloads preempt those of lower priority.
+    /// One ClusterQueue with one flavor that preempts workloads of lower priority.
     pub fn single(nominal: i64) -> Self {
         let quota = Quota {
             nominal,
@@ -88,21 +88,21 @@ pub enum Op {
         priority: i32,
         count: i32,
         cpu: i64,
-        /// Requested where there are flavors of memory.
+        /// Requested if there are memory flavors.
         memory: i64,
         placement: Option<Placement>,
-        /// The least count it makes do with.
+        /// The minimum count of partial admission.
         min_count: Option<i32>,
     },
-    /// A workload ends, admitted or not.
+    /// A workload finishes, admitted or not.
     Finish(usize),
     Delete(usize),
     Deactivate(usize),
     Activate(usize),
     Prioritize(usize, i32),
-    /// The pods of everybody evicted are gone.
+    /// The pods of all evicted workloads are deleted.
     EvictedPodsGone,
-    /// A ClusterQueue gets more quota.
+    /// The quota of a ClusterQueue increases.
     AddQuota(usize, i64),
     AdvanceTime(i64),
     Cycle,
@@ -140,7 +140,7 @@ fn queue(flavors: usize, fair: bool) -> impl Strategy<Value = Queue> {
     )
         .prop_map(
             |(cohort, quotas, strict, within, reclaim, while_borrowing, try_next, weight)| Queue {
-                // Limits mean something in a cohort only.
+                // Limits have an effect only in a cohort.
                 quotas: quotas
                     .into_iter()
                     .map(|q| {
@@ -178,7 +178,7 @@ fn cohorts() -> impl Strategy<Value = Vec<Cohort>> {
                 let parent = (has && i > 0).then(|| parent.index(i));
                 Cohort {
                     parent,
-                    // Only a cohort that has a parent may limit what it borrows and lends.
+                    // Only a cohort with a parent can have borrowing and lending limits.
                     quota: quota.map(|q| {
                         if parent.is_some() {
                             q

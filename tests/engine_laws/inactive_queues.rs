@@ -1,5 +1,4 @@
-//! What stops a ClusterQueue or LocalQueue, what is said of it, and what comes of it when that is
-//! over.
+//! Stopped and inactive ClusterQueues and LocalQueues: conditions, and recovery.
 
 use kueue_lab_admission::engine::PendingState;
 use kueue_lab_admission::status::sync_admitted_condition;
@@ -27,7 +26,7 @@ fn local(stop: &str) -> Value {
         "spec": {"clusterQueue": "queue-0", "stopPolicy": stop}})
 }
 
-/// A lab with one ClusterQueue of four CPUs, changed like this, and a workload of one.
+/// An engine with one modified ClusterQueue of four CPUs, and a workload of one CPU.
 fn lab(changes: Value) -> EngineFixture {
     let mut lab = EngineFixture::new(&Setup::single(4));
     let now = lab.now;
@@ -62,7 +61,7 @@ fn expected_condition(reason: &str, message: &str) -> (String, String) {
     (reason.to_owned(), message.to_owned())
 }
 
-/// Lets the lab run as long as it takes.
+/// Runs cycles until nothing changes.
 fn run_cycles(lab: &mut EngineFixture) {
     for _ in 0..3 {
         lab.apply(&Op::Cycle);
@@ -77,7 +76,7 @@ fn is_admitted(lab: &mut EngineFixture) -> bool {
 }
 
 #[test]
-fn a_stopped_cluster_queue_holds_its_workloads() {
+fn a_stopped_cluster_queue_keeps_its_workloads_pending() {
     let mut lab = lab(json!({"stopPolicy": "Hold"}));
     assert!(!is_admitted(&mut lab));
     assert_eq!(pending_state(&lab), Some(PendingState::Active));
@@ -143,7 +142,7 @@ fn a_cohort_cycle_admits_nothing_until_resolved() {
             .is_err()
     );
     assert!(!is_admitted(&mut lab));
-    // The ClusterQueue itself is in order.
+    // The ClusterQueue itself is valid.
     assert!(lab.engine.active_condition("queue-0").active);
     let decision = lab.engine.decision(lab.keys[0].as_ref().unwrap()).unwrap();
     assert_eq!(decision.message, "ClusterQueue queue-0 is inactive");
@@ -154,7 +153,7 @@ fn a_cohort_cycle_admits_nothing_until_resolved() {
 }
 
 #[test]
-fn checks_hold_admission_back_but_not_quota() {
+fn admission_checks_delay_admission_but_not_quota_reservation() {
     let strategy = json!({"admissionChecks": [{"name": "budget"}]});
     let mut lab = lab(json!({"admissionChecksStrategy": strategy}));
     run_cycles(&mut lab);
@@ -190,7 +189,7 @@ fn checks_hold_admission_back_but_not_quota() {
 }
 
 #[test]
-fn a_deleted_cluster_queue_leaves_its_workloads_waiting_for_a_new_one() {
+fn workloads_of_a_deleted_cluster_queue_stay_pending() {
     let mut lab = lab(json!({}));
     assert!(is_admitted(&mut lab));
     assert!(!lab.engine.is_cluster_queue_empty("queue-0"));
@@ -211,7 +210,7 @@ fn a_deleted_cluster_queue_leaves_its_workloads_waiting_for_a_new_one() {
         (&*reason, &*message),
         ("Misconfigured", "ClusterQueue queue-0 doesn't exist")
     );
-    // The first still holds its CPU of the new one.
+    // The first workload still uses its CPU of the new ClusterQueue.
     let now = lab.now;
     lab.engine
         .upsert_cluster_queue(typed(queue(json!({}))), now);

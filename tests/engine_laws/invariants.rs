@@ -1,4 +1,4 @@
-//! The laws, worked out anew from the objects alone.
+//! The invariants, computed from the objects alone.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn fail(text: String) -> CheckResult {
     Err(TestCaseError::fail(text))
 }
 
-/// Checks all laws; those on the decisions of a cycle right after it only.
+/// Checks all invariants; those of decisions only directly after a cycle.
 pub fn check(lab: &EngineFixture, after_cycle: bool) -> CheckResult {
     reported_usage_is_consistent(lab, &usage(admitted(lab)))?;
     let staying = usage(admitted_and_not_evicted(lab));
@@ -49,10 +49,10 @@ fn number(name: &str) -> usize {
     name.rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// The workloads that hold quota, with their admissions.
+/// The workloads with quota reserved, and their Admissions.
 fn admitted(lab: &EngineFixture) -> impl Iterator<Item = (&Workload, &Admission)> {
     lab.engine.workloads().filter_map(|wl| {
-        // One that was deactivated counts no longer, though it may still hold its admission.
+        // A deactivated workload does not count, though it may still have an Admission.
         let holds = predicates::has_quota_reservation(wl)
             && !predicates::is_finished(wl)
             && wl.spec.is_active();
@@ -60,21 +60,21 @@ fn admitted(lab: &EngineFixture) -> impl Iterator<Item = (&Workload, &Admission)
     })
 }
 
-/// Those of them that nobody sent away. What a victim holds may be given away before it is gone, to
-/// others whose turn comes in the same cycle, as upstream has it: until the victim is gone more is
-/// held than there is, but never by those who stay.
+/// Those that are not evicted. As in upstream, the quota of a preemption target can be assigned to
+/// another workload in the same cycle, so until the target is gone usage can exceed quota, but the usage
+/// of the remaining workloads cannot.
 fn admitted_and_not_evicted(lab: &EngineFixture) -> impl Iterator<Item = (&Workload, &Admission)> {
     admitted(lab).filter(|(wl, _)| !predicates::is_evicted(wl))
 }
 
-/// No host has more pods than it has room for, and every pod has a host.
+/// No host has more pods than its capacity, and every pod has a host.
 fn hosts(lab: &EngineFixture) -> CheckResult {
     let mut used: BTreeMap<String, i64> = BTreeMap::new();
     for (wl, admission) in admitted_and_not_evicted(lab) {
         let key = predicates::key(wl);
         for (pods, set) in admission.pod_set_assignments.iter().zip(&wl.spec.pod_sets) {
             let Some(placed) = &pods.topology_assignment else {
-                return fail(format!("{key} has no place"));
+                return fail(format!("{key} has no topology assignment"));
             };
             let container = &set.template.spec.as_ref().unwrap().containers[0];
             let requests = container.resources.as_ref().unwrap().requests.as_ref();
@@ -99,22 +99,22 @@ fn hosts(lab: &EngineFixture) -> CheckResult {
     }
 }
 
-/// What a decision says of flavors, candidates and victims goes together.
+/// The flavors, candidates and preemption targets of a decision are consistent.
 fn reasons(decision: &Decision) -> CheckResult {
     let attempts = decision.pod_sets.iter().flat_map(|ps| ps.attempts.iter());
     for attempt in attempts.filter(|a| a.mode == FlavorAssignmentMode::Fit) {
-        let lacks = attempt.resources.iter().any(|r| r.lacking.is_positive());
-        if lacks || attempt.mismatch.is_some() {
-            return fail(format!("it fits, and yet: {attempt:?}"));
+        let has_reason = attempt.resources.iter().any(|r| r.lacking.is_positive());
+        if has_reason || attempt.mismatch.is_some() {
+            return fail(format!("an attempt that fits has a reason: {attempt:?}"));
         }
     }
-    let told = &decision.candidates;
+    let candidates = &decision.candidates;
     for victim in &decision.victims {
         let Some(place) = victim.place.filter(|_| victim.ground.is_some()) else {
-            return fail(format!("nothing is told of {victim:?}"));
+            return fail(format!("no reason for {victim:?}"));
         };
-        // Of many candidates only the first are told.
-        if let Some(candidate) = told.get(place)
+        // Only the first candidates are reported.
+        if let Some(candidate) = candidates.get(place)
             && (candidate.workload != victim.workload || candidate.fate != CandidateOutcome::Victim)
         {
             return fail(format!("{candidate:?} is not {victim:?}"));
@@ -123,7 +123,7 @@ fn reasons(decision: &Decision) -> CheckResult {
     Ok(())
 }
 
-/// What admissions say is used, by ClusterQueue and flavor.
+/// Usage according to Admissions, by ClusterQueue and flavor.
 fn usage<'a>(
     admitted: impl Iterator<Item = (&'a Workload, &'a Admission)>,
 ) -> BTreeMap<(usize, usize), i64> {
@@ -141,7 +141,7 @@ fn usage<'a>(
     used
 }
 
-/// What the engine reports is what admissions say, so that no simulation left a trace.
+/// The usage that the engine reports equals the sum of Admissions, so simulations were reverted.
 fn reported_usage_is_consistent(
     lab: &EngineFixture,
     used: &BTreeMap<(usize, usize), i64>,
@@ -150,11 +150,11 @@ fn reported_usage_is_consistent(
     for i in 0..lab.setup.queues.len() {
         let report = engine.cluster_queue_usage(&format!("queue-{i}")).unwrap();
         for flavor in &report.reserved {
-            let said: i64 = flavor.resources[0].total.0.parse().unwrap();
+            let reported: i64 = flavor.resources[0].total.0.parse().unwrap();
             let is = used.get(&(i, number(&flavor.name))).copied().unwrap_or(0);
-            if said != is {
+            if reported != is {
                 return fail(format!(
-                    "queue-{i} reports {said} of {}, not {is}",
+                    "queue-{i} reports {reported} of {}, not {is}",
                     flavor.name
                 ));
             }
@@ -163,14 +163,14 @@ fn reported_usage_is_consistent(
     Ok(())
 }
 
-/// The quota of one flavor along the cohorts.
+/// The quota of one flavor in the cohort tree.
 struct FlavorUsageTree<'a> {
     setup: &'a Setup,
     used: &'a BTreeMap<(usize, usize), i64>,
     flavor: usize,
 }
 
-/// What a ClusterQueue or cohort has, and what it takes, seen from above.
+/// The quota and usage of a ClusterQueue or cohort as seen by its parent.
 struct SubtreeUsage {
     quota: i64,
     usage: i64,
@@ -201,7 +201,7 @@ impl FlavorUsageTree<'_> {
         self.used.get(&(queue, self.flavor)).copied().unwrap_or(0)
     }
 
-    /// What a part of a cohort gives it and takes from it.
+    /// The quota that a child lends to the cohort and its usage there.
     fn to_parent(
         &self,
         name: &str,
@@ -224,7 +224,7 @@ impl FlavorUsageTree<'_> {
         })
     }
 
-    /// What a cohort has and takes with everything below it.
+    /// The quota and usage of a cohort subtree.
     fn cohort(&self, i: usize) -> Result<SubtreeUsage, TestCaseError> {
         let nothing = Quota::default();
         let own = |cohort: usize| {
@@ -262,7 +262,7 @@ impl FlavorUsageTree<'_> {
     }
 }
 
-/// Every workload that waits is in its queue, and no other is in any.
+/// Every pending workload is in its queue, and no other workload is in a queue.
 fn workloads_are_queued(lab: &EngineFixture) -> CheckResult {
     for wl in lab.engine.workloads() {
         let place = lab.engine.pending_state(&predicates::key(wl));
@@ -274,13 +274,13 @@ fn workloads_are_queued(lab: &EngineFixture) -> CheckResult {
         };
         if !right {
             let name = predicates::key(wl);
-            return fail(format!("{name} is in {place:?}, waits: {waits}"));
+            return fail(format!("{name} is in {place:?}, pending: {waits}"));
         }
     }
     Ok(())
 }
 
-/// Every victim is one the policies allow.
+/// Every preemption target is permitted by the policies.
 fn victims(lab: &EngineFixture, decision: &Decision) -> CheckResult {
     use PreemptionReason as R;
     let queue = &lab.setup.queues[number(&decision.cluster_queue)];

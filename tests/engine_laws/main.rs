@@ -1,5 +1,5 @@
-//! What must hold of the engine whatever it is told: on random ClusterQueues, cohorts and
-//! histories of workloads, and on objects that make no sense.
+//! Properties of the engine, checked on random ClusterQueues, cohorts and histories of workloads, and on
+//! malformed objects.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use engine_fixture::EngineFixture;
 use history::{Cohort, Op, Queue, Quota, Setup, op, setup};
 
-/// How many histories to try: few by default, as many as `PROPTEST_CASES` says where it is set.
+/// The number of histories: few by default, or `PROPTEST_CASES`.
 fn cases() -> ProptestConfig {
     let asked = ProptestConfig::default();
     let given = std::env::var_os("PROPTEST_CASES").is_some();
@@ -33,9 +33,9 @@ fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
 
-    /// After every step: usage is the sum of what admissions say, no quota is exceeded beyond what
-    /// borrowing and lending allow, every workload that waits is in its queue and no other, and
-    /// every victim is one its ClusterQueues' policies allow.
+    /// After every step: usage is the sum of the Admissions, usage stays within the quota that borrowing
+    /// and lending permit, every pending workload is in its queue and no other is, and every preemption
+    /// target is permitted by the policies of its ClusterQueues.
     #[test]
     fn histories_keep_the_invariants(
         setup in setup(),
@@ -48,7 +48,7 @@ proptest! {
         }
     }
 
-    /// The same objects at the same times give the same decisions.
+    /// The same objects at the same times result in the same decisions.
     #[test]
     fn decisions_are_repeatable(
         setup in setup(),
@@ -62,8 +62,7 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// Explaining a workload changes nothing: neither the explanation the second time, nor what
-    /// the next cycle decides.
+    /// Explaining a workload has no side effects: a second explanation and the next cycle are unchanged.
     #[test]
     fn explanations_change_nothing(
         setup in setup(),
@@ -78,12 +77,12 @@ proptest! {
             let second = serde_json::to_string(&lab.engine.explain(key, lab.now)).unwrap();
             prop_assert_eq!(first, second);
         }
-        let told = serde_json::to_string(&lab.engine.cycle(lab.now)).unwrap();
+        let decisions = serde_json::to_string(&lab.engine.cycle(lab.now)).unwrap();
         let quiet = serde_json::to_string(&untouched.cycle(lab.now)).unwrap();
-        prop_assert_eq!(told, quiet);
+        prop_assert_eq!(decisions, quiet);
     }
 
-    /// A workload whose turn comes again on an unchanged world gets the same verdict.
+    /// A workload that is requeued without other changes gets the same result.
     #[test]
     fn outcomes_are_stable_while_nothing_changes(
         setup in setup(),
@@ -98,19 +97,18 @@ proptest! {
         for _ in 0..10 {
             lab.apply(&Op::Cycle);
         }
-        // Preemptors wait for victims that nobody stops here, so that nothing moves any more.
+        // Preemptors wait for targets that are not stopped here, so the state is stable.
         prop_assert_eq!(before, lab.workloads_with_quota());
     }
 
-    /// Nothing that an API could hold makes the engine panic.
+    /// No object that an API server can store makes the engine panic.
     #[test]
-    fn malformed_objects_do_not_panic(world in malformed_objects::malformed_objects()) {
-        malformed_objects::run(&world);
+    fn malformed_objects_do_not_panic(objects in malformed_objects::malformed_objects()) {
+        malformed_objects::run(&objects);
     }
 }
 
-/// The histories are worth their laws: workloads are admitted in them, and preempted for every
-/// reason there is.
+/// The histories cover admission, and preemption for every reason.
 #[test]
 fn histories_cover_every_event() {
     use proptest::strategy::ValueTree;
@@ -152,9 +150,9 @@ fn histories_cover_every_event() {
     panic!("{:?} in {seen:?}", missing(&seen));
 }
 
-/// A history that was hard once: a victim that is let go while its preemptor waits.
+/// Regression: an evicted preemption target is requeued while its preemptor is pending.
 #[test]
-fn an_evicted_victim_is_requeued() {
+fn an_evicted_preemption_target_is_requeued() {
     let setup = Setup::single(4);
     let mut lab = EngineFixture::new(&setup);
     let submit = |priority, count| Op::Submit {
@@ -182,10 +180,10 @@ fn an_evicted_victim_is_requeued() {
     assert!(invariants::check(&lab, true).is_ok());
 }
 
-/// A history that was hard once: two workloads that fit beside each other only without the victim
-/// of a third, whose turn comes before theirs.
+/// Regression: two workloads fit together only without the preemption target of a third one, which
+/// precedes them in the cycle.
 #[test]
-fn usage_of_a_victim_is_available_in_the_same_cycle() {
+fn usage_of_a_preemption_target_is_available_in_the_same_cycle() {
     let queue = |nominal| Queue {
         cohort: Some(0),
         quotas: vec![Quota {

@@ -1,4 +1,4 @@
-//! Objects that make no sense, told in any order.
+//! Malformed objects in any order.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ const AMOUNTS: [&str; 16] = [
 const COUNTS: [i32; 6] = [0, 1, 3, -1, i32::MAX, i32::MIN];
 const RESOURCES: [&str; 4] = ["cpu", "memory", "pods", "example.com/gpu"];
 
-/// Numbers that objects are made of.
+/// The values that objects are made of.
 pub type MalformedObjects = (bool, Vec<(u8, [u8; 12])>);
 
 pub fn malformed_objects() -> impl Strategy<Value = MalformedObjects> {
@@ -109,7 +109,7 @@ fn workload(n: &[u8; 12]) -> Value {
             "priority": i32::from(n[7]) - 100},
     });
     if n[11].is_multiple_of(3) {
-        // It holds quota that nobody gave it.
+        // Holds quota that was never reserved.
         wl["status"] = json!({
             "conditions": [
                 {"type": "QuotaReserved", "status": "True", "reason": "r", "message": "", "lastTransitionTime": "2026-08-01T11:00:00Z"},
@@ -181,8 +181,8 @@ fn object(kind: u8, n: &[u8; 12]) -> Value {
     }
 }
 
-/// Tells an engine all of it, and lets it run between.
-pub fn run((fair, world): &MalformedObjects) {
+/// Adds all objects to an engine and runs cycles in between.
+pub fn run((fair, objects): &MalformedObjects) {
     let mut engine = Engine::new(EngineConfig {
         fair_sharing: fair.then(FairSharing::default),
         ..Default::default()
@@ -192,11 +192,11 @@ pub fn run((fair, world): &MalformedObjects) {
     let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]);
     let topology = json!({"metadata": {"name": "dc"}, "spec": {"levels": levels}});
     engine.upsert_topology(typed(topology), now);
-    for (kind, n) in world {
+    for (kind, n) in objects {
         let object = object(*kind, n);
         match kind {
             0 => engine.upsert_flavor(typed(object), now),
-            // One that closes a cycle is refused.
+            // A cohort that closes a cycle is rejected.
             1 => drop(engine.upsert_cohort(typed(object), now)),
             2 | 3 => engine.upsert_cluster_queue(typed(object), now),
             4 => engine.upsert_local_queue(typed(object)),

@@ -1,4 +1,4 @@
-//! What is left of a lab that was killed, interrupted or outvoted, and how it goes away.
+//! Cleanup of labs that were killed, interrupted or replaced as leader.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -32,15 +32,15 @@ async fn flavor(client: &Client, name: &str) -> bool {
 async fn down_removes_preset_objects_and_nothing_else() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
-    let desk = work_dir();
-    desk.write("presets/p/team.yaml", TEAM);
+    let dir = work_dir();
+    dir.write("presets/p/team.yaml", TEAM);
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     create(&client, serde_json::json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "mine"},
     }))
     .await;
-    // Somebody holds quota, so that the queue would not go by itself.
+    // A Job holds quota, so the ClusterQueue keeps its finalizer.
     create(&client, job("running", 4, 100_000)).await;
     let queues: Api<ClusterQueue> = Api::all(client.clone());
     wait_for("the job is admitted", || async {
@@ -48,18 +48,18 @@ async fn down_removes_preset_objects_and_nothing_else() {
         (status.admitted_workloads == 1).then_some(())
     })
     .await;
-    let (code, said) = down(&desk, &file).await;
-    assert_eq!(code, Some(2), "{said}");
+    let (code, printed) = down(&dir, &file).await;
+    assert_eq!(code, Some(2), "{printed}");
     assert!(
-        said.contains("still runs on other; stop it first"),
-        "{said}"
+        printed.contains("still runs on other; stop it first"),
+        "{printed}"
     );
     queues.get("research").await.unwrap();
     lab.kill();
-    let (code, said) = down(&desk, &file).await;
-    assert_eq!(code, Some(0), "{said}");
-    let told = "removed 4 objects of presets and 2 virtual nodes, took fake resources off 0 real nodes of other";
-    assert!(said.contains(told), "{said}");
+    let (code, printed) = down(&dir, &file).await;
+    assert_eq!(code, Some(0), "{printed}");
+    let expected = "removed 4 objects of presets and 2 virtual nodes, took fake resources off 0 real nodes of other";
+    assert!(printed.contains(expected), "{printed}");
     assert!(
         queues
             .list(&ListParams::default())
@@ -86,8 +86,8 @@ async fn down_removes_preset_objects_and_nothing_else() {
         (left == 0).then_some(())
     })
     .await;
-    // Everything of it can come back.
-    let lab = desk.start(&up_args(&file)).await;
+    // `up` creates all objects again.
+    let lab = dir.start(&up_args(&file)).await;
     queues.get("research").await.unwrap();
     assert_eq!(lab.stop().await, Some(0));
 }
@@ -95,10 +95,10 @@ async fn down_removes_preset_objects_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_non_leader_can_be_interrupted() {
     let cluster = ExternalCluster::start().await;
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let first = desk.start(&up_args(&file)).await;
-    let second = desk.spawn(desk.command(&up_args(&file)));
+    let first = dir.start(&up_args(&file)).await;
+    let second = dir.spawn(dir.command(&up_args(&file)));
     wait_for("the second waits", || async {
         second.log().contains("waiting: ").then_some(())
     })
@@ -109,7 +109,7 @@ async fn a_non_leader_can_be_interrupted() {
         log.contains("kueue-lab: interrupted before the lab was ready"),
         "{log}"
     );
-    // It took nothing of the first with it.
+    // The first lab's objects still exist.
     let client = cluster.client();
     create(&client, job("after", 4, 100_000)).await;
     let queues: Api<ClusterQueue> = Api::all(client);
@@ -136,7 +136,7 @@ async fn a_non_leader_does_not_apply_presets() {
     cluster.proxy.drop_connections();
     let leads = other.start(&up_args(&near)).await;
     cluster.proxy.resume();
-    wait_for("the first sees who leads", || async {
+    wait_for("the first sees the new leader", || async {
         let log = cut_off.log();
         let after = log.split("does not lead any more").nth(1)?;
         after.contains("leads; waiting").then_some(())
@@ -150,15 +150,15 @@ async fn a_non_leader_does_not_apply_presets() {
     };
     one.write("presets/p/late.yaml", FLAVOR);
     one.write("nodes.yaml", &NODES.replace("count: 2", "count: 3"));
-    wait_for("the first has seen its folder", || async {
+    wait_for("the first has read its folder", || async {
         cut_off.log().contains("3 nodes in force").then_some(())
     })
     .await;
     assert_eq!(quota().await, "6");
     assert!(!flavor(&client, "late").await);
     assert_eq!(leads.stop().await, Some(0));
-    // It leads again, and what its files say by now is in force.
-    wait_for("the first puts its preset in force", || async {
+    // It leads again and applies its current files.
+    wait_for("the first applies its preset", || async {
         (flavor(&client, "late").await && quota().await == "8").then_some(())
     })
     .await;

@@ -1,5 +1,5 @@
-//! Contexts whose user is known by a credential plugin, as the clouds have it: a program on PATH that
-//! notes each call and prints what it is told to.
+//! Contexts with an exec credential plugin: a program on PATH that records each call and prints a
+//! prepared credential.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::external_cluster::{ExternalCluster, create};
 use crate::lab_lifecycle::{job, up_args, with_context, work_dir};
 use crate::lab_process::{WorkDir, wait_for};
 
-/// Prints `credential-N` at the N-th call; where that is not there, fails as clouds' programs do.
+/// Prints `credential-N` at the N-th call; fails without that file.
 const EXEC_PLUGIN: &str = r#"#!/bin/sh
-cd "$DESK"
+cd "$DIR"
 echo "$1 $KUBERNETES_EXEC_INFO" >> calls
 n=$(wc -l < calls)
 if [ ! -e "credential-$((n))" ]; then
@@ -28,48 +28,48 @@ fi
 cat "credential-$((n))"
 "#;
 
-/// A person whose kubeconfig names the plugin.
+/// A working directory whose kubeconfig names the plugin.
 struct ExecPluginUser {
-    desk: WorkDir,
+    dir: WorkDir,
     kubeconfig: String,
 }
 
 impl ExecPluginUser {
     fn new(cluster: &ExternalCluster) -> Self {
-        let desk = work_dir();
-        let folder = desk.path().display().to_string();
-        desk.write("bin/cloud", EXEC_PLUGIN);
-        let plugin = desk.path().join("bin/cloud");
+        let dir = work_dir();
+        let folder = dir.path().display().to_string();
+        dir.write("bin/cloud", EXEC_PLUGIN);
+        let plugin = dir.path().join("bin/cloud");
         std::fs::set_permissions(&plugin, std::fs::Permissions::from_mode(0o755)).unwrap();
         let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
         let mut config: Value = serde_yaml::from_str(&text).unwrap();
         config["users"][0]["user"] = json!({"exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
             "command": "cloud", "args": ["get-token"],
-            "env": [{"name": "DESK", "value": folder}],
+            "env": [{"name": "DIR", "value": folder}],
             "installHint": "Install the cloud's tools:\n\n  https://cloud.example.com/tools",
             "interactiveMode": "IfAvailable", "provideClusterInfo": true,
         }});
-        desk.write("kubeconfig", &serde_yaml::to_string(&config).unwrap());
-        let kubeconfig = desk.path().join("kubeconfig").display().to_string();
-        Self { desk, kubeconfig }
+        dir.write("kubeconfig", &serde_yaml::to_string(&config).unwrap());
+        let kubeconfig = dir.path().join("kubeconfig").display().to_string();
+        Self { dir, kubeconfig }
     }
 
-    /// Lets the n-th call print a token that is said to end.
+    /// Sets the credential that the n-th call prints, with its expiration time.
     fn set_credential(&self, n: usize, token: &str, lasts: SignedDuration) {
         let ends = Timestamp::now().checked_add(lasts).unwrap();
         let credential = json!({
             "kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
             "status": {"token": token, "expirationTimestamp": ends.to_string()},
         });
-        // Never read by halves.
-        self.desk.write("next", &credential.to_string());
+        // Atomic.
+        self.dir.write("next", &credential.to_string());
         let (from, to) = ("next".to_owned(), format!("credential-{n}"));
         std::fs::rename(self.file(&from), self.file(&to)).unwrap();
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.desk.path().join(name)
+        self.dir.path().join(name)
     }
 
     fn plugin_calls(&self) -> Vec<String> {
@@ -78,21 +78,21 @@ impl ExecPluginUser {
     }
 
     fn command(&self, args: &[&str]) -> std::process::Command {
-        let mut command = self.desk.command(args);
+        let mut command = self.dir.command(args);
         let path = format!("{}:/usr/bin:/bin", self.file("bin").display());
         command.env("PATH", path);
         command
     }
 
-    /// The one line a command says that ends with code 2.
-    async fn refused(&self, args: &[&str]) -> String {
+    /// The error line of a command that exits with code 2.
+    async fn rejected(&self, args: &[&str]) -> String {
         let mut command = self.command(args);
         let output = tokio::task::spawn_blocking(move || command.output().unwrap());
         let output = output.await.unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?} said {said}");
-        let complaint = said.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
-        complaint.unwrap_or_else(|| panic!("{said}")).to_owned()
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
+        let complaint = printed.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        complaint.unwrap_or_else(|| panic!("{printed}")).to_owned()
     }
 }
 
@@ -100,7 +100,7 @@ fn accounts(client: &Client) -> Api<ServiceAccount> {
     Api::namespaced(client.clone(), "default")
 }
 
-/// A token of the account that may do everything.
+/// A token of the cluster-admin account.
 async fn token(client: &Client) -> String {
     let request = json!({"spec": {"audiences": []}, "metadata": {}});
     let request = serde_json::from_value(request).unwrap();
@@ -111,7 +111,7 @@ async fn token(client: &Client) -> String {
     given.status.unwrap().token.unwrap()
 }
 
-/// Makes that account anew, so that tokens it had are worthless.
+/// Recreates the account, which invalidates its tokens.
 async fn recreate_account(client: &Client) {
     let params = DeleteParams::default();
     accounts(client).delete("robot", &params).await.unwrap();
@@ -143,46 +143,44 @@ async fn a_plugin_is_run_again_when_its_token_expires_or_is_rejected() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
     cluster.kubeconfig_of("robot", cluster_admin_rules()).await;
-    let person = ExecPluginUser::new(&cluster);
+    let user = ExecPluginUser::new(&cluster);
     let hour = SignedDuration::from_hours(1);
-    person.set_credential(1, &token(&client).await, SignedDuration::from_secs(2));
-    person.set_credential(2, &token(&client).await, hour);
-    let lab = person
-        .desk
-        .start_command(person.command(&up_args(&person.kubeconfig)));
+    user.set_credential(1, &token(&client).await, SignedDuration::from_secs(2));
+    user.set_credential(2, &token(&client).await, hour);
+    let lab = user
+        .dir
+        .start_command(user.command(&up_args(&user.kubeconfig)));
     let lab = lab.await;
-    wait_for("it is asked before the token ends", || async {
-        (person.plugin_calls().len() == 2).then_some(())
+    wait_for("the plugin runs before the token expires", || async {
+        (user.plugin_calls().len() == 2).then_some(())
     })
     .await;
-    let calls = person.plugin_calls();
+    let calls = user.plugin_calls();
     assert!(calls[0].starts_with("get-token {"), "{calls:?}");
-    for told in [
+    for expected in [
         format!("\"server\":\"https://{}\"", cluster.proxy.address()),
         "\"interactive\":false".to_owned(),
         "\"kind\":\"ExecCredential\"".to_owned(),
     ] {
-        assert!(calls[0].contains(&told), "{told} is not in {calls:?}");
+        assert!(
+            calls[0].contains(&expected),
+            "{expected} is not in {calls:?}"
+        );
     }
     create(&client, job("first", 4, 100_000)).await;
     runs(&client, "first").await;
     recreate_account(&client).await;
-    person.set_credential(3, &token(&client).await, hour);
-    // Watches live on; whoever is cut off has to say again who they are.
+    user.set_credential(3, &token(&client).await, hour);
+    // Open watches continue; a new connection has to authenticate.
     cluster.proxy.drop_connections();
     cluster.proxy.resume();
     create(&client, job("second", 4, 100_000)).await;
     runs(&client, "second").await;
-    assert_eq!(
-        person.plugin_calls().len(),
-        3,
-        "{:?}",
-        person.plugin_calls()
-    );
+    assert_eq!(user.plugin_calls().len(), 3, "{:?}", user.plugin_calls());
     let log = lab.log();
     assert!(log.contains("the cluster refused the credentials; they were read again"));
     assert!(
-        !log.contains(&token_of(&person.file("credential-3"))),
+        !log.contains(&token_of(&user.file("credential-3"))),
         "a token was logged"
     );
     assert_eq!(lab.stop().await, Some(0));
@@ -194,10 +192,10 @@ fn token_of(file: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_plugin_is_named() {
+async fn a_failing_plugin_is_reported() {
     let cluster = ExternalCluster::start().await;
-    let person = ExecPluginUser::new(&cluster);
-    let file = person.kubeconfig.as_str();
+    let user = ExecPluginUser::new(&cluster);
+    let file = user.kubeconfig.as_str();
     let commands: [&[&str]; 5] = [
         &with_context("up", file),
         &with_context("down", file),
@@ -214,17 +212,17 @@ async fn a_failing_plugin_is_named() {
     let context = "cannot use context other: its credential plugin \"cloud\"";
     for args in commands {
         assert_eq!(
-            person.refused(args).await,
+            user.rejected(args).await,
             format!(
                 "{context} failed (exit status: 255): The SSO session has expired. Run: cloud sso login; sign in again and repeat"
             )
         );
     }
-    assert_eq!(person.plugin_calls().len(), commands.len());
-    std::fs::remove_file(person.file("bin/cloud")).unwrap();
+    assert_eq!(user.plugin_calls().len(), commands.len());
+    std::fs::remove_file(user.file("bin/cloud")).unwrap();
     for args in commands {
         assert_eq!(
-            person.refused(args).await,
+            user.rejected(args).await,
             format!(
                 "{context} cannot be run: there is no such program; Install the cloud's tools: https://cloud.example.com/tools"
             )

@@ -1,6 +1,5 @@
-//! A cluster as others run it, to put the lab on: an API server on the network with a control plane,
-//! nodes with kubelets, and nothing of Kueue in it. Other test binaries take it in with
-//! `#[path = "../remote/cluster.rs"] mod cluster;`.
+//! [`ExternalCluster`]: an API server on the network with a control plane and nodes with kubelets, and
+//! without Kueue. `tests/suite` includes this file too.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,14 +18,14 @@ use serde_json::{Value, json};
 
 use crate::tcp_proxy::TcpProxy;
 
-/// What the context of the cluster is called.
+/// The name of the cluster's context.
 pub const CONTEXT_NAME: &str = "other";
 
-/// A cluster the lab did not start.
+/// A cluster that the lab did not start.
 pub struct ExternalCluster {
-    /// The API server, to plug policy into.
+    /// The API server, to add admission plugins to.
     pub server: ApiServer,
-    /// What lies between the API server and its clients outside.
+    /// The proxy between the API server and external clients.
     pub proxy: TcpProxy,
     _machines: Machines,
     _serving: ServingHandle,
@@ -46,7 +45,7 @@ impl ExternalCluster {
         Self::start_with(Clock::real(), StorageLimits::default()).await
     }
 
-    /// Starts such a cluster with a clock of its own, that remembers so much of the past.
+    /// Starts such a cluster with this clock and watch history.
     pub async fn start_with(clock: Clock, limits: StorageLimits) -> Self {
         let entropy = Entropy::from_os();
         let server = ApiServer::builder(clock.clone(), entropy.clone());
@@ -69,9 +68,9 @@ impl ExternalCluster {
         };
         let serving = server.serve(options).await.unwrap();
         machines.set_root_ca(serving.certificate_authority_pem());
-        let wire = TcpProxy::forward_to(serving.addr()).await;
+        let proxy = TcpProxy::forward_to(serving.addr()).await;
         let folder = tempfile::tempdir().unwrap();
-        let (inside, outside) = (serving.addr().to_string(), wire.address().to_string());
+        let (inside, outside) = (serving.addr().to_string(), proxy.address().to_string());
         let kubeconfig = serving.kubeconfig().replace(&inside, &outside);
         std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
         let direct = folder.path().join("kubeconfig-direct");
@@ -89,7 +88,7 @@ impl ExternalCluster {
         });
         Self {
             server,
-            proxy: wire,
+            proxy,
             _machines: machines,
             _serving: serving,
             folder,
@@ -97,27 +96,27 @@ impl ExternalCluster {
         }
     }
 
-    /// A client inside the cluster, which no trouble on the wire reaches.
+    /// A client inside the cluster, without the proxy.
     pub fn client(&self) -> Client {
         self.server.client()
     }
 
-    /// The kubeconfig for clients outside; its context is [`CONTEXT`].
+    /// The kubeconfig of external clients; its context is [`CONTEXT_NAME`].
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
 
-    /// The kubeconfig for clients outside that no trouble on the wire reaches either.
+    /// A kubeconfig for external clients that bypasses the proxy.
     pub fn direct_kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig-direct")
     }
 
-    /// A folder that lives as long as the cluster.
+    /// A folder with the lifetime of the cluster.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a kubeconfig for a ServiceAccount, which is made with these RBAC rules.
+    /// Writes a kubeconfig for a ServiceAccount, which is created with these RBAC rules.
     pub async fn kubeconfig_of(&self, account: &str, rules: Value) -> PathBuf {
         let client = self.client();
         create(
@@ -158,7 +157,7 @@ impl ExternalCluster {
         path
     }
 
-    /// Lets a node's kubelet start anew: it resets the extended resources it knows nothing of.
+    /// Restarts a node's kubelet, which resets extended resources.
     pub async fn restart_kubelet(&self, name: &str) {
         let api: Api<Node> = Api::all(self.client());
         let status = api.get(name).await.unwrap().status.unwrap();
@@ -179,7 +178,7 @@ pub async fn create(client: &Client, object: Value) {
     created.unwrap_or_else(|e| panic!("{name}: {e}"));
 }
 
-/// The API of an object's kind and the object's name; plurals are guessed.
+/// The API of an object's kind and the object's name. Derives the plural from the kind.
 fn dynamic(client: &Client, object: &Value) -> (Api<kube::api::DynamicObject>, String) {
     let (version, kind) = (
         object["apiVersion"].as_str().unwrap(),
@@ -244,6 +243,6 @@ async fn renew_node_lease(client: &Client, name: &str, clock: &Clock) {
         },
     });
     let params = PatchParams::apply("kubelet").force();
-    // A beat that is lost is made up for by the next.
+    // The next renewal follows soon.
     let _ = leases.patch(name, &params, &Patch::Apply(&lease)).await;
 }

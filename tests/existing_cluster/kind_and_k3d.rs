@@ -1,5 +1,5 @@
-//! kind and k3d, played by scripts on PATH that note each call and answer as the real ones do; behind
-//! them stands a cluster that really answers.
+//! kind and k3d, replaced by scripts on PATH that record each call, with an API server of this process as
+//! the cluster.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::external_cluster::ExternalCluster;
 use crate::lab_lifecycle::work_dir;
 use crate::lab_process::{RunningLab, WorkDir};
 
-/// What kind's script does: a cluster is there when the file `clusters` says so.
+/// The fake kind: a cluster exists if the file `clusters` names it.
 const FAKE_KIND: &str = r#"
 case "$*" in
 version) echo "kind v0.30.0 go1.24.6 linux/amd64" ;;
@@ -23,7 +23,7 @@ version) echo "kind v0.30.0 go1.24.6 linux/amd64" ;;
 esac
 "#;
 
-/// What docker's script does, on Linux with its daemon up. The cluster behind it is on loopback.
+/// The fake docker on Linux with its daemon running. The cluster is on loopback.
 const FAKE_DOCKER: &str = r#"
 case "$*" in
 "info --format "*) echo "Debian GNU/Linux 12 (bookworm)" ;;
@@ -40,7 +40,7 @@ echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the
 exit 1
 "#;
 
-/// A person's machine with some programs on it.
+/// A machine with some programs on PATH.
 struct FakeToolsPath {
     work_dir: WorkDir,
 }
@@ -53,7 +53,7 @@ impl FakeToolsPath {
         Self { work_dir }
     }
 
-    /// Puts a program on PATH.
+    /// Adds a program to PATH.
     fn add_program(&self, name: &str, body: &str) {
         let folder = self.work_dir.path().display();
         let text = format!("#!/bin/sh\ncd '{folder}'\necho \"{name} $*\" >> calls\n{body}");
@@ -62,7 +62,7 @@ impl FakeToolsPath {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Lets the tool's cluster be this one.
+    /// Makes this cluster the tool's cluster.
     fn cluster(&self, cluster: &ExternalCluster, context: &str) {
         let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
         let text = text.replace(": other", &format!(": {context}"));
@@ -70,7 +70,7 @@ impl FakeToolsPath {
         self.work_dir.write("kubeconfig-of-tool", &text);
     }
 
-    /// What was called since the last look, without the questions whose answers change nothing.
+    /// The calls since the last call of this function, without read-only ones.
     fn calls(&self) -> Vec<String> {
         let path = self.work_dir.path().join("calls");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -97,12 +97,16 @@ impl FakeToolsPath {
             .unwrap()
     }
 
-    async fn refused(&self, args: &[&str], code: i32) -> String {
+    async fn rejected(&self, args: &[&str], code: i32) -> String {
         let output = self.run(args).await;
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{args:?} said {said}");
-        let complaint = said.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
-        complaint.unwrap_or_else(|| panic!("{said}")).to_owned()
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{args:?} printed {printed}"
+        );
+        let complaint = printed.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        complaint.unwrap_or_else(|| panic!("{printed}")).to_owned()
     }
 
     async fn start(&self, tool: &str) -> RunningLab {
@@ -126,7 +130,7 @@ fn up(tool: &str) -> [&str; 9] {
     ]
 }
 
-/// A PATH without docker and podman cannot be had where they are in /usr/bin.
+/// Removing docker and podman from PATH is impossible if they are in /usr/bin.
 fn has_engine() -> bool {
     let there = |name: &&str| std::path::Path::new("/usr/bin").join(name).exists();
     let found = ["docker", "podman", "kind", "k3d"].iter().any(there);
@@ -175,7 +179,7 @@ async fn a_kind_cluster_is_created_reused_and_deleted() {
     let description = std::fs::read_to_string(format!("{state}/kind.yaml")).unwrap();
     assert!(description.contains("@sha256:"), "{description}");
     assert!(lab.log().contains("Preparing nodes"), "{}", lab.log());
-    // The context is there for others, and what they had is as it was.
+    // The context is added to the user's kubeconfig; existing entries are unchanged.
     let users = std::fs::read_to_string(machine.work_dir.path().join(".kube/config")).unwrap();
     assert!(
         users.contains("kind-kueue-lab") && users.contains("current-context: prod"),
@@ -209,7 +213,7 @@ async fn a_kind_cluster_is_created_reused_and_deleted() {
             .calls()
             .contains(&"kind delete cluster --name kueue-lab".to_owned())
     );
-    let nothing = machine.refused(&["down"], 2).await;
+    let nothing = machine.rejected(&["down"], 2).await;
     assert!(nothing.starts_with("no cluster is remembered"), "{nothing}");
 }
 
@@ -221,12 +225,12 @@ async fn an_existing_cluster_of_the_same_name_needs_confirmation_and_stays() {
     machine.add_program("kind", FAKE_KIND);
     machine.cluster(&cluster, "kind-kueue-lab");
     machine.work_dir.write("clusters", "kind\nkueue-lab\n");
-    let said = machine.refused(&up("kind"), 2).await;
-    assert!(said.contains("say --yes to go ahead"), "{said}");
-    let said = machine.refused(&["down", "--cluster", "kind"], 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
+    assert!(printed.contains("say --yes to go ahead"), "{printed}");
+    let printed = machine.rejected(&["down", "--cluster", "kind"], 2).await;
     assert!(
-        said.contains("was not made by kueue-lab, so it stays"),
-        "{said}"
+        printed.contains("was not made by kueue-lab, so it stays"),
+        "{printed}"
     );
     assert!(!machine.calls().iter().any(|c| c.contains("delete")));
 }
@@ -276,14 +280,14 @@ esac
 "#,
     );
     machine.cluster(&cluster, "k3d-kueue-lab");
-    // The cluster that plays k3d's does not know k3d's name for this machine.
+    // The cluster does not resolve k3d's name of this machine.
     let output = machine.run(&up("k3d")).await;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains(
+        printed.contains(
             "does not reach the webhooks of this kueue-lab at https://host.k3d.internal:"
         ),
-        "{said}"
+        "{printed}"
     );
     let calls = machine.calls();
     let config = machine.state().join("k3d.yaml").display().to_string();
@@ -291,7 +295,7 @@ esac
         "k3d cluster create kueue-lab --config {config} --kubeconfig-update-default=false --kubeconfig-switch-context=false --wait --timeout 300s"
     );
     assert!(calls.contains(&create), "{calls:?}");
-    assert!(said.contains("Creating node 'k3d-kueue-lab-server-0'"));
+    assert!(printed.contains("Creating node 'k3d-kueue-lab-server-0'"));
     let gone = machine.run(&["down", "--cluster", "k3d"]).await;
     assert_eq!(
         String::from_utf8_lossy(&gone.stdout),
@@ -300,43 +304,43 @@ esac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_tools_are_named_with_install_hints() {
+async fn missing_tools_are_reported_with_install_hints() {
     if has_engine() {
         return;
     }
     let machine = FakeToolsPath::new();
-    let said = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        said.starts_with("there is no docker or podman on PATH"),
-        "{said}"
+        printed.starts_with("there is no docker or podman on PATH"),
+        "{printed}"
     );
     machine.add_program("docker", DAEMON_DOWN);
-    let said = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        said.starts_with("docker does not run: Cannot connect to the Docker daemon"),
-        "{said}"
+        printed.starts_with("docker does not run: Cannot connect to the Docker daemon"),
+        "{printed}"
     );
     machine.add_program("docker", FAKE_DOCKER);
-    let said = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        said.starts_with("there is no kind on PATH; get it from https://kind.sigs.k8s.io"),
-        "{said}"
+        printed.starts_with("there is no kind on PATH; get it from https://kind.sigs.k8s.io"),
+        "{printed}"
     );
-    let said = machine.refused(&up("k3d"), 2).await;
+    let printed = machine.rejected(&up("k3d"), 2).await;
     assert!(
-        said.starts_with("there is no k3d on PATH; get it from https://k3d.io"),
-        "{said}"
+        printed.starts_with("there is no k3d on PATH; get it from https://k3d.io"),
+        "{printed}"
     );
     machine.add_program("kind", "echo 'kind v0.20.0 go1.20.4 linux/amd64'\n");
-    let said = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        said.starts_with("kind 0.20.0 is too old, the lab needs 0.27.0 or newer"),
-        "{said}"
+        printed.starts_with("kind 0.20.0 is too old, the lab needs 0.27.0 or newer"),
+        "{printed}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_creation_leaves_nothing() {
+async fn a_failed_creation_is_cleaned_up() {
     let machine = FakeToolsPath::new();
     machine.add_program("docker", FAKE_DOCKER);
     let failing = |text: &str| {
@@ -349,10 +353,10 @@ async fn a_failed_creation_leaves_nothing() {
     machine.add_program("kind", &failing(
         "Creating cluster \"kueue-lab\" ...\n ✗ Preparing nodes 📦\nDeleted nodes: [\"kueue-lab-control-plane\"]\nERROR: failed to create cluster: command \"docker run --name kueue-lab-control-plane\" failed with error: exit status 125\nCommand Output: docker: Error response from daemon: driver failed programming external connectivity on endpoint kueue-lab-control-plane: Bind for 127.0.0.1:6443 failed: port is already allocated.",
     ));
-    let said = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        said.starts_with("kind cannot make the cluster: 127.0.0.1:6443 is in use already"),
-        "{said}"
+        printed.starts_with("kind cannot make the cluster: 127.0.0.1:6443 is in use already"),
+        "{printed}"
     );
     assert!(
         machine
@@ -365,16 +369,16 @@ async fn a_failed_creation_leaves_nothing() {
     machine.add_program("kind", &failing(
         "ERROR: failed to create cluster: node(s) already exist for a cluster with the name \"kueue-lab\"",
     ));
-    let said = machine.refused(&up("kind"), 2).await;
+    let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        said.contains("somebody else is making one of this name"),
-        "{said}"
+        printed.contains("somebody else is making one of this name"),
+        "{printed}"
     );
     assert!(!machine.calls().iter().any(|c| c.contains("delete")));
 
     machine.add_program("kind", &failing(
         "ERROR: failed to create cluster: failed to pull image \"kindest/node:v1.34.0\": no space left on device",
     ));
-    let said = machine.refused(&up("kind"), 1).await;
-    assert!(said.ends_with("no space left on device"), "{said}");
+    let printed = machine.rejected(&up("kind"), 1).await;
+    assert!(printed.ends_with("no space left on device"), "{printed}");
 }

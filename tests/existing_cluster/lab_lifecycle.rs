@@ -1,4 +1,4 @@
-//! A lab on somebody else's cluster at work: queues, virtual nodes, admission, presets.
+//! A lab on an existing cluster: queues, virtual nodes, admission, presets.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -42,21 +42,21 @@ pub const NODES: &str = "\
   resources: {cpu: 16, memory: 64Gi, nvidia.com/gpu: 8}
 ";
 
-/// A person's folder with that preset and those nodes.
+/// A working directory with that preset and those nodes.
 pub fn work_dir() -> WorkDir {
-    let desk = WorkDir::new();
-    desk.write("presets/p/queues.yaml", PRESET);
-    desk.write("nodes.yaml", NODES);
-    desk
+    let dir = WorkDir::new();
+    dir.write("presets/p/queues.yaml", PRESET);
+    dir.write("nodes.yaml", NODES);
+    dir
 }
 
-/// A command about the other cluster, which asks nothing.
+/// A command for the cluster, without confirmation.
 pub fn with_context<'a>(command: &'a str, kubeconfig: &'a str) -> Vec<&'a str> {
     let place = ["--cluster", "context:other", "--kubeconfig", kubeconfig];
     [&[command, "--yes"][..], &place].concat()
 }
 
-/// How a person starts the lab from there.
+/// The arguments of `up`.
 pub fn up_args(kubeconfig: &str) -> Vec<&str> {
     let mut args = with_context("up", kubeconfig);
     args.extend(["--headless", "--nodes", "nodes.yaml"]);
@@ -64,14 +64,14 @@ pub fn up_args(kubeconfig: &str) -> Vec<&str> {
     args
 }
 
-/// Takes away what the lab left there. Gives how that ended and what it said.
-pub async fn down(desk: &WorkDir, kubeconfig: &str) -> (Option<i32>, String) {
-    let output = desk.run(&with_context("down", kubeconfig)).await;
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    (output.status.code(), said.concat())
+/// Runs `down`; returns the exit code and the output.
+pub async fn down(dir: &WorkDir, kubeconfig: &str) -> (Option<i32>, String) {
+    let output = dir.run(&with_context("down", kubeconfig)).await;
+    let printed = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), printed.concat())
 }
 
-/// A queued job of one pod with GPUs that runs so many seconds.
+/// A queued Job of one pod with GPUs that runs for some seconds.
 pub fn job(name: &str, gpus: u32, seconds: u32) -> Value {
     let amounts = json!({"nvidia.com/gpu": gpus.to_string()});
     json!({
@@ -94,12 +94,12 @@ pub fn job(name: &str, gpus: u32, seconds: u32) -> Value {
 async fn jobs_run_one_after_another_on_virtual_nodes() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
     create(&client, job("first", 8, 2)).await;
-    wait_for("the first is let in", || async {
+    wait_for("the first is admitted", || async {
         let spec = jobs.get("first").await.unwrap().spec.unwrap();
         (spec.suspend == Some(false)).then_some(())
     })
@@ -130,16 +130,16 @@ async fn jobs_run_one_after_another_on_virtual_nodes() {
 async fn preset_changes_are_applied_and_survive_a_restart() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     let queues: Api<ClusterQueue> = Api::all(client.clone());
     let quota = |queue: &ClusterQueue| {
         let group = &queue.spec.resource_groups[0];
         serde_json::to_value(&group.flavors[0].resources[0].nominal_quota).unwrap()
     };
     assert_eq!(quota(&queues.get("research").await.unwrap()), "8");
-    desk.write(
+    dir.write(
         "presets/p/queues.yaml",
         &PRESET.replace("nominalQuota: 8", "nominalQuota: 16"),
     );
@@ -148,21 +148,21 @@ async fn preset_changes_are_applied_and_survive_a_restart() {
         (quota(&queue) == "16").then_some(())
     })
     .await;
-    // What a person made themselves is none of the lab's business.
+    // Objects of the user, which the lab leaves alone.
     create(&client, json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "mine"},
     }))
     .await;
-    // Its webhooks stay behind, and so does its claim to lead, for a while.
+    // The killed lab's webhooks and Lease remain for a while.
     lab.kill();
     let renamed = PRESET.replace("name: research", "name: science");
-    desk.write(
+    dir.write(
         "presets/p/queues.yaml",
         &renamed.replace("clusterQueue: research", "clusterQueue: science"),
     );
-    desk.write("nodes.yaml", &NODES.replace("count: 2", "count: 1"));
-    let lab = desk.start(&up_args(&file)).await;
-    wait_for("the queue that left the files is gone", || async {
+    dir.write("nodes.yaml", &NODES.replace("count: 2", "count: 1"));
+    let lab = dir.start(&up_args(&file)).await;
+    wait_for("the removed ClusterQueue is pruned", || async {
         queues
             .get_opt("research")
             .await
@@ -185,23 +185,23 @@ async fn preset_changes_are_applied_and_survive_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_with_foreign_objects_stays() {
+async fn a_namespace_with_other_objects_is_kept() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
-    let desk = work_dir();
+    let dir = work_dir();
     let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n";
-    desk.write("presets/p/team.yaml", namespace);
+    dir.write("presets/p/team.yaml", namespace);
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     create(
         &client,
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "team", "name": "mine"}}),
     )
     .await;
-    std::fs::remove_file(desk.path().join("presets/p/team.yaml")).unwrap();
-    wait_for("the lab says why it stays", || async {
-        let said = lab.log().contains("it still holds 1 Secrets");
-        said.then_some(())
+    std::fs::remove_file(dir.path().join("presets/p/team.yaml")).unwrap();
+    wait_for("the lab logs the reason", || async {
+        let printed = lab.log().contains("it still holds 1 Secrets");
+        printed.then_some(())
     })
     .await;
     let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client);
@@ -211,7 +211,7 @@ async fn a_namespace_with_foreign_objects_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminating_namespace_is_waited_for_and_recreated() {
+async fn a_terminating_namespace_is_recreated() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
     create(
@@ -236,14 +236,14 @@ async fn a_terminating_namespace_is_waited_for_and_recreated() {
         .await
         .unwrap();
     let held = Api::<ConfigMap>::namespaced(client.clone(), "kueue-lab-system");
-    wait_for("what is left of it is on its way out too", || async {
+    wait_for("the namespace is terminating", || async {
         let last = held.get("last").await.unwrap();
         last.metadata.deletion_timestamp.map(drop)
     })
     .await;
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let starting = desk.spawn(desk.command(&up_args(&file)));
+    let starting = dir.spawn(dir.command(&up_args(&file)));
     wait_for("the lab waits for it", || async {
         starting
             .log()
@@ -266,7 +266,7 @@ async fn a_terminating_namespace_is_waited_for_and_recreated() {
             .is_empty()
     );
 
-    // Whoever takes it away from a running lab gets it back.
+    // A running lab recreates the namespace after its deletion.
     let before = namespaces
         .get("kueue-lab-system")
         .await
@@ -279,7 +279,7 @@ async fn a_terminating_namespace_is_waited_for_and_recreated() {
         .unwrap();
     create(&client, job("first", 8, 1)).await;
     let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
-    wait_for("it is there again, and jobs run", || async {
+    wait_for("the namespace is recreated and jobs run", || async {
         let there = namespaces.get_opt("kueue-lab-system").await.unwrap()?;
         let status = jobs.get("first").await.unwrap().status?;
         (there.metadata.uid != before && status.succeeded == Some(1)).then_some(())
@@ -291,23 +291,24 @@ async fn a_terminating_namespace_is_waited_for_and_recreated() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreachable_api_server_is_logged_once() {
     let cluster = ExternalCluster::start().await;
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     let before = lab.log().lines().count();
     cluster.proxy.stop_listening().await;
-    wait_for("it is told that nobody answers", || async {
+    wait_for("the failure is logged", || async {
         let log = lab.log();
-        let told = "WARN the API server of other (https://127.0.0.1:";
-        (log.contains(told) && log.contains(") does not answer: ")).then_some(())
+        let expected = "WARN the API server of other (https://127.0.0.1:";
+        (log.contains(expected) && log.contains(") does not answer: ")).then_some(())
     })
     .await;
     cluster.proxy.listen_again().await;
-    wait_for("and that somebody answers again", || async {
+    wait_for("the recovery is logged", || async {
         lab.log().contains(") answers again, after ").then_some(())
     })
     .await;
-    // One request may be lucky while another is not, and a lease may end; not a line for each.
+    // Single requests can succeed earlier, and the Lease can expire; but there is not one line per
+    // request.
     let lines = lab.log().lines().count() - before;
     assert!(lines < 12, "{}", lab.log());
     assert_eq!(lab.stop().await, Some(0));

@@ -1,4 +1,4 @@
-//! The binary as a person runs it, and words for what must come of it.
+//! The binary `kueue-lab` as a process.
 
 use std::future::Future;
 use std::io::{BufRead, BufReader, Read};
@@ -7,10 +7,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long anything may take that must come.
+/// Timeout of every wait.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A folder a person works in: `presets/p` and whatever else they write.
+/// A working directory with `presets/p` and other files.
 pub struct WorkDir {
     root: tempfile::TempDir,
 }
@@ -32,7 +32,7 @@ impl WorkDir {
         std::fs::write(path, text).unwrap();
     }
 
-    /// The binary, with nothing of the machine's environment but what is named.
+    /// The binary, without the test's environment except for the given variables.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kueue-lab"));
         command
@@ -47,7 +47,7 @@ impl WorkDir {
         command
     }
 
-    /// Runs what ends by itself. The processes' waiting must not hold up a cluster in the same test.
+    /// Runs a command to its end, without blocking the executor.
     pub async fn run(&self, args: &[&str]) -> Output {
         let mut command = self.command(args);
         tokio::task::spawn_blocking(move || command.output().unwrap())
@@ -55,15 +55,17 @@ impl WorkDir {
             .unwrap()
     }
 
-    /// Runs what must be refused as a mistake in the request; gives the one line it says.
+    /// Runs a command that must exit with code 2; returns its one error line.
     pub async fn run_rejected(&self, args: &[&str]) -> String {
         let output = self.run(args).await;
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?} said {said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
         assert_eq!(output.stdout, b"", "{args:?}");
-        let complaints = said.lines().filter_map(|l| l.strip_prefix("kueue-lab: "));
+        let complaints = printed
+            .lines()
+            .filter_map(|l| l.strip_prefix("kueue-lab: "));
         let complaints: Vec<_> = complaints.collect();
-        assert_eq!(complaints.len(), 1, "{said}");
+        assert_eq!(complaints.len(), 1, "{printed}");
         complaints[0].to_owned()
     }
 
@@ -72,12 +74,12 @@ impl WorkDir {
         self.start_command(self.command(args)).await
     }
 
-    /// Starts a lab by a command of this desk and waits until it is ready.
+    /// Starts a lab by a command of this folder and waits until it is ready.
     pub async fn start_command(&self, command: Command) -> RunningLab {
         self.spawn(command).ready().await
     }
 
-    /// Starts a lab by a command of this desk and does not wait for it.
+    /// Starts a lab by a command of this folder and does not wait.
     pub fn spawn(&self, mut command: Command) -> StartingLab {
         let mut child = command
             .stdout(Stdio::piped())
@@ -92,13 +94,13 @@ impl WorkDir {
             }
         });
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = stdout.read_line(&mut line);
-            // Nobody may be waiting any more.
-            let _ = tell.send(read.map(|_| line.trim_end().to_owned()));
-            // Nobody is to be stopped by a full pipe.
+            // The receiver may be dropped.
+            let _ = sender.send(read.map(|_| line.trim_end().to_owned()));
+            // Drains the pipe, so that the process does not block.
             let _ = stdout.read_to_end(&mut Vec::new());
         });
         StartingLab {
@@ -108,7 +110,7 @@ impl WorkDir {
                 kubeconfig_path: String::new(),
             },
             answer: None,
-            ready_receiver: Some(told),
+            ready_receiver: Some(receiver),
             reader,
         }
     }
@@ -123,20 +125,20 @@ pub struct StartingLab {
 }
 
 impl StartingLab {
-    /// What it has said so far.
+    /// The log so far.
     pub fn log(&self) -> String {
         self.running.log()
     }
 
-    /// Waits until it is ready or has ended. May be given up and called again.
+    /// Waits until the lab is ready or has exited. Cancel safe.
     pub async fn wait_until_answered(&mut self) {
-        if let Some(told) = &mut self.ready_receiver {
-            self.answer = told.await.ok();
+        if let Some(receiver) = &mut self.ready_receiver {
+            self.answer = receiver.await.ok();
             self.ready_receiver = None;
         }
     }
 
-    /// Interrupts it before it is ready. Gives how it ended and all it said.
+    /// Interrupts the lab before it is ready; returns the exit code and the log.
     pub async fn interrupted(mut self) -> (Option<i32>, String) {
         let id = self.running.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
@@ -151,21 +153,21 @@ impl StartingLab {
         .unwrap()
     }
 
-    /// Waits until it is ready, and says all it said when it is not to be.
+    /// Waits until the lab is ready; panics with the log if it exits.
     pub async fn ready(mut self) -> RunningLab {
         self.wait_until_answered().await;
-        let said = self.answer.take();
-        if let Some(Ok(line)) = &said
+        let printed = self.answer.take();
+        if let Some(Ok(line)) = &printed
             && let Some(kubeconfig) = line.strip_prefix("ready ")
         {
             self.running.kubeconfig_path = kubeconfig.to_owned();
             return self.running;
         }
-        // It ends by itself, or hangs with its output closed; either way the log is to be whole.
+        // The process exits, or hangs with its output closed; either way the log must be complete.
         let ended = tokio::task::spawn_blocking(move || {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut child = self.running.child.try_wait();
-            while matches!(child, Ok(None)) && begun.elapsed() < Duration::from_secs(10) {
+            while matches!(child, Ok(None)) && started.elapsed() < Duration::from_secs(10) {
                 std::thread::sleep(Duration::from_millis(50));
                 child = self.running.child.try_wait();
             }
@@ -176,7 +178,7 @@ impl StartingLab {
             (child, log)
         });
         let (child, log) = ended.await.unwrap();
-        panic!("not ready but {said:?}, ended with {child:?}, and said:\n{log}");
+        panic!("not ready but {printed:?}, ended with {child:?}, and printed:\n{log}");
     }
 }
 
@@ -188,17 +190,17 @@ pub struct RunningLab {
 }
 
 impl RunningLab {
-    /// The kubeconfig it named when it was ready.
+    /// The path of the kubeconfig, from the ready line.
     pub fn kubeconfig_path(&self) -> &str {
         &self.kubeconfig_path
     }
 
-    /// What it has said so far.
+    /// The log so far.
     pub fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    /// Asks it to stop and waits for that.
+    /// Sends SIGTERM and waits for the exit.
     pub async fn stop(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -208,7 +210,7 @@ impl RunningLab {
             .unwrap()
     }
 
-    /// Takes its life without warning.
+    /// Kills the process.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -220,22 +222,25 @@ impl Drop for RunningLab {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("the lab said:\n{}", self.log());
+            eprintln!("the lab printed:\n{}", self.log());
         }
     }
 }
 
-/// Waits until `found` gives something.
+/// Polls `found` until it returns a value.
 pub async fn wait_for<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut found: impl FnMut() -> F,
 ) -> T {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if let Some(found) = found().await {
             return found;
         }
-        assert!(begun.elapsed() < TIMEOUT, "waited in vain until {what}");
+        assert!(
+            started.elapsed() < TIMEOUT,
+            "timed out waiting until {what}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! `kubectl logs` of pods on virtual nodes: what an API server elsewhere asks the kubelet of a node,
-//! asked by the test at the address that stands on the node.
+//! `kubectl logs` of pods on virtual nodes: requests of an API server to the kubelet, sent by the test to
+//! the address in the Node.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, PostParams};
@@ -10,7 +10,7 @@ use crate::external_cluster::ExternalCluster;
 use crate::lab_lifecycle::{up_args, work_dir};
 use crate::lab_process::wait_for;
 
-/// A client of the kubelet of a node. As API servers do, it does not ask who signed its certificate.
+/// A client of a node's kubelet. Like API servers, it does not verify the kubelet's certificate.
 async fn kubelet(client: &Client, node: &str) -> Client {
     let nodes: Api<Node> = Api::all(client.clone());
     let status = nodes.get(node).await.unwrap().status.unwrap();
@@ -24,7 +24,7 @@ async fn kubelet(client: &Client, node: &str) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// What is answered to a request: code and text.
+/// Sends a request; returns the status code and the body.
 async fn kubelet_request(kubelet: &Client, method: &str, path: &str) -> (u16, String) {
     let request = http::Request::builder().method(method).uri(path);
     let request = request.body(kube::client::Body::empty()).unwrap();
@@ -34,7 +34,7 @@ async fn kubelet_request(kubelet: &Client, method: &str, path: &str) -> (u16, St
     (code, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Runs a shell script on a node, and waits until its container runs.
+/// Runs a shell script on a node and waits until its container runs.
 async fn run(client: &Client, name: &str, node: &str, script: &str) {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
     let pod = json!({
@@ -58,9 +58,9 @@ async fn run(client: &Client, name: &str, node: &str, script: &str) {
 async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     run(
         &client,
         "talks",
@@ -71,7 +71,7 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     let node = kubelet(&client, "gpu-0").await;
     let get = |path: &'static str| kubelet_request(&node, "GET", path);
     let talks = "/containerLogs/default/talks/c";
-    wait_for("all is written", || async {
+    wait_for("the log is complete", || async {
         (get(talks).await == (200, "one\ntwo\n".into())).then_some(())
     })
     .await;
@@ -80,15 +80,15 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     let since = "/containerLogs/default/talks/c?sinceTime=2020-01-01T00%3A00%3A00Z";
     assert_eq!(get(since).await.1, "one\ntwo\n");
     let before = get("/containerLogs/default/talks/c?previous=true").await;
-    let told = "previous terminated container \"c\" in pod \"talks\" not found";
-    assert_eq!(before, (400, told.into()));
+    let expected = "previous terminated container \"c\" in pod \"talks\" not found";
+    assert_eq!(before, (400, expected.into()));
 
-    // What goes on is followed to its end.
+    // `follow=true` continues to the end of the container.
     run(&client, "ends", "gpu-1", "echo begin; sleep 2; echo end").await;
     let all = get("/containerLogs/default/ends/c?follow=true").await;
     assert_eq!(all, (200, "begin\nend\n".into()));
 
-    // Of pods that others run nothing is known, and there is nothing else.
+    // No logs of pods on other nodes, and no other endpoints.
     run(
         &client,
         "elsewhere",
@@ -98,7 +98,7 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     .await;
     for path in [
         "/containerLogs/default/elsewhere/c",
-        "/containerLogs/default/nobody/c",
+        "/containerLogs/default/unknown/c",
         "/containerLogs/kube-system/talks/c",
         "/containerLogs/default/talks/d",
         "/pods",
@@ -110,19 +110,19 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
         "exec/default/talks/c?command=ls",
         "portForward/default/talks",
     ] {
-        let (code, said) = kubelet_request(&node, "POST", &format!("/{path}")).await;
-        let said: Value = serde_json::from_str(&said).unwrap();
-        assert_eq!((code, &said["kind"]), (501, &json!("Status")), "{path}");
-        let message = said["message"].as_str().unwrap();
-        let told = "containers do not run on this node, so there is nothing to connect to";
-        assert!(message.ends_with(told), "{message}");
+        let (code, printed) = kubelet_request(&node, "POST", &format!("/{path}")).await;
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!((code, &printed["kind"]), (501, &json!("Status")), "{path}");
+        let message = printed["message"].as_str().unwrap();
+        let expected = "containers do not run on this node, so there is nothing to connect to";
+        assert!(message.ends_with(expected), "{message}");
     }
 
-    // The next lab is somewhere else, and says so. It knows what ran before.
+    // The next lab has another address in the Node, and keeps earlier logs.
     lab.kill();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     let node = kubelet(&client, "gpu-0").await;
-    wait_for("the pod is taken up", || async {
+    wait_for("the logs are served", || async {
         let (code, text) = kubelet_request(&node, "GET", talks).await;
         (code == 200 && text.starts_with("one\n")).then_some(())
     })
@@ -131,10 +131,10 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     assert_eq!(all, (200, "begin\nend\n".into()));
     assert_eq!(lab.stop().await, Some(0));
 
-    // One that the API server does not reach says nothing of itself.
+    // A lab that the API server does not reach has no address in the Node.
     let mut args = up_args(&file);
     args.push("--no-webhooks");
-    let lab = desk.start(&args).await;
+    let lab = dir.start(&args).await;
     let nodes: Api<Node> = Api::all(client.clone());
     let status = nodes.get("gpu-0").await.unwrap().status.unwrap();
     assert_eq!(status.addresses.unwrap().remove(0).address, "gpu-0");

@@ -1,5 +1,4 @@
-//! The lab on a cluster that somebody else runs: an API server of our own plays that cluster, and
-//! the binary is put on it as a person would.
+//! The lab on an existing cluster: the binary on an API server with a control plane in the test process.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(

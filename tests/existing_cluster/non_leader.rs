@@ -1,5 +1,4 @@
-//! What a lab's machines leave alone while another lab leads: real nodes that are given GPUs, and
-//! requests for capacity.
+//! Labs that do not lead: they change no real nodes and answer no ProvisioningRequests.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::lab_process::wait_for;
 
 const BEST_EFFORT_ATOMIC_SCALE_UP: &str = "best-effort-atomic-scale-up.autoscaling.x-k8s.io";
 
-/// A file of nodes: real ones are given so many GPUs each, and a pool of two may grow so far.
+/// A nodes file with GPUs per real node, and a pool of two that scales up to a maximum.
 fn nodes(gpus: u32, max: u32) -> String {
     format!(
         "\
@@ -48,7 +47,7 @@ fn gpus_of(node: &Node) -> String {
     amount.map_or_else(String::new, |q| q.0.clone())
 }
 
-/// Whatever real nodes were seen to have, and requests were seen to be told.
+/// The GPUs of real nodes and the reasons of ProvisioningRequests that were observed.
 #[derive(Clone, Default)]
 struct ObservedState {
     gpus: Arc<Mutex<BTreeSet<String>>>,
@@ -76,8 +75,8 @@ impl ObservedState {
             .boxed();
         tokio::spawn(async move {
             while let Some(change) = changes.next().await {
-                let said = change.unwrap().status.conditions.into_iter();
-                reasons.lock().extend(said.map(|c| c.reason));
+                let printed = change.unwrap().status.conditions.into_iter();
+                reasons.lock().extend(printed.map(|c| c.reason));
             }
         });
         seen
@@ -92,7 +91,7 @@ impl ObservedState {
     }
 }
 
-/// Asks for room for three pods of 8 GPUs, which needs a node more than there are.
+/// Requests capacity for three pods of 8 GPUs, which needs one more node.
 async fn create_provisioning_request(client: &Client, name: &str) {
     let template: PodTemplate = serde_json::from_value(json!({
         "metadata": {"name": name}, "template": {"spec": {
@@ -117,12 +116,12 @@ async fn create_provisioning_request(client: &Client, name: &str) {
     requests.create(&params, &request).await.unwrap();
 }
 
-/// Waits until a request was told this.
+/// Waits until a ProvisioningRequest has this reason.
 async fn wait_for_reason(client: &Client, name: &str, reason: &str) {
     let requests: Api<ProvisioningRequest> = Api::namespaced(client.clone(), "default");
-    wait_for(&format!("{name} is told {reason}"), || async {
-        let said = requests.get(name).await.unwrap().status.conditions;
-        said.iter().any(|c| c.reason == reason).then_some(())
+    wait_for(&format!("{name} has reason {reason}"), || async {
+        let printed = requests.get(name).await.unwrap().status.conditions;
+        printed.iter().any(|c| c.reason == reason).then_some(())
     })
     .await;
 }
@@ -142,7 +141,7 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     let leads = other.start(&up_args(&near)).await;
     assert_eq!(gpus(&client, "worker-0").await, "6");
     cluster.proxy.resume();
-    wait_for("the first sees who leads", || async {
+    wait_for("the first sees the new leader", || async {
         let log = cut_off.log();
         let after = log.split("does not lead any more").nth(1)?;
         after.contains("leads; waiting").then_some(())
@@ -150,40 +149,40 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     .await;
 
     let seen = ObservedState::watch(&client);
-    wait_for("somebody watches", || async {
+    wait_for("the watches are open", || async {
         (!seen.gpus().is_empty()).then_some(())
     })
     .await;
     one.write("nodes.yaml", &nodes(3, 5));
-    wait_for("the first has seen its folder", || async {
+    wait_for("the first has read its folder", || async {
         let log = cut_off.log();
         let after = log.split("does not lead any more").nth(1)?;
         after.contains("nodes in force").then_some(())
     })
     .await;
     cluster.restart_kubelet("worker-0").await;
-    wait_for("the GPUs are back", || async {
+    wait_for("the GPUs are restored", || async {
         (gpus(&client, "worker-0").await == "6").then_some(())
     })
     .await;
-    // Whoever looks at nodes looks again.
-    let touch = json!({"metadata": {"labels": {"looked-at": "true"}}});
+    // Node updates trigger a reconciliation.
+    let touch = json!({"metadata": {"labels": {"touched": "true"}}});
     let all: Api<Node> = Api::all(client.clone());
     for name in ["worker-0", "worker-1"] {
         let params = PatchParams::default();
         let patch = Patch::Merge(&touch);
         all.patch(name, &params, &patch).await.unwrap();
     }
-    // The first knows of nodes it could make for them, the one that leads does not.
+    // The nodes file of the first lab permits a scale-up; that of the leader does not.
     for n in 0..6 {
         create_provisioning_request(&client, &format!("r{n}")).await;
     }
     for n in 0..6 {
         wait_for_reason(&client, &format!("r{n}"), "CapacityIsNotFound").await;
     }
-    wait_for("whoever watches has seen it", || async {
-        let told = seen.reasons().iter().any(|r| r == "CapacityIsNotFound");
-        told.then_some(())
+    wait_for("the watch has the reason", || async {
+        let expected = seen.reasons().iter().any(|r| r == "CapacityIsNotFound");
+        expected.then_some(())
     })
     .await;
     let right = |gpus: &String| gpus == "0" || gpus == "6";
@@ -193,7 +192,7 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     assert_eq!(there, 4);
 
     assert_eq!(leads.stop().await, Some(0));
-    wait_for("the first gives what its file says", || async {
+    wait_for("the first applies its file", || async {
         (gpus(&client, "worker-1").await == "3").then_some(())
     })
     .await;

@@ -1,4 +1,4 @@
-//! What `up` says of clusters it cannot or may not use, and that it leaves them as they are.
+//! Checks of `up` before it starts; a cluster that fails them is not changed.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::external_cluster::{CONTEXT_NAME, ExternalCluster, create};
 use crate::lab_process::WorkDir;
 
-/// Whether anything of Kueue was put into the cluster.
+/// Whether the cluster has no objects of Kueue.
 async fn has_no_kueue_objects(cluster: &ExternalCluster) -> bool {
     let kinds: Api<CustomResourceDefinition> = Api::all(cluster.client());
     let kinds = kinds.list(&ListParams::default()).await.unwrap();
@@ -20,8 +20,8 @@ async fn has_no_kueue_objects(cluster: &ExternalCluster) -> bool {
     !kinds.items.iter().any(ours)
 }
 
-/// What `up` says, with one more option, when it refuses that cluster.
-async fn refused(kubeconfig: &Path, option: &str) -> String {
+/// The error of `up` with one more option.
+async fn rejected(kubeconfig: &Path, option: &str) -> String {
     let file = kubeconfig.display().to_string();
     let context = format!("context:{CONTEXT_NAME}");
     let args = ["up", option, "--cluster", &context, "--kubeconfig", &file];
@@ -29,49 +29,49 @@ async fn refused(kubeconfig: &Path, option: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_context_must_be_named() {
+async fn a_context_is_required() {
     let cluster = ExternalCluster::start().await;
-    let desk = WorkDir::new();
+    let dir = WorkDir::new();
     let file = cluster.kubeconfig().display().to_string();
-    let said = desk
+    let printed = dir
         .run_rejected(&["up", "--cluster", "context:othre", "--kubeconfig", &file])
         .await;
     assert_eq!(
-        said,
+        printed,
         format!("there is no context \"othre\" in {file}; there are: other")
     );
-    let said = desk
+    let printed = dir
         .run_rejected(&["up", "--cluster", "context:other"])
         .await;
-    assert!(said.contains("~/.kube/config"), "{said}");
-    let said = desk
+    assert!(printed.contains("~/.kube/config"), "{printed}");
+    let printed = dir
         .run_rejected(&["up", "--cluster", "minikube", "--kubeconfig", &file])
         .await;
-    assert!(said.contains("context:NAME"), "{said}");
+    assert!(printed.contains("context:NAME"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_written_without_confirmation() {
     let cluster = ExternalCluster::start().await;
-    let said = refused(&cluster.kubeconfig(), "--headless").await;
-    assert!(said.contains("say --yes to go ahead"), "{said}");
+    let printed = rejected(&cluster.kubeconfig(), "--headless").await;
+    assert!(printed.contains("say --yes to go ahead"), "{printed}");
     assert!(has_no_kueue_objects(&cluster).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_does_not_answer_is_named() {
+async fn an_unreachable_cluster_is_reported() {
     let cluster = ExternalCluster::start().await;
     cluster.proxy.drop_connections();
-    let said = refused(&cluster.kubeconfig(), "--yes").await;
+    let printed = rejected(&cluster.kubeconfig(), "--yes").await;
     let server = format!("https://{}", cluster.proxy.address());
     assert!(
-        said.contains(&server) && said.contains("is it running?"),
-        "{said}"
+        printed.contains(&server) && printed.contains("is it running?"),
+        "{printed}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crds_of_another_version_stay() {
+async fn crds_of_another_version_are_kept() {
     let cluster = ExternalCluster::start().await;
     create(&cluster.client(), json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -84,10 +84,10 @@ async fn crds_of_another_version_stay() {
         },
     }))
     .await;
-    let said = refused(&cluster.kubeconfig(), "--yes").await;
+    let printed = rejected(&cluster.kubeconfig(), "--yes").await;
     assert!(
-        said.contains("the CustomResourceDefinition workloads.kueue.x-k8s.io of this cluster stores objects as v9"),
-        "{said}"
+        printed.contains("the CustomResourceDefinition workloads.kueue.x-k8s.io of this cluster stores objects as v9"),
+        "{printed}"
     );
     assert!(has_no_kueue_objects(&cluster).await);
 }
@@ -112,16 +112,19 @@ async fn nothing_starts_beside_an_upstream_manager() {
     }))
     .await;
     assert_eq!(
-        refused(&cluster.kubeconfig(), "--yes").await,
+        rejected(&cluster.kubeconfig(), "--yes").await,
         "Kueue (Deployment kueue-system/kueue-controller-manager, registry.k8s.io/kueue/kueue:v0.14.1) already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or uninstall it first"
     );
     assert!(has_no_kueue_objects(&cluster).await);
-    let said = refused(&cluster.kubeconfig(), "--observe").await;
-    assert!(said.starts_with("--observe needs a terminal"), "{said}");
+    let printed = rejected(&cluster.kubeconfig(), "--observe").await;
+    assert!(
+        printed.starts_with("--observe needs a terminal"),
+        "{printed}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leftovers_of_another_kueue_are_named() {
+async fn leftovers_of_another_kueue_are_reported() {
     let cluster = ExternalCluster::start().await;
     create(
         &cluster.client(),
@@ -141,23 +144,23 @@ async fn leftovers_of_another_kueue_are_named() {
     )
     .await;
     assert_eq!(
-        refused(&cluster.kubeconfig(), "--yes").await,
+        rejected(&cluster.kubeconfig(), "--yes").await,
         "webhooks of another Kueue are registered on this cluster and would be asked about everything this lab does, answered or not; uninstall that Kueue first, or take them away: kubectl delete validatingwebhookconfiguration/kueue-validating-webhook-configuration"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_permissions_are_named() {
+async fn missing_permissions_are_reported() {
     let cluster = ExternalCluster::start().await;
     let rules = json!([
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": ["apiextensions.k8s.io"], "resources": ["*"], "verbs": ["*"]},
     ]);
     let file = cluster.kubeconfig_of("reader", rules).await;
-    let said = refused(&file, "--yes").await;
+    let printed = rejected(&file, "--yes").await;
     assert!(
-        said.starts_with("the user of this context may not create mutatingwebhookconfigurations.admissionregistration.k8s.io, "),
-        "{said}"
+        printed.starts_with("the user of this context may not create mutatingwebhookconfigurations.admissionregistration.k8s.io, "),
+        "{printed}"
     );
     assert!(has_no_kueue_objects(&cluster).await);
 }

@@ -1,4 +1,4 @@
-//! Fake GPUs on nodes that are really there, virtual nodes beside them, and the way back.
+//! Fake GPUs on real nodes, virtual nodes beside them, and their removal.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams, Patch, PatchParams};
@@ -30,7 +30,7 @@ fn gpus(node: &Node) -> Option<String> {
     capacity
 }
 
-/// What of a node a lab could have left on it.
+/// The fields of a node that a lab changes.
 fn lab_fields_of_node(node: &Node) -> Value {
     let meta = &node.metadata;
     json!({
@@ -45,7 +45,7 @@ fn lab_fields_of_node(node: &Node) -> Value {
 async fn real_nodes_get_fake_gpus_and_are_restored() {
     let cluster = ExternalCluster::start().await;
     let nodes: Api<Node> = Api::all(cluster.client());
-    // Somebody's own label and taint, which are to survive everything.
+    // The user's label and taint, which the lab must keep.
     let theirs = json!({"metadata": {"labels": {"team": "a"}}, "spec": {"taints": [{"key": "x", "effect": "PreferNoSchedule"}]}});
     let params = PatchParams::default();
     nodes
@@ -53,10 +53,10 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
         .await
         .unwrap();
     let before = lab_fields_of_node(&nodes.get("worker-0").await.unwrap());
-    let desk = work_dir();
-    desk.write("nodes.yaml", &pools(REAL_NODES));
+    let dir = work_dir();
+    dir.write("nodes.yaml", &pools(REAL_NODES));
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
 
     let node = nodes.get("worker-0").await.unwrap();
     assert_eq!(gpus(&node).as_deref(), Some("4"));
@@ -65,7 +65,7 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
     assert_eq!(node.spec.unwrap().taints.unwrap().len(), 2);
 
     cluster.restart_kubelet("worker-0").await;
-    wait_for("the GPUs are back", || async {
+    wait_for("the GPUs are restored", || async {
         let node = nodes.get("worker-0").await.unwrap();
         (gpus(&node).as_deref() == Some("4")).then_some(())
     })
@@ -74,8 +74,8 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
     // The file changes: other GPUs, no taint.
     let changed = REAL_NODES.replace("gpu: 4", "gpu: 2");
     let (changed, _) = changed.split_once("  taints").unwrap();
-    desk.write("nodes.yaml", &pools(changed));
-    wait_for("the file is followed", || async {
+    dir.write("nodes.yaml", &pools(changed));
+    wait_for("the changed file is applied", || async {
         let node = nodes.get("worker-0").await.unwrap();
         let taints = node.spec.as_ref().unwrap().taints.as_ref().unwrap().len();
         (gpus(&node).as_deref() == Some("2") && taints == 1).then_some(())
@@ -83,10 +83,10 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
     .await;
 
     lab.kill();
-    let (code, said) = down(&desk, &file).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = down(&dir, &file).await;
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(
-        said,
+        printed,
         "removed 3 objects of presets and 2 virtual nodes, took fake resources off 2 real nodes of other\n"
     );
     assert_eq!(
@@ -100,16 +100,16 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
         .items
         .len();
     assert_eq!(left, 2);
-    let (code, said) = down(&desk, &file).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = down(&dir, &file).await;
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(
-        said,
+        printed,
         "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other\n"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn real_extended_resources_stay() {
+async fn real_extended_resources_are_kept() {
     let cluster = ExternalCluster::start().await;
     let nodes: Api<Node> = Api::all(cluster.client());
     let real = json!({"status": {"capacity": {"nvidia.com/gpu": "1"}, "allocatable": {"nvidia.com/gpu": "1"}}});
@@ -118,10 +118,10 @@ async fn real_extended_resources_stay() {
         .patch_status("worker-0", &params, &Patch::Merge(&real))
         .await
         .unwrap();
-    let desk = work_dir();
-    desk.write("nodes.yaml", &pools(REAL_NODES));
+    let dir = work_dir();
+    dir.write("nodes.yaml", &pools(REAL_NODES));
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     assert_eq!(
         gpus(&nodes.get("worker-0").await.unwrap()).as_deref(),
         Some("1")
@@ -137,8 +137,8 @@ async fn real_extended_resources_stay() {
         lab.log()
     );
     lab.kill();
-    let (code, said) = down(&desk, &file).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = down(&dir, &file).await;
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(
         gpus(&nodes.get("worker-0").await.unwrap()).as_deref(),
         Some("1")
@@ -150,12 +150,12 @@ async fn real_extended_resources_stay() {
 async fn virtual_nodes_are_tainted_and_excluded_from_load_balancers() {
     let cluster = ExternalCluster::start().await;
     let nodes: Api<Node> = Api::all(cluster.client());
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     let node = nodes.get("gpu-0").await.unwrap();
     let spec = node.spec.unwrap();
-    // No add-on of the network finds a route to make or an address to reach.
+    // Network add-ons find no route to create and no address to reach.
     assert_eq!(spec.pod_cidr, None);
     let addresses = node.status.unwrap().addresses.unwrap();
     assert!(

@@ -1,4 +1,4 @@
-//! The network between an API server and its clients, which can be cut.
+//! [`TcpProxy`]: a proxy between an API server and its clients that can interrupt connections.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Forwards connections as long as it is whole.
+/// Forwards connections to a server.
 pub struct TcpProxy {
     address: SocketAddr,
     server: SocketAddr,
@@ -21,7 +21,7 @@ impl Drop for TcpProxy {
 }
 
 impl TcpProxy {
-    /// A wire to a server.
+    /// Starts a proxy to a server.
     pub async fn forward_to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -35,23 +35,23 @@ impl TcpProxy {
         }
     }
 
-    /// Where clients connect.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Tears all connections down and accepts new ones only to drop them.
+    /// Closes all connections, and new ones after they are accepted.
     pub fn drop_connections(&self) {
         self.forwarding.send_replace(false);
     }
 
-    /// Lets connections through again.
+    /// Forwards connections again.
     pub fn resume(&self) {
         self.forwarding.send_replace(true);
     }
 
-    /// Tears all connections down and stops listening: new ones are refused, as when the server's
-    /// process is gone.
+    /// Closes all connections and stops listening, so that new connections are refused, as after the exit
+    /// of the server's process.
     pub async fn stop_listening(&self) {
         self.drop_connections();
         let listener = {
@@ -59,7 +59,7 @@ impl TcpProxy {
             listener.abort();
             std::mem::replace(&mut *listener, tokio::spawn(async {}))
         };
-        // The port is closed when the task is gone.
+        // The port is closed when the task has ended.
         let _ = listener.await;
     }
 

@@ -1,5 +1,4 @@
-//! A cluster that does not reach this machine: `up` says so, and leaves nothing behind that is in
-//! anybody's way.
+//! A cluster that does not reach this machine: `up` reports it and leaves no webhooks or Lease behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +22,7 @@ use crate::external_cluster::ExternalCluster;
 use crate::lab_lifecycle::{job, up_args, work_dir};
 use crate::lab_process::{WorkDir, wait_for};
 
-/// Between the API server and the webhooks: says what an API server says whose packets are dropped.
+/// Between the API server and the webhooks: returns an API server's error for a timeout.
 struct Firewall {
     open: Arc<AtomicBool>,
 }
@@ -70,27 +69,28 @@ async fn registered(client: &Client) -> usize {
 }
 
 /// Runs a command that must succeed.
-async fn run_ok(desk: &WorkDir, args: &[&str]) -> String {
-    let output = desk.run(args).await;
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    assert_eq!(output.status.code(), Some(0), "{said:?}");
-    said.concat()
+async fn run_ok(dir: &WorkDir, args: &[&str]) -> String {
+    let output = dir.run(args).await;
+    let printed = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{printed:?}");
+    printed.concat()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
+async fn up_can_be_repeated_after_unreachable_webhooks() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
     let open = Arc::new(AtomicBool::new(false));
     let firewall = Firewall { open: open.clone() };
     cluster.server.add_admission(Arc::new(firewall));
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let said = desk.run_rejected(&up_args(&file)).await;
-    let told = "the cluster does not reach the webhooks of this kueue-lab at https://127.0.0.1:";
-    assert!(said.starts_with(told), "{said}");
-    assert!(said.contains("--no-webhooks"), "{said}");
-    // Nobody has to wait for webhooks that do not answer, or for a lease that nobody holds.
+    let printed = dir.run_rejected(&up_args(&file)).await;
+    let expected =
+        "the cluster does not reach the webhooks of this kueue-lab at https://127.0.0.1:";
+    assert!(printed.starts_with(expected), "{printed}");
+    assert!(printed.contains("--no-webhooks"), "{printed}");
+    // No webhook configurations and no held Lease remain.
     assert_eq!(registered(&client).await, 0);
     assert_eq!(count::<Node>(&client).await, 2);
     let queues: Api<ClusterQueue> = Api::all(client.clone());
@@ -107,7 +107,7 @@ async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
         let holder = lease.spec.and_then(|s| s.holder_identity);
         assert_eq!(holder.unwrap_or_default(), "");
     }
-    // Jobs of a cluster without a lab are nobody's business.
+    // Without a lab Jobs are not suspended.
     let jobs = Api::<k8s_openapi::api::batch::v1::Job>::namespaced(client.clone(), "default");
     let mut own = job("own", 0, 1);
     own["spec"]["suspend"] = false.into();
@@ -116,11 +116,11 @@ async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
     let own = jobs.create(&PostParams::default(), &own).await.unwrap();
     assert_eq!(own.spec.unwrap().suspend, Some(false));
 
-    // What is left of it goes as everything else does.
+    // `down` and `uninstall` remove the rest.
     let context = ["--cluster", "context:other", "--kubeconfig", &file];
-    let said = run_ok(&desk, &[&["down", "--yes"], context.as_slice()].concat()).await;
-    let told = "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other";
-    assert!(said.contains(told), "{said}");
+    let printed = run_ok(&dir, &[&["down", "--yes"], context.as_slice()].concat()).await;
+    let expected = "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other";
+    assert!(printed.contains(expected), "{printed}");
     let uninstall = [
         "uninstall",
         "--yes",
@@ -129,7 +129,7 @@ async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
         "--kubeconfig",
         &file,
     ];
-    run_ok(&desk, &uninstall).await;
+    run_ok(&dir, &uninstall).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let definitions = definitions.list(&ListParams::default()).await.unwrap();
     let kueue = |d: &&CustomResourceDefinition| d.spec.group.ends_with("kueue.x-k8s.io");
@@ -141,10 +141,10 @@ async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
     })
     .await;
 
-    // Twice in vain, and then the way is open.
-    desk.run_rejected(&up_args(&file)).await;
+    // A second failure, then the webhooks become reachable.
+    dir.run_rejected(&up_args(&file)).await;
     open.store(true, Ordering::SeqCst);
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     assert_eq!(registered(&client).await, 2);
     let object = serde_json::from_value(job("queued", 8, 1)).unwrap();
     jobs.create(&PostParams::default(), &object).await.unwrap();

@@ -1,5 +1,5 @@
-//! `up --no-webhooks`, where an API server cannot reach the lab: what is lost, and what works all the
-//! same.
+//! `up --no-webhooks`, for an API server that cannot reach the lab: what is unavailable and what still
+//! works.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
@@ -16,7 +16,7 @@ use crate::external_cluster::{ExternalCluster, create};
 use crate::lab_lifecycle::{job, up_args, work_dir};
 use crate::lab_process::wait_for;
 
-/// How many webhook configurations there are.
+/// The number of webhook configurations.
 async fn webhook_configuration_count(client: &Client) -> usize {
     let params = ListParams::default();
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
@@ -25,7 +25,7 @@ async fn webhook_configuration_count(client: &Client) -> usize {
         + mutating.list(&params).await.unwrap().items.len()
 }
 
-/// The versions in which Workloads are served, and how they are converted.
+/// The served versions of Workload, and their conversion strategy.
 async fn served_versions(client: &Client) -> (Vec<String>, String) {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let definition = definitions.get("workloads.kueue.x-k8s.io").await.unwrap();
@@ -36,7 +36,7 @@ async fn served_versions(client: &Client) -> (Vec<String>, String) {
     (versions, conversion.unwrap_or_else(|| "None".into()))
 }
 
-/// Submits a Job as people do, not suspended. Gives it as it is then.
+/// Creates a Job that is not suspended; returns the created object.
 async fn submit_job(client: &Client, name: &str) -> Job {
     let mut object = job(name, 8, 100_000);
     object["spec"]["suspend"] = false.into();
@@ -65,20 +65,24 @@ async fn counts(client: &Client) -> (i32, i32) {
 async fn without_webhooks_jobs_are_suspended_by_the_controller() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
     let mut args = up_args(&file);
     args.push("--no-webhooks");
-    let lab = desk.start(&args).await;
-    let told = "no webhooks: jobs are suspended after they were made rather than before, pods are not gated and run outside of quota, nobody checks queues that are written, and v1beta1 is not served";
-    assert!(lab.log().contains(told), "{}", lab.log());
+    let lab = dir.start(&args).await;
+    let expected = "no webhooks: jobs are suspended after they were made rather than before, pods are not gated and run outside of quota, nobody checks queues that are written, and v1beta1 is not served";
+    assert!(lab.log().contains(expected), "{}", lab.log());
     assert_eq!(webhook_configuration_count(&client).await, 0);
     let only = (vec!["v1beta2".to_owned()], "None".to_owned());
     assert_eq!(served_versions(&client).await, only);
 
     let made = submit_job(&client, "first").await;
-    assert_eq!(made.spec.unwrap().suspend, Some(false), "nobody was asked");
-    // The one that gets the quota runs; the other is held, whatever it has started by then.
+    assert_eq!(
+        made.spec.unwrap().suspend,
+        Some(false),
+        "no webhook suspended it"
+    );
+    // The Job that fits runs; the controller suspends the other, even if it has started.
     wait_for("the first is admitted", || async {
         (counts(&client).await == (1, 0)).then_some(())
     })
@@ -86,7 +90,7 @@ async fn without_webhooks_jobs_are_suspended_by_the_controller() {
     runs(&client, "first").await;
     submit_job(&client, "second").await;
     let jobs: Api<Job> = Api::namespaced(client.clone(), "default");
-    wait_for("the second is held", || async {
+    wait_for("the second is suspended", || async {
         let job = jobs.get("second").await.unwrap();
         let active = job.status.and_then(|s| s.active).unwrap_or(0);
         let held = job.spec.unwrap().suspend == Some(true) && active == 0;
@@ -94,7 +98,7 @@ async fn without_webhooks_jobs_are_suspended_by_the_controller() {
     })
     .await;
 
-    // What is said to be lost is lost, and nothing more: writes get through.
+    // Writes are not validated.
     create(
         &client,
         json!({
@@ -123,33 +127,33 @@ async fn without_webhooks_jobs_are_suspended_by_the_controller() {
 async fn webhooks_of_a_killed_lab_do_not_block_a_restart() {
     let cluster = ExternalCluster::start().await;
     let client = cluster.client();
-    let desk = work_dir();
+    let dir = work_dir();
     let file = cluster.kubeconfig().display().to_string();
-    let lab = desk.start(&up_args(&file)).await;
+    let lab = dir.start(&up_args(&file)).await;
     assert_eq!(webhook_configuration_count(&client).await, 2);
     let (versions, conversion) = served_versions(&client).await;
     assert_eq!((versions.len(), conversion.as_str()), (2, "Webhook"));
     create(&client, job("kept", 8, 100_000)).await;
     runs(&client, "kept").await;
     lab.kill();
-    // Nobody answers, and Kueue's own kinds cannot be written without an answer.
-    desk.write(
+    // Webhooks do not answer, so Kueue objects cannot be written.
+    dir.write(
         "presets/p/more.yaml",
         "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: more}\n",
     );
     let mut args = up_args(&file);
     args.push("--no-webhooks");
-    let lab = desk.start(&args).await;
+    let lab = dir.start(&args).await;
     assert_eq!(webhook_configuration_count(&client).await, 0);
     assert_eq!(served_versions(&client).await.0, ["v1beta2"]);
     submit_job(&client, "late").await;
-    wait_for("the late one waits for the kept one", || async {
+    wait_for("the late Job is pending and the kept one runs", || async {
         (counts(&client).await == (1, 1)).then_some(())
     })
     .await;
     assert_eq!(lab.stop().await, Some(0));
-    // And back again.
-    let lab = desk.start(&up_args(&file)).await;
+    // And with webhooks again.
+    let lab = dir.start(&up_args(&file)).await;
     assert_eq!(webhook_configuration_count(&client).await, 2);
     assert_eq!(served_versions(&client).await.0.len(), 2);
     assert_eq!(lab.stop().await, Some(0));

@@ -1,4 +1,4 @@
-//! A cluster without Kueue, and a controller that comes to it from outside.
+//! A cluster without Kueue, and a controller to install there.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use kueue_lab_runtime::Context;
 use kueue_lab_webhooks::{AdmissionHandler, WebhookServer};
 use serde_json::{Value, json};
 
-/// Waits until `probe` finds something; three minutes are for ever, on a busy machine too.
+/// Waits until `probe` returns a value, for at most three minutes.
 pub async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, probe: impl Fn() -> F) -> T {
     for _ in 0..3600 {
         if let Some(found) = probe().await {
@@ -29,10 +29,10 @@ pub async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, probe: impl 
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("never: {what}");
+    panic!("timed out waiting until {what}");
 }
 
-/// Somebody's cluster: an API server with its controllers, scheduler and two nodes.
+/// An existing cluster: an API server with its controllers, a scheduler and two nodes.
 pub struct TestCluster {
     pub server: ApiServer,
     pub client: Client,
@@ -144,7 +144,7 @@ impl TestCluster {
     }
 }
 
-/// A Job in the queue `lq` that runs long.
+/// A long-running Job in the queue `lq`.
 pub fn job(name: &str, gpus: u32) -> Value {
     let amounts = json!({"cpu": "1", "nvidia.com/gpu": gpus.to_string()});
     json!({
@@ -162,7 +162,7 @@ pub fn job(name: &str, gpus: u32) -> Value {
     })
 }
 
-/// What came to a cluster from outside.
+/// An installed controller.
 pub struct InstalledController {
     pub installer: Installer,
     pub ca_bundle_keeper: CertRotator,
@@ -176,12 +176,12 @@ impl InstalledController {
         let (client, clock) = (cluster.client.clone(), Clock::real());
         let config = ControllerConfig::default();
         let reach = WebhookRoute::Loopback;
-        let keeper =
+        let ca_bundle_keeper =
             CertRotator::in_memory(reach.server_names(), Default::default(), clock.clone())
                 .unwrap();
         let context = Context::new(client.clone(), clock.clone(), Entropy::seeded(3));
         let policy = Arc::new(AdmissionHandler::new(config.gates));
-        let certificates = keeper.certificates();
+        let certificates = ca_bundle_keeper.certificates();
         let server = WebhookServer::start(
             &context.tasks,
             reach.listen_address(0),
@@ -191,7 +191,7 @@ impl InstalledController {
         let endpoint = WebhookEndpoint {
             address: server.await.unwrap().address(),
             route: reach,
-            authority: keeper.authority(),
+            authority: ca_bundle_keeper.authority(),
             failure_policy: FailurePolicy::Ignore,
         };
         let installer = Installer::new(client, clock, NAMESPACE);
@@ -205,23 +205,23 @@ impl InstalledController {
             .unwrap();
         Self {
             installer,
-            ca_bundle_keeper: keeper,
+            ca_bundle_keeper,
             endpoint,
             context,
         }
     }
 
-    /// Stops without a word, as if killed.
+    /// Stops without a graceful shutdown.
     pub async fn kill(self) -> Installer {
         self.context.tasks.shutdown().await;
         self.installer
     }
 }
 
-/// The message of a refusal.
+/// The message of an error.
 pub fn error_message(outcome: Result<Value, Error>) -> String {
     match outcome {
         Err(Error::Api(status)) => status.message.clone(),
-        other => panic!("not refused: {other:?}"),
+        other => panic!("not rejected: {other:?}"),
     }
 }

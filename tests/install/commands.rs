@@ -1,4 +1,4 @@
-//! The commands, as a person runs them, over the network.
+//! The commands `install`, `controller` and `uninstall`, over the network.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -58,13 +58,13 @@ async fn a_controller_installs_admits_and_uninstalls() {
         .output()
         .await
         .unwrap();
-    let said = String::from_utf8(uninstall.stdout).unwrap();
-    assert!(uninstall.status.success(), "{said}");
+    let printed = String::from_utf8(uninstall.stdout).unwrap();
+    assert!(uninstall.status.success(), "{printed}");
     for line in [
         "can run: Job team/second",
         "removed: kind workloads.kueue.x-k8s.io",
     ] {
-        assert!(said.lines().any(|l| l == line), "{said}");
+        assert!(printed.lines().any(|l| l == line), "{printed}");
     }
     let crd = "workloads.kueue.x-k8s.io";
     let crd = cluster
@@ -86,6 +86,9 @@ async fn a_controller_installs_admits_and_uninstalls() {
 async fn uninstall_requires_a_context() {
     let asked = lab().args(["uninstall", "--yes"]).output().await.unwrap();
     assert_eq!(asked.status.code(), Some(2));
-    let said = String::from_utf8(asked.stderr).unwrap();
-    assert!(said.contains("name the cluster: --context NAME"), "{said}");
+    let printed = String::from_utf8(asked.stderr).unwrap();
+    assert!(
+        printed.contains("name the cluster: --context NAME"),
+        "{printed}"
+    );
 }

@@ -1,5 +1,5 @@
-//! `kueue-lab controller` as a person runs it: beside others, without webhooks, with certificates that
-//! end soon, with health and metrics where they are wanted.
+//! `kueue-lab controller`: beside other controllers, without webhooks, with short-lived certificates,
+//! with health and metrics endpoints.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -83,7 +83,7 @@ impl ControllerFixture {
         self.cluster.get(version, kind, "", name).await
     }
 
-    /// Certificates (PEM, base64) the cluster trusts of whoever answers webhooks.
+    /// The CA certificates (PEM, base64) in the webhook configurations.
     async fn ca_bundle(&self) -> Value {
         let webhooks = self
             .webhook_configuration("MutatingWebhookConfiguration", "kueue-lab-mutating")
@@ -103,7 +103,7 @@ impl LeadingController {
         self.log.lock().clone()
     }
 
-    /// The address in the line that says what is served there.
+    /// The address in the log line of an endpoint.
     fn address(&self, what: &str) -> SocketAddr {
         let log = self.log();
         let line = log.lines().find(|line| line.contains(what));
@@ -133,8 +133,9 @@ async fn certificates_are_rotated_before_they_expire() {
     let controller = site.start_leader(&args).await;
     site.cluster.create_queues(8).await;
     let first = site.ca_bundle().await;
-    // The authority lasts three times as long as a certificate: by then some of those have ended.
-    wait_for("another authority is trusted", || async {
+    // The CA certificate lives three times as long as a serving certificate: by then some of those have
+    // expired.
+    wait_for("another CA certificate is trusted", || async {
         (site.ca_bundle().await != first).then_some(())
     })
     .await;
@@ -148,18 +149,18 @@ async fn certificates_are_rotated_before_they_expire() {
         dry_run: true,
         ..PostParams::default()
     };
-    wait_for("jobs are suspended as they are made", || async {
+    wait_for("jobs are suspended on creation", || async {
         let made = site.cluster.jobs().create(&params, &made).await.unwrap();
         (made.spec.unwrap().suspend == Some(true)).then_some(())
     })
     .await;
-    wait_for("queues are looked at", || async {
+    wait_for("queues are reconciled", || async {
         let broken = json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
             "metadata": {"name": "broken"}, "spec": {"nodeLabels": {"a": "not a label value"}},
         });
-        let refused = site.cluster.create(broken).await.unwrap_err().to_string();
-        refused.contains("denied the request").then_some(())
+        let rejected = site.cluster.create(broken).await.unwrap_err().to_string();
+        rejected.contains("denied the request").then_some(())
     })
     .await;
     site.cluster.job("runs", 1).await;
@@ -167,7 +168,7 @@ async fn certificates_are_rotated_before_they_expire() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
+async fn without_webhooks_jobs_are_suspended_and_admitted() {
     let site = ControllerFixture::new().await;
     let args = [
         "--no-webhooks",
@@ -184,10 +185,10 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
     );
     site.cluster.create_queues(8).await;
     let made = site.cluster.job("first", 8).await;
-    assert_ne!(made["spec"]["suspend"], true, "nobody was asked");
+    assert_ne!(made["spec"]["suspend"], true, "no webhook suspended it");
     runs(&site, "first").await;
     site.cluster.job("second", 8).await;
-    wait_for("the second is held", || async {
+    wait_for("the second is suspended", || async {
         let job = site.cluster.jobs().get("second").await.unwrap();
         let held = job.spec.unwrap().suspend == Some(true);
         let version = "kueue.x-k8s.io/v1beta2";
@@ -199,9 +200,9 @@ async fn without_webhooks_jobs_are_held_and_admitted_all_the_same() {
         (held && queue["status"]["pendingWorkloads"] == 1).then_some(())
     })
     .await;
-    // What upstream's webhooks put on new queues, its reconcilers do as well.
+    // The reconcilers add what upstream's webhooks add to new queues.
     for (kind, name) in [("ClusterQueue", "cq"), ("ResourceFlavor", "h100")] {
-        wait_for(&format!("{kind} is kept while it is used"), || async {
+        wait_for(&format!("{kind} has the finalizer"), || async {
             let version = "kueue.x-k8s.io/v1beta2";
             let object = site.cluster.get(version, kind, "", name).await.unwrap();
             let finalizer = "kueue.x-k8s.io/resource-in-use";
@@ -246,9 +247,9 @@ async fn no_controller_starts_beside_one_outside_the_election() {
         .output()
         .await
         .unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(2), "{said}");
-    assert!(said.contains("kueue-lab: Kueue (manager-0_1, holding the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io) already admits workloads on this cluster"), "{said}");
+    let printed = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("kueue-lab: Kueue (manager-0_1, holding the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io) already admits workloads on this cluster"), "{printed}");
     let crd = "workloads.kueue.x-k8s.io";
     let version = "apiextensions.k8s.io/v1";
     let crd = site
@@ -256,7 +257,7 @@ async fn no_controller_starts_beside_one_outside_the_election() {
         .get(version, "CustomResourceDefinition", "", crd)
         .await;
     assert_eq!(crd, None);
-    // In that namespace it would have been waited for.
+    // A Lease in that namespace would have been waited for.
     let mut waits = site.command(&["--health", "127.0.0.1:0", "--namespace", "kueue-system"]);
     let mut waits = waits.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(waits.stderr.take().unwrap()).lines();

@@ -1,4 +1,4 @@
-//! There and back again.
+//! Installation and removal.
 
 use kueue_lab_clock::Clock;
 use kueue_lab_install::Installer;
@@ -41,7 +41,7 @@ async fn jobs_are_suspended_admitted_and_released_on_uninstall() {
         pod["spec"]["schedulingGates"][0]["name"],
         "kueue.x-k8s.io/admission"
     );
-    wait_for("the second waits", || async {
+    wait_for("the second is pending", || async {
         let wl = cluster
             .get(
                 KUEUE,
@@ -83,7 +83,7 @@ async fn jobs_are_suspended_admitted_and_released_on_uninstall() {
     let name = "kueue-lab-validating";
     let kind = "ValidatingWebhookConfiguration";
     assert_eq!(cluster.get(ADMISSION, kind, "", name).await, None);
-    // Once more: there is nothing left but a namespace on its way.
+    // A repetition: only a terminating namespace remains.
     let report = installer.uninstall().await.unwrap();
     assert_eq!(
         (report.webhooks, report.jobs.len(), report.definitions.len()),
@@ -145,9 +145,9 @@ async fn webhooks_validate_over_the_network() {
         "spec": {"nodeLabels": {"a": "not a label value"}},
     });
     let message = error_message(cluster.create(bad).await);
-    let begins = "admission webhook \"vresourceflavor.kb.io\" denied the request: \
+    let expected = "admission webhook \"vresourceflavor.kb.io\" denied the request: \
                   spec.nodeLabels: Invalid value: ";
-    assert!(message.starts_with(begins), "{message}");
+    assert!(message.starts_with(expected), "{message}");
     let mut bad = job("bad", 1);
     bad["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "Not_A_Name".into();
     let message = error_message(cluster.create(bad).await);
@@ -156,7 +156,7 @@ async fn webhooks_validate_over_the_network() {
         "{message}"
     );
 
-    // A new certificate is taken up without anybody being told.
+    // A new certificate is used without further configuration.
     let bundle = visitor.ca_bundle_keeper.certificates().bundle();
     let day = jiff::SignedDuration::from_hours(24);
     let (now, hosts) = (Clock::real().now(), visitor.endpoint.route.server_names());
@@ -194,8 +194,8 @@ async fn webhooks_fail_open_when_the_lab_dies() {
     cluster.create_queues(8).await;
     visitor.kill().await;
     let free = cluster.job("free", 1).await;
-    assert_ne!(free["spec"]["suspend"], true, "nobody is there to hold it");
-    // Without anybody to check them, queues are not taken.
+    assert_ne!(free["spec"]["suspend"], true, "no webhook suspends it");
+    // Without validation, queues are rejected.
     let queue = json!({
         "apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "unchecked"}, "spec": {},
     });
@@ -204,16 +204,16 @@ async fn webhooks_fail_open_when_the_lab_dies() {
         message.contains("failed calling webhook \"mclusterqueue.kb.io\""),
         "{message}"
     );
-    // What goes can go: its finalizer comes off by hand.
+    // For the deletion the test removes the finalizer.
     use kueue_lab_api::v1beta2::ClusterQueue;
     let api: kube::Api<ClusterQueue> = kube::Api::all(cluster.client.clone());
     api.delete("cq", &Default::default()).await.unwrap();
     let off = kube::api::Patch::Merge(json!({"metadata": {"finalizers": null}}));
     api.patch("cq", &Default::default(), &off).await.unwrap();
     assert!(api.get_opt("cq").await.unwrap().is_none());
-    // Whoever comes next holds what slipped through.
+    // The next controller suspends Jobs created meanwhile.
     let next = InstalledController::install(&cluster).await;
-    wait_for("it is held", || async {
+    wait_for("it is suspended", || async {
         suspended(&cluster, "free").await.then_some(())
     })
     .await;

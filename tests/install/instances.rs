@@ -1,4 +1,4 @@
-//! Several instances on one cluster, and instances that die at the worst moment.
+//! Several instances on one cluster, and instances that fail during admission.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use tower::service_fn;
 
 use crate::cluster_fixture::{TestCluster, wait_for};
 
-/// How often each write meets a conflict in a storm. Whoever fails waits twice as long each time.
+/// The number of conflicts per write. Each retry waits twice as long.
 const CONFLICTS_PER_WRITE: usize = 5;
 
-/// The way of one instance to the cluster, and what happens to it there.
+/// Injects faults between an instance and the cluster.
 #[derive(Clone, Default)]
 struct FaultInjector {
-    /// Nothing goes through, and what is under way breaks off.
+    /// All requests fail, and open ones are interrupted.
     partitioned: Arc<watch::Sender<bool>>,
-    /// Jobs are not started.
+    /// Writes that unsuspend Jobs fail.
     block_job_starts: Arc<AtomicBool>,
-    /// Once there is something here: how often each kind of write met a conflict.
+    /// If set, each write fails with conflicts at first; counts them by write.
     conflicts: Arc<Mutex<Option<BTreeMap<String, usize>>>>,
 }
 
@@ -46,7 +46,7 @@ type Answer = UnsyncBoxBody<Bytes, kube::Error>;
 fn error_response(code: u16, reason: &str) -> Response<Answer> {
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
-        "reason": reason, "message": "the wire says no", "code": code,
+        "reason": reason, "message": "injected failure", "code": code,
     });
     let body = Body::from(status.to_string().into_bytes());
     let mut response = Response::new(body.boxed_unsync());
@@ -55,7 +55,7 @@ fn error_response(code: u16, reason: &str) -> Response<Answer> {
 }
 
 impl FaultInjector {
-    /// Whether a write meets a conflict: in a storm, each does so often.
+    /// Whether a write fails with a conflict.
     fn conflicts(&self, method: &Method, path: &str) -> bool {
         let mut storm = self.conflicts.lock();
         let Some(met) = storm.as_mut() else {
@@ -67,26 +67,29 @@ impl FaultInjector {
     }
 
     fn client(&self, cluster: &TestCluster) -> Client {
-        let (wire, client) = (self.clone(), cluster.client.clone());
+        let (injector, client) = (self.clone(), cluster.client.clone());
         let service = service_fn(move |request: Request<Body>| {
-            let (wire, client) = (wire.clone(), client.clone());
+            let (injector, client) = (injector.clone(), client.clone());
             async move {
-                if *wire.partitioned.borrow() {
+                if *injector.partitioned.borrow() {
                     return Err(tower::BoxError::from("connection refused"));
                 }
                 let path = request.uri().path();
                 let writes = *request.method() != Method::GET;
-                if writes && !path.contains("/leases") && wire.conflicts(request.method(), path) {
+                if writes && !path.contains("/leases") && injector.conflicts(request.method(), path)
+                {
                     return Ok(error_response(409, "Conflict"));
                 }
-                if writes && path.contains("/jobs/") && wire.block_job_starts.load(Ordering::SeqCst)
+                if writes
+                    && path.contains("/jobs/")
+                    && injector.block_job_starts.load(Ordering::SeqCst)
                 {
                     return Ok(error_response(500, "InternalError"));
                 }
                 let answer = client.send(request).await.map_err(tower::BoxError::from)?;
-                let mut cut = wire.partitioned.subscribe();
+                let mut cut = injector.partitioned.subscribe();
                 let broken = async move {
-                    // The wire is there as long as somebody uses it.
+                    // Pending while the sender exists.
                     let _ = cut.wait_for(|cut| *cut).await;
                 };
                 Ok(answer.map(|body| {
@@ -134,11 +137,11 @@ async fn running(cluster: &TestCluster) -> Vec<String> {
     running.filter_map(|job| job.metadata.name).collect()
 }
 
-/// Nothing lost, nothing admitted twice: as many Workloads as Jobs, exactly `admitted` of them
-/// admitted, and the queue's usage what those hold.
+/// Checks that nothing is lost or admitted twice: as many Workloads as Jobs, exactly `admitted` of them
+/// admitted, and their usage in the ClusterQueue.
 async fn assert_consistent(cluster: &TestCluster, jobs: usize, admitted: usize) {
     let looked = AtomicUsize::new(0);
-    wait_for("everything is settled", || async {
+    wait_for("the state is consistent", || async {
         let last = looked.fetch_add(1, Ordering::SeqCst) == 1000;
         let all = workloads(cluster).await;
         let holding: Vec<_> = all
@@ -163,7 +166,7 @@ async fn assert_consistent(cluster: &TestCluster, jobs: usize, admitted: usize) 
             && total == gpus
             && running(cluster).await.len() == admitted;
         if last {
-            // What keeps it from being so, for whoever reads the failure.
+            // The last state, for failure output.
             let running = running(cluster).await;
             let conditions = all
                 .iter()
@@ -198,7 +201,7 @@ async fn of_two_instances_one_leads_and_the_other_takes_over() {
     }
     assert_consistent(&cluster, 3, 2).await;
     assert!(follower.controller().is_none());
-    // A graceful stop hands over at once, and there are webhooks again.
+    // A graceful stop releases the Lease at once, and the webhook configurations are restored.
     leader.stop().await;
     follower.wait_until_leader(|_| ()).await.unwrap();
     let made = cluster.job("j4", 4).await;
@@ -221,10 +224,10 @@ async fn of_two_instances_one_leads_and_the_other_takes_over() {
             "kueue-lab-mutating",
         )
         .await;
-    assert_eq!(hooks, None, "nobody answers any more, so nobody is asked");
+    assert_eq!(hooks, None, "the webhook configurations are removed");
 }
 
-/// A page over plain HTTP, head included.
+/// A plain HTTP response with its headers.
 pub async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
@@ -236,17 +239,17 @@ pub async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_kill_between_quota_reservation_and_job_start_loses_nothing() {
+async fn no_job_is_lost_by_a_kill_between_quota_reservation_and_start() {
     let cluster = TestCluster::start().await;
-    let wire = FaultInjector::default();
-    let doomed = operator(wire.client(&cluster), "doomed", Clock::real()).await;
+    let injector = FaultInjector::default();
+    let doomed = operator(injector.client(&cluster), "doomed", Clock::real()).await;
     doomed.wait_until_leader(|_| ()).await.unwrap();
     cluster.create_queues(8).await;
-    wire.block_job_starts.store(true, Ordering::SeqCst);
+    injector.block_job_starts.store(true, Ordering::SeqCst);
     for name in ["j1", "j2", "j3"] {
         cluster.job(name, 4).await;
     }
-    wait_for("two have quota and do not run", || async {
+    wait_for("two have quota reserved and do not run", || async {
         let all = workloads(&cluster).await;
         let admitted = all
             .iter()
@@ -256,7 +259,7 @@ async fn a_kill_between_quota_reservation_and_job_start_loses_nothing() {
     })
     .await;
     assert_eq!(running(&cluster).await, Vec::<String>::new());
-    wire.partitioned.send_replace(true);
+    injector.partitioned.send_replace(true);
     doomed.abort().await;
     let next = operator(cluster.client.clone(), "next", Clock::real()).await;
     next.wait_until_leader(|_| ()).await.unwrap();
@@ -265,24 +268,24 @@ async fn a_kill_between_quota_reservation_and_job_start_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_restart_of_the_api_server_in_the_middle_of_admissions_loses_nothing() {
+async fn no_job_is_lost_by_a_restart_of_the_api_server() {
     let cluster = TestCluster::start().await;
-    let wire = FaultInjector::default();
-    let operator = operator(wire.client(&cluster), "only", Clock::real()).await;
+    let injector = FaultInjector::default();
+    let operator = operator(injector.client(&cluster), "only", Clock::real()).await;
     operator.wait_until_leader(|_| ()).await.unwrap();
     cluster.create_queues(16).await;
     for n in 0..12 {
         cluster.job(&format!("j{n}"), 2).await;
         if n % 3 == 0 {
-            wire.partitioned.send_replace(true);
+            injector.partitioned.send_replace(true);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            wire.partitioned.send_replace(false);
+            injector.partitioned.send_replace(false);
         }
     }
     assert_consistent(&cluster, 12, 8).await;
     assert!(
         operator.controller().is_some(),
-        "a short break costs nobody the lead"
+        "a short outage does not change the leader"
     );
     operator.stop().await;
 }
@@ -290,16 +293,16 @@ async fn a_restart_of_the_api_server_in_the_middle_of_admissions_loses_nothing()
 #[tokio::test]
 async fn conflicts_and_network_partitions_are_recovered_from() {
     let cluster = TestCluster::start().await;
-    let wire = FaultInjector::default();
-    let operator = operator(wire.client(&cluster), "only", Clock::real()).await;
+    let injector = FaultInjector::default();
+    let operator = operator(injector.client(&cluster), "only", Clock::real()).await;
     operator.wait_until_leader(|_| ()).await.unwrap();
     cluster.create_queues(8).await;
-    *wire.conflicts.lock() = Some(BTreeMap::new());
+    *injector.conflicts.lock() = Some(BTreeMap::new());
     for name in ["j1", "j2", "j3"] {
         cluster.job(name, 4).await;
     }
     assert_consistent(&cluster, 3, 2).await;
-    let storm = wire.conflicts.lock().take().unwrap_or_default();
+    let storm = injector.conflicts.lock().take().unwrap_or_default();
     assert!(
         storm
             .values()
@@ -308,8 +311,8 @@ async fn conflicts_and_network_partitions_are_recovered_from() {
             > 5,
         "{storm:?}"
     );
-    // Longer than a lease lasts: it stops leading, and leads again afterwards.
-    wire.partitioned.send_replace(true);
+    // Longer than the lease duration: it stops leading, and leads again afterwards.
+    injector.partitioned.send_replace(true);
     let mut role = operator.role();
     let lost = role.wait_for(|role| !matches!(role, InstanceRole::Leader(_)));
     tokio::time::timeout(Duration::from_secs(180), lost)
@@ -320,7 +323,7 @@ async fn conflicts_and_network_partitions_are_recovered_from() {
     jobs.delete("j1", &kube::api::DeleteParams::background())
         .await
         .unwrap();
-    wire.partitioned.send_replace(false);
+    injector.partitioned.send_replace(false);
     operator.wait_until_leader(|_| ()).await.unwrap();
     cluster.job("j4", 4).await;
     assert_consistent(&cluster, 3, 2).await;

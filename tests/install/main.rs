@@ -1,5 +1,5 @@
-//! Kueue in a cluster that is not ours: kinds, webhooks over HTTPS, certificates, and the way back.
-//! The cluster is the embedded API server with a control plane of its own and nothing plugged in.
+//! Kueue on an existing cluster: CRDs, webhooks over HTTPS, certificates, uninstallation. The cluster is
+//! the embedded API server with a control plane and no in-process plugins.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The roles of lab/deploy allow what the controller asks for.
+//! The roles in lab/deploy permit all requests of the controller.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tower::service_fn;
 
 use crate::cluster_fixture::{TestCluster, wait_for};
 
-/// One thing that was asked for.
+/// A request to authorize.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ResourceAttributes {
     verb: String,
@@ -28,7 +28,7 @@ struct ResourceAttributes {
     namespace: String,
 }
 
-/// What a request asks for; nothing for what needs no rights.
+/// The resource attributes of a request; empty if it needs no permission.
 fn resource_attributes(request: &Request<Body>) -> Vec<ResourceAttributes> {
     let path = request.uri().path();
     let query = request.uri().query().unwrap_or_default();
@@ -56,7 +56,7 @@ fn resource_attributes(request: &Request<Body>) -> Vec<ResourceAttributes> {
         (&Method::GET, _) => &["get"],
         (&Method::POST, _) => &["create"],
         (&Method::PUT, _) => &["update"],
-        // What is applied may have to be made, unless it is a part of what is there.
+        // Apply can create an object, except for subresources.
         (&Method::PATCH, _) if applies && sub.is_empty() => &["patch", "create"],
         (&Method::PATCH, _) => &["patch"],
         (&Method::DELETE, "") => &["deletecollection"],
@@ -71,7 +71,7 @@ fn resource_attributes(request: &Request<Body>) -> Vec<ResourceAttributes> {
         verb: (*verb).to_owned(),
         group: group.to_owned(),
         resource: resource.clone(),
-        // A creation is judged without a name.
+        // A create request has no name.
         name: if *verb == "create" {
             String::new()
         } else {
@@ -94,7 +94,7 @@ fn allows(rule: &Value, asked: &ResourceAttributes) -> bool {
         && (names || has("resourceNames", &asked.name))
 }
 
-/// The rules of the roles in lab/deploy: of the cluster, and of our namespace.
+/// The rules of the roles in lab/deploy: of the cluster, and of the namespace.
 fn roles() -> (Vec<Value>, Vec<Value>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/lab/deploy/kueue-lab.yaml");
     let text = std::fs::read_to_string(path).unwrap();
@@ -117,7 +117,7 @@ async fn the_controller_stays_within_its_roles() {
         let client = client.clone();
         async move { client.send(request).await.map_err(tower::BoxError::from) }
     });
-    // Inside a cluster the namespace is there before the controller is.
+    // Inside a cluster the namespace exists before the controller.
     let namespace = serde_json::json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE},
     });
@@ -157,14 +157,14 @@ async fn the_controller_stays_within_its_roles() {
     operator.stop().await;
     let (of_cluster, of_namespace) = roles();
     let seen = seen.lock();
-    let refused: Vec<&ResourceAttributes> = seen
+    let rejected: Vec<&ResourceAttributes> = seen
         .iter()
         .filter(|asked| {
             let own = asked.namespace == NAMESPACE && of_namespace.iter().any(|r| allows(r, asked));
             !own && !of_cluster.iter().any(|rule| allows(rule, asked))
         })
         .collect();
-    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(rejected.is_empty(), "{rejected:#?}");
     assert!(
         seen.len() > 40,
         "only {} kinds of requests were seen",

@@ -1,4 +1,4 @@
-//! ProvisioningRequests are answered, and pools grow for them.
+//! ProvisioningRequests and the scale-up of node pools.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ async fn crd(lab: &TestCluster) {
         .create(&PostParams::default(), &crd)
         .await
         .unwrap();
-    // The autoscaler asks for its kind now and then.
+    // The autoscaler polls for its CRD.
     lab.clock.sleep(Duration::from_secs(120)).await;
 }
 
@@ -68,7 +68,7 @@ async fn condition_lines(api: &Api<ProvisioningRequest>, name: &str) -> Vec<Stri
 }
 
 #[test]
-fn capacity_is_found_waited_for_or_scaled_up() {
+fn provisioning_requests_use_free_capacity_or_scale_up() {
     let pools = "- name: gpu\n  count: 1\n  resources: {cpu: 8, memory: 16Gi, nvidia.com/gpu: 8}\n  autoscale: {max: 3}\n";
     with_cluster(pools, |lab| async move {
         crd(&lab).await;
@@ -81,7 +81,7 @@ fn capacity_is_found_waited_for_or_scaled_up() {
         );
         create_provisioning_request(&lab, "other", checks, 1).await;
         lab.clock.sleep(Duration::from_secs(5)).await;
-        // What is there is promised to the first.
+        // Existing capacity is reserved for the first request.
         assert_eq!(
             condition_lines(&api, "other").await,
             [

@@ -1,4 +1,4 @@
-//! A cluster with machines to test, and words for talking to it.
+//! An API server with machines under test, and functions to use it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::{Machines, MachinesConfig};
 use serde_json::{Value, json};
 
-/// A cluster with machines.
+/// An API server with machines.
 pub struct TestCluster {
     pub client: Client,
     pub clock: Clock,
@@ -22,11 +22,11 @@ pub struct TestCluster {
     pub nodes: Api<Node>,
 }
 
-/// Two nodes of 4 cpus and 8 GPUs.
+/// Two nodes of 4 CPUs and 8 GPUs.
 pub const POOLS: &str =
     "- name: gpu\n  count: 2\n  resources: {cpu: 4, memory: 16Gi, nvidia.com/gpu: 8}\n";
 
-/// Runs a test in virtual time on a cluster with these pools.
+/// Runs a test in virtual time with these node pools.
 pub fn with_cluster<F: Future<Output = ()>>(pools: &str, test: impl FnOnce(TestCluster) -> F) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
@@ -53,7 +53,7 @@ pub fn with_cluster<F: Future<Output = ()>>(pools: &str, test: impl FnOnce(TestC
     });
 }
 
-/// The namespace `test`, with the account its pods run under.
+/// Creates the namespace `test` with its default ServiceAccount.
 async fn create_namespace(client: &Client) {
     let meta = |name: &str| ObjectMeta {
         name: Some(name.into()),
@@ -72,13 +72,13 @@ async fn create_namespace(client: &Client) {
         metadata: meta("default"),
         ..ServiceAccount::default()
     };
-    // The account controller may have been quicker.
+    // The ServiceAccount controller may be faster.
     let _ = Api::namespaced(client.clone(), "test")
         .create(&params, &account)
         .await;
 }
 
-/// A pod of one container that runs this shell script, with more of a spec.
+/// A pod with one container that runs this shell script; `more` is merged into the spec.
 pub fn pod(name: &str, script: &str, more: Value) -> Pod {
     let mut pod = json!({
         "metadata": {"name": name, "labels": {"app": name}},
@@ -95,7 +95,7 @@ pub fn pod(name: &str, script: &str, more: Value) -> Pod {
     serde_json::from_value(pod).unwrap()
 }
 
-/// The same pod, asking for these amounts.
+/// The same pod with these requests.
 pub fn with_requests(mut pod: Pod, requests: Value) -> Pod {
     let resources = json!({"requests": requests, "limits": requests});
     let spec = pod.spec.as_mut().unwrap();
@@ -108,7 +108,7 @@ impl TestCluster {
         self.pods.create(&PostParams::default(), pod).await.unwrap()
     }
 
-    /// Waits, in lab time, until a pod is as wanted.
+    /// Waits until a pod satisfies a condition.
     pub async fn wait_for_pod(&self, name: &str, wanted: impl Fn(&Pod) -> bool) -> Pod {
         for _ in 0..3_000 {
             let pod = self.pods.get(name).await.unwrap();
@@ -128,7 +128,7 @@ impl TestCluster {
         self.wait_for_pod(name, |pod| phase_of(pod) == phase).await
     }
 
-    /// Waits until a pod is gone.
+    /// Waits until a pod is deleted.
     pub async fn wait_for_deletion(&self, name: &str) {
         for _ in 0..1_000 {
             if self.pods.get_opt(name).await.unwrap().is_none() {
@@ -136,12 +136,12 @@ impl TestCluster {
             }
             self.clock.sleep(Duration::from_millis(200)).await;
         }
-        panic!("{name} never went");
+        panic!("{name} was not deleted");
     }
 
     /// Reasons and messages of the Events about a pod, in the order of their names.
     pub async fn events(&self, name: &str) -> Vec<String> {
-        // Events are written behind everybody's back.
+        // Events are written asynchronously.
         self.clock.sleep(Duration::from_millis(10)).await;
         let events: Api<Event> = Api::namespaced(self.client.clone(), "test");
         let of = format!("involvedObject.name={name}");

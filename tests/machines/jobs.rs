@@ -1,4 +1,4 @@
-//! Many Jobs at once, and a cluster with nothing to do.
+//! Many concurrent Jobs, and an idle cluster.
 
 use std::time::Duration;
 
@@ -28,14 +28,14 @@ fn a_job_of_five_pods_completes() {
         jobs.create(&PostParams::default(), &job("j", 5, "sleep 300"))
             .await
             .unwrap();
-        let begun = lab.clock.now();
+        let started = lab.clock.now();
         let done = |job: &Job| {
             let conditions = job.status.as_ref().and_then(|s| s.conditions.as_ref());
             conditions.is_some_and(|c| c.iter().any(|c| c.type_ == "Complete"))
         };
         while !done(&jobs.get("j").await.unwrap()) {
             lab.clock.sleep(Duration::from_secs(1)).await;
-            assert!(lab.clock.now().duration_since(begun).as_secs() < 400);
+            assert!(lab.clock.now().duration_since(started).as_secs() < 400);
         }
         let status = jobs.get("j").await.unwrap().status.unwrap();
         assert_eq!(status.succeeded, Some(5));
@@ -51,7 +51,7 @@ fn two_hundred_jobs_at_once_complete() {
             let job = job(&format!("j{i}"), 1, "sleep 20");
             jobs.create(&PostParams::default(), &job).await.unwrap();
         }
-        let begun = lab.clock.now();
+        let started = lab.clock.now();
         loop {
             let list = jobs.list(&ListParams::default()).await.unwrap();
             let done = list.iter().filter(|job| {
@@ -62,7 +62,7 @@ fn two_hundred_jobs_at_once_complete() {
                 break;
             }
             lab.clock.sleep(Duration::from_secs(5)).await;
-            assert!(lab.clock.now().duration_since(begun).as_secs() < 300);
+            assert!(lab.clock.now().duration_since(started).as_secs() < 300);
         }
     });
 }

@@ -1,5 +1,4 @@
-//! The machines from outside: nodes, scheduler and kubelet stand-in on the embedded API server,
-//! through a `kube::Client`, in virtual time.
+//! Nodes, scheduler and kubelets on the embedded API server, in virtual time.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Nodes that fail, and nodes of others.
+//! Node failures, and nodes that are created manually.
 
 use std::time::Duration;
 

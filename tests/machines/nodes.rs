@@ -1,4 +1,4 @@
-//! Nodes follow their pools and stay as they should be.
+//! Nodes are reconciled with their pools.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn names(lab: &TestCluster) -> Vec<String> {
 }
 
 #[test]
-fn nodes_are_made_ready_changed_and_removed_with_their_pools() {
+fn nodes_are_created_updated_and_deleted_with_their_pools() {
     with_cluster(POOLS, |lab| async move {
         assert_eq!(names(&lab).await, ["gpu-0", "gpu-1"]);
         let node = lab.nodes.get("gpu-0").await.unwrap();
@@ -47,13 +47,13 @@ fn nodes_are_made_ready_changed_and_removed_with_their_pools() {
             .apply_pools(NodePools::parse(least).unwrap())
             .await;
         let node = lab.nodes.get("gpu-0").await.unwrap();
-        assert!(!node.labels().contains_key("tier"), "it left with the pool");
+        assert!(!node.labels().contains_key("tier"), "removed with the pool");
         assert_eq!(node.spec.unwrap().taints, None);
     });
 }
 
 #[test]
-fn manual_node_changes_stay_and_foreign_nodes_are_untouched() {
+fn manual_node_changes_and_other_nodes_are_kept() {
     with_cluster(POOLS, |lab| async move {
         let params = PatchParams::default();
         let cordon = json!({"spec": {"unschedulable": true, "taints": [{"key": "mine", "effect": "NoExecute"}]}, "metadata": {"labels": {"mine": "1"}}});
@@ -77,7 +77,10 @@ fn manual_node_changes_stay_and_foreign_nodes_are_untouched() {
         assert_eq!(spec.unschedulable, Some(true));
         assert_eq!(spec.taints.unwrap()[0].key, "mine");
         let other = lab.nodes.get("other-0").await.unwrap();
-        assert!(other.status.unwrap().allocatable.is_none(), "not the lab's");
+        assert!(
+            other.status.unwrap().allocatable.is_none(),
+            "a node of others"
+        );
         lab.machines.apply_pools(NodePools::default()).await;
         assert_eq!(names(&lab).await, ["other-0"]);
     });
@@ -97,7 +100,7 @@ fn heartbeats_stop_when_a_node_fails_and_resume_when_it_recovers() {
         let later = renewed("gpu-0").await;
         assert!(later.duration_since(first).as_secs() >= 50);
         assert!(lab.machines.fail_node("gpu-0"));
-        assert!(!lab.machines.fail_node("nobody"));
+        assert!(!lab.machines.fail_node("unknown"));
         lab.clock.sleep(Duration::from_secs(60)).await;
         assert!(renewed("gpu-0").await.duration_since(later).as_secs() <= 10);
         assert!(renewed("gpu-1").await.duration_since(later).as_secs() >= 40);

@@ -1,4 +1,4 @@
-//! Pods are bound, run, end and leave.
+//! The lifecycle of pods.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ fn a_pod_is_bound_runs_and_succeeds() {
 }
 
 #[test]
-fn exit_codes_fail_pods_and_restarts_count() {
+fn exit_codes_and_restart_counts_are_reported() {
     with_cluster(POOLS, |lab| async move {
         lab.create(&pod("never", "sleep 5; exit 3", json!({})))
             .await;
@@ -150,7 +150,7 @@ fn exit_codes_fail_pods_and_restarts_count() {
 }
 
 #[test]
-fn deletion_is_graceful_and_short() {
+fn deletion_respects_the_grace_period() {
     with_cluster(POOLS, |lab| async move {
         lab.create(&pod("p", "sleep infinity", json!({}))).await;
         lab.wait_for_phase("p", "Running").await;
@@ -175,7 +175,7 @@ fn deletion_is_graceful_and_short() {
 }
 
 #[test]
-fn a_pod_with_a_finalizer_ends_and_waits_for_its_removal() {
+fn a_pod_with_a_finalizer_terminates_and_is_kept() {
     with_cluster(POOLS, |lab| async move {
         let mut held = pod("p", "sleep infinity", json!({}));
         held.metadata.finalizers = Some(vec!["x.io/hold".into()]);
@@ -217,7 +217,7 @@ fn a_pod_with_a_finalizer_ends_and_waits_for_its_removal() {
 }
 
 #[test]
-fn another_client_may_end_a_pod() {
+fn another_client_can_finish_a_pod() {
     with_cluster(POOLS, |lab| async move {
         lab.create(&pod("p", "sleep infinity", json!({}))).await;
         lab.wait_for_phase("p", "Running").await;
@@ -237,7 +237,7 @@ fn another_client_may_end_a_pod() {
 }
 
 #[test]
-fn pods_wait_for_capacity_and_for_scheduling_gates() {
+fn pods_are_pending_without_capacity_or_with_scheduling_gates() {
     with_cluster(POOLS, |lab| async move {
         let gpus = |name: &str, n: &str| {
             with_requests(
@@ -313,7 +313,7 @@ fn a_higher_priority_pod_preempts_lower_ones() {
         }
         lab.create(&of("vip", "high", "2")).await;
         let vip = lab.wait_for_phase("vip", "Running").await;
-        // The youngest had to go.
+        // The youngest pod is the preemption victim.
         lab.wait_for_deletion("d").await;
         assert_eq!(node_of(&vip), node_of(&lab.pods.get("b").await.unwrap()));
         let events = lab.events("d").await;
@@ -333,7 +333,7 @@ fn a_higher_priority_pod_preempts_lower_ones() {
 }
 
 #[test]
-fn three_hundred_pods_pass_through() {
+fn three_hundred_pods_complete() {
     let pools = "- name: cpu\n  count: 6\n  resources: {cpu: 16, memory: 64Gi}\n";
     with_cluster(pools, |lab| async move {
         let started = lab.clock.now();
@@ -348,7 +348,7 @@ fn three_hundred_pods_pass_through() {
             lab.wait_for_phase(&format!("p{i}"), "Succeeded").await;
         }
         let took = lab.clock.now().duration_since(started).as_secs();
-        // 96 at a time, each about 10 seconds.
+        // 96 at a time, each for about 10 seconds.
         assert!((30..60).contains(&took), "{took} s");
     });
 }

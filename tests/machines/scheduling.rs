@@ -1,4 +1,4 @@
-//! Where pods go: labels, taints, company and spread.
+//! Scheduling: node affinity, taints, pod affinity, topology spread.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn node_of_scheduled_pod(lab: &TestCluster, name: &str, more: Value) -> St
     node_of(&running).unwrap().to_string()
 }
 
-/// What a pod that goes nowhere is told.
+/// The message of the PodScheduled condition of an unschedulable pod.
 async fn unschedulable_message(lab: &TestCluster, name: &str, more: Value) -> String {
     lab.create(&pod(name, "sleep infinity", more)).await;
     lab.clock.sleep(Duration::from_secs(5)).await;
@@ -26,7 +26,7 @@ async fn unschedulable_message(lab: &TestCluster, name: &str, more: Value) -> St
 }
 
 #[test]
-fn node_affinity_and_taints_decide() {
+fn node_affinity_and_taints_are_respected() {
     with_cluster(ZONES, |lab| async move {
         assert!(
             node_of_scheduled_pod(&lab, "ssd", json!({"nodeSelector": {"disk": "ssd"}}))
@@ -52,7 +52,7 @@ fn node_affinity_and_taints_decide() {
 }
 
 #[test]
-fn pod_affinity_decides() {
+fn pod_affinity_is_respected() {
     with_cluster(ZONES, |lab| async move {
         let term = |app: &str, key: &str| json!({"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key});
         let first = node_of_scheduled_pod(&lab, "db", json!({})).await;
@@ -70,7 +70,7 @@ fn pod_affinity_decides() {
             lab.nodes.get(&other).await.unwrap().labels()["topology.kubernetes.io/zone"],
             zone
         );
-        // Nobody wants to be where the loner is not wanted either: it minds `db` in its zone.
+        // Existing anti-affinity is symmetric: `loner` excludes `db` from its zone.
         let mut second = pod(
             "db2",
             "sleep infinity",
@@ -90,7 +90,7 @@ fn pod_affinity_decides() {
 }
 
 #[test]
-fn topology_spread_constraints_are_kept() {
+fn topology_spread_constraints_are_respected() {
     with_cluster(ZONES, |lab| async move {
         let spread = json!({"topologySpreadConstraints": [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
             "topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"kin": "x"}}}]});

@@ -1,5 +1,5 @@
-//! The seven stories of the reference runs, played on the embedded cluster: conditions and Events have
-//! to come as upstream told them.
+//! Repeats the seven reference runs of upstream Kueue on the embedded cluster and compares conditions and
+//! Events.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -27,11 +27,10 @@ kind: WorkloadPriorityClass
 metadata: {name: high}
 value: 1000";
 
-/// A ClusterQueue of so many CPUs, with more of a spec.
-async fn cluster_queue(stage: &ReferenceRun, name: &str, cpu: u32, more: &str) {
-    stage
-        .apply(&format!(
-            "apiVersion: kueue.x-k8s.io/v1beta2
+/// Creates a ClusterQueue with this quota; `more` is added to its spec.
+async fn cluster_queue(run: &ReferenceRun, name: &str, cpu: u32, more: &str) {
+    run.apply(&format!(
+        "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {{name: {name}}}
 spec:
@@ -42,8 +41,8 @@ spec:
     flavors:
     - name: default-flavor
       resources: [{{name: cpu, nominalQuota: {cpu}}}]"
-        ))
-        .await;
+    ))
+    .await;
 }
 
 const LOWER: &str = "  preemption: {withinClusterQueue: LowerPriority}";
@@ -54,92 +53,80 @@ fn cpu(amount: u32) -> Value {
 
 #[test]
 fn pods_of_higher_priority_preempt() {
-    replay("pod-priority-preemption", async |stage| {
-        stage.apply(COMMON).await;
-        cluster_queue(stage, "cq-a", 9, LOWER).await;
-        stage.namespace("ns-a", &[("lq", "cq-a")]).await;
-        stage.at(0.0).await;
-        stage.pod(("ns-a", "pod-low"), "low", 6, 600, None).await;
-        stage.at(5.7).await;
-        stage.pod(("ns-a", "pod-high"), "high", 6, 8, None).await;
-        stage.at(21.0).await;
+    replay("pod-priority-preemption", async |run| {
+        run.apply(COMMON).await;
+        cluster_queue(run, "cq-a", 9, LOWER).await;
+        run.namespace("ns-a", &[("lq", "cq-a")]).await;
+        run.at(0.0).await;
+        run.pod(("ns-a", "pod-low"), "low", 6, 600, None).await;
+        run.at(5.7).await;
+        run.pod(("ns-a", "pod-high"), "high", 6, 8, None).await;
+        run.at(21.0).await;
     });
 }
 
 #[test]
 fn higher_priority_jobs_preempt_and_the_lower_one_is_readmitted() {
-    replay("job-priority-preemption", async |stage| {
-        stage.apply(COMMON).await;
-        cluster_queue(stage, "cq-b", 9, LOWER).await;
-        stage.namespace("ns-b", &[("lq", "cq-b")]).await;
-        stage.at(0.0).await;
-        stage
-            .job(("ns-b", "job-low"), "lq", "low", 2, cpu(3), 30)
+    replay("job-priority-preemption", async |run| {
+        run.apply(COMMON).await;
+        cluster_queue(run, "cq-b", 9, LOWER).await;
+        run.namespace("ns-b", &[("lq", "cq-b")]).await;
+        run.at(0.0).await;
+        run.job(("ns-b", "job-low"), "lq", "low", 2, cpu(3), 30)
             .await;
-        stage.at(5.2).await;
-        stage
-            .job(("ns-b", "job-high"), "lq", "high", 1, cpu(6), 8)
+        run.at(5.2).await;
+        run.job(("ns-b", "job-high"), "lq", "high", 1, cpu(6), 8)
             .await;
-        stage.at(55.0).await;
+        run.at(55.0).await;
     });
 }
 
 #[test]
 fn borrowed_quota_is_reclaimed() {
-    replay("cohort-borrow-and-reclaim", async |stage| {
-        stage.apply(COMMON).await;
+    replay("cohort-borrow-and-reclaim", async |run| {
+        run.apply(COMMON).await;
         let more = "  cohortName: team\n  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}";
-        cluster_queue(stage, "cq-c1", 6, more).await;
-        cluster_queue(stage, "cq-c2", 6, more).await;
-        stage
-            .namespace("ns-c", &[("lq", "cq-c1"), ("lq2", "cq-c2")])
+        cluster_queue(run, "cq-c1", 6, more).await;
+        cluster_queue(run, "cq-c2", 6, more).await;
+        run.namespace("ns-c", &[("lq", "cq-c1"), ("lq2", "cq-c2")])
             .await;
-        stage.at(0.0).await;
-        stage
-            .job(("ns-c", "c1-j1"), "lq", "low", 2, cpu(3), 60)
+        run.at(0.0).await;
+        run.job(("ns-c", "c1-j1"), "lq", "low", 2, cpu(3), 60).await;
+        run.at(2.9).await;
+        run.job(("ns-c", "c1-j2"), "lq", "low", 2, cpu(2), 20).await;
+        run.at(7.8).await;
+        run.job(("ns-c", "c1-big"), "lq", "low", 1, cpu(20), 5)
             .await;
-        stage.at(2.9).await;
-        stage
-            .job(("ns-c", "c1-j2"), "lq", "low", 2, cpu(2), 20)
+        run.at(12.5).await;
+        run.job(("ns-c", "c1-j3"), "lq", "low", 1, cpu(4), 5).await;
+        run.at(16.7).await;
+        run.delete_job("ns-c", "c1-j3").await;
+        run.delete_job("ns-c", "c1-big").await;
+        run.at(17.7).await;
+        run.job(("ns-c", "c2-j1"), "lq2", "low", 1, cpu(6), 10)
             .await;
-        stage.at(7.8).await;
-        stage
-            .job(("ns-c", "c1-big"), "lq", "low", 1, cpu(20), 5)
-            .await;
-        stage.at(12.5).await;
-        stage
-            .job(("ns-c", "c1-j3"), "lq", "low", 1, cpu(4), 5)
-            .await;
-        stage.at(16.7).await;
-        stage.delete_job("ns-c", "c1-j3").await;
-        stage.delete_job("ns-c", "c1-big").await;
-        stage.at(17.7).await;
-        stage
-            .job(("ns-c", "c2-j1"), "lq2", "low", 1, cpu(6), 10)
-            .await;
-        stage.at(63.0).await;
+        run.at(63.0).await;
     });
 }
 
-async fn create_pod_group(stage: &ReferenceRun) {
-    stage.apply(COMMON).await;
-    cluster_queue(stage, "cq-d", 9, "").await;
-    stage.namespace("ns-d", &[("lq", "cq-d")]).await;
-    stage.at(0.0).await;
-    stage.pod(("ns-d", "blocker"), "low", 6, 18, None).await;
+async fn create_pod_group(run: &ReferenceRun) {
+    run.apply(COMMON).await;
+    cluster_queue(run, "cq-d", 9, "").await;
+    run.namespace("ns-d", &[("lq", "cq-d")]).await;
+    run.at(0.0).await;
+    run.pod(("ns-d", "blocker"), "low", 6, 18, None).await;
     let names = [("g-0", 1.8), ("g-1", 3.7), ("g-2", 6.5)];
     for (name, at) in names {
-        stage.at(at).await;
-        stage
-            .pod(("ns-d", name), "low", 2, 6, Some(("gang", 3)))
+        run.at(at).await;
+        run.pod(("ns-d", name), "low", 2, 6, Some(("gang", 3)))
             .await;
     }
-    stage.at(29.5).await;
-    let pods: Api<Pod> = Api::namespaced(stage.client.clone(), "ns-d");
+    run.at(29.5).await;
+    let pods: Api<Pod> = Api::namespaced(run.client.clone(), "ns-d");
     for (name, _) in names {
         pods.delete(name, &DeleteParams::default()).await.unwrap();
     }
-    stage.at(32.0).await;
+    run.at(32.0).await;
 }
 
 #[test]
@@ -148,7 +135,7 @@ fn a_group_is_admitted_together() {
 }
 
 #[test]
-fn two_runs_leave_the_same_objects_at_the_same_resource_versions() {
+fn two_runs_have_equal_objects_and_resource_versions() {
     let kinds = [
         ("", "v1", "Namespace"),
         ("", "v1", "Node"),
@@ -159,16 +146,16 @@ fn two_runs_leave_the_same_objects_at_the_same_resource_versions() {
         ("kueue.x-k8s.io", "v1beta2", "LocalQueue"),
         ("kueue.x-k8s.io", "v1beta2", "Workload"),
     ];
-    let once = || run_virtually(create_pod_group, async |stage| stage.objects(&kinds).await);
+    let once = || run_virtually(create_pod_group, async |run| run.objects(&kinds).await);
     let first = once();
-    // Every write counts in the versions that come after it, so one that comes in another order, or
-    // another time, shows. Chance, where there is any, has a few rounds to do so.
+    // Every write increments the resourceVersion, so a different order or number of writes is detected.
+    // Repeated to detect rare differences.
     for _ in 0..4 {
         assert_same(&first, &once());
     }
 }
 
-/// Compares objects one by one, so that the first that differs is what a person reads.
+/// Compares objects one by one, so that the failure shows the first that differs.
 fn assert_same(first: &[Value], again: &[Value]) {
     for (a, b) in first.iter().zip(again) {
         assert_eq!(a, b);
@@ -178,62 +165,60 @@ fn assert_same(first: &[Value], again: &[Value]) {
 
 const PROVISIONING: (&str, &str, &str) = ("autoscaling.x-k8s.io", "v1", "ProvisioningRequest");
 
-async fn provisioning(stage: &ReferenceRun, job: &str, attempt: u32, condition: Value) {
-    let name = format!("{}-prov-check-{attempt}", stage.workload(job));
+async fn provisioning(run: &ReferenceRun, job: &str, attempt: u32, condition: Value) {
+    let name = format!("{}-prov-check-{attempt}", run.workload(job));
     let mut conditions = vec![
         json!({"type": "Accepted", "status": "True", "reason": "Accepted",
-        "message": "accepted-by-hand", "lastTransitionTime": stage.clock.time()}),
+        "message": "accepted-by-hand", "lastTransitionTime": run.clock.time()}),
     ];
     if condition["type"] != "Accepted" {
         let mut condition = condition;
-        condition["lastTransitionTime"] = json!(stage.clock.time());
+        condition["lastTransitionTime"] = json!(run.clock.time());
         conditions.push(condition);
     }
-    stage
-        .patch(
-            PROVISIONING,
-            "ns-e",
-            &name,
-            json!({"status": {"conditions": conditions}}),
-        )
-        .await;
+    run.patch(
+        PROVISIONING,
+        "ns-e",
+        &name,
+        json!({"status": {"conditions": conditions}}),
+    )
+    .await;
 }
 
 #[test]
 fn an_admission_check_creates_a_provisioning_request() {
-    replay("provisioning-request", async |stage| {
-        stage.apply(COMMON).await;
-        stage.apply(include_str!("provisioning.yaml")).await;
-        stage.namespace("ns-e", &[("lq", "cq-e")]).await;
+    replay("provisioning-request", async |run| {
+        run.apply(COMMON).await;
+        run.apply(include_str!("provisioning.yaml")).await;
+        run.namespace("ns-e", &[("lq", "cq-e")]).await;
         let gpu = || json!({"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}});
-        stage.at(0.0).await;
-        stage.job(("ns-e", "gpu-job"), "lq", "", 2, gpu(), 5).await;
-        stage.at(2.9).await;
-        provisioning(stage, "gpu-job", 1, json!({"type": "Accepted"})).await;
-        stage.at(6.9).await;
+        run.at(0.0).await;
+        run.job(("ns-e", "gpu-job"), "lq", "", 2, gpu(), 5).await;
+        run.at(2.9).await;
+        provisioning(run, "gpu-job", 1, json!({"type": "Accepted"})).await;
+        run.at(6.9).await;
         let message = "eta-2-minutes";
         let not_yet = json!({"type": "Provisioned", "status": "False", "reason": "NotProvisionedYet", "message": message});
-        provisioning(stage, "gpu-job", 1, not_yet).await;
-        stage.at(10.5).await;
+        provisioning(run, "gpu-job", 1, not_yet).await;
+        run.at(10.5).await;
         let done = json!({"type": "Provisioned", "status": "True", "reason": "Provisioned", "message": "provisioned-by-hand"});
-        provisioning(stage, "gpu-job", 1, done).await;
-        stage.at(20.2).await;
-        stage.job(("ns-e", "gpu-fail"), "lq", "", 2, gpu(), 5).await;
-        stage.at(21.6).await;
+        provisioning(run, "gpu-job", 1, done).await;
+        run.at(20.2).await;
+        run.job(("ns-e", "gpu-fail"), "lq", "", 2, gpu(), 5).await;
+        run.at(21.6).await;
         let failed = |message: &str| json!({"type": "Failed", "status": "True", "reason": "OutOfStock", "message": message});
-        provisioning(stage, "gpu-fail", 1, failed("no-capacity-here")).await;
-        stage.at(28.7).await;
-        provisioning(stage, "gpu-fail", 2, failed("no-capacity-again")).await;
-        stage.at(33.2).await;
+        provisioning(run, "gpu-fail", 1, failed("no-capacity-here")).await;
+        run.at(28.7).await;
+        provisioning(run, "gpu-fail", 2, failed("no-capacity-again")).await;
+        run.at(33.2).await;
     });
 }
 
-async fn strict_queues(stage: &ReferenceRun) {
-    stage.apply(COMMON).await;
-    cluster_queue(stage, "cq-f", 4, "  queueingStrategy: StrictFIFO").await;
-    stage
-        .apply(
-            "apiVersion: kueue.x-k8s.io/v1beta2
+async fn strict_queues(run: &ReferenceRun) {
+    run.apply(COMMON).await;
+    cluster_queue(run, "cq-f", 4, "  queueingStrategy: StrictFIFO").await;
+    run.apply(
+        "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {name: cq-badflavor}
 spec:
@@ -241,43 +226,40 @@ spec:
   resourceGroups:
   - coveredResources: [cpu]
     flavors: [{name: no-such-flavor, resources: [{name: cpu, nominalQuota: 1}]}]",
-        )
-        .await;
+    )
+    .await;
     let queues = [
         ("lq", "cq-f"),
         ("lq-orphan", "does-not-exist"),
         ("lq-hold", "cq-f"),
         ("lq-badflavor", "cq-badflavor"),
     ];
-    stage.namespace("ns-f", &queues).await;
-    policy(stage, "LocalQueue", "lq-hold", "Hold").await;
+    run.namespace("ns-f", &queues).await;
+    policy(run, "LocalQueue", "lq-hold", "Hold").await;
 }
 
-async fn policy(stage: &ReferenceRun, kind: &str, name: &str, policy: &str) {
+async fn policy(run: &ReferenceRun, kind: &str, name: &str, policy: &str) {
     let namespace = if kind == "LocalQueue" { "ns-f" } else { "" };
     let patch = json!({"spec": {"stopPolicy": policy}});
-    stage
-        .patch(("kueue.x-k8s.io", "v1beta2", kind), namespace, name, patch)
+    run.patch(("kueue.x-k8s.io", "v1beta2", kind), namespace, name, patch)
         .await;
 }
 
-async fn active(stage: &ReferenceRun, job: &str, active: bool) {
-    let (name, patch) = (stage.workload(job), json!({"spec": {"active": active}}));
-    stage
-        .patch(
-            ("kueue.x-k8s.io", "v1beta2", "Workload"),
-            "ns-f",
-            &name,
-            patch,
-        )
-        .await;
+async fn active(run: &ReferenceRun, job: &str, active: bool) {
+    let (name, patch) = (run.workload(job), json!({"spec": {"active": active}}));
+    run.patch(
+        ("kueue.x-k8s.io", "v1beta2", "Workload"),
+        "ns-f",
+        &name,
+        patch,
+    )
+    .await;
 }
 
-async fn run_pending_reasons(stage: &ReferenceRun) {
-    stage.at(0.0).await;
-    let job = async |name: &str, queue: &str, asks: Value, seconds| {
-        stage
-            .job(("ns-f", name), queue, "low", 1, asks, seconds)
+async fn run_pending_reasons(run: &ReferenceRun) {
+    run.at(0.0).await;
+    let job = async |name: &str, queue: &str, resources: Value, seconds| {
+        run.job(("ns-f", name), queue, "low", 1, resources, seconds)
             .await;
     };
     job("j-nolq", "no-such-lq", cpu(1), 5).await;
@@ -291,51 +273,51 @@ async fn run_pending_reasons(stage: &ReferenceRun) {
         5,
     )
     .await;
-    stage.at(4.9).await;
-    stage.delete_job("ns-f", "j-mem").await;
-    stage.at(5.0).await;
+    run.at(4.9).await;
+    run.delete_job("ns-f", "j-mem").await;
+    run.at(5.0).await;
     job("run1", "lq", cpu(3), 600).await;
-    stage.at(6.0).await;
-    // A second longer than upstream's, to end behind the small one as there.
+    run.at(6.0).await;
+    // One second longer than in the recording, so that it finishes after `small` as there.
     job("head", "lq", cpu(3), 6).await;
-    stage.at(7.0).await;
+    run.at(7.0).await;
     job("small", "lq", cpu(1), 5).await;
 }
 
 #[test]
 fn pending_reasons() {
-    replay("pending-reasons-and-strict-fifo", async |stage| {
-        strict_queues(stage).await;
-        run_pending_reasons(stage).await;
-        stage.at(21.6).await;
-        policy(stage, "ClusterQueue", "cq-f", "HoldAndDrain").await;
-        stage.at(25.7).await;
+    replay("pending-reasons-and-strict-fifo", async |run| {
+        strict_queues(run).await;
+        run_pending_reasons(run).await;
+        run.at(21.6).await;
+        policy(run, "ClusterQueue", "cq-f", "HoldAndDrain").await;
+        run.at(25.7).await;
     });
 }
 
 #[test]
 fn queues_and_workloads_are_stopped_and_resumed() {
-    replay("stop-policies", async |stage| {
-        strict_queues(stage).await;
-        run_pending_reasons(stage).await;
-        stage.at(21.0).await;
-        policy(stage, "ClusterQueue", "cq-f", "HoldAndDrain").await;
-        stage.at(45.0).await;
-        policy(stage, "ClusterQueue", "cq-f", "None").await;
-        stage.at(45.3).await;
-        stage.reset_timeline();
-        stage.at(62.0).await;
-        active(stage, "run1", false).await;
-        stage.at(67.1).await;
-        active(stage, "run1", true).await;
-        stage.at(73.6).await;
-        policy(stage, "LocalQueue", "lq", "HoldAndDrain").await;
-        stage.at(77.8).await;
-        policy(stage, "LocalQueue", "lq", "None").await;
-        stage.at(81.0).await;
-        policy(stage, "ClusterQueue", "cq-f", "Hold").await;
-        stage.at(85.2).await;
-        policy(stage, "ClusterQueue", "cq-f", "None").await;
-        stage.at(88.0).await;
+    replay("stop-policies", async |run| {
+        strict_queues(run).await;
+        run_pending_reasons(run).await;
+        run.at(21.0).await;
+        policy(run, "ClusterQueue", "cq-f", "HoldAndDrain").await;
+        run.at(45.0).await;
+        policy(run, "ClusterQueue", "cq-f", "None").await;
+        run.at(45.3).await;
+        run.reset_timeline();
+        run.at(62.0).await;
+        active(run, "run1", false).await;
+        run.at(67.1).await;
+        active(run, "run1", true).await;
+        run.at(73.6).await;
+        policy(run, "LocalQueue", "lq", "HoldAndDrain").await;
+        run.at(77.8).await;
+        policy(run, "LocalQueue", "lq", "None").await;
+        run.at(81.0).await;
+        policy(run, "ClusterQueue", "cq-f", "Hold").await;
+        run.at(85.2).await;
+        policy(run, "ClusterQueue", "cq-f", "None").await;
+        run.at(88.0).await;
     });
 }

@@ -1,12 +1,12 @@
-//! The stage of the stories: a cluster with machines and the controller, and who writes down what
-//! happens.
+//! [`ReferenceRun`]: an API server with virtual nodes and the controller, and a recorder of conditions and
+//! Events.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
 use kueue_lab_api::crds::{CRDS, Conversion};
@@ -18,13 +18,13 @@ use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::JobWebhooksPlugin;
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::{Machines, MachinesConfig};
-use kueue_lab_runtime::{Change, Context, Informer};
+use kueue_lab_runtime::{Api, Change, Context, Informer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::timeline::{Normalizer, Timeline, read_timeline};
 
-/// Where a story plays.
+/// A reference run that is repeated.
 pub struct ReferenceRun {
     pub client: Client,
     pub clock: Clock,
@@ -36,27 +36,23 @@ pub struct ReferenceRun {
 const POOLS: &str =
     "- {name: fake, count: 3, resources: {cpu: 32, memory: 64Gi, pods: 110, nvidia.com/gpu: 8}}\n";
 
-/// Plays a story in virtual time and compares what is told with what upstream told.
-pub fn replay(story: &str, acts: impl AsyncFnOnce(&ReferenceRun)) {
-    let Some(upstream) = read_timeline(story) else {
-        return;
-    };
-    let told = run_virtually(acts, async |stage| {
-        std::mem::take(&mut *stage.timeline.lock())
-    });
-    let found = told.differences(&upstream);
+/// Repeats a reference run in virtual time and compares its timeline with the recorded one.
+pub fn replay(name: &str, steps: impl AsyncFnOnce(&ReferenceRun)) {
+    let upstream = read_timeline(name);
+    let ours = run_virtually(steps, async |run| std::mem::take(&mut *run.timeline.lock()));
+    let found = ours.differences(&upstream);
     assert!(
         found.is_empty(),
-        "{} differences in {story}:\n{}",
+        "{} differences in {name}:\n{}",
         found.len(),
         found.join("\n")
     );
 }
 
-/// Plays a story in virtual time; what `remember` makes of the stage at its end.
+/// Runs `steps` in virtual time and returns the result of `observe` at the end.
 pub fn run_virtually<T>(
-    acts: impl AsyncFnOnce(&ReferenceRun),
-    remember: impl AsyncFnOnce(&ReferenceRun) -> T,
+    steps: impl AsyncFnOnce(&ReferenceRun),
+    observe: impl AsyncFnOnce(&ReferenceRun) -> T,
 ) -> T {
     virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
@@ -73,13 +69,13 @@ pub fn run_virtually<T>(
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let controller = Controller::start(&context, ControllerConfig::default()).await;
         server.add_admission(Arc::new(JobWebhooksPlugin::new(controller.webhooks())));
-        let stage = ReferenceRun::new(&context);
+        let run = ReferenceRun::new(&context);
         clock.sleep(Duration::from_secs(1)).await;
-        acts(&stage).await;
-        let remembered = remember(&stage).await;
+        steps(&run).await;
+        let observed = observe(&run).await;
         context.tasks.shutdown().await;
         machines.shutdown().await;
-        remembered
+        observed
     })
 }
 
@@ -95,37 +91,33 @@ async fn create(client: &Client, object: Value) {
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-fn record_conditions(told: &mut Timeline, plain: &Normalizer, wl: &Workload) {
-    let name = plain.normalize(&wl.name_any());
+fn record_conditions(timeline: &mut Timeline, normalizer: &Normalizer, wl: &Workload) {
+    let name = normalizer.normalize(&wl.name_any());
     for c in &wl.status.conditions {
-        let text = plain.normalize(&format!("{}/{}: {}", c.status, c.reason, c.message));
-        told.add_condition(&name, &c.type_, text);
+        let text = normalizer.normalize(&format!("{}/{}: {}", c.status, c.reason, c.message));
+        timeline.add_condition(&name, &c.type_, text);
     }
 }
 
 impl ReferenceRun {
     fn new(context: &Context) -> Self {
         let timeline = Arc::new(Mutex::new(Timeline::default()));
-        let workloads = Informer::builder(kueue_lab_runtime::Api::<Workload>::all(
-            context.client.clone(),
-        ))
-        .start(context);
-        let (book, plain) = (timeline.clone(), Normalizer::new());
+        let workloads =
+            Informer::builder(Api::<Workload>::all(context.client.clone())).start(context);
+        let (recorded, normalizer) = (timeline.clone(), Normalizer::new());
         workloads.add_event_handler(move |change| {
             if let Change::Added(wl) | Change::Updated { new: wl, .. } = change {
-                record_conditions(&mut book.lock(), &plain, wl);
+                record_conditions(&mut recorded.lock(), &normalizer, wl);
             }
         });
-        let events =
-            Informer::builder(kueue_lab_runtime::Api::<Event>::all(context.client.clone()))
-                .start(context);
-        let (book, plain) = (timeline.clone(), Normalizer::new());
+        let events = Informer::builder(Api::<Event>::all(context.client.clone())).start(context);
+        let (recorded, normalizer) = (timeline.clone(), Normalizer::new());
         events.add_event_handler(move |change| {
             let Change::Added(event) = change else { return };
             let text = |s: &Option<String>| s.clone().unwrap_or_default();
             let regarding = event.regarding.clone().unwrap_or_default();
             let by = text(&event.reporting_controller);
-            let said = format!(
+            let text_of_event = format!(
                 "{} {} {} {by}: {}",
                 text(&event.type_),
                 text(&event.reason),
@@ -133,8 +125,11 @@ impl ReferenceRun {
                 text(&event.note)
             );
             let on = format!("{}/{}", text(&regarding.kind), text(&regarding.name));
-            book.lock()
-                .add_event(plain.normalize(&on), &by, plain.normalize(&said));
+            recorded.lock().add_event(
+                normalizer.normalize(&on),
+                &by,
+                normalizer.normalize(&text_of_event),
+            );
         });
         Self {
             client: context.client.clone(),
@@ -145,27 +140,27 @@ impl ReferenceRun {
         }
     }
 
-    /// Forgets what was told so far but for how things stand.
+    /// Clears the recorded conditions except the current ones.
     pub fn reset_timeline(&self) {
-        let mut told = self.timeline.lock();
-        let events = std::mem::take(&mut told.events);
-        *told = Timeline {
+        let mut timeline = self.timeline.lock();
+        let events = std::mem::take(&mut timeline.events);
+        *timeline = Timeline {
             events,
             ..Timeline::default()
         };
         for wl in self.workloads.list() {
-            record_conditions(&mut told, &Normalizer::new(), &wl);
+            record_conditions(&mut timeline, &Normalizer::new(), &wl);
         }
     }
 
-    /// Creates the objects of a YAML text.
+    /// Creates the objects of a YAML stream.
     pub async fn apply(&self, yaml: &str) {
         for document in yaml.split("\n---\n") {
             create(&self.client, serde_yaml::from_str(document).unwrap()).await;
         }
     }
 
-    /// A namespace with LocalQueues, each `name clusterQueue`.
+    /// Creates a namespace with LocalQueues (name, ClusterQueue).
     pub async fn namespace(&self, name: &str, queues: &[(&str, &str)]) {
         self.apply(&format!(
             "{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}"
@@ -180,7 +175,7 @@ impl ReferenceRun {
         self.clock.sleep(Duration::from_secs(1)).await;
     }
 
-    /// Waits until so many seconds have passed since the curtain rose.
+    /// Sleeps until this many seconds of the run have passed.
     pub async fn at(&self, seconds: f64) {
         let at = self
             .start
@@ -189,17 +184,17 @@ impl ReferenceRun {
         self.clock.sleep_until(at).await;
     }
 
-    /// A Job: name, queue, priority class, pods, what each asks for, for how many seconds it runs.
+    /// Creates a Job. `key` is its namespace and name; `seconds` is how long its pods run.
     pub async fn job(
         &self,
-        place: (&str, &str),
+        key: (&str, &str),
         queue: &str,
         class: &str,
         pods: u32,
-        asks: Value,
+        resources: Value,
         seconds: u32,
     ) {
-        let (namespace, name) = place;
+        let (namespace, name) = key;
         let mut labels = json!({"kueue.x-k8s.io/queue-name": queue});
         if !class.is_empty() {
             labels["kueue.x-k8s.io/priority-class"] = json!(class);
@@ -212,23 +207,23 @@ impl ReferenceRun {
                 "spec": {"parallelism": pods, "completions": pods, "template": {
                     "metadata": {"annotations": {"example.com/duration": seconds.to_string()}},
                     "spec": {"restartPolicy": "Never", "containers": [
-                        {"name": "c", "image": "busybox", "resources": asks}]},
+                        {"name": "c", "image": "busybox", "resources": resources}]},
                 }},
             }),
         )
         .await;
     }
 
-    /// A Pod that runs for so many seconds; in a group of so many, where there is one.
+    /// Creates a Pod that runs for `seconds`, optionally in a pod group (name, total count).
     pub async fn pod(
         &self,
-        place: (&str, &str),
+        key: (&str, &str),
         class: &str,
         cpu: u32,
         seconds: u32,
         group: Option<(&str, u32)>,
     ) {
-        let (namespace, name) = place;
+        let (namespace, name) = key;
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
@@ -247,7 +242,7 @@ impl ReferenceRun {
         create(&self.client, pod).await;
     }
 
-    /// Every object of some kinds, each with the version it has.
+    /// All objects of some kinds (group, version, kind).
     pub async fn objects(&self, kinds: &[(&str, &str, &str)]) -> Vec<Value> {
         let mut all = Vec::new();
         for (group, version, kind) in kinds {
@@ -265,7 +260,7 @@ impl ReferenceRun {
         api.delete(name, &DeleteParams::background()).await.unwrap();
     }
 
-    /// Changes an object, or its status.
+    /// Patches an object, or its status if the patch has one.
     pub async fn patch(&self, gvk: (&str, &str, &str), namespace: &str, name: &str, patch: Value) {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(gvk.0, gvk.1, gvk.2));
         let api: Api<DynamicObject> = match namespace {
@@ -281,7 +276,7 @@ impl ReferenceRun {
         };
     }
 
-    /// The full name of the Workload of a Job.
+    /// The name of the Workload of a Job.
     pub fn workload(&self, job: &str) -> String {
         let prefix = format!("job-{job}-");
         let all = self.workloads.list();

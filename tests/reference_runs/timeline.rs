@@ -1,11 +1,11 @@
-//! What upstream did: the timeline of a story, by workload and object, without what differs by nature.
+//! [`Timeline`]: the conditions and Events of a run, without values that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
+use kueue_lab_testing::recordings;
 use regex::Regex;
 
-/// What happened, in a form that can be compared.
+/// The conditions and Events of a run in a comparable form.
 #[derive(Debug, Default, PartialEq)]
 pub struct Timeline {
     /// By workload and condition type: `status/reason: message`, in order.
@@ -14,7 +14,7 @@ pub struct Timeline {
     pub events: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Takes out what differs from run to run: UIDs, hashes in names, waiting times.
+/// Replaces values that differ between runs: UIDs, hash suffixes of names, wait times.
 pub struct Normalizer {
     uid: Regex,
     name: Regex,
@@ -39,10 +39,10 @@ impl Normalizer {
 }
 
 impl Timeline {
-    /// A condition, where it is not the one that was told last.
+    /// Adds a condition if it differs from the last one of its type.
     pub fn add_condition(&mut self, workload: &str, type_: &str, text: String) {
-        // Whether a Workload is still waiting to be looked at when somebody looks depends on chance,
-        // and so does whether the garbage collector is quicker than the job's own controller.
+        // Not deterministic: whether the status is written before the first scheduling attempt, and whether
+        // the garbage collector or the job reconciler is first.
         let deleted = ["job-c1-big", "job-c1-j3", "job-j-mem"].contains(&workload);
         if text.ends_with("Workload is pending evaluation in the scheduling queue")
             || (deleted && text.starts_with("True/OwnerNotFound"))
@@ -53,26 +53,25 @@ impl Timeline {
             .conditions
             .entry((workload.to_owned(), type_.to_owned()))
             .or_default();
-        // How often these are looked at anew depends on who sees what when: upstream's own parts
-        // undo each other's news for a moment.
+        // Not deterministic: two of upstream's controllers overwrite these conditions alternately.
         let known = ["PodsReady", "Requeued"].contains(&type_) && all.contains(&text);
         if all.last() != Some(&text) && !known {
             all.push(text);
         }
     }
 
-    /// An Event, where a part of Kueue tells it.
+    /// Adds an Event if a component of Kueue reports it.
     pub fn add_event(&mut self, regarding: String, by: &str, text: String) {
         if by.contains("kueue") {
-            // Which pod speaks for a group is chance.
+            // Not deterministic: the member of a pod group that an Event is about.
             let member = regarding.starts_with("Pod/g-");
             let regarding = if member {
                 "Pod/g".to_owned()
             } else {
                 regarding
             };
-            // The second of two Events of one sort about one version of an object is not seen,
-            // whatever its amount; how often a waiting workload is looked at is chance.
+            // Not deterministic: the number of attempts, and so the amount in the last Event. The recorder
+            // does not write a second Event with the same reason for one version of an object.
             let text = match text.rsplit_once(", ") {
                 Some((start, amount)) if amount.ends_with(" more needed") => {
                     format!("{start}, some more needed")
@@ -83,7 +82,7 @@ impl Timeline {
         }
     }
 
-    /// What is in one and not in the other, for people.
+    /// A description of each difference.
     pub fn differences(&self, upstream: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let keys: BTreeSet<_> = self
@@ -106,7 +105,7 @@ impl Timeline {
             let theirs = upstream.events.get(key).unwrap_or(&none);
             found.extend(
                 ours.difference(theirs)
-                    .map(|e| format!("Event on {key}, ours alone: {e}")),
+                    .map(|e| format!("Event on {key}, only ours: {e}")),
             );
             found.extend(
                 theirs
@@ -118,22 +117,12 @@ impl Timeline {
     }
 }
 
-fn recordings_dir() -> PathBuf {
-    PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../shared/reference-runs"
-    ))
-}
-
-/// Reads the timeline of a story. Nothing where there is none.
-pub fn read_timeline(story: &str) -> Option<Timeline> {
-    let path = recordings_dir().join(story).join("timeline.txt");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    };
-    let plain = Normalizer::new();
-    let mut told = Timeline::default();
+/// Reads the recorded timeline of a run.
+pub fn read_timeline(run: &str) -> Timeline {
+    let path = recordings("reference-runs").join(run).join("timeline.txt");
+    let text = std::fs::read_to_string(path).unwrap();
+    let normalizer = Normalizer::new();
+    let mut timeline = Timeline::default();
     let condition = Regex::new(r"^\S+ workloads (\S+)\s+cond (\S+): (.*)$").unwrap();
     let event = Regex::new(
         r#"^\S+ EVENT (\S+) (\S+) reason=(\S+) action=(\S+) by=(\S+) rel=\S+ msg=(".*?")( series=\d+)?$"#,
@@ -143,27 +132,27 @@ pub fn read_timeline(story: &str) -> Option<Timeline> {
         if let Some(found) = condition.captures(line) {
             let last = found[3].rsplit("] -> [").next().unwrap();
             let last = format!("[{}", last.trim_start_matches('['));
-            // A condition that goes away is not one.
+            // The removal of a condition is not recorded.
             let Ok(parts) = serde_json::from_str::<Vec<String>>(&last) else {
                 continue;
             };
             let [status, reason, message] = parts.as_slice() else {
                 continue;
             };
-            let text = plain.normalize(&format!("{status}/{reason}: {message}"));
-            told.add_condition(&plain.normalize(&found[1]), &found[2], text);
+            let text = normalizer.normalize(&format!("{status}/{reason}: {message}"));
+            timeline.add_condition(&normalizer.normalize(&found[1]), &found[2], text);
         } else if let Some(found) = event.captures(line) {
             let message: String = serde_json::from_str(&found[6]).unwrap();
             let text = format!(
                 "{} {} {} {}: {message}",
                 &found[1], &found[3], &found[4], &found[5]
             );
-            told.add_event(
-                plain.normalize(&found[2]),
+            timeline.add_event(
+                normalizer.normalize(&found[2]),
                 &found[5],
-                plain.normalize(&text),
+                normalizer.normalize(&text),
             );
         }
     }
-    Some(told)
+    timeline
 }

@@ -1,4 +1,4 @@
-//! Where the stories play: a cluster, and a lab on it that the stories share.
+//! [`ClusterUnderTest`]: a cluster, and the lab on it that test cases share.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use crate::external_cluster::{CONTEXT_NAME, ExternalCluster};
 use crate::lab_process::{RunningLab, WorkDir};
 use crate::objects::lab_labelled_objects;
 
-/// The variable that names the kubeconfig of a cluster to run against.
+/// The variable with the kubeconfig of a cluster to run against.
 const KUBECONFIG_VARIABLE: &str = "KUEUE_LAB_TEST_KUBECONFIG";
 
-/// Virtual nodes for all stories at once.
+/// Virtual nodes for all concurrent test cases.
 const NODES: &str = "\
 - name: suite
   count: 8
   resources: {cpu: 64, memory: 256Gi, nvidia.com/gpu: 8}
 ";
 
-/// What the shared lab starts with; stories make queues of their own.
+/// The preset of the shared lab; test cases create their own queues.
 const PRESET: &str = "\
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
@@ -29,21 +29,21 @@ spec:
   nodeLabels: {kueue-lab.dev/pool: suite}
 ";
 
-/// A folder with the preset and the nodes that labs of the suite start with.
+/// A folder with the preset and nodes file of the suite's labs.
 pub fn work_dir() -> WorkDir {
-    let desk = WorkDir::new();
-    desk.write("presets/suite/flavor.yaml", PRESET);
-    desk.write("nodes.yaml", NODES);
-    desk
+    let work_dir = WorkDir::new();
+    work_dir.write("presets/suite/flavor.yaml", PRESET);
+    work_dir.write("nodes.yaml", NODES);
+    work_dir
 }
 
-/// Whose cluster it is.
+/// The kind of cluster.
 pub enum ClusterKind {
-    /// That of `up_args` itself.
+    /// The embedded cluster of `up`.
     Embedded,
-    /// One that this process plays.
+    /// An API server with a control plane in this process.
     InProcess,
-    /// One that somebody runs, by its kubeconfig.
+    /// An existing cluster, by its kubeconfig.
     Kubeconfig(PathBuf),
 }
 
@@ -60,18 +60,18 @@ impl ClusterKind {
     }
 }
 
-/// A cluster, and the lab that runs there.
+/// A cluster and its shared lab.
 pub struct ClusterUnderTest {
     kind: ClusterKind,
-    desk: WorkDir,
-    /// Started when the first story needs it.
+    work_dir: WorkDir,
+    /// Started by the first test case that needs it.
     existing: OnceCell<ExistingCluster>,
     lab: RwLock<Option<Lab>>,
 }
 
-/// A cluster that was there before the lab.
+/// A cluster that exists before the lab.
 pub struct ExistingCluster {
-    /// The cluster, where this process plays it.
+    /// The cluster, if it runs in this process.
     pub in_process: Option<ExternalCluster>,
     /// Its kubeconfig.
     pub kubeconfig: PathBuf,
@@ -103,22 +103,22 @@ impl ExistingCluster {
 pub struct Lab {
     /// The process.
     pub running: RunningLab,
-    /// A client of its cluster.
+    /// A client of the cluster.
     pub client: Client,
 }
 
 impl ClusterUnderTest {
-    /// A cluster that nobody has started yet.
+    /// A cluster that is not started yet.
     pub fn new(kind: ClusterKind) -> Self {
         Self {
             kind,
-            desk: work_dir(),
+            work_dir: work_dir(),
             existing: OnceCell::new(),
             lab: RwLock::new(None),
         }
     }
 
-    /// What its stories are called by.
+    /// The prefix of the names of its test cases.
     pub fn name_prefix(&self) -> &'static str {
         match self.kind {
             ClusterKind::Embedded => "embedded",
@@ -127,26 +127,26 @@ impl ClusterUnderTest {
         }
     }
 
-    /// Whose cluster it is.
+    /// The kind of cluster.
     pub fn kind(&self) -> &ClusterKind {
         &self.kind
     }
 
-    /// Whether the cluster is there without the lab.
+    /// Whether the cluster exists without the lab.
     pub fn is_existing(&self) -> bool {
         !matches!(self.kind, ClusterKind::Embedded)
     }
 
-    /// The folder the lab runs in.
+    /// The working directory of the lab.
     pub fn work_dir(&self) -> &WorkDir {
-        &self.desk
+        &self.work_dir
     }
 
-    /// The cluster that was there before the lab.
+    /// The cluster that exists before the lab.
     pub async fn existing(&self) -> &ExistingCluster {
         let start = || async {
             match &self.kind {
-                ClusterKind::Embedded => unreachable!("only for stories of foreign clusters"),
+                ClusterKind::Embedded => unreachable!("only for existing clusters"),
                 ClusterKind::InProcess => {
                     let cluster = ExternalCluster::start().await;
                     ExistingCluster {
@@ -170,7 +170,7 @@ impl ClusterUnderTest {
         self.existing.get_or_init(start).await
     }
 
-    /// How `up_args` is called here.
+    /// The arguments of `up`.
     pub async fn up_args(&self) -> Vec<String> {
         let mut args: Vec<String> = [
             "up",
@@ -191,11 +191,11 @@ impl ClusterUnderTest {
         args
     }
 
-    /// Starts a lab of its own here; for stories that have the place for themselves.
+    /// Starts another lab; for exclusive test cases.
     pub async fn start(&self) -> Lab {
         let args = self.up_args().await;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let running = self.desk.start(&args).await;
+        let running = self.work_dir.start(&args).await;
         let client = match self.is_existing() {
             true => self.existing().await.client.clone(),
             false => client(Path::new(running.kubeconfig_path())).await,
@@ -203,7 +203,7 @@ impl ClusterUnderTest {
         Lab { running, client }
     }
 
-    /// The lab all stories share, started if need be. Nobody stops it while this is held.
+    /// The shared lab, started on first use. It is not stopped while the guard is held.
     pub async fn lab(&self) -> RwLockReadGuard<'_, Option<Lab>> {
         loop {
             let lab = self.lab.read().await;
@@ -218,7 +218,7 @@ impl ClusterUnderTest {
         }
     }
 
-    /// The place without a lab, and nobody else there while this is held.
+    /// Stops the shared lab; no other test case runs while the guard is held.
     pub async fn without_lab(&self) -> RwLockWriteGuard<'_, Option<Lab>> {
         let mut lab = self.lab.write().await;
         if let Some(lab) = lab.take() {
@@ -227,7 +227,7 @@ impl ClusterUnderTest {
         lab
     }
 
-    /// Takes everything away, and makes sure that it is gone.
+    /// Removes the lab from the cluster and checks that nothing remains.
     pub async fn tear_down(&self) {
         drop(self.without_lab().await);
         let Some(foreign) = self.existing.get() else {
@@ -243,19 +243,19 @@ impl ClusterUnderTest {
         assert!(left.is_empty(), "the lab left {left:?}");
     }
 
-    /// Runs a command that has to succeed; gives what it said.
+    /// Runs a command that must succeed; returns its output.
     pub async fn run(&self, args: impl IntoIterator<Item = String>) -> String {
         let args: Vec<String> = args.into_iter().collect();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let output = self.desk.run(&args).await;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let output = self.work_dir.run(&args).await;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let log = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?} said {said}{log}");
-        said
+        assert!(output.status.success(), "{args:?} printed {printed}{log}");
+        printed
     }
 }
 
-/// A client of the current context of a kubeconfig.
+/// A client of a kubeconfig's current context.
 pub async fn client(kubeconfig: &Path) -> Client {
     let config = Kubeconfig::read_from(kubeconfig).unwrap();
     let options = KubeConfigOptions::default();

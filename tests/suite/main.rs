@@ -1,12 +1,11 @@
-//! The black-box suite: the binary `kueue-lab` on a cluster, and what a user of that cluster sees
-//! through a Kubernetes client. Nothing else of the lab is known here.
+//! The black-box suite: the binary `kueue-lab` on a cluster, observed through a Kubernetes client only.
 //!
-//! By default every story runs twice: against the embedded cluster of `kueue-lab up`, and against a
-//! cluster that somebody else runs, played by an API server with a control plane in this process.
-//! With `KUEUE_LAB_TEST_KUBECONFIG=FILE` it runs once, unchanged, against the cluster of that file's
-//! current context, which needs an API server, a scheduler and a controller manager, and no kubelet:
-//! the lab's virtual nodes run the pods. All stories share that cluster, each with names of its own,
-//! and take away what they made, whatever became of them.
+//! By default every test case runs twice: on the embedded cluster of `kueue-lab up`, and on an existing
+//! cluster, which is an API server with a control plane in this process. With
+//! `KUEUE_LAB_TEST_KUBECONFIG=FILE` it runs once, unchanged, on the cluster of that file's current
+//! context, which needs an API server, a scheduler and a controller manager, but no kubelet: the lab's
+//! virtual nodes run the pods. All test cases share the cluster. Each uses its own names and deletes its
+//! objects, also after a failure.
 //!
 //!     cargo test --test suite
 //!     KUEUE_LAB_TEST_KUBECONFIG=~/.kube/config cargo test --test suite -- preemption
@@ -41,7 +40,7 @@ use libtest_mimic::{Arguments, Trial};
 use cluster_under_test::{ClusterKind, ClusterUnderTest};
 use test_cases::{TEST_CASES, TestCase};
 
-/// Stories wait far more than they compute.
+/// Test cases wait more than they compute.
 const TEST_THREADS: usize = 6;
 
 fn main() -> ExitCode {
@@ -53,28 +52,29 @@ fn main() -> ExitCode {
         .build()
         .unwrap();
     let runtime = Arc::new(runtime);
-    let places: Vec<Arc<ClusterUnderTest>> = ClusterKind::from_env()
+    let clusters: Vec<Arc<ClusterUnderTest>> = ClusterKind::from_env()
         .into_iter()
         .map(|kind| Arc::new(ClusterUnderTest::new(kind)))
         .collect();
     let mut trials = Vec::new();
-    for place in &places {
-        for (name, story) in TEST_CASES {
-            if matches!(story, TestCase::Exclusive(_)) && !place.is_existing() {
-                // An embedded cluster is the process that would be killed or uninstalled.
+    for cluster in &clusters {
+        for (name, case) in TEST_CASES {
+            if matches!(case, TestCase::Exclusive(_)) && !cluster.is_existing() {
+                // An embedded cluster is part of the process that would be killed or uninstalled.
                 continue;
             }
-            let (place, runtime) = (place.clone(), runtime.clone());
-            let title = format!("{}::{name}", place.name_prefix());
+            let (cluster, runtime) = (cluster.clone(), runtime.clone());
+            let title = format!("{}::{name}", cluster.name_prefix());
             trials.push(Trial::test(title, move || {
-                // What panics is reported by the thread it panics on.
-                runtime.block_on(story.run(name, &place));
+                // A panic is reported by its own thread.
+                runtime.block_on(case.run(name, &cluster));
                 Ok(())
             }));
         }
     }
-    let plays = |place: &Arc<ClusterUnderTest>| matches!(place.kind(), ClusterKind::InProcess);
-    if places.iter().any(plays) {
+    let is_in_process =
+        |cluster: &Arc<ClusterUnderTest>| matches!(cluster.kind(), ClusterKind::InProcess);
+    if clusters.iter().any(is_in_process) {
         for (name, minutes, fault) in faults::FAULTS {
             let runtime = runtime.clone();
             trials.push(Trial::test(format!("faults::{name}"), move || {
@@ -85,8 +85,8 @@ fn main() -> ExitCode {
     }
     let conclusion = libtest_mimic::run(&args, trials);
     let mut left = conclusion.has_failed();
-    for place in &places {
-        let ended = AssertUnwindSafe(place.tear_down()).catch_unwind();
+    for cluster in &clusters {
+        let ended = AssertUnwindSafe(cluster.tear_down()).catch_unwind();
         left |= runtime.block_on(ended).is_err();
     }
     match left {

@@ -1,4 +1,4 @@
-//! Kinds and objects as a user writes them, and what to read in them.
+//! Kinds and objects, and functions to read them.
 
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
@@ -22,7 +22,7 @@ pub const NODE: Kind = ("v1", "Node");
 pub const NAMESPACE: Kind = ("v1", "Namespace");
 pub const LEASE: Kind = ("coordination.k8s.io/v1", "Lease");
 
-/// The API of a kind; without a namespace that of all.
+/// A kind's API; cluster-wide without a namespace.
 pub fn api(client: &Client, kind: Kind, namespace: Option<&str>) -> Api<DynamicObject> {
     let (group, version) = kind.0.split_once('/').unwrap_or(("", kind.0));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind.1));
@@ -32,7 +32,7 @@ pub fn api(client: &Client, kind: Kind, namespace: Option<&str>) -> Api<DynamicO
     }
 }
 
-/// A condition's `status/reason`, or nothing.
+/// `status/reason` of a condition, if it exists.
 pub fn condition(object: &Value, wanted: &str) -> String {
     let found = find_condition(object, wanted);
     found.map_or_else(String::new, |c| {
@@ -70,7 +70,7 @@ pub fn is_owned_by(object: &Value, owner: &Value) -> bool {
     owners.into_iter().flatten().any(|o| o["uid"] == *uid)
 }
 
-/// A whole number, which the API writes as text or number.
+/// An integer, which the API writes as string or number.
 pub fn as_integer(value: &Value) -> i64 {
     let text = value.as_str().map(str::parse::<i64>);
     value
@@ -79,12 +79,12 @@ pub fn as_integer(value: &Value) -> i64 {
         .unwrap_or_default()
 }
 
-/// A container that asks for GPUs and runs so many seconds.
+/// A container that requests GPUs and runs for some seconds.
 pub fn pod_spec(gpus: u32, seconds: u32) -> Value {
     let amounts = json!({GPU: gpus.to_string()});
     json!({
         "restartPolicy": "Never",
-        // Whoever is evicted goes at once.
+        // An evicted pod terminates at once.
         "terminationGracePeriodSeconds": 0,
         "containers": [{
             "name": "main", "image": "busybox:1.37", "command": ["sleep", seconds.to_string()],
@@ -93,7 +93,7 @@ pub fn pod_spec(gpus: u32, seconds: u32) -> Value {
     })
 }
 
-/// What carries the lab's labels, wherever it is.
+/// All objects with the lab's labels.
 pub async fn lab_labelled_objects(client: &Client) -> Vec<String> {
     let kinds: [Kind; 10] = [
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
@@ -122,7 +122,7 @@ pub async fn lab_labelled_objects(client: &Client) -> Vec<String> {
         let params = ListParams::default().labels(label);
         let found = api(client, kind, None).list(&params).await.unwrap();
         for object in found {
-            // What has finalizers of others, or pods to wait for, may still be on its way.
+            // Finalizers of others, or pods, can delay the deletion.
             if object.metadata.deletion_timestamp.is_none() {
                 all.push(format!("{} {}", kind.1, object.metadata.name.unwrap()));
             }

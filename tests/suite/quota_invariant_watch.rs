@@ -1,4 +1,4 @@
-//! What holds at every moment, whatever happens to the lab: no quota is given twice.
+//! [`QuotaInvariantWatch`]: checks continuously that quota is not exceeded.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -29,7 +29,7 @@ impl Drop for QuotaInvariantWatch {
 }
 
 impl QuotaInvariantWatch {
-    /// Watches from now on.
+    /// Starts to watch.
     pub fn start(client: &Client, namespace: &str) -> Self {
         let limit = Arc::new(AtomicI64::new(i64::MAX));
         let violations = Arc::new(Mutex::new(Vec::new()));
@@ -57,24 +57,24 @@ impl QuotaInvariantWatch {
         }
     }
 
-    /// How many GPUs there are to give.
+    /// Sets the GPUs that ClusterQueues provide.
     pub fn set_limit(&self, gpus: i64) {
         self.limit.store(gpus, Ordering::SeqCst);
     }
 
-    /// Fails when something was wrong at any moment.
+    /// Panics if quota was exceeded at any time.
     pub fn assert_no_violations(&self) {
         let faults = self.violations.lock();
         assert!(faults.is_empty(), "{faults:#?}");
     }
 }
 
-/// Whether a Workload holds quota.
+/// Whether a Workload has quota reserved.
 fn has_quota_reservation(workload: &Value) -> bool {
     is_condition_true(workload, "QuotaReserved") && !is_condition_true(workload, "Finished")
 }
 
-/// The GPUs a Workload was given.
+/// The GPUs assigned to a Workload.
 fn assigned_gpus(workload: &Value) -> i64 {
     let sets = workload["status"]["admission"]["podSetAssignments"].as_array();
     let sets = sets.into_iter().flatten();
@@ -82,17 +82,17 @@ fn assigned_gpus(workload: &Value) -> i64 {
 }
 
 fn check(known: &WatchedObjects, limit: i64) -> Option<String> {
-    let held: Vec<&Value> = known
+    let reserved: Vec<&Value> = known
         .values()
         .filter(|wl| has_quota_reservation(wl))
         .collect();
-    let sum: i64 = held.iter().map(|wl| assigned_gpus(wl)).sum();
-    let names: Vec<&str> = held.iter().map(|wl| name(wl)).collect();
+    let sum: i64 = reserved.iter().map(|wl| assigned_gpus(wl)).sum();
+    let names: Vec<&str> = reserved.iter().map(|wl| name(wl)).collect();
     if sum > limit {
         return Some(format!("{sum} GPUs of {limit} given to {names:?}"));
     }
     let mut owners = BTreeMap::new();
-    for workload in held {
+    for workload in reserved {
         let owner = &workload["metadata"]["ownerReferences"][0]["uid"];
         let other = owners.insert(owner.to_string(), name(workload));
         if let (Some(other), false) = (other, owner.is_null()) {
@@ -102,7 +102,7 @@ fn check(known: &WatchedObjects, limit: i64) -> Option<String> {
     None
 }
 
-/// Each queued job has one Workload, and runs exactly when that is admitted.
+/// Each queued Job has one Workload, and is unsuspended exactly when that is admitted.
 pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
     for job in jobs {
         let labels = &job["metadata"]["labels"];
@@ -123,7 +123,7 @@ pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
         let runs = job["spec"]["suspend"] != true;
         if !is_over && runs != is_condition_true(workload, "Admitted") {
             return Err(format!(
-                "{} may run: {runs}; not so its Workload",
+                "{} is unsuspended: {runs}; its Workload differs",
                 name(job)
             ));
         }
@@ -131,30 +131,30 @@ pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// What a ClusterQueue says of itself is what its Workloads hold.
+/// The usage in a ClusterQueue's status is that of its Workloads.
 pub fn check_queue(queue: &Value, workloads: &[Value]) -> Result<(), String> {
     let own = |wl: &&Value| wl["status"]["admission"]["clusterQueue"] == name(queue);
-    let held: Vec<&Value> = workloads
+    let reserved: Vec<&Value> = workloads
         .iter()
         .filter(own)
         .filter(|wl| has_quota_reservation(wl))
         .collect();
-    let sum: i64 = held.iter().map(|wl| assigned_gpus(wl)).sum();
+    let sum: i64 = reserved.iter().map(|wl| assigned_gpus(wl)).sum();
     let status = &queue["status"];
     for field in ["flavorsReservation", "flavorsUsage"] {
         let flavors = status[field].as_array().into_iter().flatten();
         let resources = flavors.flat_map(|f| f["resources"].as_array().into_iter().flatten());
-        let said: i64 = resources.map(|r| as_integer(&r["total"])).sum();
-        if said != sum {
-            return Err(format!("{}: {field} {said}, not {sum}", name(queue)));
+        let printed: i64 = resources.map(|r| as_integer(&r["total"])).sum();
+        if printed != sum {
+            return Err(format!("{}: {field} {printed}, not {sum}", name(queue)));
         }
     }
-    let admitted = held
+    let admitted = reserved
         .iter()
         .filter(|wl| is_condition_true(wl, "Admitted"))
         .count();
     for (field, count) in [
-        ("reservingWorkloads", held.len()),
+        ("reservingWorkloads", reserved.len()),
         ("admittedWorkloads", admitted),
     ] {
         if as_integer(&status[field]) != count as i64 {

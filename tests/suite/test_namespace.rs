@@ -1,5 +1,4 @@
-//! What one story has for itself: a namespace, names that nobody else uses, and somebody who takes
-//! all of it away afterwards.
+//! [`TestNamespace`]: a test case's namespace, its unique names, and their cleanup.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,13 +16,13 @@ use crate::objects::{
 use crate::quota_invariant_watch::QuotaInvariantWatch;
 use crate::wait::{WatchedObjects, eventually, json, until};
 
-/// A story's own part of the cluster.
+/// A test case's part of the cluster.
 pub struct TestNamespace {
     /// A client of the cluster.
     pub client: Client,
-    /// The namespace; what stands in none begins with its name.
+    /// The namespace; names of cluster-scoped objects start with it.
     pub namespace: String,
-    /// Objects outside of the namespace.
+    /// Cluster-scoped objects to delete.
     cluster_scoped_objects: Mutex<Vec<(Kind, String)>>,
     /// The quota of each ClusterQueue.
     pub quotas: Mutex<BTreeMap<String, i64>>,
@@ -31,43 +30,36 @@ pub struct TestNamespace {
 }
 
 impl TestNamespace {
-    /// Sets the stage for a story.
-    pub async fn new(client: &Client, story: &str) -> Self {
+    /// Creates the namespace of a test case.
+    pub async fn new(client: &Client, case: &str) -> Self {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        // Of a run before nothing may be taken for ours.
+        // Objects of an earlier run must not match.
         let unique = nanos.as_nanos() % 0x1000_0000;
-        let short: String = story
-            .rsplit("::")
-            .next()
-            .unwrap()
-            .chars()
-            .take(24)
-            .collect();
+        let short: String = case.rsplit("::").next().unwrap().chars().take(24).collect();
         let short = short.trim_end_matches('_').replace('_', "-");
         let namespace = format!("suite-{short}-{unique:07x}");
-        let stage = Self {
+        let ns = Self {
             client: client.clone(),
             quota_watch: QuotaInvariantWatch::start(client, &namespace),
             namespace,
             cluster_scoped_objects: Mutex::default(),
             quotas: Mutex::default(),
         };
-        let object = json!({"metadata": {"name": stage.namespace, "labels": {"suite": "true"}}});
-        stage.create(NAMESPACE, object).await;
-        // Pods are refused before; it is made a moment later.
+        let object = json!({"metadata": {"name": ns.namespace, "labels": {"suite": "true"}}});
+        ns.create(NAMESPACE, object).await;
+        // Pods are rejected without the account, which is created asynchronously.
         let account = ("v1", "ServiceAccount");
-        stage
-            .wait(account, "default", "pods can be made", |o| o.map(drop))
+        ns.wait(account, "default", "pods can be made", |o| o.map(drop))
             .await;
-        stage
+        ns
     }
 
-    /// The name of something outside of the namespace.
+    /// The name of a cluster-scoped object.
     pub fn cluster_scoped_name(&self, name: &str) -> String {
         format!("{}-{name}", self.namespace)
     }
 
-    /// Where objects of a kind are: in the namespace, or in none.
+    /// A kind's API, in the namespace if it is namespaced.
     pub fn api(&self, kind: Kind) -> kube::Api<DynamicObject> {
         let namespaced = !matches!(
             kind.1,
@@ -85,7 +77,7 @@ impl TestNamespace {
         )
     }
 
-    /// Tries to make an object.
+    /// Creates an object; returns the error if it is rejected.
     pub async fn try_create(&self, kind: Kind, mut object: Value) -> kube::Result<Value> {
         object["apiVersion"] = kind.0.into();
         object["kind"] = kind.1.into();
@@ -100,21 +92,21 @@ impl TestNamespace {
         Ok(made)
     }
 
-    /// Makes an object.
+    /// Creates an object.
     pub async fn create(&self, kind: Kind, object: Value) -> Value {
         let name = object["metadata"]["name"].clone();
         let made = self.try_create(kind, object).await;
         made.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1))
     }
 
-    /// Something outside of the namespace that others make for this story.
+    /// Registers a cluster-scoped object of this test case for deletion.
     pub fn register_for_cleanup(&self, kind: Kind, name: &str) {
         self.cluster_scoped_objects
             .lock()
             .push((kind, name.to_owned()));
     }
 
-    /// An object that is there.
+    /// An existing object.
     pub async fn get(&self, kind: Kind, name: &str) -> Value {
         json(self.api(kind).get(name).await.unwrap())
     }
@@ -125,21 +117,21 @@ impl TestNamespace {
         list.into_iter().map(json).collect()
     }
 
-    /// Changes an object.
+    /// Applies a merge patch to an object.
     pub async fn merge(&self, kind: Kind, name: &str, change: Value) {
         let (params, patch) = (PatchParams::default(), Patch::Merge(&change));
         let patched = self.api(kind).patch(name, &params, &patch).await;
         patched.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1));
     }
 
-    /// Deletes an object and what it owns.
+    /// Deletes an object and its dependents.
     pub async fn delete(&self, kind: Kind, name: &str) {
         let params = DeleteParams::background();
         let deleted = self.api(kind).delete(name, &params).await;
         deleted.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1));
     }
 
-    /// Waits for something of an object, which may not be there.
+    /// Waits for a value from an object, which may not exist.
     pub async fn wait<T>(
         &self,
         kind: Kind,
@@ -153,7 +145,7 @@ impl TestNamespace {
         until(&what, self.api(kind), config, found).await
     }
 
-    /// Waits for something of all objects of a kind in the namespace.
+    /// Waits for a value from all objects of a kind in the namespace.
     pub async fn wait_all<T>(
         &self,
         kind: Kind,
@@ -163,7 +155,7 @@ impl TestNamespace {
         until(what, self.api(kind), Config::default(), found).await
     }
 
-    /// Waits until an object is as it is to be.
+    /// Waits until an object satisfies a condition.
     pub async fn wait_until(
         &self,
         kind: Kind,
@@ -175,14 +167,14 @@ impl TestNamespace {
             .await
     }
 
-    /// Waits until an object is gone.
+    /// Waits until an object is deleted.
     pub async fn wait_until_deleted(&self, kind: Kind, name: &str) {
         let is_gone = |o: Option<&Value>| o.is_none().then_some(());
         self.wait(kind, name, "it is gone", is_gone).await;
     }
 
-    /// A ClusterQueue for so many GPUs of the suite's nodes, and a LocalQueue `name` for it. `more`
-    /// goes into the spec of the former, whose name is given.
+    /// Creates a ClusterQueue for some GPUs of the suite's nodes, and a LocalQueue `name` for it. `more`
+    /// is merged into the spec. Returns the name of the ClusterQueue.
     pub async fn create_queues(&self, name: &str, gpus: u32, more: Value) -> String {
         let global = self.cluster_scoped_name(name);
         let mut spec = json!({
@@ -204,14 +196,14 @@ impl TestNamespace {
         global
     }
 
-    /// A LocalQueue.
+    /// Creates a LocalQueue.
     pub async fn local_queue(&self, name: &str, cluster_queue: &str) {
         let spec = json!({"clusterQueue": cluster_queue});
         let object = json!({"metadata": {"name": name}, "spec": spec});
         self.create(LOCAL_QUEUE, object).await;
     }
 
-    /// A WorkloadPriorityClass; gives the labels of who has it.
+    /// Creates a WorkloadPriorityClass; returns the labels that select it.
     pub async fn priority(&self, name: &str, value: i32) -> Value {
         let name = self.cluster_scoped_name(name);
         let object = json!({"metadata": {"name": name}, "value": value});
@@ -220,12 +212,12 @@ impl TestNamespace {
         json!({"kueue.x-k8s.io/priority-class": name})
     }
 
-    /// Submits a Job of one pod to a LocalQueue.
+    /// Creates a Job of one pod in a LocalQueue.
     pub async fn job(&self, name: &str, queue: &str, gpus: u32, seconds: u32) -> Value {
         self.job_with(name, queue, gpus, seconds, json!({})).await
     }
 
-    /// Submits a Job of one pod with further labels to a LocalQueue.
+    /// Creates a Job of one pod with further labels in a LocalQueue.
     pub async fn job_with(
         &self,
         name: &str,
@@ -242,21 +234,22 @@ impl TestNamespace {
         self.create(JOB, object).await
     }
 
-    /// Waits until a Job may run and runs.
+    /// Waits until a Job is unsuspended and its pod runs.
     pub async fn wait_until_running(&self, name: &str) -> Value {
         let active = |job: &Value| job["spec"]["suspend"] == false && job["status"]["ready"] == 1;
         self.wait_until(JOB, name, "it runs", active).await
     }
 
-    /// Waits until a Job is suspended and none of its pods is left.
+    /// Waits until a Job is suspended and has no pods.
     pub async fn wait_until_suspended(&self, name: &str) {
-        let held = |job: &Value| {
+        let is_suspended = |job: &Value| {
             job["spec"]["suspend"] == true && job["status"]["active"].as_i64().unwrap_or(0) == 0
         };
-        self.wait_until(JOB, name, "it is suspended", held).await;
+        self.wait_until(JOB, name, "it is suspended", is_suspended)
+            .await;
     }
 
-    /// Waits until a Job's or pod's Workload is as it is to be; gives it.
+    /// Waits until a Job's or pod's Workload satisfies a condition; returns it.
     pub async fn wait_for_workload(
         &self,
         owner: &Value,
@@ -271,12 +264,11 @@ impl TestNamespace {
         .await
     }
 
-    /// Waits until everything has settled, and makes sure that no job is lost, none is admitted
-    /// twice, what queues say is used is what their Workloads hold, and that so it was at each
-    /// moment.
+    /// Waits until the state has settled. Checks that no Job is lost or admitted twice, that the usage in
+    /// ClusterQueues is that of their Workloads, and that quota was never exceeded.
     pub async fn assert_consistent(&self) {
         let quotas = self.quotas.lock().clone();
-        eventually("everything fits together", || async {
+        eventually("the state is consistent", || async {
             let jobs = self.list(JOB).await;
             let workloads = self.list(WORKLOAD).await;
             crate::quota_invariant_watch::check_jobs(&jobs, &workloads)?;
@@ -290,7 +282,7 @@ impl TestNamespace {
         self.quota_watch.assert_no_violations();
     }
 
-    /// What there is, in a line each, for whoever reads a failure.
+    /// All objects, one per line, for failure output.
     pub async fn dump(&self) -> String {
         let mut lines = Vec::new();
         for kind in [LOCAL_QUEUE, WORKLOAD, JOB, POD] {
@@ -324,21 +316,21 @@ impl TestNamespace {
         lines.join("\n")
     }
 
-    /// Takes everything away. Needs somebody who runs the controller.
+    /// Deletes all objects. Requires a running lab.
     pub async fn clean_up(&self) {
         let made: Vec<_> = self.cluster_scoped_objects.lock().drain(..).collect();
         let params = DeleteParams::background();
-        // First who wants to run: what queues hold back is let go by the controller.
+        // Jobs and Pods first: the controller removes the finalizers.
         for kind in [JOB, POD] {
             let all = self.api(kind);
-            // The namespace may be gone, or the kind not served any more.
+            // The namespace may be deleted, or the kind not served.
             let _ = all.delete_collection(&params, &ListParams::default()).await;
         }
         for (kind, name) in &made {
             let _ = self.api(*kind).delete(name, &params).await;
         }
         for (kind, name) in made {
-            // A kind that is not served any more has no objects.
+            // A kind that is not served has no objects.
             let is_served = self.api(kind).list(&ListParams::default().limit(1)).await;
             if is_served.is_ok() {
                 self.wait_until_deleted(kind, &name).await;

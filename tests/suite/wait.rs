@@ -1,4 +1,4 @@
-//! Waiting for what must come: by watching, never for a time.
+//! Waits for conditions, with watches where possible.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,22 +10,20 @@ use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::{self, Event};
 use serde_json::Value;
 
-/// How long anything may take that must come. A busy machine, or a real control plane that backs off,
-/// has time enough.
+/// The default timeout, sufficient for a busy machine and for the backoff of a real control plane.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// [`TIMEOUT`], or the seconds of `KUEUE_LAB_TEST_PATIENCE` for whoever writes stories.
+/// The seconds in `KUEUE_LAB_TEST_PATIENCE`, by default [`TIMEOUT`].
 fn wait_timeout() -> Duration {
-    let asked = std::env::var("KUEUE_LAB_TEST_PATIENCE").ok();
-    let asked = asked.and_then(|seconds| seconds.parse().ok());
-    asked.map_or(TIMEOUT, Duration::from_secs)
+    let seconds = std::env::var("KUEUE_LAB_TEST_PATIENCE").ok();
+    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+    seconds.map_or(TIMEOUT, Duration::from_secs)
 }
 
-/// The objects of a watch by namespace and name, as they are known now.
+/// The objects of a watch by namespace and name.
 pub type WatchedObjects = BTreeMap<String, Value>;
 
-/// Follows a selection of objects until `found` gives something for what is there; each state that is
-/// seen is shown to it once.
+/// Watches objects until `found` returns a value; it is called once per observed state.
 pub async fn until<T>(
     what: &str,
     api: Api<DynamicObject>,
@@ -36,7 +34,7 @@ pub async fn until<T>(
     let watching = async {
         let mut events = pin!(watcher::watcher(api, config));
         while let Some(event) = events.next().await {
-            // A watch that breaks is begun anew.
+            // A failed watch is restarted.
             let Ok(event) = event else {
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 continue;
@@ -46,16 +44,16 @@ pub async fn until<T>(
                 return found;
             }
         }
-        unreachable!("watches are begun anew for ever")
+        unreachable!("watches restart")
     };
     let outcome = tokio::time::timeout(wait_timeout(), watching).await;
     outcome.unwrap_or_else(|_| {
         let last = serde_json::to_string_pretty(&known).unwrap();
-        panic!("waited in vain until {what}; at last there was {last}")
+        panic!("timed out waiting until {what}; last state: {last}")
     })
 }
 
-/// Takes an event up; false while a list is still coming in.
+/// Applies a watch event; false during the initial list.
 pub fn apply_event(known: &mut WatchedObjects, event: Event<DynamicObject>) -> bool {
     match event {
         Event::Init => known.clear(),
@@ -81,25 +79,25 @@ fn key(object: &DynamicObject) -> String {
     format!("{namespace}/{}", meta.name.as_deref().unwrap_or_default())
 }
 
-/// An object as JSON, without who set which field.
+/// An object as JSON, without managed fields.
 pub fn json(mut object: DynamicObject) -> Value {
     object.metadata.managed_fields = None;
     serde_json::to_value(object).unwrap()
 }
 
-/// Asks again and again until there is an answer; for what cannot be watched as one.
+/// Polls until there is a result; for conditions that one watch cannot observe.
 pub async fn eventually<T, F: Future<Output = Result<T, String>>>(
     what: &str,
     mut ask: impl FnMut() -> F,
 ) -> T {
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     loop {
         match ask().await {
             Ok(found) => return found,
             Err(why) => {
                 assert!(
-                    begun.elapsed() < wait_timeout(),
-                    "waited in vain until {what}: {why}"
+                    started.elapsed() < wait_timeout(),
+                    "timed out waiting until {what}: {why}"
                 );
             }
         }

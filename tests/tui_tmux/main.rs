@@ -1,4 +1,4 @@
-//! The terminal UI of the real binary in a real terminal (tmux). Skips where there is no tmux.
+//! The terminal UI of the binary in a terminal (tmux). Skipped without tmux; fails with `CI=true`.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,12 +22,12 @@ fn up(presets: &Path, more: &str) -> String {
     )
 }
 
-/// The presets that come with the binary.
+/// The shipped presets.
 fn presets() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("presets")
 }
 
-/// A lab in a terminal, as far as its first queues.
+/// A lab in a terminal, after its first queues are shown.
 fn lab(columns: u16, rows: u16, vars: &[(&str, &str)]) -> TmuxPane {
     let terminal = TmuxPane::open(columns, rows, &up(&presets(), ""), vars);
     terminal.wait_until("a ClusterQueue with a bar", |screen| {

@@ -1,4 +1,4 @@
-//! A lab that lives: views, details, a demo, presets edited while it runs, samples.
+//! A running lab: views, details, a demo, preset changes, samples.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::{lab, up};
 
 #[test]
 fn every_view_shows_its_objects() {
-    if !available("every_view_shows_what_there_is") {
+    if !available() {
         return;
     }
     let terminal = lab(80, 24, &[]);
@@ -45,7 +45,7 @@ fn every_view_shows_its_objects() {
 
 #[test]
 fn a_sample_is_submitted_admitted_and_deleted() {
-    if !available("a_sample_is_submitted_admitted_and_deleted") {
+    if !available() {
         return;
     }
     let terminal = lab(120, 30, &[]);
@@ -63,7 +63,7 @@ fn a_sample_is_submitted_admitted_and_deleted() {
 
 #[test]
 fn one_key_runs_the_preemption_demo() {
-    if !available("one_key_tells_the_story_of_the_preemption") {
+    if !available() {
         return;
     }
     let command = up(&super::presets(), "--speed 20");
@@ -83,7 +83,7 @@ fn one_key_runs_the_preemption_demo() {
 
 #[test]
 fn a_saved_preset_is_shown_and_an_invalid_one_changes_nothing() {
-    if !available("a_saved_preset_shows_and_a_broken_one_changes_nothing") {
+    if !available() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -106,7 +106,7 @@ fn a_saved_preset_is_shown_and_an_invalid_one_changes_nothing() {
     assert!(place.is_match(&screen), "{screen}");
     assert!(screen.contains("5 Presets!"), "{screen}");
     std::fs::write(&file, &good).unwrap();
-    terminal.wait_until("the good state, and no error", |s| {
+    terminal.wait_until("the valid state without an error", |s| {
         s.contains("0/9") && !s.contains("last good") && !s.contains("Presets!")
     });
     terminal.press(&["p"]);
@@ -118,7 +118,7 @@ fn a_saved_preset_is_shown_and_an_invalid_one_changes_nothing() {
     terminal.wait_for_text("cohort ");
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

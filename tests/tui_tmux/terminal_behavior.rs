@@ -1,4 +1,4 @@
-//! Manners: the terminal is given back whatever happens, sizes change, colours can be off.
+//! Terminal behavior: restored on exit, resized, without colors.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::tmux_pane::{TmuxPane, available};
 
 #[test]
 fn quitting_confirms_and_restores_the_terminal() {
-    if !available("leaving_asks_and_gives_the_terminal_back") {
+    if !available() {
         return;
     }
     let terminal = lab(80, 24, &[]);
@@ -29,7 +29,7 @@ fn quitting_confirms_and_restores_the_terminal() {
 
 #[test]
 fn a_signal_exits_cleanly() {
-    if !available("a_signal_ends_it_cleanly") {
+    if !available() {
         return;
     }
     let terminal = lab(80, 24, &[]);
@@ -39,7 +39,7 @@ fn a_signal_exits_cleanly() {
 
 #[test]
 fn every_terminal_size_is_redrawn() {
-    if !available("every_size_is_filled_anew") {
+    if !available() {
         return;
     }
     let terminal = lab(200, 60, &[]);
@@ -56,11 +56,11 @@ fn every_terminal_size_is_redrawn() {
 }
 
 #[test]
-fn no_color_means_no_colour() {
-    if !available("no_color_means_no_colour") {
+fn no_color_disables_colors() {
+    if !available() {
         return;
     }
-    // Colours are sequences that set 30 to 37 or 40 to 47, or 38 or 48 with more behind it.
+    // Colors are SGR sequences 30 to 37, 40 to 47, 38 and 48.
     let colours = regex::Regex::new(r"\x1b\[(?:[0-9;]*;)?[34][0-8](?:;[0-9;]*)?m").unwrap();
     let terminal = lab(80, 24, &[]);
     assert!(colours.is_match(&terminal.coloured()));
@@ -75,7 +75,7 @@ fn no_color_means_no_colour() {
 
 #[test]
 fn a_locale_without_utf8_gets_ascii() {
-    if !available("a_locale_without_utf8_gets_ascii") {
+    if !available() {
         return;
     }
     let terminal = lab(80, 24, &[("LC_ALL", "C")]);
@@ -96,7 +96,7 @@ impl Operations for Panicking {
     }
 
     async fn run_demo(&self, _: &str) -> Result<String, OperationError> {
-        panic!("the demo fell down")
+        panic!("injected panic")
     }
 
     async fn submit_job(&self, _: &SampleJob) -> Result<String, OperationError> {
@@ -108,7 +108,7 @@ impl Operations for Panicking {
     }
 }
 
-/// Not a test: what the next one runs in a terminal.
+/// Not a test: the program that the next test runs in a terminal.
 #[test]
 #[ignore = "takes over the terminal and panics"]
 fn child_that_panics() {
@@ -123,7 +123,7 @@ fn child_that_panics() {
 
 #[test]
 fn a_panic_restores_the_terminal_before_it_is_reported() {
-    if !available("a_panic_gives_the_terminal_back_before_it_is_reported") {
+    if !available() {
         return;
     }
     let own = std::env::current_exe().unwrap();
@@ -135,5 +135,5 @@ fn a_panic_restores_the_terminal_before_it_is_reported() {
     terminal.wait_for_text("1 Queues");
     terminal.press(&["D"]);
     let screen = terminal.assert_exited("0");
-    assert!(screen.contains("the demo fell down"), "{screen}");
+    assert!(screen.contains("injected panic"), "{screen}");
 }

@@ -1,33 +1,27 @@
-//! A real terminal: a pane of a tmux server of its own, in which a program runs.
+//! [`TmuxPane`]: a pane of a private tmux server in which a program runs.
 
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest anything may take on a busy machine.
+/// Timeout of every wait.
 const TIMEOUT: Duration = Duration::from_secs(90);
-/// Between two looks at the screen.
+/// The interval of reads of the screen.
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
-/// Whether there is a tmux; says so where there is none.
-pub fn available(test: &str) -> bool {
-    let found = Command::new("tmux").arg("-V").output();
-    let there = found.is_ok_and(|o| o.status.success());
-    if !there {
-        eprintln!("skipped {test}: there is no tmux on PATH");
-    }
-    there
+/// Whether tmux is on `PATH`.
+pub fn available() -> bool {
+    kueue_lab_testing::has_tool("tmux", &["-V"])
 }
 
-/// A pane with a shell that runs one command, says how it ended, and waits.
+/// A pane with a shell that runs one command and prints its exit code.
 pub struct TmuxPane {
     server: String,
     home: tempfile::TempDir,
 }
 
 impl TmuxPane {
-    /// Opens a terminal of that size and runs the command, a line for a shell, in it. Variables
-    /// are set before.
+    /// Opens a terminal of this size, sets variables, and runs a shell command line in it.
     pub fn open(columns: u16, rows: u16, command: &str, vars: &[(&str, &str)]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -90,26 +84,26 @@ impl TmuxPane {
         String::from_utf8(self.tmux(args).stdout).unwrap()
     }
 
-    /// Presses keys, each by its name for tmux.
+    /// Sends keys by their tmux names.
     pub fn press(&self, keys: &[&str]) {
         for key in keys {
             self.tmux(&["send-keys", key]);
         }
     }
 
-    /// Presses escape and waits until some text has gone: a key that came right behind would be
-    /// taken for one pressed with Alt, as in any terminal.
+    /// Sends escape and waits until a text has disappeared: a key directly after escape would be read as
+    /// Alt and that key.
     pub fn escape(&self, gone: &str) {
         self.press(&["Escape"]);
         self.wait_until(&format!("no {gone}"), |screen| !screen.contains(gone));
     }
 
-    /// Types text as it is.
+    /// Types text literally.
     pub fn type_text(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub fn resize(&self, columns: u16, rows: u16) {
         self.tmux(&[
             "resize-window",
@@ -120,40 +114,40 @@ impl TmuxPane {
         ]);
     }
 
-    /// What is on the screen, as text.
+    /// The content of the screen as text.
     pub fn screen(&self) -> String {
         self.tmux_stdout(&["capture-pane", "-p"])
     }
 
-    /// What is on the screen, with the sequences that colour it.
+    /// The content of the screen with color sequences.
     pub fn coloured(&self) -> String {
         self.tmux_stdout(&["capture-pane", "-p", "-e"])
     }
 
-    /// Whether the program shows a screen of its own, over that of the shell.
+    /// Whether the program uses the alternate screen.
     pub fn in_alternate_screen(&self) -> bool {
         self.tmux_stdout(&["display-message", "-p", "#{alternate_on}"])
             .trim()
             == "1"
     }
 
-    /// Whether the cursor shows.
+    /// Whether the cursor is visible.
     pub fn cursor_shows(&self) -> bool {
         self.tmux_stdout(&["display-message", "-p", "#{cursor_flag}"])
             .trim()
             == "1"
     }
 
-    /// Waits until the screen is as it should be; the screen then.
+    /// Waits until the screen satisfies a condition; returns the screen.
     pub fn wait_until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let screen = self.screen();
             if good(&screen) {
                 return screen;
             }
             assert!(
-                begun.elapsed() < TIMEOUT,
+                started.elapsed() < TIMEOUT,
                 "never seen: {what}; the screen is\n{screen}"
             );
             std::thread::sleep(POLL_INTERVAL);
@@ -165,7 +159,7 @@ impl TmuxPane {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
-    /// Waits until the command has ended; asserts that the terminal is as it was before.
+    /// Waits for the exit of the command; asserts that the terminal is restored.
     pub fn assert_exited(&self, code: &str) -> String {
         let screen = self.wait_for_text(&format!("ended with {code}"));
         self.wait_for_text("restored");
@@ -174,7 +168,7 @@ impl TmuxPane {
         screen
     }
 
-    /// Sends a signal to the program whose process has a name.
+    /// Sends a signal to the process with this name.
     pub fn signal(&self, signal: &str, name: &str) {
         let shell = self.tmux_stdout(&["display-message", "-p", "#{pane_pid}"]);
         let found = Command::new("ps")

@@ -1,9 +1,9 @@
-//! Upstream's own tables for the helpers inside the search, which ours has too: orders of domains,
-//! the smallest set that fits, sharing out evenly. Read from `../shared`; skipped without it.
+//! Upstream's test tables for helpers of the placement algorithm: order of domains, best fit, balanced
+//! placement. Skipped without `../shared`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
+use kueue_lab_testing::shared_or_env;
 use serde_json::{Value, json};
 
 use super::TasGates;
@@ -13,18 +13,12 @@ use super::topology_tree::tests::tree;
 use super::topology_tree::{Domain, TopologyTree};
 
 fn table(suite: &str) -> Option<Value> {
-    let folder = std::env::var_os("KUEUE_LAB_CONFORMANCE").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/conformance").into(),
-        PathBuf::from,
-    );
-    let file = folder.join(format!("cache/{suite}.json"));
-    match std::fs::read_to_string(&file) {
-        Ok(text) => Some(serde_json::from_str(&text).unwrap()),
-        Err(_) => {
-            eprintln!("skipped: no {}", file.display());
-            None
-        }
-    }
+    let folder = shared_or_env("KUEUE_LAB_CONFORMANCE", "conformance")?;
+    let Ok(text) = std::fs::read_to_string(folder.join(format!("cache/{suite}.json"))) else {
+        println!("{suite}: not in {}", folder.display());
+        return None;
+    };
+    Some(serde_json::from_str(&text).unwrap())
 }
 
 fn number(value: &Value) -> i32 {

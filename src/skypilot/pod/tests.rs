@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::gpu_labels::{NodeCapacity, NodeInfo};
 use crate::{ClusterPlan, LaunchError, SizingError, SkyConfig, SkyEnv, Task, plan};
+use kueue_lab_testing::shared;
 use kueue_lab_yaml::{Limits, parse};
 
 /// The surroundings of the recorded launches.
@@ -43,15 +43,6 @@ fn launch(task: &str) -> Result<ClusterPlan, LaunchError> {
     plan(&Task::parse(task).unwrap(), "t", &env(), &nodes())
 }
 
-fn recorded() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/skypilot-pods");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("skipped: {} is not there", folder.display());
-    None
-}
-
 fn without_script(mut pod: Value) -> Value {
     pod["spec"]["containers"][0]["args"] = Value::Null;
     pod
@@ -59,7 +50,9 @@ fn without_script(mut pod: Value) -> Value {
 
 #[test]
 fn pods_equal_what_skypilot_posted() {
-    let Some(folder) = recorded() else { return };
+    let Some(folder) = shared("skypilot-pods") else {
+        return;
+    };
     for (file, name) in [
         ("kueue-cpu6-low", "job1"),
         ("kueue-h100x8", "train"),

@@ -1,7 +1,6 @@
-//! The model on what a real cluster with upstream Kueue said, where those recordings are at hand.
+//! The model on objects recorded from a cluster with upstream Kueue.
 
-use std::path::PathBuf;
-
+use kueue_lab_testing::recordings;
 use serde_json::Value;
 
 use super::derived::DerivedData;
@@ -9,18 +8,12 @@ use super::import::import_objects;
 use super::workload::{WorkloadState, status_reason};
 use super::{ClusterData, Row};
 
-/// The picture of one moment of a reference run; nothing where the recordings are absent.
-fn moment(file: &str) -> Option<(ClusterData, DerivedData)> {
-    let dir = PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/reference-runs"
-    ));
+/// The data of one recorded state of a reference run.
+fn recorded_state(file: &str) -> (ClusterData, DerivedData) {
+    let dir = recordings("reference-runs");
     let mut objects: Vec<Value> = Vec::new();
     for path in [format!("{file}.yaml"), format!("{file}.cluster.yaml")] {
-        let Ok(text) = std::fs::read_to_string(dir.join(&path)) else {
-            println!("skipped: no recording {path} in {}", dir.display());
-            return None;
-        };
+        let text = std::fs::read_to_string(dir.join(path)).unwrap();
         for document in serde_yaml::Deserializer::from_str(&text) {
             objects.push(serde::Deserialize::deserialize(document).unwrap());
         }
@@ -34,7 +27,7 @@ fn moment(file: &str) -> Option<(ClusterData, DerivedData)> {
     }
     let mut derived = DerivedData::default();
     derived.refresh(&data);
-    Some((data, derived))
+    (data, derived)
 }
 
 fn line(data: &ClusterData, derived: &DerivedData, job: &str) -> String {
@@ -55,9 +48,7 @@ fn line(data: &ClusterData, derived: &DerivedData, job: &str) -> String {
 
 #[test]
 fn a_preemption_reads_as_it_happened() {
-    let Some((data, derived)) = moment("job-priority-preemption/3-high-running") else {
-        return;
-    };
+    let (data, derived) = recorded_state("job-priority-preemption/3-high-running");
     assert_eq!(
         line(&data, &derived, "job-high"),
         "Admitted: running on default-flavor"
@@ -80,9 +71,7 @@ fn a_preemption_reads_as_it_happened() {
 
 #[test]
 fn never_is_not_taken_for_not_now() {
-    let Some((data, derived)) = moment("cohort-borrow-and-reclaim/3-pending") else {
-        return;
-    };
+    let (data, derived) = recorded_state("cohort-borrow-and-reclaim/3-pending");
     let lines: Vec<String> = data
         .workloads
         .iter()
@@ -98,9 +87,7 @@ fn never_is_not_taken_for_not_now() {
 
 #[test]
 fn every_cause_of_waiting_is_told_apart() {
-    let Some((data, derived)) = moment("pending-reasons-and-strict-fifo/2-strictfifo") else {
-        return;
-    };
+    let (data, derived) = recorded_state("pending-reasons-and-strict-fifo/2-strictfifo");
     let line = |job| line(&data, &derived, job);
     assert_eq!(
         line("j-nolq"),

@@ -1,4 +1,4 @@
-//! A lab in virtual time on which a recorded story is played again.
+//! [`RecordedRun`]: a lab in virtual time on which a reference run is repeated.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{Lab, LabConfig, NodePools};
 use kueue_lab_machines::nodes::NodePool;
+use kueue_lab_testing::recordings;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -25,14 +26,6 @@ pub struct RecordedRun {
     pub clock: Clock,
     recording: PathBuf,
     namespace: String,
-}
-
-/// Where the recorded stories are.
-fn recordings_dir() -> PathBuf {
-    PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../shared/reference-runs"
-    ))
 }
 
 fn nodes() -> NodePools {
@@ -61,30 +54,26 @@ fn nodes() -> NodePools {
     }
 }
 
-/// Plays a story in its namespace with the queues that were recorded in `queues`; skips with a
-/// message where the recordings are not there.
+/// Repeats a reference run in its namespace with the queues in the file `queues` of the recording.
 pub fn replay<F: Future<Output = ()>>(
-    story: &str,
+    run: &str,
     namespace: &str,
     queues: &str,
     act: impl FnOnce(RecordedRun) -> F,
 ) {
-    let folder = recordings_dir().join(story);
-    let Ok(common) = std::fs::read_to_string(recordings_dir().join("common.yaml")) else {
-        println!("skipped: no recordings in {}", recordings_dir().display());
-        return;
-    };
+    let recordings = recordings("reference-runs");
+    let common = std::fs::read_to_string(recordings.join("common.yaml")).unwrap();
     virtual_runtime().unwrap().block_on(async {
         let presets = tempfile::tempdir().unwrap();
-        std::fs::create_dir(presets.path().join("story")).unwrap();
-        std::fs::write(presets.path().join("story/common.yaml"), common).unwrap();
+        std::fs::create_dir(presets.path().join("recorded")).unwrap();
+        std::fs::write(presets.path().join("recorded/common.yaml"), common).unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let config = LabConfig {
             remote: None,
             clock: clock.clone(),
             entropy: Entropy::seeded(7),
             presets: presets.path().to_owned(),
-            preset: "story".into(),
+            preset: "recorded".into(),
             watch: false,
             port: None,
             nodes: nodes(),
@@ -92,14 +81,14 @@ pub fn replay<F: Future<Output = ()>>(
             kueue: None,
         };
         let lab = Lab::start(config).await.unwrap();
-        let stage = RecordedRun {
+        let run = RecordedRun {
             client: lab.client(),
             clock,
-            recording: folder,
+            recording: recordings.join(run),
             namespace: namespace.into(),
         };
-        stage.create_queues(queues).await;
-        act(stage).await;
+        run.create_queues(queues).await;
+        act(run).await;
         lab.stop().await;
     });
 }
@@ -179,7 +168,7 @@ impl RecordedRun {
         api.create(&PostParams::default(), &object).await.unwrap();
     }
 
-    /// Creates a Job: `pods` of so many requests, for so many seconds.
+    /// Creates a Job of `pods` pods with these requests that run for some seconds.
     pub async fn job(
         &self,
         name: &str,
@@ -212,7 +201,7 @@ impl RecordedRun {
         .await;
     }
 
-    /// Creates a plain Pod, of a group of three when `group` is given.
+    /// Creates a plain Pod, in a group of three if `group` is given.
     pub async fn pod(&self, name: &str, class: &str, cpu: u32, seconds: u32, group: Option<&str>) {
         let mut meta = json!({
             "name": name, "namespace": self.namespace,
@@ -238,7 +227,7 @@ impl RecordedRun {
         self.clock.sleep(Duration::from_secs_f64(seconds)).await;
     }
 
-    /// Deletes Jobs with all they own.
+    /// Deletes Jobs and their dependents.
     pub async fn delete_jobs(&self, names: &[&str]) {
         let api: Api<Job> = Api::namespaced(self.client.clone(), &self.namespace);
         for name in names {
@@ -266,7 +255,7 @@ impl RecordedRun {
             .collect()
     }
 
-    /// Compares the lab with a recorded moment. `ignored` are parts of lines that come and go.
+    /// Compares the lab with a recorded state. `ignored` are parts of lines that are not deterministic.
     pub async fn compare(&self, checkpoint: &str, ignored: &[&str]) {
         let normal = Normalizer::new();
         let text =

@@ -1,15 +1,14 @@
-//! A picture of a cluster at a moment: what is said of each object, without what differs by nature
-//! from run to run. The same for what was recorded and what the lab does.
+//! [`StateLines`]: the state of a cluster as lines of text, without values that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 use serde_json::Value;
 
-/// What is said, line by line, each under the object it is about.
+/// Lines of text by object.
 pub type StateLines = BTreeSet<String>;
 
-/// Makes texts of different runs comparable.
+/// Replaces values that differ between runs.
 pub struct Normalizer {
     uid: Regex,
     workload: Regex,
@@ -32,7 +31,7 @@ impl Normalizer {
         self.seconds.replace_all(&text, "was Ns").into_owned()
     }
 
-    /// The picture of these objects.
+    /// The lines of these objects.
     pub fn state_lines(&self, objects: &[Value]) -> StateLines {
         let mut picture = StateLines::new();
         for object in objects {
@@ -163,7 +162,7 @@ fn job(job: &Value) -> Vec<String> {
     lines
 }
 
-/// Labels and annotations of Kueue.
+/// Kueue's labels and annotations.
 fn kueue_labels_and_annotations(prefix: &str, meta: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for kind in ["labels", "annotations"] {
@@ -178,7 +177,7 @@ fn kueue_labels_and_annotations(prefix: &str, meta: &Value) -> Vec<String> {
 }
 
 fn pod(pod: &Value) -> Vec<String> {
-    // Pods of Jobs have random names; their Job tells of them.
+    // Pods of Jobs have random names; they are described with their Job.
     if list(pod, "/metadata/ownerReferences").any(|owner| owner["kind"] == "Job") {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Credentials that the cluster does not take any more.
+//! Credentials that the cluster rejects.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{Api, DeleteParams, PostParams};
@@ -7,21 +7,21 @@ use serde_json::json;
 use super::FaultContext;
 use crate::objects::JOB;
 
-/// The account of a running lab is made anew, so that its token is worthless; later somebody writes a
-/// new one into the kubeconfig.
-pub async fn a_token_is_revoked_and_replaced(trouble: &FaultContext) {
-    let (cluster, stage) = (&trouble.cluster, &trouble.stage);
+/// The ServiceAccount of a running lab is recreated, which invalidates its token. Later a new token is
+/// written to the kubeconfig.
+pub async fn a_token_is_revoked_and_replaced(context: &FaultContext) {
+    let (cluster, ns) = (&context.cluster, &context.ns);
     let everything = json!([
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
         {"nonResourceURLs": ["*"], "verbs": ["*"]},
     ]);
     let lab_kubeconfig = cluster.kubeconfig_of("robot", everything).await;
-    let lab = trouble.up_with_kubeconfig(&lab_kubeconfig).ready().await;
-    stage.create_queues("lq", 4, json!({})).await;
+    let lab = context.up_with_kubeconfig(&lab_kubeconfig).ready().await;
+    ns.create_queues("lq", 4, json!({})).await;
     for name in ["one", "two"] {
-        stage.job(name, "lq", 4, 100_000).await;
+        ns.job(name, "lq", 4, 100_000).await;
     }
-    trouble.wait_for_admitted(1).await;
+    context.wait_for_admitted(1).await;
     let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client(), "default");
     let params = DeleteParams::default();
     accounts.delete("robot", &params).await.unwrap();
@@ -29,10 +29,10 @@ pub async fn a_token_is_revoked_and_replaced(trouble: &FaultContext) {
     let account = serde_json::from_value(account).unwrap();
     let params = PostParams::default();
     accounts.create(&params, &account).await.unwrap();
-    // Watches live on; whoever is cut off has to say again who they are.
+    // Open watches continue; a new connection has to authenticate.
     cluster.proxy.drop_connections();
     cluster.proxy.resume();
-    stage.job("three", "lq", 4, 100_000).await;
+    ns.job("three", "lq", 4, 100_000).await;
     let request = serde_json::from_value(json!({"spec": {"audiences": []}, "metadata": {}}));
     let token = accounts
         .create_token_request("robot", &params, &request.unwrap())
@@ -46,16 +46,14 @@ pub async fn a_token_is_revoked_and_replaced(trouble: &FaultContext) {
     config["users"][0]["user"]["token"] = new;
     std::fs::write(&lab_kubeconfig, serde_yaml::to_string(&config).unwrap()).unwrap();
     for _ in 0..2 {
-        trouble.wait_for_admitted(1).await;
-        let jobs = stage.list(JOB).await;
+        context.wait_for_admitted(1).await;
+        let jobs = ns.list(JOB).await;
         let running = jobs.iter().find(|job| job["spec"]["suspend"] == false);
-        stage
-            .delete(JOB, crate::objects::name(running.unwrap()))
-            .await;
+        ns.delete(JOB, crate::objects::name(running.unwrap())).await;
     }
-    trouble.wait_for_admitted(1).await;
-    stage.assert_consistent().await;
-    let told = "the cluster refused the credentials; they were read again";
-    assert!(lab.log().contains(told));
+    context.wait_for_admitted(1).await;
+    ns.assert_consistent().await;
+    let expected = "the cluster refused the credentials; they were read again";
+    assert!(lab.log().contains(expected));
     assert_eq!(lab.stop().await, Some(0));
 }

@@ -1,8 +1,7 @@
-//! What goes wrong around a lab, and that nothing comes of it but lost time: afterwards, and at each
-//! moment, no quota is given twice and no job is lost.
+//! Faults in the environment of a lab. Afterwards, and at every point in time, no quota is used twice and
+//! no Job is lost.
 //!
-//! Each has a cluster of its own, played by this process, whose network and clock can be tampered
-//! with, and labs that are processes of their own.
+//! Each fault has its own cluster in this process, with a proxy and a clock, and labs as processes.
 
 mod clock_skew;
 mod credentials;
@@ -22,8 +21,8 @@ use crate::external_cluster::{CONTEXT_NAME, ExternalCluster};
 use crate::lab_process::{StartingLab, WorkDir};
 use crate::test_namespace::TestNamespace;
 
-/// So little of the past is kept that whoever was away has to list anew, as after a restart of a real
-/// API server.
+/// A short watch history, so that clients have to list again after an interruption, as after a restart of
+/// an API server.
 const SMALL_WATCH_HISTORY: StorageLimits = StorageLimits {
     max_events: 20,
     max_bytes: 1 << 20,
@@ -31,34 +30,34 @@ const SMALL_WATCH_HISTORY: StorageLimits = StorageLimits {
     decoded_cache_bytes: 1 << 20,
 };
 
-/// A cluster, and who wants to run labs on it.
+/// A cluster, and the folder and namespace of a fault.
 pub struct FaultContext {
     pub cluster: ExternalCluster,
     pub work_dir: WorkDir,
-    pub stage: TestNamespace,
+    pub ns: TestNamespace,
 }
 
-/// How a fault is told.
+/// The function of a fault.
 pub type Fault = fn(&FaultContext) -> BoxFuture<'_, ()>;
 
-/// The faults, and by how many minutes the cluster's clock differs from that of the labs.
+/// The faults, and the minutes by which the cluster's clock is ahead of the labs'.
 pub const FAULTS: &[(&str, i64, Fault)] = &[
     ("the_api_server_is_restarted", 0, |t| {
         network::the_api_server_is_restarted(t).boxed()
     }),
-    ("the_network_is_gone_for_a_while", 0, |t| {
+    ("the_network_is_partitioned", 0, |t| {
         network::the_network_is_partitioned(t).boxed()
     }),
-    ("the_leader_is_cut_off", 0, |t| {
+    ("the_leader_is_partitioned", 0, |t| {
         network::the_leader_is_partitioned(t).boxed()
     }),
-    ("somebody_else_writes_all_the_time", 0, |t| {
+    ("another_client_writes_continuously", 0, |t| {
         write_failures::another_client_writes_continuously(t).boxed()
     }),
-    ("killed_between_quota_and_start", 0, |t| {
+    ("killed_between_quota_reservation_and_job_start", 0, |t| {
         write_failures::killed_between_quota_reservation_and_job_start(t).boxed()
     }),
-    ("a_token_ends_and_another_is_written", 0, |t| {
+    ("a_token_is_revoked_and_replaced", 0, |t| {
         credentials::a_token_is_revoked_and_replaced(t).boxed()
     }),
     ("labs_are_five_minutes_behind", 5, |t| {
@@ -70,7 +69,7 @@ pub const FAULTS: &[(&str, i64, Fault)] = &[
 ];
 
 impl FaultContext {
-    /// Makes trouble, and takes the labs away afterwards.
+    /// Runs a fault.
     pub async fn run(name: &str, minutes: i64, fault: Fault) {
         let clock = match minutes {
             0 => Clock::real(),
@@ -80,25 +79,25 @@ impl FaultContext {
             }
         };
         let cluster = ExternalCluster::start_with(clock, SMALL_WATCH_HISTORY).await;
-        let stage = TestNamespace::new(&cluster.client(), name).await;
-        let trouble = Self {
+        let ns = TestNamespace::new(&cluster.client(), name).await;
+        let context = Self {
             cluster,
             work_dir: work_dir(),
-            stage,
+            ns,
         };
-        let told = AssertUnwindSafe(fault(&trouble)).catch_unwind().await;
-        if let Err(panic) = told {
-            eprintln!("{name}: there is\n{}", trouble.stage.dump().await);
+        let result = AssertUnwindSafe(fault(&context)).catch_unwind().await;
+        if let Err(panic) = result {
+            eprintln!("{name}: objects:\n{}", context.ns.dump().await);
             resume_unwind(panic);
         }
     }
 
-    /// Starts a lab that reaches the cluster through the wire.
+    /// Starts a lab that connects through the proxy.
     pub fn up(&self) -> StartingLab {
         self.up_with_kubeconfig(&self.cluster.kubeconfig())
     }
 
-    /// Starts a lab that no trouble on the wire reaches.
+    /// Starts a lab that bypasses the proxy.
     pub fn up_directly(&self) -> StartingLab {
         self.up_with_kubeconfig(&self.cluster.direct_kubeconfig())
     }
@@ -125,9 +124,9 @@ impl FaultContext {
         self.work_dir.spawn(self.work_dir.command(&args))
     }
 
-    /// Waits until a lab has said something.
+    /// Waits until the log of a lab contains a text.
     pub async fn wait_for_log(&self, lab: &StartingLab, what: &str) {
-        crate::wait::eventually(&format!("the lab says {what:?}"), || async {
+        crate::wait::eventually(&format!("the log contains {what:?}"), || async {
             match lab.log().contains(what) {
                 true => Ok(()),
                 false => Err(lab.log()),
@@ -136,10 +135,10 @@ impl FaultContext {
         .await;
     }
 
-    /// Waits until so many Jobs may run.
+    /// Waits until this many Jobs are not suspended.
     pub async fn wait_for_admitted(&self, count: usize) {
-        let what = format!("{count} jobs may run");
-        self.stage
+        let what = format!("{count} jobs are unsuspended");
+        self.ns
             .wait_all(crate::objects::JOB, &what, |known| {
                 let free = known.values().filter(|job| job["spec"]["suspend"] == false);
                 (free.count() == count).then_some(())

@@ -1,4 +1,4 @@
-//! API servers and networks that come and go.
+//! Restarts of the API server, and network partitions.
 
 use std::time::Duration;
 
@@ -7,98 +7,94 @@ use serde_json::json;
 use super::FaultContext;
 use crate::objects::{JOB, is_condition_true};
 
-/// Longer than a lease lasts.
+/// Longer than the lease duration.
 const LONGER_THAN_LEASE: Duration = Duration::from_secs(30);
 
-/// The server's port is closed in the midst of admissions, time and again; whoever comes back finds
-/// that the past was forgotten.
-pub async fn the_api_server_is_restarted(trouble: &FaultContext) {
-    let lab = trouble.up().ready().await;
-    let (stage, wire) = (&trouble.stage, &trouble.cluster.proxy);
-    stage.create_queues("lq", 16, json!({})).await;
+/// The API server's port is closed repeatedly during admissions. Afterwards watches expire.
+pub async fn the_api_server_is_restarted(context: &FaultContext) {
+    let lab = context.up().ready().await;
+    let (ns, proxy) = (&context.ns, &context.cluster.proxy);
+    ns.create_queues("lq", 16, json!({})).await;
     for n in 0..12 {
-        stage.job(&format!("j{n}"), "lq", 2, 100_000).await;
+        ns.job(&format!("j{n}"), "lq", 2, 100_000).await;
         if n % 4 == 1 {
-            wire.stop_listening().await;
-            stage.job(&format!("meanwhile{n}"), "lq", 2, 1).await;
-            // Long enough for several vain tries.
+            proxy.stop_listening().await;
+            ns.job(&format!("meanwhile{n}"), "lq", 2, 1).await;
+            // Time for several failed attempts.
             tokio::time::sleep(Duration::from_millis(700)).await;
-            wire.listen_again().await;
+            proxy.listen_again().await;
         }
     }
-    // Those of the outages are short; whoever runs stays.
-    stage
-        .wait_all(JOB, "eight jobs run", |known| {
-            let running = known.values().filter(|job| job["status"]["ready"] == 1);
-            (running.count() == 8).then_some(())
-        })
-        .await;
-    stage.assert_consistent().await;
+    // The Jobs created during the outages are short; running Jobs stay.
+    ns.wait_all(JOB, "eight jobs run", |known| {
+        let running = known.values().filter(|job| job["status"]["ready"] == 1);
+        (running.count() == 8).then_some(())
+    })
+    .await;
+    ns.assert_consistent().await;
     assert!(
         !lab.log().contains("does not lead any more"),
-        "a short break costs nobody the lead"
+        "a short outage does not change the leader"
     );
     for n in 0..12 {
-        stage.delete(JOB, &format!("j{n}")).await;
+        ns.delete(JOB, &format!("j{n}")).await;
     }
     for n in [1, 5, 9] {
         let complete = |job: &_| is_condition_true(job, "Complete");
         let name = format!("meanwhile{n}");
-        stage
-            .wait_until(JOB, &name, "it is complete", complete)
-            .await;
+        ns.wait_until(JOB, &name, "it is complete", complete).await;
     }
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
     assert_eq!(lab.stop().await, Some(0));
 }
 
-/// The only lab is cut off for longer than its lease lasts; meanwhile jobs come and go.
-pub async fn the_network_is_partitioned(trouble: &FaultContext) {
-    let lab = trouble.up().ready().await;
-    let (stage, wire) = (&trouble.stage, &trouble.cluster.proxy);
-    stage.create_queues("lq", 8, json!({})).await;
+/// The only lab is partitioned for longer than the lease duration, while Jobs are created and deleted.
+pub async fn the_network_is_partitioned(context: &FaultContext) {
+    let lab = context.up().ready().await;
+    let (ns, proxy) = (&context.ns, &context.cluster.proxy);
+    ns.create_queues("lq", 8, json!({})).await;
     for name in ["one", "two", "three"] {
-        stage.job(name, "lq", 4, 100_000).await;
+        ns.job(name, "lq", 4, 100_000).await;
     }
-    trouble.wait_for_admitted(2).await;
-    let running = stage.list(JOB).await;
+    context.wait_for_admitted(2).await;
+    let running = ns.list(JOB).await;
     let running = running.iter().find(|job| job["spec"]["suspend"] == false);
     let running = crate::objects::name(running.unwrap()).to_owned();
-    wire.drop_connections();
-    stage.delete(JOB, &running).await;
-    stage.job("meanwhile", "lq", 4, 100_000).await;
+    proxy.drop_connections();
+    ns.delete(JOB, &running).await;
+    ns.job("meanwhile", "lq", 4, 100_000).await;
     tokio::time::sleep(LONGER_THAN_LEASE).await;
-    wire.resume();
-    trouble.wait_for_admitted(2).await;
-    stage.assert_consistent().await;
+    proxy.resume();
+    context.wait_for_admitted(2).await;
+    ns.assert_consistent().await;
     assert_eq!(lab.stop().await, Some(0));
 }
 
-/// Of two labs the one that leads is cut off. The other leads soon, and the first, when it is back,
-/// does not.
-pub async fn the_leader_is_partitioned(trouble: &FaultContext) {
-    let (stage, wire) = (&trouble.stage, &trouble.cluster.proxy);
-    let first = trouble.up().ready().await;
-    let second = trouble.up_directly();
-    trouble.wait_for_log(&second, "waiting: ").await;
-    stage.create_queues("lq", 8, json!({})).await;
+/// Of two labs the leader is partitioned. The other one becomes leader, and the first does not lead after
+/// the partition.
+pub async fn the_leader_is_partitioned(context: &FaultContext) {
+    let (ns, proxy) = (&context.ns, &context.cluster.proxy);
+    let first = context.up().ready().await;
+    let second = context.up_directly();
+    context.wait_for_log(&second, "waiting: ").await;
+    ns.create_queues("lq", 8, json!({})).await;
     for name in ["one", "two"] {
-        stage.job(name, "lq", 4, 100_000).await;
-        stage.wait_until_running(name).await;
+        ns.job(name, "lq", 4, 100_000).await;
+        ns.wait_until_running(name).await;
     }
-    stage.job("three", "lq", 4, 100_000).await;
-    trouble.wait_for_admitted(2).await;
-    wire.drop_connections();
-    stage.job("meanwhile", "lq", 4, 100_000).await;
+    ns.job("three", "lq", 4, 100_000).await;
+    context.wait_for_admitted(2).await;
+    proxy.drop_connections();
+    ns.job("meanwhile", "lq", 4, 100_000).await;
     let second = second.ready().await;
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
     for name in ["one", "two"] {
-        stage.delete(JOB, name).await;
+        ns.delete(JOB, name).await;
     }
-    stage.wait_until_running("three").await;
-    stage.assert_consistent().await;
-    wire.resume();
-    crate::wait::eventually("the first sees who leads", || async {
+    ns.wait_until_running("three").await;
+    ns.assert_consistent().await;
+    proxy.resume();
+    crate::wait::eventually("the first sees the new leader", || async {
         let log = first.log();
         let after = log.split("does not lead any more").nth(1);
         match after.is_some_and(|log| log.contains("leads; waiting")) {
@@ -107,14 +103,14 @@ pub async fn the_leader_is_partitioned(trouble: &FaultContext) {
         }
     })
     .await;
-    stage.wait_until_running("meanwhile").await;
-    stage.assert_consistent().await;
-    // The first leads again when the second goes.
+    ns.wait_until_running("meanwhile").await;
+    ns.assert_consistent().await;
+    // The first leads again when the second stops.
     assert_eq!(second.stop().await, Some(0));
-    stage.delete(JOB, "three").await;
-    stage.job("late", "lq", 4, 100_000).await;
-    trouble.wait_for_admitted(2).await;
-    stage.wait_until_running("late").await;
-    stage.assert_consistent().await;
+    ns.delete(JOB, "three").await;
+    ns.job("late", "lq", 4, 100_000).await;
+    context.wait_for_admitted(2).await;
+    ns.wait_until_running("late").await;
+    ns.assert_consistent().await;
     assert_eq!(first.stop().await, Some(0));
 }

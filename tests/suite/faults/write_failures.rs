@@ -1,4 +1,4 @@
-//! Writes that fail or meet others.
+//! Failed and conflicting writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::FaultContext;
 use crate::objects::{CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLOAD, is_condition_true};
 
-/// Refuses that Jobs are started while it is closed.
+/// Rejects the start of Jobs while it is closed.
 struct BlockJobStarts {
     blocking: Arc<AtomicBool>,
 }
@@ -46,101 +46,98 @@ impl AdmissionPlugin for BlockJobStarts {
     }
 }
 
-/// `kill -9` when Workloads are admitted and none of their Jobs has been started.
-pub async fn killed_between_quota_reservation_and_job_start(trouble: &FaultContext) {
+/// `kill -9` after Workloads are admitted and before any of their Jobs is started.
+pub async fn killed_between_quota_reservation_and_job_start(context: &FaultContext) {
     let closed = Arc::new(AtomicBool::new(true));
     let gatekeeper = BlockJobStarts {
         blocking: closed.clone(),
     };
-    trouble.cluster.server.add_admission(Arc::new(gatekeeper));
-    let stage = &trouble.stage;
-    let lab = trouble.up().ready().await;
-    stage.create_queues("lq", 8, json!({})).await;
+    context.cluster.server.add_admission(Arc::new(gatekeeper));
+    let ns = &context.ns;
+    let lab = context.up().ready().await;
+    ns.create_queues("lq", 8, json!({})).await;
     for name in ["one", "two", "three"] {
-        stage.job(name, "lq", 4, 100_000).await;
+        ns.job(name, "lq", 4, 100_000).await;
     }
-    stage
-        .wait_all(WORKLOAD, "two are admitted", |known| {
-            let admitted = known
-                .values()
-                .filter(|wl| is_condition_true(wl, "Admitted"))
-                .count();
-            (admitted == 2).then_some(())
-        })
-        .await;
+    ns.wait_all(WORKLOAD, "two are admitted", |known| {
+        let admitted = known
+            .values()
+            .filter(|wl| is_condition_true(wl, "Admitted"))
+            .count();
+        (admitted == 2).then_some(())
+    })
+    .await;
     lab.kill();
-    let jobs = stage.list(JOB).await;
+    let jobs = ns.list(JOB).await;
     assert!(jobs.iter().all(|job| job["spec"]["suspend"] == true));
     closed.store(false, Ordering::SeqCst);
-    let next = trouble.up().ready().await;
-    trouble.wait_for_admitted(2).await;
-    stage.assert_consistent().await;
-    let jobs = stage.list(JOB).await;
+    let next = context.up().ready().await;
+    context.wait_for_admitted(2).await;
+    ns.assert_consistent().await;
+    let jobs = ns.list(JOB).await;
     for job in jobs.iter().filter(|job| job["spec"]["suspend"] == false) {
-        stage.delete(JOB, crate::objects::name(job)).await;
+        ns.delete(JOB, crate::objects::name(job)).await;
     }
-    trouble.wait_for_admitted(1).await;
-    stage.assert_consistent().await;
+    context.wait_for_admitted(1).await;
+    ns.assert_consistent().await;
     assert_eq!(next.stop().await, Some(0));
 }
 
-/// Somebody annotates everything the lab writes to, as fast as they can.
-pub async fn another_client_writes_continuously(trouble: &FaultContext) {
-    let stage = &trouble.stage;
-    let lab = trouble.up().ready().await;
-    stage.create_queues("lq", 4, json!({})).await;
+/// Another client continuously annotates every object that the lab writes.
+pub async fn another_client_writes_continuously(context: &FaultContext) {
+    let ns = &context.ns;
+    let lab = context.up().ready().await;
+    ns.create_queues("lq", 4, json!({})).await;
     let jobs: Vec<String> = (0..8).map(|n| format!("j{n}")).collect();
     let busy = async {
         let mut round = 0;
         loop {
             round += 1;
             for kind in [WORKLOAD, JOB, POD, LOCAL_QUEUE] {
-                for object in stage.list(kind).await {
-                    annotate(stage, kind, crate::objects::name(&object), round).await;
+                for object in ns.list(kind).await {
+                    annotate(ns, kind, crate::objects::name(&object), round).await;
                 }
             }
-            let queues: Vec<String> = stage.quotas.lock().keys().cloned().collect();
+            let queues: Vec<String> = ns.quotas.lock().keys().cloned().collect();
             for name in queues {
-                annotate(stage, CLUSTER_QUEUE, &name, round).await;
+                annotate(ns, CLUSTER_QUEUE, &name, round).await;
             }
         }
     };
     let work = async {
         for name in &jobs {
-            stage.job(name, "lq", 2, 1).await;
+            ns.job(name, "lq", 2, 1).await;
         }
         for name in &jobs {
             let complete = |job: &Value| is_condition_true(job, "Complete");
-            stage
-                .wait_until(JOB, name, "it is complete", complete)
-                .await;
+            ns.wait_until(JOB, name, "it is complete", complete).await;
         }
     };
     tokio::select! {
         () = work => {}
         () = busy => {}
     }
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
     let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
-    let metrics = stage.client.request_text(request).await.unwrap();
+    let metrics = ns.client.request_text(request).await.unwrap();
     let conflicts = metrics
         .lines()
         .filter(|line| line.starts_with("apiserver_request_total") && line.contains("code=\"409\""))
         .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
         .sum::<f64>();
-    assert!(conflicts >= 1.0, "nobody met anybody: {metrics}");
+    assert!(conflicts >= 1.0, "no write conflicts: {metrics}");
     assert_eq!(lab.stop().await, Some(0));
 }
 
 async fn annotate(
-    stage: &crate::test_namespace::TestNamespace,
+    ns: &crate::test_namespace::TestNamespace,
     kind: crate::objects::Kind,
     name: &str,
     round: u64,
 ) {
     let change = json!({"metadata": {"annotations": {"example.com/round": round.to_string()}}});
     let (params, patch) = (Default::default(), kube::api::Patch::Merge(&change));
-    // It may be gone, or being changed.
-    let _ = stage.api(kind).patch(name, &params, &patch).await;
+    // It may be deleted or modified.
+    let _ = ns.api(kind).patch(name, &params, &patch).await;
     tokio::task::yield_now().await;
 }

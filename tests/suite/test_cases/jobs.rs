@@ -1,4 +1,4 @@
-//! Jobs from their submission to their end.
+//! Jobs from creation to completion.
 
 use serde_json::json;
 
@@ -9,15 +9,18 @@ use crate::objects::{
 };
 
 pub async fn a_job_waits_runs_and_gives_its_quota_back(
-    SharedContext { stage, .. }: SharedContext<'_>,
+    SharedContext { ns, .. }: SharedContext<'_>,
 ) {
-    let queue = stage.create_queues("lq", 8, json!({})).await;
-    let first = stage.job("first", "lq", 8, 100_000).await;
-    assert_eq!(first["spec"]["suspend"], true, "it is held from the start");
-    let running = stage.wait_until_running("first").await;
+    let queue = ns.create_queues("lq", 8, json!({})).await;
+    let first = ns.job("first", "lq", 8, 100_000).await;
+    assert_eq!(
+        first["spec"]["suspend"], true,
+        "it is suspended on creation"
+    );
+    let running = ns.wait_until_running("first").await;
     let template = &running["spec"]["template"]["spec"];
     assert_eq!(template["nodeSelector"]["kueue-lab.dev/pool"], "suite");
-    let admitted = stage.wait_for_workload(&first, "it is admitted", |wl| {
+    let admitted = ns.wait_for_workload(&first, "it is admitted", |wl| {
         is_condition_true(wl, "Admitted")
     });
     let admission = admitted.await["status"]["admission"].clone();
@@ -26,101 +29,93 @@ pub async fn a_job_waits_runs_and_gives_its_quota_back(
     assert_eq!(set["name"], "main");
     assert_eq!(set["flavors"][GPU], "suite");
     assert_eq!(as_integer(&set["resourceUsage"][GPU]), 8);
-    let pods = stage.list(POD).await;
+    let pods = ns.list(POD).await;
     let [pod] = pods.as_slice() else {
         panic!("{} pods", pods.len());
     };
     let node = pod["spec"]["nodeName"].as_str().unwrap();
-    let node = stage.get(NODE, node).await;
+    let node = ns.get(NODE, node).await;
     assert_eq!(node["metadata"]["labels"]["kueue-lab.dev/pool"], "suite");
 
-    let second = stage.job("second", "lq", 6, 1).await;
+    let second = ns.job("second", "lq", 6, 1).await;
     let waits = |wl: &_| condition(wl, "QuotaReserved") == "False/WaitingForQuota";
-    let waiting = stage.wait_for_workload(&second, "it waits", waits).await;
+    let waiting = ns.wait_for_workload(&second, "it waits", waits).await;
     let why = message(&waiting, "QuotaReserved");
     assert!(
         why.contains("insufficient unused quota for nvidia.com/gpu in flavor suite, 6 more needed"),
         "{why}"
     );
     assert!(second["spec"]["suspend"] == true);
-    stage.assert_consistent().await;
-    stage.delete(JOB, "first").await;
+    ns.assert_consistent().await;
+    ns.delete(JOB, "first").await;
     let complete = |o: &_| is_condition_true(o, "Complete");
-    stage
-        .wait_until(JOB, "second", "it is complete", complete)
+    ns.wait_until(JOB, "second", "it is complete", complete)
         .await;
     let finished = |wl: &_| condition(wl, "Finished") == "True/Succeeded";
-    stage
-        .wait_for_workload(&second, "it is finished", finished)
+    ns.wait_for_workload(&second, "it is finished", finished)
         .await;
     let unused = |o: &serde_json::Value| {
         let status = &o["status"];
         as_integer(&status["flavorsUsage"][0]["resources"][0]["total"]) == 0
             && as_integer(&status["admittedWorkloads"]) == 0
     };
-    stage
-        .wait_until(CLUSTER_QUEUE, &queue, "the quota is free again", unused)
+    ns.wait_until(CLUSTER_QUEUE, &queue, "the quota is unused", unused)
         .await;
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
 }
 
-pub async fn a_job_without_a_queue_is_unmanaged(SharedContext { stage, .. }: SharedContext<'_>) {
+pub async fn a_job_without_a_queue_is_unmanaged(SharedContext { ns, .. }: SharedContext<'_>) {
     let spec = json!({"template": {"spec": pod_spec(1, 1)}});
     let job = json!({"metadata": {"name": "free"}, "spec": spec});
-    let job = stage.create(JOB, job).await;
+    let job = ns.create(JOB, job).await;
     assert_ne!(job["spec"]["suspend"], true);
     let complete = |o: &_| is_condition_true(o, "Complete");
-    stage
-        .wait_until(JOB, "free", "it is complete", complete)
-        .await;
-    assert_eq!(stage.list(WORKLOAD).await, Vec::<serde_json::Value>::new());
+    ns.wait_until(JOB, "free", "it is complete", complete).await;
+    assert_eq!(ns.list(WORKLOAD).await, Vec::<serde_json::Value>::new());
 }
 
-pub async fn a_job_that_never_fits_reports_the_reason(
-    SharedContext { stage, .. }: SharedContext<'_>,
-) {
-    stage.create_queues("lq", 4, json!({})).await;
-    let huge = stage.job("huge", "lq", 8, 1).await;
+pub async fn a_job_that_never_fits_reports_the_reason(SharedContext { ns, .. }: SharedContext<'_>) {
+    ns.create_queues("lq", 4, json!({})).await;
+    let huge = ns.job("huge", "lq", 8, 1).await;
     let waits = |wl: &_| condition(wl, "QuotaReserved") == "False/ExceedsMaxQuota";
-    let waiting = stage.wait_for_workload(&huge, "it waits", waits).await;
+    let waiting = ns.wait_for_workload(&huge, "it waits", waits).await;
     let why = message(&waiting, "QuotaReserved");
     assert!(
         why.contains("insufficient quota for nvidia.com/gpu in flavor suite"),
         "{why}"
     );
-    let lost = stage.job("lost", "nowhere", 1, 1).await;
+    let lost = ns.job("lost", "nowhere", 1, 1).await;
     let nowhere = |wl: &_| condition(wl, "QuotaReserved") == "False/Misconfigured";
-    let waiting = stage
+    let waiting = ns
         .wait_for_workload(&lost, "it is inadmissible", nowhere)
         .await;
     assert_eq!(
         message(&waiting, "QuotaReserved"),
         "LocalQueue nowhere doesn't exist"
     );
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
 }
 
 pub async fn a_deactivated_workload_is_evicted_and_can_be_reactivated(
-    SharedContext { stage, .. }: SharedContext<'_>,
+    SharedContext { ns, .. }: SharedContext<'_>,
 ) {
-    stage.create_queues("lq", 4, json!({})).await;
-    let job = stage.job("moody", "lq", 4, 100_000).await;
-    stage.wait_until_running("moody").await;
-    let workload = stage.wait_for_workload(&job, "it is admitted", |wl| {
+    ns.create_queues("lq", 4, json!({})).await;
+    let job = ns.job("moody", "lq", 4, 100_000).await;
+    ns.wait_until_running("moody").await;
+    let workload = ns.wait_for_workload(&job, "it is admitted", |wl| {
         is_condition_true(wl, "Admitted")
     });
     let workload = name(&workload.await).to_owned();
     let active = |active: bool| json!({"spec": {"active": active}});
-    stage.merge(WORKLOAD, &workload, active(false)).await;
+    ns.merge(WORKLOAD, &workload, active(false)).await;
     let evicted = |wl: &_| {
         condition(wl, "Evicted") == "True/Deactivated" && !is_condition_true(wl, "QuotaReserved")
     };
-    stage
-        .wait_until(WORKLOAD, &workload, "it is evicted", evicted)
+    ns.wait_until(WORKLOAD, &workload, "it is evicted", evicted)
         .await;
-    stage.wait_until_suspended("moody").await;
-    stage.assert_consistent().await;
-    stage.merge(WORKLOAD, &workload, active(true)).await;
-    stage.wait_until_running("moody").await;
-    stage.assert_consistent().await;
+    ns.wait_until_suspended("moody").await;
+    ns.assert_consistent().await;
+    ns.merge(WORKLOAD, &workload, active(true)).await;
+    ns.wait_until_running("moody").await;
+    ns.assert_consistent().await;
 }

@@ -10,15 +10,15 @@ use crate::test_namespace::TestNamespace;
 use crate::wait::eventually;
 
 /// Starts a lab and does not wait for it.
-async fn start(place: &ClusterUnderTest) -> StartingLab {
-    let args = place.up_args().await;
+async fn start(cluster: &ClusterUnderTest) -> StartingLab {
+    let args = cluster.up_args().await;
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    place.work_dir().spawn(place.work_dir().command(&args))
+    cluster.work_dir().spawn(cluster.work_dir().command(&args))
 }
 
-/// Two labs started at once: the one that leads, and the one that waits.
-async fn start_two_labs(place: &ClusterUnderTest) -> (RunningLab, StartingLab) {
-    let (mut one, mut other) = (start(place).await, start(place).await);
+/// Two labs started at once: the leader, and the one that waits.
+async fn start_two_labs(cluster: &ClusterUnderTest) -> (RunningLab, StartingLab) {
+    let (mut one, mut other) = (start(cluster).await, start(cluster).await);
     let (leader, follower) = tokio::select! {
         () = one.wait_until_answered() => (one, other),
         () = other.wait_until_answered() => (other, one),
@@ -34,62 +34,62 @@ async fn start_two_labs(place: &ClusterUnderTest) -> (RunningLab, StartingLab) {
     (leader, follower)
 }
 
-/// A queue that two Jobs fill, and a third that waits.
-async fn fill_queue(stage: &TestNamespace) {
-    stage.create_queues("lq", 8, json!({})).await;
+/// A queue filled by two Jobs, and a third, pending Job.
+async fn fill_queue(ns: &TestNamespace) {
+    ns.create_queues("lq", 8, json!({})).await;
     for name in ["one", "two"] {
-        stage.job(name, "lq", 4, 100_000).await;
-        stage.wait_until_running(name).await;
+        ns.job(name, "lq", 4, 100_000).await;
+        ns.wait_until_running(name).await;
     }
-    stage.job("three", "lq", 4, 100_000).await;
+    ns.job("three", "lq", 4, 100_000).await;
 }
 
-/// Who holds the lease.
-async fn lease_holder(stage: &TestNamespace) -> String {
-    let leases = api(&stage.client, LEASE, Some("kueue-lab-system"));
+/// The holder of the Lease.
+async fn lease_holder(ns: &TestNamespace) -> String {
+    let leases = api(&ns.client, LEASE, Some("kueue-lab-system"));
     let leases = leases.list(&Default::default()).await.unwrap();
-    let held = leases.into_iter().filter_map(|lease| {
+    let holders = leases.into_iter().filter_map(|lease| {
         let holder = lease.data["spec"]["holderIdentity"].as_str();
         holder.filter(|h| !h.is_empty()).map(str::to_owned)
     });
-    let held: Vec<_> = held.collect();
-    assert_eq!(held.len(), 1, "{held:?}");
-    held.into_iter().next().unwrap()
+    let holders: Vec<_> = holders.collect();
+    assert_eq!(holders.len(), 1, "{holders:?}");
+    holders.into_iter().next().unwrap()
 }
 
 pub async fn of_two_labs_one_leads_and_the_other_takes_over(
-    ExclusiveContext { stage, place }: ExclusiveContext<'_>,
+    ExclusiveContext { ns, cluster }: ExclusiveContext<'_>,
 ) {
-    let (leader, follower) = start_two_labs(place).await;
-    fill_queue(stage).await;
-    stage.assert_consistent().await;
-    let first = lease_holder(stage).await;
+    let (leader, follower) = start_two_labs(cluster).await;
+    fill_queue(ns).await;
+    ns.assert_consistent().await;
+    let first = lease_holder(ns).await;
     assert_eq!(leader.stop().await, Some(0));
     let follower = follower.ready().await;
-    assert_ne!(lease_holder(stage).await, first);
-    let late = stage.job("late", "lq", 4, 100_000).await;
+    assert_ne!(lease_holder(ns).await, first);
+    let late = ns.job("late", "lq", 4, 100_000).await;
     assert_eq!(late["spec"]["suspend"], true, "it is asked now");
-    stage.assert_consistent().await;
-    stage.delete(JOB, "one").await;
-    stage.wait_until_running("three").await;
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
+    ns.delete(JOB, "one").await;
+    ns.wait_until_running("three").await;
+    ns.assert_consistent().await;
     assert_eq!(follower.stop().await, Some(0));
 }
 
 pub async fn a_leader_that_is_killed_is_replaced(
-    ExclusiveContext { stage, place }: ExclusiveContext<'_>,
+    ExclusiveContext { ns, cluster }: ExclusiveContext<'_>,
 ) {
-    let (leader, follower) = start_two_labs(place).await;
-    fill_queue(stage).await;
+    let (leader, follower) = start_two_labs(cluster).await;
+    fill_queue(ns).await;
     leader.kill();
-    // Nobody has answered for a while: what came meanwhile is held afterwards.
-    stage.job("meanwhile", "lq", 4, 100_000).await;
+    // No webhook answered for a while: Jobs created meanwhile are suspended afterwards.
+    ns.job("meanwhile", "lq", 4, 100_000).await;
     let follower = follower.ready().await;
-    stage.assert_consistent().await;
-    stage.delete(JOB, "one").await;
-    stage.delete(JOB, "two").await;
-    stage.wait_until_running("three").await;
-    stage.wait_until_running("meanwhile").await;
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
+    ns.delete(JOB, "one").await;
+    ns.delete(JOB, "two").await;
+    ns.wait_until_running("three").await;
+    ns.wait_until_running("meanwhile").await;
+    ns.assert_consistent().await;
     assert_eq!(follower.stop().await, Some(0));
 }

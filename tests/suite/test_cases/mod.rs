@@ -1,4 +1,4 @@
-//! All stories.
+//! All test cases.
 
 mod cohorts;
 mod jobs;
@@ -18,48 +18,47 @@ use futures::future::BoxFuture;
 use crate::cluster_under_test::{ClusterUnderTest, Lab};
 use crate::test_namespace::TestNamespace;
 
-/// What a story of the shared lab has.
+/// The environment of a test case on the shared lab.
 pub struct SharedContext<'a> {
-    pub stage: &'a TestNamespace,
-    pub place: &'a ClusterUnderTest,
+    pub ns: &'a TestNamespace,
+    pub cluster: &'a ClusterUnderTest,
     pub lab: &'a Lab,
 }
 
-/// What a story has that starts and ends labs itself. What it leaves in `lab` is the shared one from
-/// then on.
+/// The environment of a test case that starts and stops labs itself.
 pub struct ExclusiveContext<'a> {
-    pub stage: &'a TestNamespace,
-    pub place: &'a ClusterUnderTest,
+    pub ns: &'a TestNamespace,
+    pub cluster: &'a ClusterUnderTest,
 }
 
-/// How a story is told.
+/// How a test case runs.
 #[derive(Clone, Copy)]
 pub enum TestCase {
-    /// Beside others, on the lab they share.
+    /// On the shared lab, concurrently with others.
     Shared(for<'a> fn(SharedContext<'a>) -> BoxFuture<'a, ()>),
     /// Alone, on a cluster without a lab.
     Exclusive(for<'a> fn(ExclusiveContext<'a>) -> BoxFuture<'a, ()>),
 }
 
 macro_rules! shared {
-    ($room:ident, $name:ident) => {
+    ($module:ident, $name:ident) => {
         (
-            concat!(stringify!($room), "::", stringify!($name)),
-            TestCase::Shared(|scene| $room::$name(scene).boxed()),
+            concat!(stringify!($module), "::", stringify!($name)),
+            TestCase::Shared(|context| $module::$name(context).boxed()),
         )
     };
 }
 
-macro_rules! alone {
-    ($room:ident, $name:ident) => {
+macro_rules! exclusive {
+    ($module:ident, $name:ident) => {
         (
-            concat!(stringify!($room), "::", stringify!($name)),
-            TestCase::Exclusive(|solo| $room::$name(solo).boxed()),
+            concat!(stringify!($module), "::", stringify!($name)),
+            TestCase::Exclusive(|context| $module::$name(context).boxed()),
         )
     };
 }
 
-/// The stories, in the order in which they begin.
+/// The test cases in the order of their start.
 pub const TEST_CASES: &[(&str, TestCase)] = &[
     shared!(queues, a_queue_is_active_when_its_references_exist),
     shared!(queues, pending_and_admitted_workloads_are_counted),
@@ -83,54 +82,51 @@ pub const TEST_CASES: &[(&str, TestCase)] = &[
         best_effort_fifo_skips_what_does_not_fit
     ),
     shared!(presets, a_saved_preset_is_applied_and_an_invalid_one_is_not),
-    alone!(
+    exclusive!(
         leader_election,
         of_two_labs_one_leads_and_the_other_takes_over
     ),
-    alone!(leader_election, a_leader_that_is_killed_is_replaced),
-    alone!(uninstall, suspended_jobs_are_released_on_uninstall),
+    exclusive!(leader_election, a_leader_that_is_killed_is_replaced),
+    exclusive!(uninstall, suspended_jobs_are_released_on_uninstall),
 ];
 
 impl TestCase {
-    /// Tells it, and takes everything away afterwards, also when it went wrong.
-    pub async fn run(self, name: &str, place: &ClusterUnderTest) {
+    /// Runs the test case and cleans up, also after a failure.
+    pub async fn run(self, name: &str, cluster: &ClusterUnderTest) {
         match self {
-            Self::Shared(story) => {
-                let lab = place.lab().await;
-                let lab = lab.as_ref().expect("somebody has started it");
-                let stage = TestNamespace::new(&lab.client, name).await;
-                let scene = SharedContext {
-                    stage: &stage,
-                    place,
+            Self::Shared(case) => {
+                let lab = cluster.lab().await;
+                let lab = lab.as_ref().expect("the lab is started");
+                let ns = TestNamespace::new(&lab.client, name).await;
+                let context = SharedContext {
+                    ns: &ns,
+                    cluster,
                     lab,
                 };
-                let told = AssertUnwindSafe(story(scene)).catch_unwind().await;
-                if told.is_err() {
-                    eprintln!("{name}: there is\n{}", stage.dump().await);
-                    eprintln!("{name}: the lab said:\n{}", lab.running.log());
+                let result = AssertUnwindSafe(case(context)).catch_unwind().await;
+                if result.is_err() {
+                    eprintln!("{name}: objects:\n{}", ns.dump().await);
+                    eprintln!("{name}: the lab printed:\n{}", lab.running.log());
                 }
-                let cleared = AssertUnwindSafe(stage.clean_up()).catch_unwind().await;
-                told.and(cleared).unwrap_or_else(|e| resume_unwind(e));
+                let cleared = AssertUnwindSafe(ns.clean_up()).catch_unwind().await;
+                result.and(cleared).unwrap_or_else(|e| resume_unwind(e));
             }
-            Self::Exclusive(story) => {
-                let mut shared = place.without_lab().await;
-                let stage = TestNamespace::new(&place.existing().await.client, name).await;
-                let solo = ExclusiveContext {
-                    stage: &stage,
-                    place,
-                };
-                let told = AssertUnwindSafe(story(solo)).catch_unwind().await;
-                if told.is_err() {
-                    eprintln!("{name}: there is\n{}", stage.dump().await);
+            Self::Exclusive(case) => {
+                let mut shared = cluster.without_lab().await;
+                let ns = TestNamespace::new(&cluster.existing().await.client, name).await;
+                let context = ExclusiveContext { ns: &ns, cluster };
+                let result = AssertUnwindSafe(case(context)).catch_unwind().await;
+                if result.is_err() {
+                    eprintln!("{name}: objects:\n{}", ns.dump().await);
                 }
                 let cleared = async {
-                    // Somebody has to take finalizers off.
-                    let lab = shared.insert(place.start().await);
-                    stage.clean_up().await;
+                    // A lab has to remove finalizers.
+                    let lab = shared.insert(cluster.start().await);
+                    ns.clean_up().await;
                     lab
                 };
                 let cleared = AssertUnwindSafe(cleared).catch_unwind().await.map(drop);
-                told.and(cleared).unwrap_or_else(|e| resume_unwind(e));
+                result.and(cleared).unwrap_or_else(|e| resume_unwind(e));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Pods that nobody else's controller made.
+//! Plain Pods and pod groups.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::objects::{POD, POD_GATE, WORKLOAD, condition, is_condition_true, pod_
 use crate::test_namespace::TestNamespace;
 
 async fn pod(
-    stage: &TestNamespace,
+    ns: &TestNamespace,
     name: &str,
     gpus: u32,
     seconds: u32,
@@ -20,7 +20,7 @@ async fn pod(
         meta["annotations"] = json!({key: count.to_string()});
     }
     let object = json!({"metadata": meta, "spec": pod_spec(gpus, seconds)});
-    stage.create(POD, object).await
+    ns.create(POD, object).await
 }
 
 fn is_gated(pod: &Value) -> bool {
@@ -32,50 +32,46 @@ fn has_phase(pod: &Value, phase: &str) -> bool {
     pod["status"]["phase"] == phase
 }
 
-pub async fn a_pod_waits_behind_its_scheduling_gate(
-    SharedContext { stage, .. }: SharedContext<'_>,
-) {
-    stage.create_queues("lq", 4, json!({})).await;
-    let first = pod(stage, "first", 4, 100_000, None).await;
-    assert!(is_gated(&first), "it is held from the start");
+pub async fn a_pod_waits_behind_its_scheduling_gate(SharedContext { ns, .. }: SharedContext<'_>) {
+    ns.create_queues("lq", 4, json!({})).await;
+    let first = pod(ns, "first", 4, 100_000, None).await;
+    assert!(is_gated(&first), "it is gated on creation");
     let running = |o: &Value| !is_gated(o) && has_phase(o, "Running");
-    let first = stage.wait_until(POD, "first", "it runs", running).await;
+    let first = ns.wait_until(POD, "first", "it runs", running).await;
     assert_eq!(first["spec"]["nodeSelector"]["kueue-lab.dev/pool"], "suite");
-    let second = pod(stage, "second", 4, 1, None).await;
+    let second = pod(ns, "second", 4, 1, None).await;
     let waits = |wl: &_| condition(wl, "QuotaReserved") == "False/WaitingForQuota";
-    stage.wait_for_workload(&second, "it waits", waits).await;
-    assert!(is_gated(&stage.get(POD, "second").await));
-    stage.assert_consistent().await;
-    stage.delete(POD, "first").await;
+    ns.wait_for_workload(&second, "it waits", waits).await;
+    assert!(is_gated(&ns.get(POD, "second").await));
+    ns.assert_consistent().await;
+    ns.delete(POD, "first").await;
     let over = |o: &Value| has_phase(o, "Succeeded");
-    stage
-        .wait_until(POD, "second", "it has run to its end", over)
-        .await;
+    ns.wait_until(POD, "second", "it has finished", over).await;
     let finished = |wl: &_| is_condition_true(wl, "Finished");
-    stage
-        .wait_for_workload(&second, "it is finished", finished)
+    ns.wait_for_workload(&second, "it is finished", finished)
         .await;
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
 }
 
-pub async fn a_pod_group_is_admitted_as_a_whole(SharedContext { stage, .. }: SharedContext<'_>) {
-    stage.create_queues("lq", 4, json!({})).await;
+pub async fn a_pod_group_is_admitted_as_a_whole(SharedContext { ns, .. }: SharedContext<'_>) {
+    ns.create_queues("lq", 4, json!({})).await;
     let group = Some(("gang", 2));
-    let one = pod(stage, "one", 2, 2, group).await;
+    let one = pod(ns, "one", 2, 2, group).await;
     assert!(is_gated(&one));
-    // Somebody later than the first half, so that it had its chance.
-    pod(stage, "passer-by", 1, 1, None).await;
+    // A later pod, so that the first half has had time to be admitted.
+    pod(ns, "passer-by", 1, 1, None).await;
     let over = |o: &Value| has_phase(o, "Succeeded");
-    stage.wait_until(POD, "passer-by", "it has run", over).await;
-    assert!(is_gated(&stage.get(POD, "one").await), "half a group waits");
-    pod(stage, "two", 2, 2, group).await;
+    ns.wait_until(POD, "passer-by", "it has run", over).await;
+    assert!(
+        is_gated(&ns.get(POD, "one").await),
+        "an incomplete group is gated"
+    );
+    pod(ns, "two", 2, 2, group).await;
     for name in ["one", "two"] {
-        stage
-            .wait_until(POD, name, "it has run to its end", over)
-            .await;
+        ns.wait_until(POD, name, "it has finished", over).await;
     }
     let finished = |wl: &Value| is_condition_true(wl, "Finished");
-    let workload = stage
+    let workload = ns
         .wait_until(WORKLOAD, "gang", "it is finished", finished)
         .await;
     let sets = workload["spec"]["podSets"].as_array().unwrap();
@@ -85,5 +81,5 @@ pub async fn a_pod_group_is_admitted_as_a_whole(SharedContext { stage, .. }: Sha
             .sum::<i64>(),
         2
     );
-    stage.assert_consistent().await;
+    ns.assert_consistent().await;
 }

@@ -1,4 +1,4 @@
-//! The watched folder of queues.
+//! The watched presets folder.
 
 use serde_json::{Value, json};
 
@@ -27,77 +27,69 @@ fn quota(queue: &Value) -> i64 {
     as_integer(&flavors[0]["resources"][0]["nominalQuota"])
 }
 
-/// The only story that writes to the folder.
-pub async fn a_saved_preset_is_applied_and_an_invalid_one_is_not(scene: SharedContext<'_>) {
-    let SharedContext { stage, place, lab } = scene;
+/// The only test case that writes to the folder.
+pub async fn a_saved_preset_is_applied_and_an_invalid_one_is_not(context: SharedContext<'_>) {
+    let SharedContext { ns, cluster, lab } = context;
     let (one, two, mine) = (
-        stage.cluster_scoped_name("one"),
-        stage.cluster_scoped_name("two"),
-        stage.cluster_scoped_name("mine"),
+        ns.cluster_scoped_name("one"),
+        ns.cluster_scoped_name("two"),
+        ns.cluster_scoped_name("mine"),
     );
     for name in [&one, &two] {
-        stage.register_for_cleanup(CLUSTER_QUEUE, name);
+        ns.register_for_cleanup(CLUSTER_QUEUE, name);
     }
-    let file = "presets/suite/story.yaml";
-    place.work_dir().write(file, &queue(&one, "4"));
+    let file = "presets/suite/queues.yaml";
+    cluster.work_dir().write(file, &queue(&one, "4"));
     let has = |gpus: i64| move |o: &Value| quota(o) == gpus;
-    let made = stage
-        .wait_until(CLUSTER_QUEUE, &one, "it is made", has(4))
+    let made = ns
+        .wait_until(CLUSTER_QUEUE, &one, "it is created", has(4))
         .await;
     assert!(made["metadata"]["labels"]["kueue-lab.dev/preset"] == "suite");
-    stage.local_queue("lq", &one).await;
-    stage.job("first", "lq", 4, 100_000).await;
-    stage.wait_until_running("first").await;
-    stage.job("second", "lq", 4, 100_000).await;
-    stage.wait_until_suspended("second").await;
-    // What is saved is in force, for those who wait as well.
-    place.work_dir().write(file, &queue(&one, "8"));
-    stage.wait_until_running("second").await;
-    let before = stage.get(CLUSTER_QUEUE, &one).await;
-    // One mistake, and nothing of the file is taken.
+    ns.local_queue("lq", &one).await;
+    ns.job("first", "lq", 4, 100_000).await;
+    ns.wait_until_running("first").await;
+    ns.job("second", "lq", 4, 100_000).await;
+    ns.wait_until_suspended("second").await;
+    // A saved change is applied, and pending Workloads are requeued.
+    cluster.work_dir().write(file, &queue(&one, "8"));
+    ns.wait_until_running("second").await;
+    let before = ns.get(CLUSTER_QUEUE, &one).await;
+    // With one error nothing of the file is applied.
     let broken = format!("{}---\n{}", queue(&one, "2"), queue(&two, "-4"));
-    place.work_dir().write(file, &broken);
-    let said = eventually("the mistake is told", || async {
+    cluster.work_dir().write(file, &broken);
+    let printed = eventually("the error is logged", || async {
         let log = lab.running.log();
         let line = log
             .lines()
-            .find(|l| l.contains("story.yaml:") && l.contains(&two));
+            .find(|l| l.contains("queues.yaml:") && l.contains(&two));
         line.map(str::to_owned).ok_or("it is not".to_owned())
     })
     .await;
     assert!(
-        said.contains("must be greater than or equal to 0"),
-        "{said}"
+        printed.contains("must be greater than or equal to 0"),
+        "{printed}"
     );
-    let after = stage.get(CLUSTER_QUEUE, &one).await;
+    let after = ns.get(CLUSTER_QUEUE, &one).await;
     assert_eq!(
         before["metadata"]["generation"],
         after["metadata"]["generation"]
     );
-    assert!(
-        stage
-            .api(CLUSTER_QUEUE)
-            .get_opt(&two)
-            .await
-            .unwrap()
-            .is_none()
-    );
-    // The mistake mended, the rest comes.
+    assert!(ns.api(CLUSTER_QUEUE).get_opt(&two).await.unwrap().is_none());
+    // After the correction the rest is applied.
     let good = format!("{}---\n{}", queue(&one, "8"), queue(&two, "4"));
-    place.work_dir().write(file, &good);
-    stage
-        .wait_until(CLUSTER_QUEUE, &two, "it is made", has(4))
+    cluster.work_dir().write(file, &good);
+    ns.wait_until(CLUSTER_QUEUE, &two, "it is created", has(4))
         .await;
-    // What leaves the files leaves the cluster; what somebody else made stays.
+    // Objects removed from the files are pruned; objects of others are not.
     let spec = json!({"namespaceSelector": {}});
     let object = json!({"metadata": {"name": mine}, "spec": spec});
-    stage.create(CLUSTER_QUEUE, object).await;
+    ns.create(CLUSTER_QUEUE, object).await;
     for job in ["first", "second"] {
-        stage.delete(crate::objects::JOB, job).await;
+        ns.delete(crate::objects::JOB, job).await;
     }
-    std::fs::remove_file(place.work_dir().path().join(file)).unwrap();
+    std::fs::remove_file(cluster.work_dir().path().join(file)).unwrap();
     for name in [&one, &two] {
-        stage.wait_until_deleted(CLUSTER_QUEUE, name).await;
+        ns.wait_until_deleted(CLUSTER_QUEUE, name).await;
     }
-    stage.get(CLUSTER_QUEUE, &mine).await;
+    ns.get(CLUSTER_QUEUE, &mine).await;
 }

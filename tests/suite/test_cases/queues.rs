@@ -1,4 +1,4 @@
-//! What queues say of themselves.
+//! The status of queues.
 
 use serde_json::json;
 
@@ -8,54 +8,47 @@ use crate::objects::{
 };
 
 pub async fn a_queue_is_active_when_its_references_exist(
-    SharedContext { stage, .. }: SharedContext<'_>,
+    SharedContext { ns, .. }: SharedContext<'_>,
 ) {
-    let flavor = stage.cluster_scoped_name("late");
-    let queue = stage.cluster_scoped_name("cq");
-    stage.local_queue("lq", &queue).await;
+    let flavor = ns.cluster_scoped_name("late");
+    let queue = ns.cluster_scoped_name("cq");
+    ns.local_queue("lq", &queue).await;
     let active = |wanted: &'static str| move |o: &_| condition(o, "Active") == wanted;
     let missing = active("False/ClusterQueueDoesNotExist");
-    stage
-        .wait_until(LOCAL_QUEUE, "lq", "its ClusterQueue is missed", missing)
+    ns.wait_until(LOCAL_QUEUE, "lq", "its ClusterQueue is missing", missing)
         .await;
     let group = json!({"coveredResources": [GPU], "flavors": [
         {"name": flavor, "resources": [{"name": GPU, "nominalQuota": "4"}]},
     ]});
     let spec = json!({"namespaceSelector": {}, "resourceGroups": [group]});
     let object = json!({"metadata": {"name": queue}, "spec": spec});
-    stage.create(CLUSTER_QUEUE, object).await;
+    ns.create(CLUSTER_QUEUE, object).await;
     let missing = active("False/FlavorNotFound");
-    stage
-        .wait_until(CLUSTER_QUEUE, &queue, "its flavor is missed", missing)
+    ns.wait_until(CLUSTER_QUEUE, &queue, "its flavor is missing", missing)
         .await;
     let inactive = active("False/ClusterQueueIsInactive");
-    stage
-        .wait_until(LOCAL_QUEUE, "lq", "its ClusterQueue is inactive", inactive)
+    ns.wait_until(LOCAL_QUEUE, "lq", "its ClusterQueue is inactive", inactive)
         .await;
-    let job = stage.job("early", "lq", 4, 1).await;
-    stage.wait_for_workload(&job, "it is there", |_| true).await;
-    stage
-        .create(RESOURCE_FLAVOR, json!({"metadata": {"name": flavor}}))
+    let job = ns.job("early", "lq", 4, 1).await;
+    ns.wait_for_workload(&job, "it is there", |_| true).await;
+    ns.create(RESOURCE_FLAVOR, json!({"metadata": {"name": flavor}}))
         .await;
     let ready = active("True/Ready");
-    stage
-        .wait_until(CLUSTER_QUEUE, &queue, "it is active", &ready)
+    ns.wait_until(CLUSTER_QUEUE, &queue, "it is active", &ready)
         .await;
-    stage
-        .wait_until(LOCAL_QUEUE, "lq", "it is active", &ready)
+    ns.wait_until(LOCAL_QUEUE, "lq", "it is active", &ready)
         .await;
     let complete = |o: &_| is_condition_true(o, "Complete");
-    stage
-        .wait_until(JOB, "early", "it has run to its end", complete)
+    ns.wait_until(JOB, "early", "it is complete", complete)
         .await;
 }
 
 pub async fn pending_and_admitted_workloads_are_counted(
-    SharedContext { stage, .. }: SharedContext<'_>,
+    SharedContext { ns, .. }: SharedContext<'_>,
 ) {
-    let queue = stage.create_queues("lq", 4, json!({})).await;
+    let queue = ns.create_queues("lq", 4, json!({})).await;
     for name in ["first", "second", "third"] {
-        stage.job(name, "lq", 4, 100_000).await;
+        ns.job(name, "lq", 4, 100_000).await;
     }
     let counted = |pending: i64| {
         move |o: &serde_json::Value| {
@@ -68,80 +61,75 @@ pub async fn pending_and_admitted_workloads_are_counted(
     for pending in [2, 1, 0] {
         let what = format!("one runs and {pending} wait");
         for (kind, name) in [(CLUSTER_QUEUE, queue.as_str()), (LOCAL_QUEUE, "lq")] {
-            stage.wait_until(kind, name, &what, counted(pending)).await;
+            ns.wait_until(kind, name, &what, counted(pending)).await;
         }
-        stage.assert_consistent().await;
-        let jobs = stage.list(JOB).await;
+        ns.assert_consistent().await;
+        let jobs = ns.list(JOB).await;
         let running = jobs.iter().find(|job| job["spec"]["suspend"] == false);
         let running = crate::objects::name(running.unwrap()).to_owned();
-        stage.delete(JOB, &running).await;
+        ns.delete(JOB, &running).await;
     }
     let empty = |o: &serde_json::Value| {
         let usage = &o["status"]["flavorsUsage"][0]["resources"][0];
         usage["name"] == GPU && as_integer(&usage["total"]) == 0
     };
-    stage
-        .wait_until(CLUSTER_QUEUE, &queue, "nothing is used", empty)
+    ns.wait_until(CLUSTER_QUEUE, &queue, "nothing is used", empty)
         .await;
 }
 
-pub async fn a_stopped_queue_admits_nothing(SharedContext { stage, .. }: SharedContext<'_>) {
-    let queue = stage.create_queues("lq", 8, json!({})).await;
-    stage.job("running", "lq", 4, 100_000).await;
-    stage.wait_until_running("running").await;
+pub async fn a_stopped_queue_admits_nothing(SharedContext { ns, .. }: SharedContext<'_>) {
+    let queue = ns.create_queues("lq", 8, json!({})).await;
+    ns.job("running", "lq", 4, 100_000).await;
+    ns.wait_until_running("running").await;
     let stop = |policy: &str| json!({"spec": {"stopPolicy": policy}});
-    stage.merge(CLUSTER_QUEUE, &queue, stop("Hold")).await;
+    ns.merge(CLUSTER_QUEUE, &queue, stop("Hold")).await;
     let stopped = |o: &_| condition(o, "Active") == "False/Stopped";
-    stage
-        .wait_until(CLUSTER_QUEUE, &queue, "it is stopped", stopped)
+    ns.wait_until(CLUSTER_QUEUE, &queue, "it is stopped", stopped)
         .await;
-    let late = stage.job("late", "lq", 4, 100_000).await;
+    let late = ns.job("late", "lq", 4, 100_000).await;
     let inactive = |o: &_| condition(o, "QuotaReserved") == "False/Suspended";
-    stage
-        .wait_for_workload(&late, "it is not let in", inactive)
+    ns.wait_for_workload(&late, "it is inadmissible", inactive)
         .await;
-    stage.wait_until_running("running").await;
-    stage
-        .merge(CLUSTER_QUEUE, &queue, stop("HoldAndDrain"))
-        .await;
-    stage.wait_until_suspended("running").await;
-    stage.assert_consistent().await;
-    stage.merge(CLUSTER_QUEUE, &queue, stop("None")).await;
-    stage.wait_until_running("running").await;
-    stage.wait_until_running("late").await;
-    stage.assert_consistent().await;
+    ns.wait_until_running("running").await;
+    ns.merge(CLUSTER_QUEUE, &queue, stop("HoldAndDrain")).await;
+    ns.wait_until_suspended("running").await;
+    ns.assert_consistent().await;
+    ns.merge(CLUSTER_QUEUE, &queue, stop("None")).await;
+    ns.wait_until_running("running").await;
+    ns.wait_until_running("late").await;
+    ns.assert_consistent().await;
 }
 
-pub async fn invalid_queues_are_rejected(SharedContext { stage, .. }: SharedContext<'_>) {
-    let refused = async |kind, object: serde_json::Value| {
-        let made = stage.try_create(kind, object).await;
+pub async fn invalid_queues_are_rejected(SharedContext { ns, .. }: SharedContext<'_>) {
+    let rejected = async |kind, object: serde_json::Value| {
+        let made = ns.try_create(kind, object).await;
         match made {
             Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
-            other => panic!("not refused: {other:?}"),
+            other => panic!("not rejected: {other:?}"),
         }
     };
     let flavors = json!([{"name": "suite", "resources": [{"name": GPU, "nominalQuota": "-1"}]}]);
     let group = json!({"coveredResources": [GPU], "flavors": flavors});
     let spec = json!({"resourceGroups": [group]});
-    let object = json!({"metadata": {"name": stage.cluster_scoped_name("bad")}, "spec": spec});
-    let (code, message) = refused(CLUSTER_QUEUE, object).await;
+    let object = json!({"metadata": {"name": ns.cluster_scoped_name("bad")}, "spec": spec});
+    let (code, message) = rejected(CLUSTER_QUEUE, object).await;
     assert_eq!(code, 403, "{message}");
-    let says = "nominalQuota: Invalid value: \"-1\": must be greater than or equal to 0";
-    assert!(message.contains(says), "{message}");
+    let expected = "nominalQuota: Invalid value: \"-1\": must be greater than or equal to 0";
+    assert!(message.contains(expected), "{message}");
     let spec = json!({"queueingStrategy": "Fastest"});
-    let object = json!({"metadata": {"name": stage.cluster_scoped_name("bad")}, "spec": spec});
-    let (code, message) = refused(CLUSTER_QUEUE, object).await;
+    let object = json!({"metadata": {"name": ns.cluster_scoped_name("bad")}, "spec": spec});
+    let (code, message) = rejected(CLUSTER_QUEUE, object).await;
     assert_eq!(code, 422, "{message}");
     assert!(
         message.contains("Unsupported value: \"Fastest\""),
         "{message}"
     );
-    stage.create_queues("lq", 4, json!({})).await;
-    stage.job("good", "lq", 4, 100_000).await;
-    stage.wait_until_running("good").await;
+    ns.create_queues("lq", 4, json!({})).await;
+    ns.job("good", "lq", 4, 100_000).await;
+    ns.wait_until_running("good").await;
     let object = json!({"spec": {"clusterQueue": "another"}});
     let (params, patch) = (Default::default(), kube::api::Patch::Merge(&object));
-    let changed = stage.api(LOCAL_QUEUE).patch("lq", &params, &patch).await;
+    let changed = ns.api(LOCAL_QUEUE).patch("lq", &params, &patch).await;
     let message = changed.unwrap_err().to_string();
     assert!(message.contains("field is immutable"), "{message}");
 }

@@ -18,14 +18,10 @@ fn the_table_is_in_order() {
 
 #[test]
 fn the_table_is_upstreams() {
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/conformance/featuregates.json"
-    );
-    let Ok(text) = std::fs::read_to_string(file) else {
-        println!("skipped: {file} is not there");
+    let Some(file) = kueue_lab_testing::shared("conformance/featuregates.json") else {
         return;
     };
+    let text = std::fs::read_to_string(file).unwrap();
     let upstream: serde_json::Value = serde_json::from_str(&text).unwrap();
     let gates = upstream["featureGates"].as_array().unwrap();
     assert_eq!(gates.len(), TABLE.len());

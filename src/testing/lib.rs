@@ -1,0 +1,17 @@
+//! Test data and tools for the tests of all crates. A dev-dependency only; imports no other crate of the
+//! workspace.
+//!
+//! * [`recordings`]: recordings of upstream Kueue and Kubernetes that are part of this repository.
+//! * [`shared`], [`shared_or_env`]: data sets in `../shared`, which are not part of this repository.
+//! * [`has_tool`]: programs such as `kubectl`.
+//!
+//! A test whose data or tool is missing prints `skipped: ...` and passes, except with `CI=true` in the
+//! environment: then it fails.
+
+mod recordings;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+pub use recordings::recordings;
+pub use shared::{has_tool, shared, shared_or_env};
