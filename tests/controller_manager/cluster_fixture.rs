@@ -11,7 +11,7 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::MachinesConfig;
-use kueue_lab_machines::{start_controllers, workload_controllers};
+use kueue_lab_machines::{controller_manager, workload_controllers};
 use kueue_lab_runtime::{Context, Informer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F)
         let config = MachinesConfig::embedded();
         let pods = workload_controllers::pod_informer(&context);
         let nodes = Informer::builder(Api::all(client.clone())).start(&context);
-        start_controllers::start(&context, &config, &pods, &nodes);
+        controller_manager::start(&context, &config, &pods, &nodes);
         let cluster = TestCluster {
             client,
             clock,

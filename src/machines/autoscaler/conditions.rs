@@ -97,7 +97,7 @@ pub(super) fn conditions_for(
             conditions: vec![(
                 PROVISIONED,
                 "True",
-                if class == super::CHECK_CAPACITY {
+                if class == kueue_lab_api::provisioning_request::CHECK_CAPACITY {
                     "CapacityIsFound"
                 } else {
                     "CapacityIsProvisioned"

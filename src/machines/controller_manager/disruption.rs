@@ -176,15 +176,9 @@ fn status(
     now: Timestamp,
 ) -> (Status, Option<Duration>) {
     let spec = budget.spec.clone().unwrap_or_default();
-    let part = |value: &IntOrString| match value {
-        IntOrString::Int(number) => *number,
-        // Parts are rounded up, both of what must be there and of what may be missing.
-        IntOrString::String(text) => {
-            let percent = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok());
-            let share = percent.unwrap_or(0) * i64::from(expected) + 99;
-            i32::try_from(share.div_euclid(100)).unwrap_or(i32::MAX)
-        }
-    };
+    // Percentages are rounded up, both of minAvailable and of maxUnavailable.
+    let part =
+        |value| crate::int_or_percent::scaled_value_from_int_or_percent(value, expected, true);
     let desired = match (&spec.max_unavailable, &spec.min_available) {
         (Some(most), _) => (expected - part(most)).max(0),
         (None, Some(least)) => part(least),

@@ -1,13 +1,10 @@
 //! Where the pods behind a Service are: its EndpointSlices, and the Endpoints older clients read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{
-    EndpointAddress, EndpointPort as OldPort, EndpointSubset, Endpoints, ObjectReference, Pod,
-    Service, ServicePort,
-};
+use k8s_openapi::api::core::v1::{Endpoints, ObjectReference, Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
@@ -22,8 +19,6 @@ const WORKERS: usize = 5;
 const ENDPOINT_UPDATES_BATCH_PERIOD: Duration = Duration::from_millis(500);
 /// The most endpoints in a slice.
 const SLICE: usize = 100;
-/// The most addresses in an Endpoints object.
-const ADDRESSES: usize = 1000;
 const SERVICE: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const MANAGER: &str = "endpointslice-controller.k8s.io";
@@ -123,16 +118,16 @@ fn selects(service: &Service, pod: &Pod) -> bool {
     })
 }
 
-fn address(pod: &Pod) -> Option<&str> {
+pub(super) fn address(pod: &Pod) -> Option<&str> {
     let ip = pod.status.as_ref().and_then(|s| s.pod_ip.as_deref());
     ip.filter(|ip| !ip.is_empty())
 }
 
-struct EndpointSliceController {
-    client: kube::Client,
+pub(super) struct EndpointSliceController {
+    pub(super) client: kube::Client,
     services: Informer<Service>,
     slices: Informer<EndpointSlice>,
-    endpoints: Informer<Endpoints>,
+    pub(super) endpoints: Informer<Endpoints>,
     pods: Informer<Pod>,
 }
 
@@ -165,18 +160,6 @@ impl EndpointSliceController {
             }
             Err(error) if is_conflict(&error) => Ok(ReconcileResult::Requeue),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Deletes what is left of a Service that is gone. Slices go with their owner.
-    async fn delete_endpoints(&self, key: &ObjectKey) -> Result<(), kube::Error> {
-        if self.endpoints.get(key).is_none() {
-            return Ok(());
-        }
-        let api: Api<Endpoints> = Api::namespaced(self.client.clone(), &key.namespace);
-        match api.delete(&key.name, &DeleteParams::default()).await {
-            Err(error) if !is_not_found(&error) => Err(error),
-            _ => Ok(()),
         }
     }
 
@@ -219,42 +202,6 @@ impl EndpointSliceController {
                 _ => {}
             }
         }
-        Ok(())
-    }
-
-    async fn sync_endpoints(
-        &self,
-        key: &ObjectKey,
-        service: &Service,
-        behind: &[Arc<Pod>],
-    ) -> Result<(), kube::Error> {
-        let subsets = subsets(service, behind);
-        let api: Api<Endpoints> = Api::namespaced(self.client.clone(), &key.namespace);
-        let written = match self.endpoints.get(key) {
-            Some(present) if present.subsets == subsets => return Ok(()),
-            Some(present) => {
-                let next = Endpoints {
-                    metadata: present.metadata.clone(),
-                    subsets,
-                };
-                api.replace(&key.name, &PostParams::default(), &next)
-                    .await?
-            }
-            None => {
-                let mut labels = service.labels().clone();
-                let manager = "endpoint-controller".to_string();
-                labels.insert("endpoints.kubernetes.io/managed-by".to_string(), manager);
-                let metadata = ObjectMeta {
-                    name: Some(key.name.clone()),
-                    namespace: Some(key.namespace.clone()),
-                    labels: Some(labels),
-                    ..ObjectMeta::default()
-                };
-                api.create(&PostParams::default(), &Endpoints { metadata, subsets })
-                    .await?
-            }
-        };
-        self.endpoints.observe_write(Arc::new(written));
         Ok(())
     }
 }
@@ -323,7 +270,7 @@ fn endpoint(service: &Service, pod: &Pod) -> Endpoint {
     }
 }
 
-fn target(pod: &Pod) -> ObjectReference {
+pub(super) fn target(pod: &Pod) -> ObjectReference {
     ObjectReference {
         kind: Some("Pod".to_string()),
         namespace: pod.namespace(),
@@ -333,7 +280,7 @@ fn target(pod: &Pod) -> ObjectReference {
     }
 }
 
-fn ports(service: &Service, pod: &Pod) -> Vec<EndpointPort> {
+pub(super) fn ports(service: &Service, pod: &Pod) -> Vec<EndpointPort> {
     let ports = service.spec.iter().flat_map(|s| s.ports.iter().flatten());
     ports
         .filter_map(|port| {
@@ -359,51 +306,4 @@ fn find_port(port: &ServicePort, pod: &Pod) -> Option<i32> {
             found.map(|p| p.container_port)
         }
     }
-}
-
-fn subsets(service: &Service, behind: &[Arc<Pod>]) -> Option<Vec<EndpointSubset>> {
-    let always = service
-        .spec
-        .as_ref()
-        .and_then(|s| s.publish_not_ready_addresses)
-        == Some(true);
-    let mut by_ports: BTreeMap<Vec<i32>, (Vec<OldPort>, EndpointSubset)> = BTreeMap::new();
-    let mut seen = BTreeSet::new();
-    for pod in behind.iter().take(ADDRESSES) {
-        if pods::is_deleting(pod) && !always || !seen.insert(address(pod)) {
-            continue;
-        }
-        let ports: Vec<OldPort> = ports(service, pod)
-            .into_iter()
-            .map(|p| OldPort {
-                name: p.name.filter(|n| !n.is_empty()),
-                port: p.port.unwrap_or(0),
-                protocol: p.protocol,
-                app_protocol: p.app_protocol,
-            })
-            .collect();
-        let numbers = ports.iter().map(|p| p.port).collect();
-        let (_, subset) = by_ports
-            .entry(numbers)
-            .or_insert_with(|| (ports.clone(), EndpointSubset::default()));
-        let entry = EndpointAddress {
-            ip: address(pod).unwrap_or_default().to_string(),
-            node_name: pod.spec.as_ref().and_then(|s| s.node_name.clone()),
-            target_ref: Some(target(pod)),
-            hostname: None,
-        };
-        let list = if always || pods::is_ready(pod) {
-            &mut subset.addresses
-        } else {
-            &mut subset.not_ready_addresses
-        };
-        list.get_or_insert_default().push(entry);
-    }
-    let subsets = by_ports
-        .into_values()
-        .map(|(ports, subset)| EndpointSubset {
-            ports: Some(ports).filter(|p| !p.is_empty()),
-            ..subset
-        });
-    Some(subsets.collect::<Vec<_>>()).filter(|s| !s.is_empty())
 }

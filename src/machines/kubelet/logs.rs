@@ -248,8 +248,8 @@ fn follow(
 mod tests {
     use std::time::Duration;
 
-    use super::super::program::Step;
     use super::*;
+    use crate::kubelet::program::Step;
     use kueue_lab_clock::virtual_runtime;
 
     fn ticking() -> Arc<Program> {

@@ -7,6 +7,7 @@ mod node_lease;
 pub mod node_lifecycle;
 mod node_pools;
 mod removal;
+mod taint_eviction;
 mod validation;
 mod virtual_node;
 mod virtual_node_controller;

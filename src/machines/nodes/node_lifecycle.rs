@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -25,11 +25,11 @@ const NODE_MONITOR_GRACE_PERIOD: i64 = 50;
 /// How many nodes are looked at at a time.
 const WORKERS: usize = 4;
 
-struct NodeLifecycleController {
-    client: Client,
-    clock: Clock,
+pub(super) struct NodeLifecycleController {
+    pub(super) client: Client,
+    pub(super) clock: Clock,
     nodes: Informer<Node>,
-    pods: Informer<Pod>,
+    pub(super) pods: Informer<Pod>,
     leases: Informer<Lease>,
     recorder: EventRecorder,
 }
@@ -211,65 +211,7 @@ impl NodeLifecycleController {
         Ok(())
     }
 
-    /// Deletes the pods whose patience with the node is over; when the next one's will be.
-    async fn evict_pods(&self, node: &Node, now: Timestamp) -> kube::Result<Option<Timestamp>> {
-        let taints = node.spec.as_ref().and_then(|s| s.taints.as_ref());
-        let executing: Vec<&Taint> = taints
-            .into_iter()
-            .flatten()
-            .filter(|t| t.effect == "NoExecute")
-            .collect();
-        let mut next: Option<Timestamp> = None;
-        for pod in self.pods.by_index("node", &node.name_any()) {
-            if pod.metadata.deletion_timestamp.is_some() {
-                continue;
-            }
-            let Some(at) = executing
-                .iter()
-                .filter_map(|t| toleration_expiry(&pod, t, now))
-                .min()
-            else {
-                continue;
-            };
-            if at <= now {
-                self.delete(&pod).await?;
-            } else {
-                next = Some(next.map_or(at, |n| n.min(at)));
-            }
-        }
-        Ok(next)
-    }
-
-    async fn delete(&self, pod: &Pod) -> kube::Result<()> {
-        let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [{
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-            "lastTransitionTime": self.clock.time(),
-        }]}});
-        self.patch_pod(pod, patch).await;
-        let key = ObjectKey::of(pod);
-        self.record_event(
-            pod,
-            "TaintManagerEviction",
-            format!("Marking for deletion Pod {key}"),
-        );
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
-        let params = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: pod.uid(),
-                resource_version: None,
-            }),
-            ..DeleteParams::default()
-        };
-        match api.delete(&key.name, &params).await {
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            other => other.map(drop),
-        }
-    }
-
-    async fn patch_pod(&self, pod: &Pod, patch: Value) {
+    pub(super) async fn patch_pod(&self, pod: &Pod, patch: Value) {
         let key = ObjectKey::of(pod);
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
         let params = PatchParams::default();
@@ -282,7 +224,7 @@ impl NodeLifecycleController {
         }
     }
 
-    fn record_event<K: kube::Resource<DynamicType = ()>>(
+    pub(super) fn record_event<K: kube::Resource<DynamicType = ()>>(
         &self,
         object: &K,
         reason: &'static str,
@@ -313,22 +255,4 @@ fn ready(node: &Node) -> Option<&str> {
     let conditions = node.status.as_ref()?.conditions.as_ref()?;
     let ready = conditions.iter().find(|c| c.type_ == "Ready");
     ready.map(|c| c.status.as_str())
-}
-
-/// Until when a pod bears a taint; for ever is none.
-fn toleration_expiry(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
-    let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
-    let since = taint.time_added.as_ref().map_or(now, |t| t.0);
-    let bearing: Vec<Option<i64>> = tolerations
-        .into_iter()
-        .flatten()
-        .filter(|t| crate::scheduler::tolerates(t, taint))
-        .map(|t| t.toleration_seconds)
-        .collect();
-    if bearing.is_empty() {
-        return Some(now);
-    }
-    let shortest = bearing.into_iter().flatten().min()?;
-    let time = SignedDuration::from_secs(shortest.max(0));
-    Some(since.checked_add(time).unwrap_or(Timestamp::MAX))
 }

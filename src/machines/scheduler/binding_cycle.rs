@@ -3,139 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Pod, PodCondition};
+use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, Semaphore};
 
-use super::schedule_one::{SchedulerState, SchedulingDecision};
+use super::scheduling_loop::Scheduler;
 use super::{NAME, PodInfo};
-use crate::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_runtime::{Change, Context, Informer, ObjectKey};
+use crate::event_recorder::NewEvent;
+use kueue_lab_runtime::ObjectKey;
 
-/// How many decisions are being written to the cluster at a time.
-const WRITES: usize = 32;
-/// How many decisions are made before others get a turn.
-const TURN: usize = 64;
 /// How long a pod whose binding failed waits.
 const BINDING_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-struct Scheduler {
-    context: Context,
-    pods: Informer<Pod>,
-    recorder: EventRecorder,
-    state: Mutex<SchedulerState>,
-    wake: Notify,
-    writes: Arc<Semaphore>,
-}
-
-/// Starts the scheduler.
-pub fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<Node>) {
-    let scheduler = Arc::new(Scheduler {
-        context: context.clone(),
-        pods: pods.clone(),
-        recorder: EventRecorder::new(context, NAME),
-        state: Mutex::default(),
-        wake: Notify::new(),
-        writes: Arc::new(Semaphore::new(WRITES)),
-    });
-    let told = scheduler.clone();
-    nodes.add_event_handler(move |change| {
-        let name = change.object().name_any();
-        let node = match change {
-            Change::Deleted(_) => None,
-            other => Some(other.object().clone()),
-        };
-        told.state.lock().update_node(&name, node);
-        told.wake.notify_one();
-    });
-    let told = scheduler.clone();
-    pods.add_event_handler(move |change| {
-        let mut state = told.state.lock();
-        match change {
-            Change::Deleted(pod) => state.delete_pod(&ObjectKey::of(&**pod)),
-            other => state.update_pod(other.object().clone()),
-        }
-        drop(state);
-        told.wake.notify_one();
-    });
-    let (pods, nodes) = (pods.clone(), nodes.clone());
-    context.tasks.spawn("scheduler", async move {
-        nodes.wait_for_cache_sync().await;
-        pods.wait_for_cache_sync().await;
-        scheduler.run().await;
-    });
-}
-
 impl Scheduler {
-    async fn run(self: Arc<Self>) {
-        let mut turn = 0;
-        loop {
-            let decision = self.state.lock().next();
-            match decision {
-                Some(decision) => {
-                    self.apply_decision(decision);
-                    turn += 1;
-                    if turn % TURN == 0 {
-                        tokio::task::yield_now().await;
-                    }
-                }
-                None => self.wake.notified().await,
-            }
-        }
-    }
-
-    fn apply_decision(self: &Arc<Self>, decision: SchedulingDecision) {
-        match decision {
-            SchedulingDecision::Bind { pod, node } => {
-                self.spawn(move |this| async move { this.bind(pod, node).await });
-            }
-            SchedulingDecision::Unschedulable { pods, message } => {
-                for pod in pods {
-                    let message = message.clone();
-                    self.spawn(move |this| async move {
-                        this.handle_scheduling_failure(&pod, &message, None).await;
-                    });
-                }
-            }
-            SchedulingDecision::Preempt {
-                pod,
-                node,
-                victims,
-                message,
-            } => self.spawn(move |this| async move {
-                for victim in victims {
-                    this.evict_victim(&victim, &pod, &node).await;
-                }
-                this.handle_scheduling_failure(&pod, &message, Some(&node))
-                    .await;
-            }),
-        }
-    }
-
-    fn spawn<F>(self: &Arc<Self>, write: impl FnOnce(Arc<Self>) -> F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let writes = self.writes.clone();
-        let write = write(self.clone());
-        self.context.tasks.spawn("scheduler-write", async move {
-            // Never closed.
-            let Ok(_permit) = writes.acquire().await else {
-                return;
-            };
-            write.await;
-        });
-    }
-
     fn api(&self, pod: &PodInfo) -> Api<Pod> {
         Api::namespaced(self.context.client.clone(), &pod.key.namespace)
     }
 
-    async fn bind(&self, pod: Arc<PodInfo>, node: String) {
+    pub(super) async fn bind(&self, pod: Arc<PodInfo>, node: String) {
         let ObjectKey { namespace, name } = &pod.key;
         let binding = json!({
             "apiVersion": "v1",
@@ -173,7 +59,7 @@ impl Scheduler {
     }
 
     /// Tells a pod that there is no node for it, and which one there will be.
-    async fn handle_scheduling_failure(
+    pub(super) async fn handle_scheduling_failure(
         &self,
         pod: &PodInfo,
         message: &str,
@@ -210,7 +96,7 @@ impl Scheduler {
         self.patch_status(pod, patch).await;
     }
 
-    async fn evict_victim(&self, victim: &PodInfo, preemptor: &PodInfo, node: &str) {
+    pub(super) async fn evict_victim(&self, victim: &PodInfo, preemptor: &PodInfo, node: &str) {
         if victim.terminating() {
             return;
         }

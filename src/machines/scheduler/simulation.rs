@@ -5,7 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
-use super::schedule_one::{SchedulerState, SchedulingDecision};
+use super::cache::SchedulerState;
+use super::schedule_one::SchedulingDecision;
 
 /// A copy of a cluster in which pods can be placed without anybody noticing.
 pub struct Simulation {

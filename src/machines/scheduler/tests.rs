@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::schedule_one::{SchedulerState, SchedulingDecision};
+use super::cache::SchedulerState;
+use super::schedule_one::SchedulingDecision;
 use kueue_lab_runtime::ObjectKey;
 
 #[derive(Clone, Debug)]

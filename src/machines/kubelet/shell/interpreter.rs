@@ -459,7 +459,7 @@ impl Shell {
             }
             "sh" | "bash" => {
                 let all: Vec<&str> = std::iter::once(command).chain(arguments).collect();
-                if let Some((script, _)) = super::script(&all)
+                if let Some((script, _)) = super::command::script(&all)
                     && self.depth < DEPTH
                 {
                     let mut inner = Self::new(self.variables.clone(), self.depth + 1);

@@ -83,7 +83,7 @@ impl ControllerHistory {
             return Ok(self.observed(written));
         }
         let hash = template_hash::compute_hash(&data, collisions);
-        let mut labels = super::statefulset::revision_labels(selector);
+        let mut labels = selector.match_labels.clone().unwrap_or_default();
         labels.insert(HASH.to_string(), hash.clone());
         let revision = ControllerRevision {
             metadata: ObjectMeta {

@@ -23,11 +23,12 @@ use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
+
 /// Starts the controller in the tasks of `context`.
 pub fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let recorder = shared.recorder.with_component("daemonset-controller", None);
-    let controller = Arc::new(Controller {
+    let controller = Arc::new(DaemonSetController {
         context: context.clone(),
         sets: Informer::builder(Api::all(context.client.clone())).start(context),
         nodes: shared.nodes.clone(),
@@ -72,7 +73,7 @@ fn should_sync_for_node_change(change: &Change<Node>) -> bool {
     }
 }
 
-struct Controller {
+struct DaemonSetController {
     context: Context,
     sets: Informer<DaemonSet>,
     nodes: Informer<Node>,
@@ -81,7 +82,7 @@ struct Controller {
     control: PodControl,
 }
 
-impl Reconciler for Controller {
+impl Reconciler for DaemonSetController {
     type Object = DaemonSet;
 
     fn objects(&self) -> &Informer<DaemonSet> {
@@ -131,7 +132,7 @@ impl Reconciler for Controller {
     }
 }
 
-impl Controller {
+impl DaemonSetController {
     /// The names of the nodes that suit the set.
     fn nodes_to_run_on(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
         let nodes = self.nodes.list().into_iter();
@@ -214,7 +215,7 @@ fn rolling_update_deletions(
     let most = rolling.and_then(|r| r.max_unavailable.as_ref());
     let most = most
         .map_or(1, |m| {
-            super::deployment::scaled_value_from_int_or_percent(m, wanted as i32, true)
+            crate::int_or_percent::scaled_value_from_int_or_percent(m, wanted as i32, true)
         })
         .max(1);
     let min_ready = spec.min_ready_seconds.unwrap_or(0);

@@ -28,7 +28,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
         .recorder
         .with_component("replicaset-controller", None);
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
-    let controller = Arc::new(Controller {
+    let controller = Arc::new(ReplicaSetController {
         context: context.clone(),
         sets: shared.replica_sets.clone(),
         pods: shared.pods.clone(),
@@ -47,14 +47,14 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     reconciler::run(context, "replicaset", WORKERS, queue, controller, ready);
 }
 
-struct Controller {
+struct ReplicaSetController {
     context: Context,
     sets: Informer<ReplicaSet>,
     pods: Informer<Pod>,
     control: PodControl,
 }
 
-impl Reconciler for Controller {
+impl Reconciler for ReplicaSetController {
     type Object = ReplicaSet;
 
     fn objects(&self) -> &Informer<ReplicaSet> {
@@ -100,7 +100,7 @@ impl Reconciler for Controller {
     }
 }
 
-impl Controller {
+impl ReplicaSetController {
     /// Creates what lacks, deletes what is too much; what went wrong, with the reason for the
     /// condition.
     async fn manage_replicas(

@@ -35,7 +35,7 @@ const WORKERS: usize = 5;
 pub fn start(context: &Context, shared: &SharedInformers) {
     let recorder = shared.recorder.with_component("job-controller", None);
     let jobs = shared.jobs.clone();
-    let controller = Arc::new(Controller {
+    let controller = Arc::new(JobController {
         context: context.clone(),
         control: PodControl::new(context, shared.pods.clone(), recorder.clone()),
         recorder,
@@ -64,7 +64,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
 }
 
-struct Controller {
+struct JobController {
     context: Context,
     jobs: Informer<Job>,
     pods: Informer<Pod>,
@@ -76,7 +76,7 @@ struct Controller {
     backoffs: Mutex<HashMap<ObjectKey, Backoff>>,
 }
 
-impl Controller {
+impl JobController {
     fn subscribe(self: &Arc<Self>) {
         let (on_job, on_pod) = (Arc::downgrade(self), Arc::downgrade(self));
         self.jobs.add_event_handler(move |change| {

@@ -10,6 +10,7 @@ mod controller;
 mod indexes;
 mod job_pod;
 mod pod_failure_policy;
+mod success_policy;
 mod sync_context;
 mod sync_job;
 mod track_job_status;

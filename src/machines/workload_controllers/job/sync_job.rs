@@ -16,7 +16,7 @@ use super::sync_context::{
     SyncJobContext, completion_index, is_indexed, is_pod_failed, is_suspended,
     only_replace_failed_pods,
 };
-use super::{job_pod, pod_failure_policy};
+use super::{job_pod, pod_failure_policy, success_policy};
 use crate::workload_controllers::pods;
 use kueue_lab_clock::whole_seconds;
 
@@ -134,7 +134,7 @@ fn finished_condition(
         .or_else(|| failed_indexes_condition(standing))
         .or_else(|| {
             let completions = standing.completions();
-            let message = pod_failure_policy::match_success_policy(
+            let message = success_policy::match_success_policy(
                 spec,
                 &standing.succeeded_indexes,
                 completions,

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
+use crate::int_or_percent::scaled_value_from_int_or_percent;
 use crate::workload_controllers::apps::template_hash;
 use crate::workload_controllers::{pod_template, pods};
 
@@ -76,27 +77,6 @@ pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i32, i32) {
         missing
     };
     (surge, missing.min(wanted))
-}
-
-/// A number, or a percentage of `of` rounded up or down.
-pub(in crate::workload_controllers::apps) fn scaled_value_from_int_or_percent(
-    value: &IntOrString,
-    of: i32,
-    up: bool,
-) -> i32 {
-    match value {
-        IntOrString::Int(number) => *number,
-        IntOrString::String(text) => {
-            let percent = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok());
-            let share = percent.unwrap_or(0) * i64::from(of);
-            let rounded = if up {
-                (share + 99).div_euclid(100)
-            } else {
-                share.div_euclid(100)
-            };
-            i32::try_from(rounded).unwrap_or(i32::MAX)
-        }
-    }
 }
 
 /// Which of `sets` has the Deployment's template: the oldest that does.

@@ -6,6 +6,8 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::ResourceExt;
 
 use super::deployment_util::{self, available, replicas, size};
+use super::recreate::rollout_recreate;
+use super::rolling::rollout_rolling;
 use crate::workload_controllers::pods;
 
 /// What to do next.
@@ -88,7 +90,7 @@ fn old_replica_sets(all: &[ReplicaSet], new: Option<usize>) -> Vec<&ReplicaSet> 
 
 impl DeploymentPlan {
     /// Sizes a ReplicaSet, unless it has that size and knows what for.
-    fn scale_replica_set(
+    pub(super) fn scale_replica_set(
         &mut self,
         deployment: &Deployment,
         set: &ReplicaSet,
@@ -107,108 +109,6 @@ impl DeploymentPlan {
         if next != *set {
             self.update.push((next, size(set)));
         }
-    }
-}
-
-/// New pods come as old ones go, within the leeway.
-fn rollout_rolling(
-    deployment: &Deployment,
-    new: Option<ReplicaSet>,
-    old: &[&ReplicaSet],
-    revision: i64,
-    plan: &mut DeploymentPlan,
-) {
-    let wanted = replicas(deployment);
-    let (surge, missing) = deployment_util::resolve_fenceposts(deployment);
-    let old_size: i32 = old.iter().map(|s| size(s)).sum();
-    let room = |have: i32| (wanted + surge - old_size - have).max(0);
-    let Some(new) = new else {
-        if let Some(spec) = &deployment.spec {
-            let mut set = deployment_util::new_replica_set(deployment, spec, revision);
-            deployment_util::set_replicas(&mut set, deployment, room(0).min(wanted));
-            plan.revision = Some(revision);
-            plan.create = Some(set);
-        }
-        return;
-    };
-    let have = size(&new);
-    let target = if have > wanted {
-        wanted
-    } else {
-        have + room(have).min(wanted - have)
-    };
-    if plan.scale_replica_set(deployment, &new, target) {
-        return;
-    }
-    let spare = old_size + have - (wanted - missing) - (have - available(&new));
-    if old_size > 0 && spare > 0 {
-        reconcile_old_replica_sets(deployment, &new, old, spare, wanted - missing, plan);
-        if !plan.update.is_empty() {
-            return;
-        }
-    }
-    if deployment_complete(deployment) {
-        cleanup_deployment(deployment, old, plan);
-    }
-}
-
-/// Takes pods from old ReplicaSets: at most `spare` that are not available anyway, and of the
-/// available ones those beyond `least`.
-fn reconcile_old_replica_sets(
-    deployment: &Deployment,
-    new: &ReplicaSet,
-    old: &[&ReplicaSet],
-    spare: i32,
-    least: i32,
-    plan: &mut DeploymentPlan,
-) {
-    let mut old: Vec<(&ReplicaSet, i32)> = old.iter().map(|s| (*s, size(s))).collect();
-    old.sort_by_key(|(set, _)| (pods::created(*set), set.name_any()));
-    let mut left = spare;
-    for (set, target) in &mut old {
-        let broken = (*target - available(set)).max(0).min(left);
-        *target -= broken;
-        left -= broken;
-    }
-    let running: i32 = old.iter().map(|(set, _)| available(set)).sum();
-    let mut left = (running + available(new) - least).max(0);
-    for (_, target) in &mut old {
-        let taken = (*target).min(left);
-        *target -= taken;
-        left -= taken;
-    }
-    for (set, target) in old {
-        plan.scale_replica_set(deployment, set, target);
-    }
-}
-
-/// New pods come once the old ones are gone.
-fn rollout_recreate(
-    deployment: &Deployment,
-    new: Option<ReplicaSet>,
-    old: &[&ReplicaSet],
-    old_pods: bool,
-    revision: i64,
-    plan: &mut DeploymentPlan,
-) {
-    for set in old {
-        plan.scale_replica_set(deployment, set, 0);
-    }
-    if !plan.update.is_empty() || old_pods {
-        return;
-    }
-    let wanted = replicas(deployment);
-    let Some(new) = new else {
-        if let Some(spec) = &deployment.spec {
-            let mut set = deployment_util::new_replica_set(deployment, spec, revision);
-            deployment_util::set_replicas(&mut set, deployment, wanted);
-            plan.revision = Some(revision);
-            plan.create = Some(set);
-        }
-        return;
-    };
-    if !plan.scale_replica_set(deployment, &new, wanted) && deployment_complete(deployment) {
-        cleanup_deployment(deployment, old, plan);
     }
 }
 
@@ -334,7 +234,11 @@ pub(super) fn deployment_complete(deployment: &Deployment) -> bool {
 }
 
 /// Forgets the oldest of the old ReplicaSets beyond the limit.
-fn cleanup_deployment(deployment: &Deployment, old: &[&ReplicaSet], plan: &mut DeploymentPlan) {
+pub(super) fn cleanup_deployment(
+    deployment: &Deployment,
+    old: &[&ReplicaSet],
+    plan: &mut DeploymentPlan,
+) {
     let limit = deployment
         .spec
         .as_ref()

@@ -1,0 +1,34 @@
+//! The simulated steps of a container command.
+
+use super::environment::Environment;
+use super::interpreter;
+use super::python::python;
+use crate::kubelet::program::Step;
+
+/// What a command does; none when it says nothing about that.
+pub(crate) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Step>> {
+    let program = words.first()?;
+    let name = program.rsplit('/').next().unwrap_or_default();
+    match name {
+        "sh" | "bash" | "ash" | "dash" | "zsh" => {
+            let (script, strict) = script(words)?;
+            Some(interpreter::run(script, environment, strict))
+        }
+        "python" | "python3" => {
+            let at = words.iter().position(|w| *w == "-c")?;
+            Some(python(words.get(at + 1)?))
+        }
+        _ if interpreter::BUILTINS.contains(&name) => Some(interpreter::single(words, environment)),
+        _ => None,
+    }
+}
+
+/// The script of `sh -c SCRIPT`, with options before it and a lone `--`; and whether it ends with
+/// the first command that fails.
+pub(super) fn script<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
+    let short = |w: &&str| w.starts_with('-') && !w.starts_with("--");
+    let flag = words.iter().position(|w| short(w) && w.ends_with('c'))?;
+    let strict = words[..=flag].iter().any(|w| short(w) && w.contains('e'));
+    let script = words[flag + 1..].iter().find(|w| **w != "--")?;
+    Some((script, strict))
+}

@@ -1,0 +1,183 @@
+//! The running machines of a cluster: start, node pools, failures, shutdown.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+
+use crate::autoscaler::Autoscaler;
+use crate::config::MachinesConfig;
+use crate::controller_manager::ControllerManager;
+use crate::kubelet::{Kubelet, LogStore};
+use crate::nodes::{
+    ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController,
+};
+use crate::{autoscaler, controller_manager, nodes, scheduler, workload_controllers};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_runtime::{Context, Informer};
+
+/// The running machines of a cluster.
+pub struct Machines {
+    context: Context,
+    virtual_nodes: Option<VirtualNodeController>,
+    fake_gpus: Option<FakeGpuController>,
+    kubelet: Option<Kubelet>,
+    autoscaler: Option<Autoscaler>,
+    logs: LogStore,
+    controller_manager: ControllerManager,
+}
+
+impl Machines {
+    /// Starts the parts that `config` switches on. There are no nodes until
+    /// [`apply_pools`](Self::apply_pools).
+    pub async fn start(
+        client: kube::Client,
+        clock: Clock,
+        entropy: Entropy,
+        config: MachinesConfig,
+    ) -> Self {
+        let context = Context::new(client.clone(), clock.clone(), entropy);
+        let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
+        let pods = workload_controllers::pod_informer(&context);
+        let around = config.cluster_type;
+        let keeper = config
+            .nodes
+            .then(|| VirtualNodeController::start(&context, nodes.clone(), around));
+        let has_others = around == ClusterType::Remote;
+        let giver =
+            (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
+        if config.node_lifecycle {
+            nodes::node_lifecycle::start(&context, &nodes, &pods);
+        }
+        if config.scheduler {
+            scheduler::start(&context, &pods, &nodes);
+        }
+        let kubelet = config.kubelet.then(|| {
+            let keeper = keeper.clone();
+            let has_failed = Arc::new(move |node: &str| {
+                keeper
+                    .as_ref()
+                    .is_some_and(|keeper| keeper.has_failed(node))
+            });
+            Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
+        });
+        let autoscaler = config
+            .autoscaler
+            .then(|| autoscaler::start(&context, &pods, &nodes, keeper.clone()));
+        let control = controller_manager::start(&context, &config, &pods, &nodes);
+        nodes.wait_for_cache_sync().await;
+        pods.wait_for_cache_sync().await;
+        let logs = kubelet
+            .as_ref()
+            .map_or_else(|| LogStore::new(clock), Kubelet::logs);
+        Self {
+            context,
+            virtual_nodes: keeper,
+            fake_gpus: giver,
+            kubelet,
+            autoscaler,
+            logs,
+            controller_manager: control,
+        }
+    }
+
+    /// Wants these pools of nodes, and this of real nodes where there are any, from now on; returns
+    /// when the nodes are there.
+    pub async fn apply_pools(&self, pools: NodePools) {
+        if let Some(giver) = &self.fake_gpus {
+            giver.apply(pools.real.clone()).await;
+        }
+        if let Some(keeper) = &self.virtual_nodes {
+            keeper.apply(pools).await;
+        }
+    }
+
+    /// The pools that are wanted now.
+    pub fn pools(&self) -> Arc<NodePools> {
+        self.virtual_nodes
+            .as_ref()
+            .map(VirtualNodeController::pools)
+            .unwrap_or_default()
+    }
+
+    /// What the containers on the lab's nodes have written.
+    pub fn logs(&self) -> LogStore {
+        self.logs.clone()
+    }
+
+    /// Answers API servers in other processes that ask for logs, and says so on the nodes that are
+    /// applied from now on: `host` is the name under which this machine is reached there.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub async fn serve_logs(
+        &self,
+        listen: SocketAddr,
+        host: String,
+        tls: Arc<rustls::ServerConfig>,
+    ) -> std::io::Result<()> {
+        let (Some(kubelet), Some(keeper)) = (&self.kubelet, &self.virtual_nodes) else {
+            return Ok(());
+        };
+        let port = kubelet.serve(listen, tls).await?.port();
+        keeper.set_kubelet(KubeletAddress { host, port });
+        Ok(())
+    }
+
+    /// Publishes the certificate (PEM) that signs the API server's in every namespace, as far as
+    /// namespaces are furnished here.
+    pub fn set_root_ca(&self, pem: &str) {
+        if let Some(accounts) = &self.controller_manager.root_ca_publisher {
+            accounts.set_root_ca(pem);
+        }
+    }
+
+    /// Takes a node's power away: it reports no more, and nothing happens to its pods. False for a
+    /// node that is not the lab's.
+    pub fn fail_node(&self, name: &str) -> bool {
+        self.set_failed(name, true)
+    }
+
+    /// Gives a failed node its power back. False for a node that is not the lab's.
+    pub fn recover_node(&self, name: &str) -> bool {
+        self.set_failed(name, false)
+    }
+
+    fn set_failed(&self, name: &str, failed: bool) -> bool {
+        let known = self
+            .virtual_nodes
+            .as_ref()
+            .is_some_and(|keeper| keeper.set_failed(name, failed));
+        if let Some(kubelet) = &self.kubelet
+            && known
+        {
+            kubelet.requeue_pods(name);
+        }
+        known
+    }
+
+    /// Leaves nodes, pods and requests for nodes to another lab on the same cluster, or takes them up
+    /// again.
+    pub fn set_idle(&self, idle: bool) {
+        // Nodes first when they are taken up: their pods are to be believed.
+        if let Some(keeper) = &self.virtual_nodes {
+            keeper.set_idle(idle);
+        }
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.set_idle(idle);
+        }
+        if let Some(giver) = &self.fake_gpus {
+            giver.set_idle(idle);
+        }
+        if let Some(autoscaler) = &self.autoscaler {
+            autoscaler.set_idle(idle);
+        }
+    }
+
+    /// Stops all parts and waits until they have. The nodes stay as they are.
+    pub async fn shutdown(&self) {
+        self.context.tasks.shutdown().await;
+    }
+}
