@@ -1,4 +1,4 @@
-//! Known values as Kubernetes has them, and the laws of arithmetic.
+//! Known values of Kubernetes, and arithmetic laws.
 
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn canonical_text() {
         ("9999999999999999999999", "9999999999999999999999"),
         ("0.1Mi", "104857600m"),
         ("10.035m", "10035u"),
-        // Odd, but Kubernetes takes them for zero.
+        // Kubernetes parses these as zero.
         (".", "0"),
         ("m", "0"),
         ("-", "0"),
@@ -135,12 +135,12 @@ fn the_written_form_survives_arithmetic() {
     );
 }
 
-/// Any legal text, absurd ones included.
+/// Any legal text, extreme values included.
 fn texts() -> impl Strategy<Value = String> {
     "[+-]?([0-9]{1,45}(\\.[0-9]{0,45})?|\\.[0-9]{1,45})(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,12})"
 }
 
-/// Amounts as they occur.
+/// Typical amounts.
 fn amounts() -> impl Strategy<Value = Quantity> {
     "-?[0-9]{1,10}(\\.[0-9]{1,6})?(|m|k|M|G|Ki|Mi|Gi)".prop_map(|s| q(&s))
 }

@@ -1,10 +1,10 @@
-//! The parser's events, freed of its borrows and with scalars already read.
+//! The parser's events as owned values, with scalars resolved.
 
 use granit_parser::{Event, Marker, ScalarStyle, Span, Tag};
 
 use super::{Kind, Node, Position, Problem, scalar};
 
-/// A place, from numbers that count from 1.
+/// A position, from numbers that count from 1.
 pub(super) fn position(line: usize, column: usize) -> Position {
     let cut = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Position {
@@ -13,22 +13,22 @@ pub(super) fn position(line: usize, column: usize) -> Position {
     }
 }
 
-/// A place, from the parser's mark.
+/// A position, from the parser's mark.
 pub(super) fn at(mark: &Marker) -> Position {
     position(mark.line(), mark.col() + 1)
 }
 
-/// The beginning of a node, freed of the parser's borrow.
+/// The start of a node, as an owned value.
 pub(super) struct NodeStart {
-    /// Where it stands.
+    /// Its position.
     pub(super) at: Position,
-    /// What begins here.
+    /// What starts or ends here.
     pub(super) kind: EventKind,
-    /// A plain `<<`, which as a key merges.
+    /// A plain `<<`: as a key it is a merge key.
     pub(super) merge: bool,
 }
 
-/// What a parser event begins or ends; anchors are 0 where there is none.
+/// What a parser event starts or ends; an anchor of 0 means none.
 pub(super) enum EventKind {
     Scalar(usize, Result<Node, Problem>),
     Alias(usize),

@@ -1,4 +1,4 @@
-//! Text to trees: one [`Node`] per document, bounded in size and depth.
+//! Parses text to trees: one [`Node`] per document, bounded in size and depth.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,18 @@ use granit_parser::{Event, Parser, Span};
 use super::node_start::{EventKind, NodeStart, at, position};
 use super::{Entry, Kind, Node, Position, Problem};
 
-/// How much a text may ask for.
+/// Limits of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Largest text in bytes.
     pub bytes: usize,
-    /// Most nodes in all documents together, counting what aliases repeat and what anchors keep.
+    /// Most nodes in all documents together, including those repeated by aliases and kept by
+    /// anchors.
     pub nodes: usize,
 }
 
 impl Default for Limits {
-    /// 8 MiB and 500,000 nodes, far above any manifest a person edits.
+    /// 8 MiB and 500,000 nodes, far above any hand-written manifest.
     fn default() -> Self {
         Self {
             bytes: 8 << 20,
@@ -26,13 +27,13 @@ impl Default for Limits {
     }
 }
 
-/// Collections that may stand inside each other.
+/// Maximum nesting depth of collections.
 const MAX_DEPTH: usize = 100;
 
 /// Parses every document of a text; a document without content is a [`Kind::Null`] node.
 ///
 /// # Errors
-/// The first thing that is not YAML, a key given twice, or a limit passed.
+/// The first syntax error, duplicate key or exceeded limit.
 pub fn parse(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     if text.len() > limits.bytes {
         return Err(Problem::new(
@@ -55,8 +56,8 @@ pub fn parse(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     builder.documents()
 }
 
-/// Parses the documents of a text; those without content, which only separators or comments make, are
-/// left out.
+/// Parses the documents of a text, without those that have no content (separators or comments
+/// only).
 ///
 /// # Errors
 /// As [`parse`].
@@ -66,10 +67,10 @@ pub fn documents(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     Ok(documents)
 }
 
-/// Bytes as text, or where they are none.
+/// Bytes as text.
 ///
 /// # Errors
-/// The place of the first byte that is not UTF-8.
+/// The position of the first byte that is not UTF-8.
 pub fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(bytes).map_err(|e| {
         let good = String::from_utf8_lossy(&bytes[..e.valid_up_to()]);
@@ -92,7 +93,7 @@ pub fn parse_one(text: &str, limits: Limits) -> Result<Node, Problem> {
     documents.pop().ok_or_else(empty)
 }
 
-/// The comment a text opens with, without its `#` marks; paragraphs are kept apart by empty lines.
+/// The comment at the start of a text, without its `#` marks; empty lines separate paragraphs.
 pub fn leading_comment(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<&str> = text
@@ -140,7 +141,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Takes one node from the budget.
+    /// Takes nodes from the budget.
     fn spend(&mut self, count: usize, at: Position) -> Result<(), Problem> {
         match self.left.checked_sub(count) {
             Some(left) => {
@@ -237,7 +238,7 @@ impl Builder<'_> {
                 value,
             });
         }
-        // What a mapping says itself wins over what it merges in.
+        // A mapping's own entries override merged ones.
         for entry in merged {
             if !seen.contains_key(&entry.key) {
                 self.spend(size(&entry.value), entry.at)?;
@@ -263,7 +264,7 @@ fn key_text(node: &Node) -> Result<String, Problem> {
     }
 }
 
-/// Collects what a `<<` key brings in; of two sources the first wins.
+/// Collects the entries of a `<<` key; of two sources the first wins.
 fn merge_into(merged: &mut Vec<Entry>, value: Node) -> Result<(), Problem> {
     match value.kind {
         Kind::Map(entries) => {

@@ -1,4 +1,4 @@
-//! What scalars mean, what is refused and where, and typed reading.
+//! Scalars, errors with their positions, and typed reading.
 
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -77,11 +77,11 @@ fn several_documents_line_ends_and_marks() {
 
 #[test]
 fn what_is_no_yaml_is_refused_with_its_place() {
-    // A comment of another language, as in notes found on the web.
+    // A comment of another language, as found in published examples.
     let flavor = "spec:\n  tolerations:\n  // extra tolerations\n  - key: a\n";
     let error = all(flavor).unwrap_err();
     assert!(error.at.line >= 3, "{error}");
-    // All indentation lost: the same key twice.
+    // All indentation is missing: a duplicate key.
     let lost = "metadata:\nname: a\nspec:\nname: b\n";
     let error = all(lost).unwrap_err();
     assert_eq!(
@@ -136,7 +136,7 @@ fn fields_are_located() {
     assert_eq!(at("spec.groups[0].usage[cpu]"), (5, 7));
     assert_eq!(at("spec.groups[b].name"), (6, 5));
     assert_eq!(at("spec.groups.1"), (6, 5));
-    // Where there is nothing, the nearest that is there.
+    // For a missing field, the nearest ancestor that exists.
     assert_eq!(at("spec.groups[0].usage[memory].x"), (4, 5));
     assert_eq!(at("status.x"), (1, 1));
     assert_eq!(at(""), (1, 1));
