@@ -1,5 +1,4 @@
-//! Kueue's own defaulting, validation and conversion, plugged into the embedded API server where a
-//! real cluster would call webhooks.
+//! Kueue's defaulting, validation and conversion as plugins of the embedded API server.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -55,7 +54,8 @@ fn refused(kind: &str, fault: &WebhookError) -> ApiError {
 #[async_trait]
 impl AdmissionPlugin for KueueWebhooks {
     fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
-        // Of status changes only a Workload's are looked at, as upstream registers its webhooks.
+        // Of status updates only those of Workloads are validated, as upstream registers its
+        // webhooks.
         group == GROUP
             && (subresource.is_empty() || (subresource == "status" && resource == "workloads"))
     }

@@ -1,6 +1,6 @@
-//! What a cluster without real machines needs: fake nodes and GPUs, a pod scheduler, a kubelet
-//! stand-in, the built-in workload controllers, garbage collection. Reaches the cluster only through
-//! a `kube::Client`; must not know the embedded API server or the admission engine.
+//! The machines of a cluster without real ones: virtual nodes and fake GPUs, a pod scheduler, a
+//! simulated kubelet, the built-in workload controllers, garbage collection. Uses the cluster only
+//! through a `kube::Client`; must not depend on the embedded API server or the admission engine.
 
 pub mod autoscaler;
 pub mod config;

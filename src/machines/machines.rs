@@ -30,7 +30,7 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Starts the parts that `config` switches on. There are no nodes until
+    /// Starts the parts that `config` enables. There are no nodes until
     /// [`apply_pools`](Self::apply_pools).
     pub async fn start(
         client: kube::Client,
@@ -83,8 +83,7 @@ impl Machines {
         }
     }
 
-    /// Wants these pools of nodes, and this of real nodes where there are any, from now on; returns
-    /// when the nodes are there.
+    /// Applies node pools and fake resources of real nodes; returns when the nodes exist.
     pub async fn apply_pools(&self, pools: NodePools) {
         if let Some(giver) = &self.fake_gpus {
             giver.apply(pools.real.clone()).await;
@@ -94,7 +93,7 @@ impl Machines {
         }
     }
 
-    /// The pools that are wanted now.
+    /// The applied pools.
     pub fn pools(&self) -> Arc<NodePools> {
         self.virtual_nodes
             .as_ref()
@@ -102,13 +101,13 @@ impl Machines {
             .unwrap_or_default()
     }
 
-    /// What the containers on the lab's nodes have written.
+    /// The logs of the containers on the lab's nodes.
     pub fn logs(&self) -> LogStore {
         self.logs.clone()
     }
 
-    /// Answers API servers in other processes that ask for logs, and says so on the nodes that are
-    /// applied from now on: `host` is the name under which this machine is reached there.
+    /// Serves container logs to API servers in other processes, and publishes `host` and the port
+    /// in the status of nodes: `host` is the name under which API servers reach this machine.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -126,21 +125,21 @@ impl Machines {
         Ok(())
     }
 
-    /// Publishes the certificate (PEM) that signs the API server's in every namespace, as far as
-    /// namespaces are furnished here.
+    /// Publishes the certificate (PEM) that signs the API server's in every namespace, if
+    /// namespaces are managed here.
     pub fn set_root_ca(&self, pem: &str) {
         if let Some(accounts) = &self.controller_manager.root_ca_publisher {
             accounts.set_root_ca(pem);
         }
     }
 
-    /// Takes a node's power away: it reports no more, and nothing happens to its pods. False for a
+    /// Simulates a power failure of a node: its heartbeats stop and its pods freeze. False for a
     /// node that is not the lab's.
     pub fn fail_node(&self, name: &str) -> bool {
         self.set_failed(name, true)
     }
 
-    /// Gives a failed node its power back. False for a node that is not the lab's.
+    /// Ends the simulated power failure of a node. False for a node that is not the lab's.
     pub fn recover_node(&self, name: &str) -> bool {
         self.set_failed(name, false)
     }
@@ -158,10 +157,10 @@ impl Machines {
         known
     }
 
-    /// Leaves nodes, pods and requests for nodes to another lab on the same cluster, or takes them up
-    /// again.
+    /// Pauses writes to nodes, pods and ProvisioningRequests while another lab leads, or resumes
+    /// them.
     pub fn set_idle(&self, idle: bool) {
-        // Nodes first when they are taken up: their pods are to be believed.
+        // Nodes resume first: kubelets check whether their node has failed.
         if let Some(keeper) = &self.virtual_nodes {
             keeper.set_idle(idle);
         }
@@ -176,7 +175,7 @@ impl Machines {
         }
     }
 
-    /// Stops all parts and waits until they have. The nodes stay as they are.
+    /// Stops all parts and waits for them. Nodes are not removed.
     pub async fn shutdown(&self) {
         self.context.tasks.shutdown().await;
     }

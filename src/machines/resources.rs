@@ -1,5 +1,5 @@
-//! Amounts of resources as whole numbers: cpu in thousandths, everything else in units. What pods
-//! ask for and nodes have is compared in these. Must not know what asks or has.
+//! Resource amounts as integers: cpu in millicores, everything else in units. Requests and
+//! allocatable amounts are compared in these.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 
 use kueue_lab_quantity::Quantity;
 
-/// The resource that counts processors.
+/// The cpu resource.
 pub const CPU: &str = "cpu";
-/// The resource that counts bytes of memory.
+/// The memory resource.
 pub const MEMORY: &str = "memory";
-/// The resource of a node that bounds how many pods it holds.
+/// The node resource that limits its number of pods.
 pub const PODS: &str = "pods";
 
 /// Amounts by resource name, in the order of the names.
@@ -22,7 +22,7 @@ pub const PODS: &str = "pods";
 pub struct ResourceAmounts(SmallVec<[(Arc<str>, i64); 4]>);
 
 impl ResourceAmounts {
-    /// Reads a resource list; what is no quantity counts as nothing.
+    /// Reads a resource list; an invalid quantity counts as zero.
     pub fn of(list: &BTreeMap<String, Text>) -> Self {
         let read = |(name, text): (&String, &Text)| {
             let quantity = Quantity::try_from(text).unwrap_or_default();
@@ -36,7 +36,7 @@ impl ResourceAmounts {
         Self(list.iter().map(read).collect())
     }
 
-    /// The amount of one resource, zero when there is none.
+    /// The amount of one resource, by default zero.
     pub fn get(&self, name: &str) -> i64 {
         self.find(name).map_or(0, |at| self.0[at].1)
     }
@@ -49,7 +49,7 @@ impl ResourceAmounts {
         }
     }
 
-    /// Names and amounts, in the order of the names.
+    /// Names and amounts, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().map(|(name, amount)| (&**name, *amount))
     }
@@ -59,7 +59,7 @@ impl ResourceAmounts {
         self.combine(other, i64::saturating_add);
     }
 
-    /// Takes `other` away, resource by resource.
+    /// Subtracts `other`, resource by resource.
     pub fn sub(&mut self, other: &Self) {
         self.combine(other, i64::saturating_sub);
     }
@@ -95,13 +95,13 @@ fn container_requests(container: &Container) -> ResourceAmounts {
     requests.map(ResourceAmounts::of).unwrap_or_default()
 }
 
-/// Whether an init container keeps running beside the main containers (a sidecar).
+/// Whether an init container is a sidecar (`restartPolicy: Always`).
 pub fn is_sidecar(container: &Container) -> bool {
     container.restart_policy.as_deref() == Some("Always")
 }
 
-/// What the scheduler sets aside for a pod: the main containers and sidecars together, or an init
-/// container with the sidecars before it where that is more, and the pod's overhead.
+/// The effective request of a pod: the larger of all main containers with sidecars and of any init
+/// container with the sidecars before it, plus the pod's overhead.
 pub fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
     let mut running = ResourceAmounts::default();
     for container in &spec.containers {
@@ -120,7 +120,7 @@ pub fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
     }
     running.add(&sidecars);
     running.max(&peak);
-    // Requests of the pod as a whole take the place of what its containers say.
+    // Pod-level requests override those of the containers.
     if let Some(requests) = spec.resources.as_ref().and_then(|r| r.requests.as_ref()) {
         for (name, amount) in ResourceAmounts::of(requests).iter() {
             running.set(name, amount);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_asks_for_what_it_needs_at_its_busiest() {
+    fn effective_requests_are_the_peak() {
         let container = |cpu: &str| json!({"name": "c", "resources": {"requests": {"cpu": cpu}}});
         let mut sidecar = container("200m");
         sidecar["restartPolicy"] = "Always".into();

@@ -351,7 +351,7 @@ async fn a_failed_creation_leaves_nothing() {
     ));
     let said = machine.refused(&up("kind"), 2).await;
     assert!(
-        said.starts_with("kind cannot make the cluster: 127.0.0.1:6443 is in use already"),
+        said.starts_with("kind cannot create the cluster: 127.0.0.1:6443 is already in use"),
         "{said}"
     );
     assert!(
@@ -367,7 +367,7 @@ async fn a_failed_creation_leaves_nothing() {
     ));
     let said = machine.refused(&up("kind"), 2).await;
     assert!(
-        said.contains("somebody else is making one of this name"),
+        said.contains("another process is creating one of this name"),
         "{said}"
     );
     assert!(!machine.calls().iter().any(|c| c.contains("delete")));

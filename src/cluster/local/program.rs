@@ -1,5 +1,5 @@
-//! Running other people's programs: found on PATH, called with argument vectors, never through a
-//! shell, heard while they speak and stopped when they take too long.
+//! Runs external programs: found on PATH, called with argument vectors and never through a shell,
+//! with streamed stderr and a timeout.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,10 +10,10 @@ use tokio::process::Command;
 
 use super::LocalClusterError;
 
-/// The most that is kept of what a program says.
+/// How many bytes of output are kept.
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// A program that was found.
+/// A program found on PATH.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     name: &'static str,
@@ -21,10 +21,10 @@ pub(super) struct Program {
     env: Vec<(&'static str, &'static str)>,
 }
 
-/// What a program said in the end.
+/// The output of a finished program.
 #[derive(Debug)]
 pub(super) struct ProgramOutput {
-    /// Whether it ended well.
+    /// Whether it exited with 0.
     pub(super) success: bool,
     /// What it wrote to stdout.
     pub(super) stdout: String,
@@ -33,7 +33,7 @@ pub(super) struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// The line that says what went wrong: the last one that is an error, or the last of all.
+    /// The error line of stderr: the last one marked as an error, or the last of all.
     pub(super) fn error_line(&self) -> String {
         let all = || {
             self.stderr
@@ -48,12 +48,12 @@ impl ProgramOutput {
         };
         let line = all().rfind(said);
         let line = line.or_else(|| all().rfind(|l| !l.is_empty()));
-        line.unwrap_or("it said nothing").to_owned()
+        line.unwrap_or("no output").to_owned()
     }
 }
 
 impl Program {
-    /// Looks for a program on PATH.
+    /// Finds a program on PATH.
     pub(super) fn find(name: &'static str) -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         let found = std::env::split_paths(&path)
@@ -66,19 +66,19 @@ impl Program {
         })
     }
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable.
     pub(super) fn with_env(mut self, name: &'static str, value: &'static str) -> Self {
         self.env.push((name, value));
         self
     }
 
-    /// Runs it and waits for its end; `observe` gets each line of stderr as it comes. A program that
-    /// takes longer than `limit` is killed.
+    /// Runs it to its end; `observe` gets each line of stderr as it is written. After `limit` it is
+    /// killed.
     ///
     /// # Errors
     /// It cannot be started, or was killed.
@@ -117,7 +117,7 @@ impl Program {
         match tokio::time::timeout(limit, all).await {
             Ok(said) => said,
             Err(_) => {
-                // Its end is waited for, so that nothing of it goes on while others clean up.
+                // Waits for the end, so that it does not run on during cleanup.
                 let _ = child.kill().await;
                 Err(LocalClusterError::TimedOut {
                     call: call(),
@@ -127,10 +127,10 @@ impl Program {
         }
     }
 
-    /// Runs it and takes what it wrote to stdout.
+    /// Runs it and returns its stdout.
     ///
     /// # Errors
-    /// It did not end well.
+    /// It failed.
     pub(super) async fn stdout_of(
         &self,
         args: &[&str],
@@ -160,7 +160,7 @@ async fn read_lines(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) 
     };
     let mut reader = BufReader::new(pipe);
     let mut line = Vec::new();
-    // Lines need not be UTF-8; a pipe that breaks has ended.
+    // Lines need not be UTF-8; a broken pipe is the end.
     while let Ok(1..) = reader.read_until(b'\n', &mut line).await {
         let text = String::from_utf8_lossy(&line);
         heard(text.trim_end());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_line_that_matters_is_found() {
+    async fn error_line_finds_the_error() {
         let shell = Program::find("sh").unwrap();
         let script = "echo one >&2; echo 'ERROR: two' >&2; echo three >&2; exit 3";
         let heard = parking_lot::Mutex::new(Vec::new());

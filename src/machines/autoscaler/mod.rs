@@ -1,5 +1,5 @@
-//! The node autoscaler stand-in: answers ProvisioningRequests by what fits on the nodes, and makes
-//! pools larger that may grow. Must not know what the requests are for.
+//! The simulated cluster autoscaler: provisions ProvisioningRequests on the existing nodes or by
+//! scaling up pools. Must not depend on Kueue's use of the requests.
 
 mod capacity;
 mod conditions;

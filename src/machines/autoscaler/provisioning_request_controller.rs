@@ -17,9 +17,9 @@ use kueue_lab_api::provisioning_request::{
 };
 use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// GKE's class that waits until capacity can be had.
+/// GKE's provisioning class that queues requests until capacity is available.
 pub const QUEUED_PROVISIONING: &str = "queued-provisioning.gke.io";
-/// How many requests are looked at at a time: one, so that none counts on what another gets.
+/// One worker, so that no two requests count on the same capacity.
 const WORKERS: usize = 1;
 
 /// A running autoscaler. Clones share it.
@@ -30,7 +30,7 @@ pub struct Autoscaler {
 }
 
 impl Autoscaler {
-    /// Leaves the requests to somebody else, or answers them again.
+    /// Pauses reconciliation, or resumes it and requeues all requests.
     pub fn set_idle(&self, idle: bool) {
         if self.worker.idle.swap(idle, Ordering::SeqCst) && !idle {
             for request in self.worker.requests.list() {
@@ -42,7 +42,7 @@ impl Autoscaler {
 
 struct ProvisioningRequestController {
     context: Context,
-    /// Whether somebody else answers at the moment.
+    /// Whether reconciliation is paused.
     idle: AtomicBool,
     requests: Informer<ProvisioningRequest>,
     pods: Informer<Pod>,
@@ -50,7 +50,7 @@ struct ProvisioningRequestController {
     keeper: Option<VirtualNodeController>,
 }
 
-/// Starts the autoscaler; without a `virtual_nodes` no node is ever added.
+/// Starts the autoscaler; without `virtual_nodes` it never scales up.
 pub fn start(
     context: &Context,
     pods: &Informer<Pod>,
@@ -117,7 +117,7 @@ impl ProvisioningRequestController {
         self.set_conditions(&key, &request, answer).await
     }
 
-    /// Whether the pods of a request fit, now or with more nodes.
+    /// Checks whether the pods of a request fit, now or after a scale-up.
     async fn check_capacity(
         &self,
         key: &ObjectKey,

@@ -1,5 +1,4 @@
-//! Which kinds of objects the cluster has, kept up with as kinds are defined and removed. Must not
-//! know what is done with their objects.
+//! API discovery: the kinds that the cluster serves, updated when CustomResourceDefinitions change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use tokio::sync::watch;
 
 use kueue_lab_runtime::{Context, Informer, ReconcileResult, WorkQueue};
 
-/// How long definitions are gathered before kinds are discovered anew.
+/// Batch period for changes of CustomResourceDefinitions.
 const GATHER: Duration = Duration::from_millis(100);
 
 /// A kind whose objects can be listed, watched and deleted.
@@ -40,10 +39,10 @@ pub struct DiscoveredKinds {
 }
 
 impl DiscoveredKinds {
-    /// Discovers the kinds, and again whenever a custom kind is defined or changed.
+    /// Starts discovery; it is repeated whenever a CustomResourceDefinition is added or changed.
     pub fn start(context: &Context) -> Self {
         let (sender, current) = watch::channel(Arc::new(KindMap::new()));
-        // Their metadata tells enough; whole definitions are big.
+        // Metadata is enough; full definitions are large.
         let definitions: Informer<PartialObjectMeta<CustomResourceDefinition>> =
             Informer::builder(Api::all(context.client.clone())).start(context);
         let queue: WorkQueue<()> = WorkQueue::new(context);
@@ -67,30 +66,30 @@ impl DiscoveredKinds {
         Self { current }
     }
 
-    /// The kinds known now; none before they were first discovered.
+    /// The discovered kinds; empty before the first discovery.
     pub fn now(&self) -> Arc<KindMap> {
         self.current.borrow().clone()
     }
 
-    /// The kind of that group and name.
+    /// The kind with that group and name.
     pub fn find(&self, group: &str, kind: &str) -> Option<DiscoveredKind> {
         let key = (group.to_string(), kind.to_string());
         self.current.borrow().get(&key).cloned()
     }
 
-    /// Waits until the kinds were discovered.
+    /// Waits for the first discovery.
     pub async fn discovered(&self) -> Arc<KindMap> {
         let mut current = self.current.clone();
         let found = current.wait_for(|kinds| !kinds.is_empty()).await;
         let found = found.ok().map(|kinds| kinds.clone());
         match found {
             Some(kinds) => kinds,
-            // Nobody will ever discover them: the lab is shutting down.
+            // The lab is shutting down: never resolves.
             None => std::future::pending().await,
         }
     }
 
-    /// Waits for kinds other than those this handle has seen.
+    /// Waits until the kinds differ from those this handle has returned.
     pub async fn changed(&mut self) -> Arc<KindMap> {
         if self.current.changed().await.is_err() {
             return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! The status of PodDisruptionBudgets: how many pods are healthy, and how many may go.
+//! The disruption controller: status of PodDisruptionBudgets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
-/// How long changes of pods are gathered.
+/// Batch period for changes of pods.
 const UPDATE_BATCH_PERIOD: Duration = Duration::from_millis(200);
-/// How long a pod whose eviction was granted is believed to be going.
+/// How long a pod in `disruptedPods` counts as disrupted before it is deleted.
 const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
 
 /// Starts the controller in the tasks of `context`.
@@ -108,8 +108,8 @@ impl DisruptionController {
         Ok(again.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
     }
 
-    /// How many pods there should be: as many as their controllers want, where the budget speaks
-    /// of parts of that or of what may be missing; else those that are there.
+    /// The expected number of pods: the sum of the scales of their controllers if the budget has a
+    /// percentage or `maxUnavailable`; otherwise the number of pods.
     async fn expected_pod_count(
         &self,
         budget: &Budget,
@@ -134,7 +134,7 @@ impl DisruptionController {
         Ok(wanted.values().sum::<i32>() + alone)
     }
 
-    /// The controller that decides how many pods like this there are, and how many it wants.
+    /// The controller of a pod and its scale.
     async fn controller_scale(&self, pod: &Pod) -> Result<Option<(String, i32)>, kube::Error> {
         let namespace = pod.namespace().unwrap_or_default();
         let client = self.context.client.clone();
@@ -168,7 +168,7 @@ impl DisruptionController {
     }
 }
 
-/// The status of a budget, and when it changes by itself.
+/// The status of a budget, and when it has to be recalculated.
 fn status(
     budget: &Budget,
     pods: &[Arc<Pod>],

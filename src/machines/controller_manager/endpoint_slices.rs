@@ -1,4 +1,5 @@
-//! Where the pods behind a Service are: its EndpointSlices, and the Endpoints older clients read.
+//! The EndpointSlice controller: EndpointSlices of Services with a selector, and their legacy
+//! Endpoints.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +16,9 @@ use kueue_lab_runtime::api_errors::{is_conflict, is_namespace_terminating, is_no
 use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
-/// How long changes of pods are gathered.
+/// Batch period for changes of pods.
 const ENDPOINT_UPDATES_BATCH_PERIOD: Duration = Duration::from_millis(500);
-/// The most endpoints in a slice.
+/// Maximum number of endpoints per slice.
 const SLICE: usize = 100;
 const SERVICE: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
@@ -69,7 +70,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
 }
 
-/// An informer's index: the Service a slice of ours is for, with its namespace.
+/// Index of slices managed by this controller, by `namespace/service`.
 fn service_of(slice: &EndpointSlice) -> Vec<String> {
     let labels = slice.labels();
     let ours = labels.get(MANAGED_BY).is_some_and(|m| m == MANAGER);
@@ -78,7 +79,7 @@ fn service_of(slice: &EndpointSlice) -> Vec<String> {
     service.map(place).into_iter().collect()
 }
 
-/// The Services a change of a pod matters to.
+/// The Services whose endpoints a change of a pod affects.
 fn services_for_pod_change(services: &Informer<Service>, change: &Change<Pod>) -> Vec<ObjectKey> {
     let (old, new) = match change {
         Change::Updated { old, new }
@@ -97,7 +98,7 @@ fn services_for_pod_change(services: &Informer<Service>, change: &Change<Pod>) -
         .collect()
 }
 
-/// What of a pod an endpoint shows.
+/// The fields of a pod that its endpoint depends on.
 fn endpoint_relevant_fields(pod: &Pod) -> impl PartialEq + '_ {
     let node = pod.spec.as_ref().and_then(|s| s.node_name.as_ref());
     let ready = (
@@ -140,7 +141,7 @@ impl EndpointSliceController {
         };
         let selector = service.spec.as_ref().and_then(|s| s.selector.as_ref());
         if selector.is_none_or(BTreeMap::is_empty) {
-            // Somebody else knows where it is.
+            // The user manages the endpoints of Services without a selector.
             return Ok(ReconcileResult::Done);
         }
         let pods = self.pods.list_namespace(&key.namespace).into_iter();
@@ -206,7 +207,7 @@ impl EndpointSliceController {
     }
 }
 
-/// The slices of a Service: at least one, even if nobody is behind it.
+/// The slices of a Service: at least one, even without endpoints.
 fn desired_slices(service: &Service, behind: &[Arc<Pod>]) -> Vec<EndpointSlice> {
     let name = service.name_any();
     let headless = service.spec.as_ref().and_then(|s| s.cluster_ip.as_deref()) == Some("None");
@@ -231,7 +232,7 @@ fn desired_slices(service: &Service, behind: &[Arc<Pod>]) -> Vec<EndpointSlice> 
     if behind.is_empty() {
         return vec![slice(&[])];
     }
-    // Pods that give a port another number need another slice.
+    // Pods that resolve a named port differently need another slice.
     let mut by_ports: BTreeMap<Vec<i32>, Vec<Arc<Pod>>> = BTreeMap::new();
     for pod in behind {
         let numbers = ports(service, pod)
@@ -294,7 +295,7 @@ pub(super) fn ports(service: &Service, pod: &Pod) -> Vec<EndpointPort> {
         .collect()
 }
 
-/// The number a port of the Service has in a pod.
+/// The port number in a pod for a port of the Service.
 fn find_port(port: &ServicePort, pod: &Pod) -> Option<i32> {
     match &port.target_port {
         None => Some(port.port),

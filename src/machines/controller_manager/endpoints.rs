@@ -14,7 +14,7 @@ use crate::workload_controllers::pods;
 use kueue_lab_runtime::ObjectKey;
 use kueue_lab_runtime::api_errors::is_not_found;
 
-/// How many addresses an `Endpoints` object holds at most.
+/// Maximum number of addresses in an `Endpoints` object.
 const ADDRESSES: usize = 1000;
 
 fn subsets(service: &Service, behind: &[Arc<Pod>]) -> Option<Vec<EndpointSubset>> {
@@ -65,7 +65,7 @@ fn subsets(service: &Service, behind: &[Arc<Pod>]) -> Option<Vec<EndpointSubset>
 }
 
 impl EndpointSliceController {
-    /// Deletes what is left of a Service that is gone. Slices go with their owner.
+    /// Deletes the Endpoints of a deleted Service. Slices are garbage collected with their owner.
     pub(super) async fn delete_endpoints(&self, key: &ObjectKey) -> Result<(), kube::Error> {
         if self.endpoints.get(key).is_none() {
             return Ok(());

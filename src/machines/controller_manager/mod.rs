@@ -1,5 +1,5 @@
-//! Keepers of the cluster that are not about any one workload: garbage collection, namespaces and
-//! what each of them has. Must not know nodes, scheduler or kubelet stand-in.
+//! The controllers that do not belong to one kind of workload: garbage collection, namespaces and
+//! their contents, statuses. Must not depend on nodes, scheduler or kubelet.
 
 pub mod discovery;
 pub mod disruption;

@@ -1,5 +1,5 @@
-//! What every namespace has: the service account `default` and the cluster's root certificate in
-//! the config map `kube-root-ca.crt`.
+//! The service accounts controller and the root CA publisher: the ServiceAccount `default` and the
+//! ConfigMap `kube-root-ca.crt` in every namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 const WORKERS: usize = 4;
 
-/// The running controller: a handle to tell it the root certificate.
+/// Handle to set the root certificate that is published.
 #[derive(Clone)]
 pub struct RootCaPublisher {
     root_ca: Arc<Mutex<String>>,
@@ -172,7 +172,7 @@ fn meta(namespace: &str, name: &str) -> ObjectMeta {
     }
 }
 
-/// What was written; nothing where somebody else was faster or the namespace is going away.
+/// The written object; `None` if it exists already or the namespace is terminating.
 fn ignore_not_needed<T>(written: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
     match written {
         Ok(object) => Ok(Some(object)),

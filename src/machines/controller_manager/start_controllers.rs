@@ -14,14 +14,14 @@ use crate::workload_controllers;
 use crate::workload_controllers::SharedInformers;
 use kueue_lab_runtime::{Context, Informer};
 
-/// The running keepers.
+/// The running controllers.
 #[derive(Clone, Default)]
 pub struct ControllerManager {
-    /// Knows the root certificate, where namespaces are kept.
+    /// Publishes the root certificate, if namespaces are managed here.
     pub root_ca_publisher: Option<RootCaPublisher>,
 }
 
-/// Starts the controllers that are not about one kind of workload.
+/// Starts the controllers that do not belong to one kind of workload.
 fn start_cluster_controllers(
     context: &Context,
     config: &MachinesConfig,

@@ -1,5 +1,5 @@
-//! Runs the pods of the lab's nodes: follows them through the watch, lets their runs advance when
-//! something is due, and writes what comes of it.
+//! Runs the pods of the lab's nodes: advances each simulated pod when it is due and writes its
+//! status and Events.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -24,33 +24,33 @@ use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
 use crate::nodes::is_managed;
 use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// How many pods are written at a time.
+/// How many pods are reconciled concurrently.
 const WORKERS: usize = 16;
 
-/// How the kubelets behave.
+/// Options of the kubelets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KubeletOptions {
-    /// How long a pod's network and image take to be there, at least.
+    /// Minimum startup time of a pod (sandbox and image).
     pub startup: Duration,
-    /// How much longer it may take, by chance.
+    /// Maximum random addition to it.
     pub jitter: Duration,
-    /// Whose nodes' pods run.
+    /// The nodes whose pods run.
     pub nodes: NodeScope,
 }
 
-/// Nodes by who made them.
+/// Which nodes the kubelet serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeScope {
-    /// Those the lab made; the others have kubelets of their own.
+    /// Virtual nodes; others have real kubelets.
     Managed,
-    /// All, where there is nobody else.
+    /// All nodes, in a cluster without real kubelets.
     All,
-    /// Those the lab did not make: what real kubelets would do in a cluster that has none.
+    /// All nodes except virtual ones: simulates real kubelets in tests.
     Unmanaged,
 }
 
 impl NodeScope {
-    /// Whether a node is among them.
+    /// Whether it includes a node.
     pub fn contains(self, node: &Node) -> bool {
         match self {
             Self::Managed => is_managed(node),
@@ -70,7 +70,7 @@ impl Default for KubeletOptions {
     }
 }
 
-/// Tells whether a node was made to fail.
+/// Whether a power failure of a node is simulated.
 pub type NodeFailureCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The kubelets of all the lab's nodes. Clones share everything.
@@ -87,7 +87,7 @@ struct Shared {
     has_failed: NodeFailureCheck,
     queue: WorkQueue<ObjectKey>,
     simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
-    /// Whether somebody else runs the pods at the moment.
+    /// Whether pods are paused.
     idle: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
     logs: LogStore,
@@ -95,7 +95,7 @@ struct Shared {
 }
 
 impl Kubelet {
-    /// Starts to run pods; `pods` must have an index `update_node`.
+    /// Starts the kubelets; `pods` must have an index `node`.
     pub fn start(
         context: &Context,
         options: KubeletOptions,
@@ -129,7 +129,7 @@ impl Kubelet {
                 queue.add(ObjectKey::of(&**pod));
             }
         });
-        // Pods may be seen before their node is.
+        // Pods may be delivered before their node.
         let waker = kubelet.clone();
         nodes.add_event_handler(move |change| {
             if let Change::Added(node) = change {
@@ -152,8 +152,7 @@ impl Kubelet {
         self.shared.logs.clone()
     }
 
-    /// Answers API servers in other processes that ask for logs. Gives the address, with the port that
-    /// was taken.
+    /// Serves logs to API servers in other processes. Returns the bound address.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -172,7 +171,7 @@ impl Kubelet {
         serve(&self.shared.context.tasks, listen, tls, Arc::new(library)).await
     }
 
-    /// Leaves all pods to somebody else, or takes them up again as they are then.
+    /// Pauses all pods, or resumes them from their current status.
     pub fn set_idle(&self, idle: bool) {
         if self.shared.idle.swap(idle, Ordering::SeqCst) == idle {
             return;
@@ -189,7 +188,7 @@ impl Kubelet {
         }
     }
 
-    /// Looks at all pods of a node again, after it failed or came back.
+    /// Requeues all pods of a node, after it failed or recovered.
     pub fn requeue_pods(&self, node: &str) {
         for pod in self.shared.pods.by_index("node", node) {
             self.shared.queue.add(ObjectKey::of(&*pod));
@@ -249,7 +248,7 @@ impl Shared {
                         return self.delete_terminated(&pod).await;
                     }
                 }
-                // The pod is gone, another one, or has changed: the watch brings it again.
+                // The pod was deleted, replaced or changed: the watch delivers it again.
                 Err(kube::Error::Api(status)) if status.code == 404 => {
                     return Ok(ReconcileResult::Done);
                 }
@@ -267,7 +266,7 @@ impl Shared {
         })
     }
 
-    /// The run of a pod; a new one for a pod that was not seen before, or not this one.
+    /// The simulated state of a pod; created for a new pod or a new UID.
     fn simulated_pod<'a>(
         &self,
         runs: &'a mut HashMap<ObjectKey, SimulatedPod>,
@@ -315,7 +314,7 @@ impl Shared {
         })
     }
 
-    /// Reports what happened, and notes it for the logs.
+    /// Records Events and container instances of lifecycle changes.
     fn record_lifecycle_events(
         &self,
         pod: &Pod,
@@ -434,7 +433,7 @@ impl Shared {
         recorder.event_for_reference(about, note);
     }
 
-    /// Removes a pod that has ended and is being deleted; others stay for people to look at.
+    /// Deletes a terminal pod that has a deletion timestamp; others are kept.
     async fn delete_terminated(&self, pod: &Pod) -> kube::Result<ReconcileResult> {
         let going = pod.metadata.deletion_timestamp.is_some();
         if !going || pod.metadata.deletion_grace_period_seconds == Some(0) {
@@ -459,7 +458,7 @@ impl Shared {
         }
     }
 
-    /// A pod has ended: its containers run no more, though its logs stay.
+    /// Releases what a terminal pod holds; its logs stay.
     fn finish_pod(&self, key: &ObjectKey) {
         let Some(run) = self.simulated_pods.lock().remove(key) else {
             return;
@@ -472,7 +471,7 @@ impl Shared {
         self.release_ip(&run);
     }
 
-    /// A pod is gone.
+    /// Releases what a deleted pod holds.
     fn forget_pod(&self, key: &ObjectKey) {
         if let Some(run) = self.simulated_pods.lock().remove(key) {
             self.release_ip(&run);

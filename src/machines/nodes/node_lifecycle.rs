@@ -1,5 +1,5 @@
-//! The node lifecycle controller: nodes whose Lease is not renewed become Unknown, nodes that are
-//! not Ready are tainted, and pods that do not bear that are deleted in time.
+//! The node lifecycle controller: nodes whose Lease is not renewed become Unknown, and nodes that
+//! are not Ready are tainted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// The taint of a node that says it is not ready.
+/// The taint of a node with `Ready: False`.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// The taint of a node that says nothing.
+/// The taint of a node with `Ready: Unknown`.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// How long a node may say nothing.
+/// Seconds without a heartbeat after which a node becomes Unknown.
 const NODE_MONITOR_GRACE_PERIOD: i64 = 50;
-/// How many nodes are looked at at a time.
+/// How many nodes are reconciled concurrently.
 const WORKERS: usize = 4;
 
 pub(super) struct NodeLifecycleController {
@@ -34,7 +34,7 @@ pub(super) struct NodeLifecycleController {
     recorder: EventRecorder,
 }
 
-/// Starts the controller; `pods` must have an index `update_node`.
+/// Starts the controller; `pods` must have an index `node`.
 pub fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
     let leases = Api::namespaced(context.client.clone(), node_lease::NAMESPACE);
     let lifecycle = Arc::new(NodeLifecycleController {
@@ -67,7 +67,7 @@ impl NodeLifecycleController {
         let silent = silent_at.is_some_and(|at| at <= now);
         let status = ready(&node).unwrap_or("Unknown");
         if silent && status != "Unknown" {
-            // The watch may be late; a node is not given up for that.
+            // The watch may lag behind: check the Lease on the server first.
             let api: Api<Lease> = Api::namespaced(self.client.clone(), node_lease::NAMESPACE);
             let lease = api.get_opt(name).await?;
             if lease
@@ -99,7 +99,7 @@ impl NodeLifecycleController {
         })
     }
 
-    /// When the node counts as lost; never for one that has no Lease.
+    /// When the grace period ends; `None` for a node without a Lease.
     fn grace_period_end(&self, name: &str) -> Option<Timestamp> {
         let lease = self
             .leases
@@ -107,7 +107,7 @@ impl NodeLifecycleController {
         lease_grace_end(&lease)
     }
 
-    /// Nobody has heard from the node.
+    /// Sets all conditions of an unreachable node to Unknown.
     async fn mark_node_unknown(&self, node: &Node) -> kube::Result<()> {
         let time = self.clock.time();
         let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
@@ -144,7 +144,7 @@ impl NodeLifecycleController {
         Ok(())
     }
 
-    /// Nobody knows whether a pod on a lost node still serves.
+    /// Sets a pod on an unreachable node to not Ready.
     async fn mark_pod_not_ready(&self, pod: &Pod) {
         let conditions = pod.status.as_ref().and_then(|s| s.conditions.as_ref());
         let mut all = conditions.into_iter().flatten();
@@ -158,7 +158,7 @@ impl NodeLifecycleController {
         self.record_event(pod, "NodeNotReady", "Node is not ready".into());
     }
 
-    /// The taints the node should have, where it has others.
+    /// The desired taints of the node, if they differ from the current ones.
     fn taints(&self, node: &Node, status: &str) -> Option<Vec<Taint>> {
         let key = match status {
             "True" => None,
@@ -238,11 +238,11 @@ impl NodeLifecycleController {
     }
 }
 
-/// When the silence since the last heartbeat is too long.
+/// When the grace period after the last heartbeat ends.
 fn lease_grace_end(lease: &Lease) -> Option<Timestamp> {
     let spec = lease.spec.as_ref()?;
     let renewed = spec.renew_time.as_ref()?.0;
-    // Where hearts beat seldom, patience is longer.
+    // Nodes with a longer Lease duration have a longer grace period.
     let duration = i64::from(spec.lease_duration_seconds.unwrap_or(0)) + 10;
     renewed
         .checked_add(SignedDuration::from_secs(

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::node_lifecycle::NodeLifecycleController;
 use kueue_lab_runtime::ObjectKey;
 
-/// Until when a pod bears a taint; for ever is none.
+/// Until when a pod tolerates a taint; `None` for an unlimited toleration.
 fn toleration_expiry(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
     let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
     let since = taint.time_added.as_ref().map_or(now, |t| t.0);
@@ -28,7 +28,8 @@ fn toleration_expiry(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timesta
 }
 
 impl NodeLifecycleController {
-    /// Deletes the pods whose patience with the node is over; when the next one's will be.
+    /// Deletes the pods whose toleration of a NoExecute taint has ended; returns when the next one
+    /// ends.
     pub(super) async fn evict_pods(
         &self,
         node: &Node,

@@ -1,4 +1,4 @@
-//! Feeds the scheduler's picture from watches and carries out what it decides.
+//! The binding cycle: writes bindings, scheduling failures and preemptions to the cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{NAME, PodInfo};
 use crate::event_recorder::NewEvent;
 use kueue_lab_runtime::ObjectKey;
 
-/// How long a pod whose binding failed waits.
+/// Delay before a pod whose binding failed is retried.
 const BINDING_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl Scheduler {
@@ -43,12 +43,12 @@ impl Scheduler {
                 self.record_event(&pod, "Binding", NewEvent::normal("Scheduled", message));
             }
             Err(error) => {
-                tracing::debug!(pod = %pod.key, node, %error, "a binding was refused");
+                tracing::debug!(pod = %pod.key, node, %error, "a binding was rejected");
                 if !matches!(&error, kube::Error::Api(status) if status.code == 404) {
                     self.context.clock.sleep(BINDING_RETRY_DELAY).await;
                 }
                 self.state.lock().binding_failed(&pod);
-                // The pod may have gone or changed meanwhile.
+                // The pod may have been deleted or changed in the meantime.
                 match self.pods.get(&pod.key) {
                     Some(now) => self.state.lock().update_pod(now),
                     None => self.state.lock().delete_pod(&pod.key),
@@ -58,7 +58,7 @@ impl Scheduler {
         }
     }
 
-    /// Tells a pod that there is no node for it, and which one there will be.
+    /// Records a scheduling failure in the pod's condition, and the nominated node.
     pub(super) async fn handle_scheduling_failure(
         &self,
         pod: &PodInfo,
@@ -128,7 +128,7 @@ impl Scheduler {
                 self.record_event(victim, "Preempting", NewEvent::normal("Preempted", message));
             }
             Err(error) => {
-                tracing::debug!(pod = %victim.key, %error, "a victim could not be deleted");
+                tracing::debug!(pod = %victim.key, %error, "a preemption victim was not deleted");
             }
         }
     }
@@ -142,12 +142,12 @@ impl Scheduler {
         match patched {
             Ok(pod) => self.pods.observe_write(Arc::new(pod)),
             Err(error) => {
-                tracing::debug!(pod = %pod.key, %error, "a pod's status could not be written");
+                tracing::debug!(pod = %pod.key, %error, "a pod's status was not written");
             }
         }
     }
 
-    /// Tells about a pod what was done, as users of the newer Events API do.
+    /// Records an events.k8s.io Event about a pod.
     fn record_event(&self, pod: &PodInfo, action: &'static str, note: NewEvent) {
         let action = Some(action);
         self.recorder.event(&*pod.pod, NewEvent { action, ..note });

@@ -11,35 +11,35 @@ use super::scheduling_queue::SchedulingQueue;
 use super::{NAME, NodeInfo, PodInfo};
 use kueue_lab_runtime::ObjectKey;
 
-/// The picture.
+/// The scheduler cache and queue. Reads no clock and makes no requests.
 #[derive(Default)]
 pub(super) struct SchedulerState {
     pub(super) nodes: Nodes,
-    /// Pods that wait.
+    /// Unscheduled pods.
     pub(super) pending: HashMap<ObjectKey, Arc<PodInfo>>,
     pub(super) queue: SchedulingQueue,
-    /// Where pods are that are on nodes, or soon will be.
+    /// The nodes of assigned and assumed pods.
     assigned: HashMap<ObjectKey, String>,
-    /// Where pods are going to be once their victims are gone.
+    /// Nominated nodes of preemptors.
     nominated: HashMap<ObjectKey, String>,
-    /// How many placed pods have anti-affinity.
+    /// The number of assigned pods with anti-affinity.
     pub(super) pods_with_anti_affinity: usize,
-    /// Whether labels of waiting pods matter to where they fit: once they do they always may.
+    /// Whether labels of pending pods affect where they fit; set once and kept.
     pub(super) labels_matter: bool,
-    /// Something became freer since the last decision.
+    /// Whether capacity was freed since the last decision.
     pub(super) capacity_freed: bool,
-    /// The message each blocked class was told.
+    /// The last message reported for each pod.
     pub(super) reported_messages: HashMap<ObjectKey, Arc<str>>,
-    /// Pods that arrived and may have come to a blocked class.
+    /// New pods, which may belong to an unschedulable class.
     pub(super) arrived: Vec<ObjectKey>,
-    /// Where the search for nodes begins, so that all get their share.
+    /// Round-robin start of the search for feasible nodes.
     pub(super) next_start_node_index: usize,
-    /// The last message a pod of a class was given, by class.
+    /// The last message of each equivalence class.
     pub(super) class_messages: HashMap<String, Arc<str>>,
 }
 
 impl SchedulerState {
-    /// A node is new, or has changed, or is gone.
+    /// Adds, updates or removes a node.
     pub(super) fn update_node(&mut self, name: &str, node: Option<Arc<Node>>) {
         let gone = node.is_none();
         let info = self
@@ -55,7 +55,7 @@ impl SchedulerState {
         }
     }
 
-    /// A pod is new or has changed.
+    /// Adds or updates a pod.
     pub(super) fn update_pod(&mut self, pod: Arc<Pod>) {
         let info = Arc::new(PodInfo::of(pod));
         let key = info.key.clone();
@@ -77,7 +77,7 @@ impl SchedulerState {
             }
             None if info.terminating() => self.delete_pod(&key),
             None if self.assigned.contains_key(&key) => {
-                // Assumed to be bound, and the watch has not brought that yet.
+                // Assumed, and the watch has not delivered the binding yet.
                 let same = self.assumed_uid(&key).is_some_and(|uid| uid == info.uid());
                 if !same {
                     self.unassign_pod(&key);
@@ -88,13 +88,13 @@ impl SchedulerState {
         }
     }
 
-    /// A pod is gone, or has ended and takes nothing any more.
+    /// Removes a pod that was deleted or is terminal.
     pub(super) fn delete_pod(&mut self, key: &ObjectKey) {
         self.remove_pending(key);
         self.unassign_pod(key);
     }
 
-    /// A binding was refused: the pod waits again.
+    /// Forgets an assumed pod whose binding failed, and requeues it.
     pub(super) fn binding_failed(&mut self, pod: &Arc<PodInfo>) {
         if self
             .assumed_uid(&pod.key)
@@ -105,7 +105,7 @@ impl SchedulerState {
         }
     }
 
-    /// Keeps the room a preemption makes for the pod.
+    /// Nominates a node for a preemptor, which reserves the freed capacity.
     pub(super) fn nominate(&mut self, pod: &Arc<PodInfo>, node: &str) {
         self.remove_nomination(&pod.key);
         if let Some(info) = self.nodes.get_mut(node) {
@@ -171,7 +171,7 @@ impl SchedulerState {
     pub(super) fn equivalence_class(&self, pod: &PodInfo) -> String {
         let mut class = pod.equivalence_class(self.labels_matter);
         if let Some(node) = self.nominated.get(&pod.key) {
-            // Whoever waits for victims of its own waits alone.
+            // A nominated pod is a class of its own.
             class.push_str(&format!("{node} {}", pod.key));
         }
         class
@@ -205,8 +205,7 @@ impl SchedulerState {
         }
     }
 
-    /// Takes a pod from its node. However it comes to that (gone, ended, replaced, its binding
-    /// refused), there is room now that others may have been waiting for.
+    /// Removes a pod from its node, which frees capacity.
     fn unassign_pod(&mut self, key: &ObjectKey) {
         let Some(node) = self.assigned.remove(key) else {
             return;
@@ -235,7 +234,7 @@ impl SchedulerState {
     }
 }
 
-/// Whether nothing changed that decides which pods fit.
+/// Whether nothing changed that filters depend on.
 fn is_unchanged_for_scheduling(old: Option<&Node>, new: Option<&Node>) -> bool {
     let (Some(old), Some(new)) = (old, new) else {
         return false;

@@ -1,5 +1,4 @@
-//! Which pods of lower priority would have to go so that a pod fits, as kube-scheduler's default
-//! preemption chooses them.
+//! The DefaultPreemption plugin: selects victims of lower priority on one node.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -10,19 +9,19 @@ use super::filter::{Filter, Nodes};
 use super::fit_error::{self, FilterFailure};
 use super::{NodeInfo, PodInfo};
 
-/// How many nodes with a way to make room are compared.
+/// Maximum number of candidate nodes.
 const CANDIDATES: usize = 100;
 
-/// A node, and who has to leave it.
+/// A candidate node and its victims.
 pub(super) struct Candidate {
     pub(super) node: String,
     pub(super) victims: Vec<Arc<PodInfo>>,
 }
 
-/// Looks for room; `obstacles` are those of the nodes in their order.
+/// Finds the best candidate; `obstacles` are the filter failures of the nodes, in order.
 ///
 /// # Errors
-/// There is none; the text says why, for the end of the sentence.
+/// There is none; the text is the reason at the end of the message.
 pub(super) fn find_candidate(
     pod: &PodInfo,
     nodes: &Nodes,
@@ -49,7 +48,7 @@ pub(super) fn find_candidate(
         .ok_or_else(|| fit_error::no_victims_message(obstacles))
 }
 
-/// The least a node has to lose for the pod to fit.
+/// The smallest set of victims on a node.
 fn select_victims_on_node(
     pod: &PodInfo,
     node: &NodeInfo,
@@ -73,7 +72,7 @@ fn select_victims_on_node(
     if !fits(pod, &trial, nodes, cares, minding) {
         return None;
     }
-    // The most important are reprieved first: high priority, then long running.
+    // Reprieve the most important pods first: high priority, then early start.
     lower.sort_by_key(|p| (Reverse(p.priority), started(p)));
     let mut victims = Vec::new();
     for candidate in lower {
@@ -100,7 +99,7 @@ fn fits(pod: &PodInfo, trial: &NodeInfo, nodes: &Nodes, cares: bool, minding: bo
     Filter::new(pod, &changed, minding).check(trial).is_none()
 }
 
-/// Rooms in the order of preference: mild on priorities, few victims, those that started last.
+/// Order of preference: low victim priorities, few victims, late start.
 fn candidate_preference(room: &Candidate) -> (i32, i64, usize, Reverse<Timestamp>, String) {
     let highest = room.victims.iter().map(|v| v.priority).max();
     let sum = room

@@ -1,6 +1,6 @@
-//! The pod scheduler: binds pods of `default-scheduler` to nodes, by filters and scores as
-//! kube-scheduler has them. Decisions are made on a picture of the cluster held in memory; `run`
-//! feeds it and carries out what it decides. Must not know who made the nodes or runs the pods.
+//! The pod scheduler: binds pods of `default-scheduler` to nodes, with filters and scores of
+//! kube-scheduler. Decisions are made on an in-memory cache; `scheduling_loop` carries them out.
+//! Must not depend on the node controllers or the kubelet.
 
 mod binding_cycle;
 mod cache;
@@ -30,5 +30,5 @@ pub(crate) use selector::node_term;
 pub use simulation::Simulation;
 pub(crate) use taint_toleration::{tolerated, tolerates};
 
-/// The name under which pods ask for this scheduler.
+/// The value of `spec.schedulerName` for this scheduler.
 pub const NAME: &str = "default-scheduler";

@@ -1,5 +1,5 @@
-//! The scheduler's picture of the cluster, and the next decision it leads to. A function of what it
-//! was told: it reads no clock and calls nobody.
+//! Schedules one pod: filters, scores and preemption on the cache. Reads no clock and makes no
+//! requests.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use super::filter::Filter;
 use super::fit_error::{self, FilterFailure};
 use super::{NodeInfo, PodInfo, default_preemption, score};
 
-/// What is to be done next.
+/// The next action.
 #[derive(Debug)]
 pub(super) enum SchedulingDecision {
-    /// Bind the pod to the node; the picture shows it there already.
+    /// Bind the pod to the node; it is assumed in the cache.
     Bind { pod: Arc<PodInfo>, node: String },
-    /// Tell these pods that there is no node for them.
+    /// Report the pods as unschedulable.
     Unschedulable {
         pods: Vec<Arc<PodInfo>>,
         message: String,
     },
-    /// Delete the victims, so that the pod can be bound later.
+    /// Evict the victims; the pod is nominated to the node.
     Preempt {
         pod: Arc<PodInfo>,
         node: String,
@@ -28,7 +28,7 @@ pub(super) enum SchedulingDecision {
 }
 
 impl SchedulerState {
-    /// The next decision, or none until something changes.
+    /// The next decision, or `None` until something changes.
     pub(super) fn next(&mut self) -> Option<SchedulingDecision> {
         if std::mem::take(&mut self.capacity_freed) {
             self.queue.move_all_to_active();
@@ -55,7 +55,7 @@ impl SchedulerState {
         }
     }
 
-    /// Pods that came to a class which is known to fit nowhere.
+    /// Reports new pods of a class that is known to be unschedulable.
     fn report_new_arrivals(&mut self) -> Option<SchedulingDecision> {
         while let Some(key) = self.arrived.pop() {
             if !self.queue.take_unreported(&key) {
@@ -76,9 +76,9 @@ impl SchedulerState {
         None
     }
 
-    /// The best node, or the obstacle of each.
+    /// The best feasible node, or the filter failures of all.
     fn schedule_pod(&mut self, filter: &Filter<'_>) -> Result<String, Vec<FilterFailure>> {
-        // Written without `self.nodes` borrowed across `self.start`.
+        // Collected first, so that `self.nodes` is not borrowed when the start index changes.
         let nodes: Vec<&NodeInfo> = self.nodes.values().filter(|n| n.node.is_some()).collect();
         let enough = num_feasible_nodes_to_find(nodes.len());
         let mut fitting = Vec::new();
@@ -157,7 +157,7 @@ impl SchedulerState {
     }
 }
 
-/// How many fitting nodes are looked for among `all`: in large clusters not every one.
+/// How many feasible nodes to find among `all`, as `percentageOfNodesToScore`.
 fn num_feasible_nodes_to_find(all: usize) -> usize {
     if all < 100 {
         return all.max(1);

@@ -13,9 +13,9 @@ use super::schedule_one::SchedulingDecision;
 use crate::event_recorder::EventRecorder;
 use kueue_lab_runtime::{Context, Informer};
 
-/// How many decisions are being written to the cluster at a time.
+/// How many decisions are written to the cluster concurrently.
 const WRITES: usize = 32;
-/// How many decisions are made before others get a turn.
+/// How many decisions are made before yielding to other tasks.
 const TURN: usize = 64;
 
 pub(super) struct Scheduler {

@@ -1,4 +1,4 @@
-//! Asks the scheduler what it would do with pods that do not exist.
+//! Simulates scheduling of pods that do not exist, for the autoscaler.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use kube::ResourceExt;
 use super::cache::SchedulerState;
 use super::schedule_one::SchedulingDecision;
 
-/// A copy of a cluster in which pods can be placed without anybody noticing.
+/// A copy of the cluster's scheduling state.
 pub struct Simulation {
     state: SchedulerState,
     placed: usize,
 }
 
 impl Simulation {
-    /// The cluster with these nodes and pods. Of the pods only those on nodes count.
+    /// The cluster with these nodes and their pods; pending pods are ignored.
     pub fn new(nodes: &[Arc<Node>], pods: &[Arc<Pod>]) -> Self {
         let mut state = SchedulerState::default();
         for node in nodes {
@@ -37,8 +37,7 @@ impl Simulation {
             .update_node(&node.name_any(), Some(Arc::new(node)));
     }
 
-    /// Places up to `count` pods of one kind where the scheduler would; returns how many fit. Nobody
-    /// is preempted for them.
+    /// Schedules up to `count` copies of a pod; returns how many fit. Without preemption.
     pub fn schedule_pods(&mut self, pod: &Pod, count: usize) -> usize {
         for done in 0..count {
             let mut one = pod.clone();

@@ -1,4 +1,4 @@
-//! What holds for every cluster and every order of events.
+//! Properties that hold for every cluster and every order of events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn pod(index: usize, life: usize, cpu: i64, gpu: i64, priority: i32) -> Pod {
     .unwrap()
 }
 
-/// The cluster as the API server would have it.
+/// The objects of the API server.
 #[derive(Default)]
 struct TestCluster {
     state: SchedulerState,
@@ -108,7 +108,7 @@ impl TestCluster {
         }
     }
 
-    /// Carries out decisions until there are none; whoever has to make room goes at once.
+    /// Applies decisions until there are none; victims are deleted at once.
     fn schedule_until_idle(&mut self) {
         for _ in 0..1_000 {
             match self.state.next() {
@@ -140,10 +140,10 @@ impl TestCluster {
                 }
             }
         }
-        panic!("the scheduler does not come to rest");
+        panic!("the scheduler does not become idle");
     }
 
-    /// The decision has not put more on the node than it has.
+    /// Asserts that the node's capacity is not exceeded.
     fn fits(&self, pod: &super::PodInfo, node: &str) {
         let info = &self.state.nodes()[node];
         assert!(info.pods.len() <= info.max_pods);
@@ -156,7 +156,7 @@ impl TestCluster {
         }
     }
 
-    /// Whoever still waits fits nowhere.
+    /// Asserts that no pending pod is feasible.
     fn assert_no_pending_pod_fits(&self) {
         for pod in self.pods.values() {
             let spec = pod.spec.as_ref().unwrap();
@@ -195,7 +195,7 @@ fn a_failed_binding_frees_its_resources_for_pending_pods() {
     state.update_node("n0", Some(node(0, 4, 0)));
     state.update_pod(Arc::new(pod(0, 1, 4, 0, 0)));
     let Some(SchedulingDecision::Bind { pod: refused, .. }) = state.next() else {
-        panic!("there is room for the first")
+        panic!("the first fits")
     };
     state.update_pod(Arc::new(pod(1, 1, 2, 0, 0)));
     assert!(matches!(
@@ -206,7 +206,7 @@ fn a_failed_binding_frees_its_resources_for_pending_pods() {
     state.delete_pod(&refused.key);
     assert!(
         matches!(state.next(), Some(SchedulingDecision::Bind { pod, .. }) if pod.key.name == "p1"),
-        "the second has the room now"
+        "the second fits now"
     );
 }
 
@@ -226,7 +226,7 @@ fn ten_thousand_like_pods_without_room_cost_one_search_each_time() {
         }
     }
     assert_eq!((bound.len(), decisions), (4, 5));
-    // One leaves, one comes.
+    // One pod ends, one arrives.
     for _ in 0..100 {
         state.delete_pod(&bound.remove(0).key);
         let Some(SchedulingDecision::Bind { pod, .. }) = state.next() else {

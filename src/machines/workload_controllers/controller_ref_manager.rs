@@ -1,5 +1,5 @@
-//! Whose an object is: a controller adopts what its selector matches and nobody controls, and lets
-//! go of what it no longer matches. Must not know any controller.
+//! Controller references: adopts matching orphans and releases dependents that no longer match.
+//! Must not depend on any controller.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::pod_template::controller_reference;
 use kueue_lab_runtime::Informer;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 
-/// An informer's index of objects nobody controls: by namespace.
+/// Informer index of objects without a controller, by namespace.
 pub const UNCONTROLLED: &str = "uncontrolled";
-/// An informer's index by the UID of the controlling owner.
+/// Informer index by the UID of the controller.
 pub const CONTROLLER_UID_INDEX: &str = "controller";
 
 /// The values of [`UNCONTROLLED`].
@@ -29,7 +29,7 @@ pub fn uncontrolled<K: Resource>(object: &K) -> Vec<String> {
     }
 }
 
-/// A selector that can be asked. One that makes no sense matches nothing, and is `None`.
+/// A parsed selector; `None` if it is invalid or matches nothing.
 pub fn selector(selector: &LabelSelector) -> Option<Selector> {
     Selector::try_from(selector.clone()).ok()
 }
@@ -39,7 +39,7 @@ pub fn matches<K: Resource>(selector: &Selector, object: &K) -> bool {
     selector.matches(object.labels())
 }
 
-/// Owners and what they can own, in namespaces, known at compile time.
+/// Namespaced owners and dependents with static types.
 pub trait NamespacedObject:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
@@ -62,10 +62,10 @@ impl<K> NamespacedObject for K where
 {
 }
 
-/// The objects `owner` controls, once it has adopted and released. Both indexes must be there.
+/// The objects that `owner` controls, after adoption and release. Requires both indexes.
 ///
 /// # Errors
-/// The API refused a change, or the owner is not the one that was known.
+/// The API server rejected a change, or the owner's UID has changed.
 pub async fn claim<O: NamespacedObject, K: NamespacedObject>(
     client: &kube::Client,
     owner: &O,
@@ -103,7 +103,7 @@ pub async fn claim<O: NamespacedObject, K: NamespacedObject>(
     Ok(claimed)
 }
 
-/// Changes the owners of an object; what it is afterwards, if it is still there.
+/// Patches the owner references of an object; returns the result, if it still exists.
 async fn patch<K: NamespacedObject>(
     api: &Api<K>,
     informer: &Informer<K>,

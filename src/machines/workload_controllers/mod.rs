@@ -1,5 +1,5 @@
-//! The controllers of a real cluster's controller manager: jobs and other workloads, garbage
-//! collection, namespaces, accounts. Must not know nodes, scheduler or kubelet stand-in.
+//! The workload controllers of kube-controller-manager: Job, CronJob and `apps/v1`. Must not depend
+//! on nodes or the kubelet; of the scheduler only node affinity and tolerations are used.
 
 pub mod apps;
 pub mod controller_ref_manager;

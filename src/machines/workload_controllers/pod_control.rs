@@ -1,5 +1,5 @@
-//! Creating and deleting pods for a controller, with the Events real controllers write, the caches
-//! kept in step, and a gentle start where the API refuses. Must not know any controller.
+//! Creates and deletes pods for a controller: records Events, keeps informers current, and starts
+//! slowly when requests are rejected. Must not depend on any controller.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use kueue_lab_runtime::api_errors::{
 };
 use kueue_lab_runtime::{Context, Informer};
 
-/// Creates and deletes pods in the name of one controller.
+/// Creates and deletes pods for one controller.
 #[derive(Clone)]
 pub struct PodControl {
     context: Context,
@@ -24,26 +24,26 @@ pub struct PodControl {
     recorder: EventRecorder,
 }
 
-/// What came of creating pods.
+/// The result of creating pods.
 #[derive(Debug, Default)]
 pub struct CreateResult {
-    /// How many were.
+    /// Number of created pods.
     pub done: usize,
-    /// Why the first of the others was not.
+    /// The first error.
     pub error: Option<kube::Error>,
 }
 
-/// What came of deleting pods.
+/// The result of deleting pods.
 #[derive(Debug, Default)]
 pub struct DeleteResult {
-    /// The pods that are gone or going.
+    /// The deleted or terminating pods.
     pub done: Vec<Arc<Pod>>,
-    /// Why the first of the others is not.
+    /// The first error.
     pub error: Option<kube::Error>,
 }
 
 impl PodControl {
-    /// A control whose writes are seen at once in `pods`.
+    /// A pod control whose writes are visible in `pods` at once.
     pub fn new(context: &Context, pods: Informer<Pod>, recorder: EventRecorder) -> Self {
         Self {
             context: context.clone(),
@@ -56,8 +56,8 @@ impl PodControl {
         Api::namespaced(self.context.client.clone(), namespace)
     }
 
-    /// Creates pods of `owner`: one, then twice as many each time, so that an owner whose pods are
-    /// all refused costs one request and not thousands. Stops at the first round with a refusal.
+    /// Creates pods of `owner` in batches of doubling size (slow start), so that an owner whose
+    /// pods are all rejected costs one request. Stops after the first batch with an error.
     pub async fn create<K>(&self, owner: &K, pods: Vec<Pod>) -> CreateResult
     where
         K: Resource<DynamicType = ()>,
@@ -95,7 +95,7 @@ impl PodControl {
         created
     }
 
-    /// Deletes pods of `owner`, after taking `finalizer` from them where one is given.
+    /// Deletes pods of `owner`, after removing `finalizer` if given.
     pub async fn delete<K>(
         &self,
         owner: &K,
@@ -129,7 +129,7 @@ impl PodControl {
         deleted
     }
 
-    /// Deletes a pod without telling anybody.
+    /// Deletes a pod without recording an Event.
     pub async fn delete_without_event(&self, pod: &Pod) -> Result<(), kube::Error> {
         match self.delete_one(pod, None).await {
             Err(error) if !is_not_found(&error) && !is_conflict(&error) => Err(error),
@@ -162,8 +162,7 @@ impl PodControl {
         Ok(())
     }
 
-    /// Takes `finalizer` from pods: the UIDs of those that are free of it, and what went wrong
-    /// first with the others.
+    /// Removes `finalizer` from pods: returns the UIDs without it and the first error.
     pub async fn remove_finalizers(
         &self,
         pods: &[Arc<Pod>],

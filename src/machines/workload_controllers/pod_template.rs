@@ -1,14 +1,14 @@
-//! Pods made from a controller's template. Must not know any controller.
+//! Pods from a controller's template. Must not depend on any controller.
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
-/// The longest prefix the API keeps of a generated name.
+/// The maximum length of `generateName` that the API server keeps.
 const LONGEST_PREFIX: usize = 58;
 
-/// A pod as the template describes it, owned by `owner`, whose name the API server makes up.
+/// A pod of the template, owned by `owner`, with a generated name.
 pub fn pod_from_template<K: Resource<DynamicType = ()>>(
     template: &PodTemplateSpec,
     owner: &K,
@@ -29,7 +29,7 @@ pub fn pod_from_template<K: Resource<DynamicType = ()>>(
     }
 }
 
-/// The reference by which `owner` controls an object.
+/// The controller reference to `owner`.
 pub fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     OwnerReference {
         api_version: K::api_version(&()).to_string(),
@@ -41,7 +41,7 @@ pub fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerRe
     }
 }
 
-/// `<name><suffix>`, where the name gives way so that a generated name fits.
+/// `<name><suffix>`, with the name truncated so that a generated name fits.
 pub fn name_prefix(name: &str, suffix: &str) -> String {
     let room = LONGEST_PREFIX.saturating_sub(suffix.len());
     let end = name.len().min(room);

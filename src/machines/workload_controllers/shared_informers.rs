@@ -10,7 +10,7 @@ use super::{controller_ref_manager, pods};
 use crate::event_recorder::EventRecorder;
 use kueue_lab_runtime::{Context, Informer, InformerBuilder};
 
-/// What the controllers share: one watch per kind, one writer of Events.
+/// What the controllers share: one informer per kind, one event recorder.
 pub struct SharedInformers {
     /// All pods.
     pub pods: Informer<Pod>,
@@ -20,14 +20,14 @@ pub struct SharedInformers {
     pub jobs: Informer<Job>,
     /// All ReplicaSets.
     pub replica_sets: Informer<ReplicaSet>,
-    /// All revisions of StatefulSets and DaemonSets.
+    /// All ControllerRevisions.
     pub revisions: Informer<ControllerRevision>,
-    /// Writes Events.
+    /// The event recorder.
     pub recorder: EventRecorder,
 }
 
 impl SharedInformers {
-    /// Starts the watches that are not there yet, in the tasks of `context`.
+    /// Starts the remaining informers in the tasks of `context`.
     pub fn new(context: &Context, pods: Informer<Pod>, nodes: Informer<Node>) -> Self {
         Self {
             pods,
@@ -40,7 +40,7 @@ impl SharedInformers {
     }
 }
 
-/// Follows all pods, by those who control them and by the nodes they are on.
+/// Starts the informer of all pods, with indexes by controller and by node.
 pub fn pod_informer(context: &Context) -> Informer<Pod> {
     controlled_informer(context)
         .index(pods::ON_NODE, pods::on_node)
@@ -48,7 +48,7 @@ pub fn pod_informer(context: &Context) -> Informer<Pod> {
         .start(context)
 }
 
-/// Follows all objects of a kind, by those who control them.
+/// An informer of all objects of a kind, with indexes by controller.
 fn controlled_informer<K: NamespacedObject>(context: &Context) -> InformerBuilder<K> {
     Informer::builder(Api::<K>::all(context.client.clone()))
         .index(CONTROLLER_UID_INDEX, pods::controller_uid)

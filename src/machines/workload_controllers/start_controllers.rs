@@ -5,7 +5,7 @@ use super::{apps, cronjob, job, ttl_after_finished};
 use crate::MachinesConfig;
 use kueue_lab_runtime::Context;
 
-/// Starts the controllers that `config` switches on, in the tasks of `context`.
+/// Starts the controllers that `config` enables, in the tasks of `context`.
 pub fn start(context: &Context, config: &MachinesConfig, shared: &SharedInformers) {
     if !config.workload_controllers {
         return;

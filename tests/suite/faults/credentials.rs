@@ -55,7 +55,7 @@ pub async fn a_token_is_revoked_and_replaced(trouble: &FaultContext) {
     }
     trouble.wait_for_admitted(1).await;
     stage.assert_consistent().await;
-    let told = "the cluster refused the credentials; they were read again";
+    let told = "the cluster rejected the credentials; refreshed";
     assert!(lab.log().contains(told));
     assert_eq!(lab.stop().await, Some(0));
 }

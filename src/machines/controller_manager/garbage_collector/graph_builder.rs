@@ -14,20 +14,20 @@ use super::graph::{Graph, GraphNode};
 use crate::controller_manager::discovery::{DiscoveredKind, DiscoveredKinds, GroupKind};
 use kueue_lab_runtime::{Context, WatchBackoff, WorkQueue};
 
-/// How many UIDs of owners that do not exist are remembered.
+/// How many UIDs of absent owners are cached.
 const ABSENT_OWNER_CACHE_SIZE: usize = 4_096;
 
 pub(super) struct GarbageCollector {
     pub(super) context: Context,
     pub(super) kinds: DiscoveredKinds,
     pub(super) graph: Mutex<Graph>,
-    /// UIDs of owners that are known not to exist. A UID never comes back.
+    /// UIDs of owners that are known not to exist. UIDs are never reused.
     pub(super) absent_owner_cache: Mutex<HashSet<String>>,
     pub(super) queue: WorkQueue<String>,
 }
 
 impl GarbageCollector {
-    /// Follows the objects of every kind, as kinds come and go.
+    /// Starts and stops monitors as kinds are added and removed.
     pub(super) async fn sync_monitors(self: Arc<Self>) {
         let mut kinds = self.kinds.clone();
         let mut followed: BTreeMap<GroupKind, (DiscoveredKind, CancellationToken)> =

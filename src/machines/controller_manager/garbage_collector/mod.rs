@@ -1,8 +1,8 @@
-//! The garbage collector: deletes objects whose owners are gone, lets owners that are deleted in
-//! the foreground go after their dependents, and sets dependents free where they are to stay.
+//! The garbage collector: deletes objects whose owners no longer exist, and handles foreground and
+//! orphan deletion.
 //!
-//! It watches the metadata of every kind. Events and leases are left out: they change all the time
-//! and nothing is owned by them.
+//! It watches the metadata of every kind, except Events and Leases: they change often and have no
+//! dependents.
 
 mod attempt_to_delete;
 mod garbage_collector_controller;

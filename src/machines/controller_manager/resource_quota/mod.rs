@@ -1,5 +1,5 @@
-//! The status of resource quotas: what is used of what they limit. (Refusing what exceeds them is
-//! the API server's.)
+//! The resource quota controller: `status.used` of ResourceQuotas. (The API server's ResourceQuota
+//! admission plugin enforces them.)
 
 mod resource_quota_controller;
 mod usage;

@@ -1,4 +1,4 @@
-//! The ResourceQuota controller: recalculates `status.used` when objects of the namespace change.
+//! Recalculates `status.used` of ResourceQuotas when objects of their namespace change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use kueue_lab_runtime::{
 };
 
 const WORKERS: usize = 2;
-/// How long changes of objects are gathered before their namespace is counted.
+/// Batch period for changes of a namespace.
 const GATHER: Duration = Duration::from_millis(200);
 
 /// Starts the controller in the tasks of `context`.
@@ -73,12 +73,12 @@ struct ResourceQuotaController {
     pods: Informer<Pod>,
     kinds: DiscoveredKinds,
     queue: WorkQueue<ObjectKey>,
-    /// Resources other than pods whose changes are followed because a quota limits them.
+    /// Monitored resources other than pods, because a quota limits them.
     monitored: Mutex<BTreeSet<(String, String)>>,
 }
 
 impl ResourceQuotaController {
-    /// Counts the quotas of a namespace anew, soon.
+    /// Enqueues the quotas of a namespace after the batch period.
     fn enqueue_namespace(&self, namespace: &str) {
         for quota in self.quotas.list_namespace(namespace) {
             self.queue.add_after(ObjectKey::of(quota.as_ref()), GATHER);
@@ -154,7 +154,7 @@ impl ResourceQuotaController {
             .collect())
     }
 
-    /// What objects other than pods use.
+    /// The usage of objects other than pods.
     async fn usage_of_other_resources(
         self: &Arc<Self>,
         namespace: &str,
@@ -195,7 +195,7 @@ impl ResourceQuotaController {
         Ok(sum)
     }
 
-    /// Follows the objects of a kind from now on.
+    /// Starts to monitor the objects of a kind.
     fn start_monitor(self: &Arc<Self>, kind: &DiscoveredKind) {
         let resource = kind.resource.clone();
         let place = (resource.group.clone(), resource.plural.clone());

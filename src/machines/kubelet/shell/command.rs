@@ -5,7 +5,7 @@ use super::interpreter;
 use super::python::python;
 use crate::kubelet::program::Step;
 
-/// What a command does; none when it says nothing about that.
+/// The steps of a command; `None` if they cannot be derived.
 pub(crate) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Step>> {
     let program = words.first()?;
     let name = program.rsplit('/').next().unwrap_or_default();
@@ -23,8 +23,7 @@ pub(crate) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Ste
     }
 }
 
-/// The script of `sh -c SCRIPT`, with options before it and a lone `--`; and whether it ends with
-/// the first command that fails.
+/// The script of `sh -c SCRIPT`, after options and an optional `--`; and whether `-e` is set.
 pub(super) fn script<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
     let short = |w: &&str| w.starts_with('-') && !w.starts_with("--");
     let flag = words.iter().position(|w| short(w) && w.ends_with('c'))?;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt;
 
-/// Variables of a container.
+/// Environment variables of a container.
 pub(crate) type Environment = BTreeMap<String, String>;
 
-/// The variables a container sees, as far as they stand in its pod.
+/// The environment of a container, as far as its pod defines it.
 pub(crate) fn environment(container: &Container, pod: &Pod) -> Environment {
     let mut known = Environment::from([("HOSTNAME".to_string(), pod.name_any())]);
     for variable in container.env.iter().flatten() {

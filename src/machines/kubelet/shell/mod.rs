@@ -1,6 +1,5 @@
-//! Reads the commands of containers: what they print, how long they sleep, how they exit. It knows
-//! the words that scripts in job examples are made of and takes every other command for one that
-//! succeeds at once.
+//! Derives steps from container commands: output, sleeps and exit codes. Interprets the shell
+//! features that job examples use; every other command succeeds at once.
 
 mod command;
 mod environment;
@@ -78,7 +77,7 @@ mod tests {
         steps(&["/bin/sh", "-c", script], &environment).unwrap()
     }
 
-    /// Lines, seconds and the exit code, in one line.
+    /// Lines, seconds and the exit code, on one line.
     fn trace(script: &str) -> String {
         let words = run(script).into_iter().map(|step| match step {
             Step::Print(line) => line,
@@ -141,12 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn endless_loops_stay_small() {
+    fn endless_loops_are_bounded() {
         let steps = run("while true; do echo tick; sleep 1; done");
         assert!(matches!(steps.last(), Some(Step::Loop(body)) if body.len() == 2));
         let steps = run("i=0; until false; do echo $((i++)); sleep 1; done");
         assert!(steps.len() < 1_000 && matches!(steps.last(), Some(Step::Loop(_))));
-        // Nonsense ends, and does not panic.
+        // Invalid scripts end, and do not panic.
         for nonsense in [
             "for",
             "while",

@@ -3,7 +3,7 @@
 use super::duration;
 use crate::kubelet::program::Step;
 
-/// What a line of Python does, as far as it prints, sleeps and exits.
+/// The steps of a Python one-liner: prints, sleeps and exits.
 pub(super) fn python(text: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for statement in text.split([';', '\n']) {

@@ -16,12 +16,12 @@ use super::restore::restore_node;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// Who owns labels and annotation on real nodes.
+/// Field manager of labels and annotations on real nodes.
 const FIELD_MANAGER: &str = "kueue-lab-nodes";
-/// How many nodes are written at a time.
+/// How many nodes are written concurrently.
 const WORKERS: usize = 4;
 
-/// Keeps real nodes as the file wants them. Clones share everything.
+/// Applies fake resources to real nodes. Clones share everything.
 #[derive(Clone)]
 pub struct FakeGpuController {
     shared: Arc<Shared>,
@@ -32,14 +32,14 @@ struct Shared {
     nodes: Informer<Node>,
     queue: WorkQueue<String>,
     desired: Mutex<Option<Vec<RealNodes>>>,
-    /// Whether somebody else keeps them at the moment.
+    /// Whether writes are paused.
     idle: AtomicBool,
-    /// What was last complained of, by node.
+    /// The last logged conflicts, by node.
     reported_conflicts: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
 impl FakeGpuController {
-    /// Starts; no node is touched until [`apply_metadata`](Self::apply_metadata).
+    /// Starts the controller; no node is changed until [`apply`](Self::apply).
     pub fn start(context: &Context, nodes: Informer<Node>) -> Self {
         let giver = Self {
             shared: Arc::new(Shared {
@@ -64,7 +64,7 @@ impl FakeGpuController {
         giver
     }
 
-    /// Wants this of the real nodes from now on; returns when each was looked at once.
+    /// Sets the desired fake resources; returns when every node was reconciled once.
     pub async fn apply(&self, wanted: Vec<RealNodes>) {
         self.shared.nodes.wait_for_cache_sync().await;
         *self.shared.desired.lock() = Some(wanted);
@@ -76,7 +76,7 @@ impl FakeGpuController {
         }
     }
 
-    /// Leaves the nodes to somebody else, or keeps them again.
+    /// Pauses writes, or resumes them.
     pub fn set_idle(&self, idle: bool) {
         if self.shared.idle.swap(idle, Ordering::SeqCst) && !idle {
             for node in self.shared.nodes.list() {
@@ -113,13 +113,13 @@ impl FakeGpuController {
         Ok(ReconcileResult::Done)
     }
 
-    /// Says what a node keeps as it is, once.
+    /// Logs once which fields of a node are left unchanged.
     fn report_conflicts(&self, node: &Node, wanted: &RealNodes, kept: Vec<String>) {
         let mut told = self.shared.reported_conflicts.lock();
         let before = told.insert(node.name_any(), kept.clone());
         if !kept.is_empty() && before.as_ref() != Some(&kept) {
             let (node, name, kept) = (node.name_any(), &wanted.name, kept.join(", and "));
-            tracing::warn!("realNodes {name}: node {node} keeps what it has: {kept}");
+            tracing::warn!("realNodes {name}: node {node} has conflicts: {kept}");
         }
     }
 }
@@ -131,7 +131,7 @@ async fn apply_fake_resources(
     mark: &LastApplied,
     granted: &LastApplied,
 ) -> kube::Result<()> {
-    // First the mark, so that whatever is written next can be taken back after any crash.
+    // The annotation first, so that all that is written next can be reverted after a crash.
     let during = mark.union(granted);
     write_metadata(api, node, &during, &wanted.labels, granted).await?;
     write_taints(api, node, mark, granted, wanted).await?;
@@ -156,7 +156,7 @@ pub(super) async fn apply_metadata(
     applied.map(drop)
 }
 
-/// Writes the mark and the granted labels, if they differ from what is there.
+/// Applies the annotation and the granted labels, if they differ.
 async fn write_metadata(
     api: &Api<Node>,
     node: &Node,
@@ -178,7 +178,7 @@ async fn write_metadata(
     apply_metadata(api, node, metadata).await
 }
 
-/// Taints are one list that has one owner, so it is read, changed and written.
+/// Taints are one atomic list, so they are read, changed and written.
 pub(super) async fn write_taints(
     api: &Api<Node>,
     node: &Node,
@@ -191,7 +191,8 @@ pub(super) async fn write_taints(
     if taints == there.unwrap_or_default() {
         return Ok(());
     }
-    // The mark may just have been written: the newest version, as far as its taints are the same.
+    // The annotation may just have been written: use the newest version if its taints are
+    // unchanged.
     let newest = api.get(&node.name_any()).await?;
     let taints = mark.merge_taints(&newest, granted, &wanted.taints);
     let patch = json!({

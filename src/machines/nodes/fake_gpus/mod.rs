@@ -1,7 +1,7 @@
-//! Fake GPUs on nodes that are really there: resources through the node's status, labels and taints,
-//! kept in place when a kubelet resets them, and taken away without a trace.
+//! Fake GPUs on real nodes: extended resources in the node's status, labels and taints, reapplied
+//! when a kubelet resets them, and fully reverted on uninstall.
 //!
-//! What a node really has, and what others set, is never touched: see [`mark`].
+//! Real capacity and fields of other managers are never changed: see [`last_applied`].
 
 mod fake_gpu_controller;
 mod last_applied;

@@ -11,10 +11,10 @@ use super::fake_gpu_controller::{apply_metadata, write_resources, write_taints};
 use super::last_applied::LastApplied;
 use super::real_nodes::RealNodes;
 
-/// Takes from all nodes whatever any lab gave them. Gives how many nodes that were.
+/// Reverts on all nodes what any lab applied. Returns the number of restored nodes.
 ///
 /// # Errors
-/// The cluster refuses or does not answer.
+/// The cluster rejects a request or does not answer.
 pub(crate) async fn restore_all(client: &Client) -> kube::Result<usize> {
     let api: Api<Node> = Api::all(client.clone());
     let mut count = 0;
@@ -42,6 +42,6 @@ pub(super) async fn restore_node(
     let none = LastApplied::default();
     write_taints(api, node, mark, &none, &nothing).await?;
     write_resources(api, node, mark, &none, &nothing.resources).await?;
-    // What the manager no longer applies leaves: labels and mark.
+    // Fields that the manager no longer applies are removed: labels and annotation.
     apply_metadata(api, node, json!({})).await
 }

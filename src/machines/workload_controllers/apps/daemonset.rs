@@ -1,7 +1,7 @@
-//! The DaemonSet controller: one pod on every node that suits.
+//! The DaemonSet controller: one pod on every eligible node.
 //!
-//! Which nodes suit is decided by node selector, required node affinity and taints; the pod is then
-//! bound by the scheduler, to which its affinity leaves one choice.
+//! Node selector, required node affinity and taints decide which nodes are eligible; the pod is
+//! bound by the scheduler, with affinity to that one node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     reconciler::run(context, "daemonset", WORKERS, queue, controller, ready);
 }
 
-/// Whether a change of a node can change where pods belong: heartbeats do not.
+/// Whether a change of a node can affect its eligibility; heartbeats cannot.
 fn should_sync_for_node_change(change: &Change<Node>) -> bool {
     match change {
         Change::Updated { old, new } => {
@@ -133,7 +133,7 @@ impl Reconciler for DaemonSetController {
 }
 
 impl DaemonSetController {
-    /// The names of the nodes that suit the set.
+    /// The names of the eligible nodes.
     fn nodes_to_run_on(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
         let nodes = self.nodes.list().into_iter();
         let suits = |node: &Node| {
@@ -166,7 +166,7 @@ fn plan(
     let mut by_node: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
     for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
         match target_node_name(pod).filter(|node| suited.contains(*node)) {
-            // A pod that ended is replaced like one that is not wanted there.
+            // A terminal pod is replaced, like one on a node that is no longer eligible.
             Some(node) if !pods::is_terminal(pod) => {
                 by_node
                     .entry(node.to_string())
@@ -199,7 +199,7 @@ fn plan(
     DaemonSetPlan { create, delete }
 }
 
-/// Pods of templates before, as many as may be missing at a time.
+/// Pods of old templates to delete, up to `maxUnavailable`.
 fn rolling_update_deletions(
     spec: &DaemonSetSpec,
     by_node: &BTreeMap<String, Vec<Arc<Pod>>>,
@@ -231,7 +231,7 @@ fn rolling_update_deletions(
         .collect()
 }
 
-/// The node a pod is on, or meant for.
+/// The node that a pod is bound to, or has affinity to.
 fn target_node_name(pod: &Pod) -> Option<&str> {
     let spec = pod.spec.as_ref()?;
     if let Some(node) = spec.node_name.as_deref().filter(|n| !n.is_empty()) {
@@ -251,7 +251,7 @@ fn target_node_name(pod: &Pod) -> Option<&str> {
         .map(String::as_str)
 }
 
-/// The pod of one node.
+/// The pod for one node.
 fn pod(set: &DaemonSet, spec: &DaemonSetSpec, node: &str, revision: &str) -> Pod {
     let mut pod = pod_template::pod_from_template(&spec.template, set);
     let labels = pod.metadata.labels.get_or_insert_default();

@@ -1,12 +1,12 @@
-//! Which nodes suit a pod that is to be on every node that does: by node selector, required node
-//! affinity and taints. Pure.
+//! Whether a DaemonSet's pod should run on a node: node selector, required node affinity and
+//! taints. Pure.
 
 use k8s_openapi::api::core::v1::{Node, PodSpec};
 use kube::ResourceExt;
 
 use crate::scheduler::{node_term, tolerated};
 
-/// Taints of nodes in trouble, which pods of DaemonSets bear.
+/// Taints that pods of DaemonSets tolerate.
 pub(super) const DAEMON_TOLERATIONS: [(&str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -16,7 +16,7 @@ pub(super) const DAEMON_TOLERATIONS: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// Whether a pod of that template belongs on the node.
+/// Whether a pod with this spec should run on the node.
 pub(super) fn should_run_on_node(spec: &PodSpec, node: &Node) -> bool {
     let labels = node.labels();
     let name = node.name_any();

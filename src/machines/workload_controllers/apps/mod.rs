@@ -1,4 +1,4 @@
-//! Controllers that keep pods running: ReplicaSet, Deployment, StatefulSet, DaemonSet.
+//! The controllers of `apps/v1`: ReplicaSet, Deployment, StatefulSet, DaemonSet.
 
 mod controller_history;
 pub mod daemonset;

@@ -1,4 +1,4 @@
-//! The ReplicaSet controller: keeps as many pods of one template as asked for.
+//! The ReplicaSet controller: keeps the desired number of pods of one template.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::api_errors::error_message;
 use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// The most pods created or deleted in one look.
+/// Maximum number of pods created or deleted per sync.
 const BURST_REPLICAS: usize = 500;
 const WORKERS: usize = 5;
 
@@ -101,7 +101,7 @@ impl Reconciler for ReplicaSetController {
 }
 
 impl ReplicaSetController {
-    /// Creates what lacks, deletes what is too much; what went wrong, with the reason for the
+    /// Creates missing pods or deletes surplus ones; returns the first error and its reason for the
     /// condition.
     async fn manage_replicas(
         &self,
@@ -133,7 +133,7 @@ impl ReplicaSetController {
         deleted.error.map(|error| ("FailedDelete", error))
     }
 
-    /// How many active pods of this set and its siblings are on each node.
+    /// The number of active pods per node of this set and its siblings, for the deletion order.
     fn related_pods_per_node(&self, set: &ReplicaSet) -> HashMap<String, usize> {
         let siblings = match pods::controller_of(set) {
             Some(owner) => self.sets.by_index(CONTROLLER_UID_INDEX, &owner.uid),
@@ -156,7 +156,7 @@ impl ReplicaSetController {
     }
 }
 
-/// What the status says of the pods a set controls.
+/// The status for the pods that a set controls.
 fn status(
     set: &ReplicaSet,
     owned: &[Arc<Pod>],
@@ -213,7 +213,7 @@ fn conditions(
     Some(conditions).filter(|c| !c.is_empty())
 }
 
-/// When the next pod that is Ready becomes available, where that takes time.
+/// When the next ready pod becomes available, with `minReadySeconds`.
 fn next_availability_check(
     set: &ReplicaSet,
     owned: &[Arc<Pod>],
@@ -223,7 +223,7 @@ fn next_availability_check(
     min_next_availability_check(owned, min_ready, now)
 }
 
-/// How long until the next of these pods has been Ready for long enough.
+/// The time until the next of these pods has been ready for `minReadySeconds`.
 pub(super) fn min_next_availability_check(
     owned: &[Arc<Pod>],
     min_ready: i32,

@@ -18,7 +18,7 @@ use kueue_lab_runtime::api_errors::{
 use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
-/// Annotation of a Job: the time it was scheduled for.
+/// Annotation of a Job with its scheduled time.
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
 /// Starts the controller in the tasks of `context`.
@@ -191,7 +191,7 @@ impl CronJobController {
     }
 }
 
-/// The Job of one time. Its name is that time's, so that no time has two.
+/// The Job for a scheduled time. Its name contains the time, so that there is only one.
 fn job(cron: &CronJob, spec: &CronJobSpec, at: Timestamp) -> Job {
     let from = spec.job_template.metadata.clone().unwrap_or_default();
     let mut annotations = from.annotations.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The CronJob controller: makes Jobs on a schedule.
+//! The CronJob controller: creates Jobs on a schedule.
 
 mod cronjob_controller;
 mod schedule;

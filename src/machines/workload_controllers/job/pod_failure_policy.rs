@@ -1,4 +1,4 @@
-//! The policies of a Job about its pods: what a failed one means, and when enough have succeeded.
+//! `spec.podFailurePolicy` of a Job.
 
 use k8s_openapi::api::batch::v1::{
     JobSpec, PodFailurePolicyOnExitCodesRequirement as ExitCodes, PodFailurePolicyRule,
@@ -6,18 +6,18 @@ use k8s_openapi::api::batch::v1::{
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 use kube::ResourceExt;
 
-/// What the failure policy says of a failed pod.
+/// The action of the pod failure policy for a failed pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodFailurePolicyMatch {
-    /// Why the whole Job fails, where it does.
+    /// The message, if the action is `FailJob`.
     pub fails_job: Option<String>,
-    /// Whether the pod's index fails for good.
+    /// Whether the action is `FailIndex`.
     pub fails_index: bool,
-    /// Whether the failure is not held against the Job.
+    /// Whether the action is `Ignore`.
     pub ignored: bool,
 }
 
-/// Asks the first rule of `spec.podFailurePolicy` that matches the pod.
+/// Applies the first rule of `spec.podFailurePolicy` that matches the pod.
 pub fn match_pod_failure_policy(spec: &JobSpec, pod: &Pod) -> PodFailurePolicyMatch {
     let rules = spec.pod_failure_policy.iter().flat_map(|p| &p.rules);
     for (index, rule) in rules.enumerate() {
@@ -74,7 +74,7 @@ fn matches<'a>(rule: &PodFailurePolicyRule, pod: &'a Pod) -> Option<MatchedRule<
     found.map(MatchedRule::Condition)
 }
 
-/// The exit code of a container, where it is one the rule is about.
+/// The exit code of a container, if the rule matches it.
 fn exit_code(container: &ContainerStatus, wanted: &ExitCodes) -> Option<i32> {
     let code = container.state.as_ref()?.terminated.as_ref()?.exit_code;
     let named = wanted.container_name.as_ref();

@@ -1,10 +1,10 @@
-//! `spec.successPolicy` of a Job: which rule the succeeded indexes meet.
+//! `spec.successPolicy` of a Job.
 
 use k8s_openapi::api::batch::v1::JobSpec;
 
 use super::indexes::Indexes;
 
-/// Which rule of `spec.successPolicy` is met by the indexes that succeeded, in words.
+/// The message for the first rule of `spec.successPolicy` that the succeeded indexes meet.
 pub fn match_success_policy(
     spec: &JobSpec,
     succeeded: &Indexes,

@@ -1,4 +1,4 @@
-//! What to do about a Job: which pods to create and to delete, whether it comes to its end. Pure.
+//! The sync of a Job: which pods to create and delete, and whether it finishes. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,10 +20,11 @@ use super::{job_pod, pod_failure_policy, success_policy};
 use crate::workload_controllers::pods;
 use kueue_lab_clock::whole_seconds;
 
-/// The most pods created or deleted in one look, so that a big Job does not starve small ones.
+/// Maximum number of pods created or deleted per sync, so that a large Job does not starve small
+/// ones.
 const MAX_POD_CREATE_DELETE_PER_SYNC: usize = 500;
 
-/// How a Job ends.
+/// How a Job finishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FinishedCondition {
     pub(super) success: bool,
@@ -40,7 +41,7 @@ impl FinishedCondition {
         }
     }
 
-    /// Every completion was reached.
+    /// All completions are reached.
     fn completions_reached() -> Self {
         Self {
             success: true,
@@ -50,25 +51,25 @@ impl FinishedCondition {
     }
 }
 
-/// What is to be done before the status can be told.
+/// The changes of one sync before the status update.
 pub struct SyncPlan<'a> {
     /// Pods to delete.
     pub deletions: Vec<Arc<Pod>>,
-    /// Whether the deleted pods lose their tracking finalizer first, so that they do not count as
+    /// Whether the tracking finalizer is removed before deletion, so that the pods do not count as
     /// failed.
     pub remove_finalizers_on_delete: bool,
     /// Pods to create, in this order.
     pub creations: Vec<Pod>,
-    /// When to look again although nothing changed.
+    /// When to requeue.
     pub requeue_after: Option<Duration>,
     pub(super) sync_context: SyncJobContext<'a>,
     pub(super) finished_condition: Option<FinishedCondition>,
-    /// Whether pods were managed, so that suspension and completion may be told.
+    /// Whether pods were managed, so that conditions for suspension and completion are updated.
     pub(super) managed: bool,
 }
 
-/// Decides from a Job, the pods it controls and the failures it had.
-/// `None` where there is nothing to decide: the Job is finished or not ours.
+/// The plan for a Job, its pods and its backoff record. `None` for a Job that is finished or
+/// managed by another controller.
 pub fn sync_job<'a>(
     job: &'a Job,
     pods: &[Arc<Pod>],
@@ -102,7 +103,7 @@ pub fn sync_job<'a>(
     Some(decision)
 }
 
-/// Whether the Job ends, and how.
+/// Whether the Job finishes, and how.
 fn finished_condition(
     standing: &SyncJobContext<'_>,
     now: Timestamp,
@@ -147,7 +148,7 @@ fn finished_condition(
         })
 }
 
-/// Pods that are restarted in place fail the Job by their restarts.
+/// With `restartPolicy: OnFailure`, container restarts count toward the backoff limit.
 fn past_backoff_limit_on_failure(standing: &SyncJobContext<'_>, limit: i32) -> bool {
     let template = standing.spec.template.spec.as_ref();
     if template.and_then(|s| s.restart_policy.as_deref()) != Some("OnFailure") {
@@ -162,7 +163,7 @@ fn past_backoff_limit_on_failure(standing: &SyncJobContext<'_>, limit: i32) -> b
     restarts > 0 && restarts >= limit
 }
 
-/// Whether the Job has been active for too long; if it may become so, when to look again.
+/// Whether `activeDeadlineSeconds` is exceeded; otherwise sets the requeue time.
 fn past_active_deadline(
     standing: &SyncJobContext<'_>,
     now: Timestamp,
@@ -201,7 +202,7 @@ fn failed_indexes_condition(standing: &SyncJobContext<'_>) -> Option<FinishedCon
 }
 
 impl SyncPlan<'_> {
-    /// Brings the number of active pods to what it should be.
+    /// Creates or deletes pods to reach the desired parallelism.
     fn manage_job(&mut self, now: Timestamp) {
         let standing = &self.sync_context;
         let spec = standing.spec;
@@ -264,7 +265,7 @@ impl SyncPlan<'_> {
         }
     }
 
-    /// Whether nothing is left to do but to say that the Job is complete.
+    /// Whether only the completion has to be reported.
     pub(super) fn finished_by_completions(&self, active: i32) -> Option<FinishedCondition> {
         let succeeded = self.sync_context.succeeded;
         let enough = match self.sync_context.spec.completions {
@@ -275,11 +276,12 @@ impl SyncPlan<'_> {
     }
 }
 
-/// How many pods should be active.
+/// The desired number of active pods.
 fn wanted_active(standing: &SyncJobContext<'_>, active: usize) -> usize {
     let parallelism = standing.spec.parallelism.unwrap_or(1);
     let wanted = match standing.spec.completions {
-        // As soon as one has succeeded nobody new starts, and whoever runs may finish.
+        // Without `completions`, no new pods start after the first success, and active ones may
+        // finish.
         None if standing.succeeded > 0 => return active,
         None => parallelism,
         Some(completions) => parallelism.min(completions - standing.succeeded),
@@ -287,7 +289,7 @@ fn wanted_active(standing: &SyncJobContext<'_>, active: usize) -> usize {
     usize::try_from(wanted).unwrap_or(0)
 }
 
-/// At least so many active pods to remove: first those whose index is wrong or taken twice.
+/// At least this many active pods to remove: first those with an invalid or duplicate index.
 fn active_pods_for_removal(standing: &SyncJobContext<'_>, at_least: usize) -> Vec<Arc<Pod>> {
     let (mut gone, mut left) = (Vec::new(), Vec::new());
     if is_indexed(standing.spec) {
@@ -311,7 +313,7 @@ fn active_pods_for_removal(standing: &SyncJobContext<'_>, at_least: usize) -> Ve
     gone
 }
 
-/// The first indexes that have neither succeeded nor failed nor a pod.
+/// The first indexes that have neither succeeded nor failed nor an active pod.
 fn first_pending_indexes(standing: &SyncJobContext<'_>, count: usize) -> Vec<i32> {
     let leaving = standing
         .pods

@@ -1,4 +1,4 @@
-//! Laws of Jobs: whatever pods do, each is counted once and the Job comes to its end.
+//! Properties of Jobs: each pod is counted once and the Job finishes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::workload_controllers::pods;
 
-/// A Job with its pods, whose controller is carried out at once.
+/// A Job with its pods; plans are applied at once.
 struct SimulatedJob {
     job: Job,
     pods: Vec<Arc<Pod>>,
@@ -50,7 +50,7 @@ impl SimulatedJob {
         self.job.status.clone().unwrap_or_default()
     }
 
-    /// One look of the controller; whether it changed anything.
+    /// One sync; returns whether anything changed.
     fn sync(&mut self) -> bool {
         let job = self.job.clone();
         let Some(mut decision) = sync_job(&job, &self.pods, self.backoff, self.now) else {
@@ -95,7 +95,7 @@ impl SimulatedJob {
             released.extend(pod.uid());
             self.change(&pod, |p| p.metadata.finalizers = None);
         }
-        // A pod that was being deleted is gone with its finalizer.
+        // A terminating pod is deleted with its last finalizer.
         self.pods
             .retain(|p| !pods::is_deleting(p) || !p.finalizers().is_empty());
         if let Some((status, _)) = settled.finish(&released, self.now) {
@@ -126,10 +126,10 @@ impl SimulatedJob {
                 return;
             }
         }
-        panic!("the controller never rests: {:?}", self.status());
+        panic!("the controller does not become idle: {:?}", self.status());
     }
 
-    /// Lets the `nth` active pod end.
+    /// Terminates the `nth` active pod.
     fn finish_pod(&mut self, nth: usize, well: bool) {
         let active: Vec<_> = self
             .pods
@@ -220,7 +220,7 @@ proptest! {
         let failed = conditions::find_true(&status, conditions::FAILED).is_some();
         prop_assert_eq!(failed, status.failed.unwrap_or(0) > limit);
         if failed {
-            // What still ran when the Job failed has failed with it.
+            // Pods that were active when the Job failed count as failed.
             prop_assert!(status.failed.unwrap_or(0) >= world.failed);
             prop_assert_eq!(status.succeeded.unwrap_or(0), world.succeeded);
         } else {
@@ -291,6 +291,6 @@ fn a_success_policy_ends_a_job_early() {
         Some("Matched rules at index 0")
     );
     assert_eq!(status.completed_indexes.as_deref(), Some("0,2"));
-    // Pods that still ran are no failures.
+    // Active pods do not count as failed.
     assert_eq!(status.failed, None);
 }

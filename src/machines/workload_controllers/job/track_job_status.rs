@@ -1,9 +1,9 @@
-//! What a Job's status says after pods were created and deleted, and which finished pods may go.
-//! Pure.
+//! The status of a Job after pods were created and deleted, and the pods whose finalizer can be
+//! removed. Pure.
 //!
-//! A pod is counted in three steps, so that none is counted twice or missed whatever fails in
-//! between: its UID is noted in `status.uncountedTerminatedPods`, its tracking finalizer is
-//! removed, and only then the UID becomes part of a counter.
+//! A pod is counted in three steps, so that it is counted exactly once even after failures: its UID
+//! is added to `status.uncountedTerminatedPods`, its tracking finalizer is removed, and then the
+//! UID is moved to a counter.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,40 +23,40 @@ use crate::event_recorder::NewEvent;
 use crate::workload_controllers::pods;
 use kueue_lab_clock::whole_seconds;
 
-/// The most UIDs the status notes at a time, to bound its size.
+/// Maximum number of uncounted UIDs in the status.
 const MAX_UNCOUNTED_PODS: usize = 500;
 
-/// What came of a decision's creations and deletions.
+/// The results of a plan's creations and deletions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ManagedPods {
     /// Pods created.
     pub created: usize,
-    /// Pods deleted, or gone already.
+    /// Pods deleted, including those already gone.
     pub deleted: usize,
-    /// Pods among them that were Ready.
+    /// The deleted pods that were Ready.
     pub deleted_ready: usize,
 }
 
-/// The status after the pods were managed, and the pods that need their finalizer no longer.
+/// The status after the pods were managed, and the pods whose finalizer can be removed.
 pub struct TrackedStatus {
-    /// The status to write now, where it changed.
+    /// The status to write now, if it changed.
     pub status: Option<JobStatus>,
-    /// Pods whose tracking finalizer is to be removed once that is written.
+    /// Pods whose tracking finalizer is removed after that write.
     pub pods_to_remove_finalizer: Vec<Arc<Pod>>,
-    /// What to tell about the Job.
+    /// Events to record.
     pub events: Vec<NewEvent>,
-    /// The failures to remember once the status is written.
+    /// The backoff record to keep once the status is written.
     pub backoff: Backoff,
     status_after: JobStatus,
     with_finalizer: HashSet<String>,
     finished_condition: Option<FinishedCondition>,
     completions: Option<i32>,
-    /// More finished pods are there than were noted.
+    /// Whether more finished pods remain than were added.
     more: bool,
 }
 
 impl SyncPlan<'_> {
-    /// Says what follows once the decision's creations and deletions came to `acted`.
+    /// The result after the plan's creations and deletions, given as `acted`.
     pub fn track_job_status(mut self, acted: ManagedPods, now: Timestamp) -> TrackedStatus {
         let before = self.sync_context.job.status.clone().unwrap_or_default();
         let mut notes = Vec::new();
@@ -83,7 +83,7 @@ impl SyncPlan<'_> {
         self.track(changed, notes, now)
     }
 
-    /// Notes pods that finished since, and the ending.
+    /// Adds finished pods and the finished condition.
     fn track(self, mut changed: bool, notes: Vec<NewEvent>, now: Timestamp) -> TrackedStatus {
         let Self {
             sync_context: mut standing,
@@ -138,8 +138,8 @@ impl SyncPlan<'_> {
 }
 
 impl TrackedStatus {
-    /// The status to write once the finalizers of `released` pods (their UIDs) are gone, where it
-    /// changed again; and what to tell once it is written.
+    /// The status to write once the finalizers of `released` pods (by UID) are removed, if it
+    /// changed again; and the Events to record after that write.
     pub fn finish(
         mut self,
         released: &[String],
@@ -162,7 +162,7 @@ impl TrackedStatus {
         changed.then_some((self.status_after, notes))
     }
 
-    /// Whether every pod is counted and gone.
+    /// Whether every pod is counted and deleted.
     fn can_finish(&self) -> bool {
         let uncounted = self.status_after.uncounted_terminated_pods.as_ref();
         let all_counted = uncounted.is_none_or(|u| {
@@ -194,7 +194,7 @@ impl TrackedStatus {
     }
 }
 
-/// Says whether the Job is suspended; whether that is news.
+/// Updates the condition Suspended; returns whether it changed.
 fn sync_suspended_condition(
     standing: &mut SyncJobContext<'_>,
     now: Timestamp,
@@ -213,18 +213,18 @@ fn sync_suspended_condition(
     let changed = conditions::ensure(&mut standing.status, condition);
     if changed && suspended {
         notes.push(NewEvent::normal("Suspended", message));
-        // The API lets a start time be taken back only while the Job is suspended, and refuses
-        // another one afterwards.
+        // The API server allows removal of the start time only while the Job is suspended, and
+        // rejects other changes.
         standing.status.start_time = None;
     } else if changed {
         notes.push(NewEvent::normal("Resumed", message));
-        // The deadline counts from here: time in suspension is not held against the Job.
+        // The active deadline restarts: time in suspension does not count.
         standing.status.start_time = Some(Time(whole_seconds(now)));
     }
     changed
 }
 
-/// Turns noted pods that lost their finalizer into counts; whether there were any.
+/// Counts uncounted pods without the finalizer; returns whether there were any.
 fn count_pods_without_finalizer(status: &mut JobStatus, with_finalizer: &HashSet<String>) -> bool {
     let uncounted = status.uncounted_terminated_pods.get_or_insert_default();
     let take = |list: &mut Option<Vec<String>>, count: &mut Option<i32>| {
@@ -242,7 +242,8 @@ fn count_pods_without_finalizer(status: &mut JobStatus, with_finalizer: &HashSet
     take(&mut uncounted.failed, &mut status.failed) || succeeded
 }
 
-/// Notes finished pods; the pods to release, the indexes that succeeded, and whether any was noted.
+/// Adds finished pods to the uncounted ones; returns the pods to release, the succeeded indexes,
+/// and whether any was added.
 fn track_finished_pods(
     standing: &mut SyncJobContext<'_>,
     ending: Option<&FinishedCondition>,
@@ -280,7 +281,7 @@ fn track_finished_pods(
             && (!indexed || index.is_some())
             && !pod_failure_policy::match_pod_failure_policy(standing.spec, pod).ignored
         {
-            // When a Job fails, whatever still runs has failed with it.
+            // When a Job fails, active pods count as failed.
             failed.push(uid(pod).to_string());
             noted = true;
         }
@@ -294,7 +295,7 @@ fn track_finished_pods(
     (releases, indexes, noted)
 }
 
-/// Whether the pod needs to be kept no longer for the sake of counting it.
+/// Whether the finalizer of the pod can be removed.
 fn can_remove_finalizer(
     standing: &SyncJobContext<'_>,
     pod: &Pod,
@@ -313,7 +314,7 @@ fn can_remove_finalizer(
     has_failed && awaiting.is_none_or(|kept| uid(kept) != uid(pod))
 }
 
-/// Writes the indexes that succeeded and failed; whether that is news.
+/// Updates the succeeded and failed indexes; returns whether they changed.
 fn update_indexes(standing: &mut SyncJobContext<'_>, new: Vec<i32>) -> bool {
     let new: Indexes = new.into_iter().collect();
     let succeeded = standing.succeeded_indexes.union(&new);

@@ -39,7 +39,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
             on_set.add(key);
         }
     });
-    // Deployments that recreate wait for the last old pod to be gone.
+    // Deployments with strategy `Recreate` wait for the deletion of the last old pod.
     let (on_pod, sets) = (queue.clone(), controller.sets.clone());
     controller.pods.add_event_handler(move |change| {
         if let Change::Deleted(pod) = change
@@ -106,7 +106,7 @@ impl Reconciler for DeploymentController {
 }
 
 impl DeploymentController {
-    /// Whether pods of old ReplicaSets have not come to their end.
+    /// Whether old ReplicaSets have pods that are not terminal.
     fn has_old_pods(&self, deployment: &Deployment, all: &[ReplicaSet]) -> bool {
         let new = find_new_replica_set(deployment, all);
         let old = all.iter().enumerate().filter(|(at, _)| Some(*at) != new);
@@ -117,7 +117,7 @@ impl DeploymentController {
         pods.any(|pod| !pods::is_terminal(&pod))
     }
 
-    /// Makes, changes and deletes ReplicaSets; the name of one that was made.
+    /// Creates, updates and deletes ReplicaSets; returns the name of a created one.
     async fn apply_plan(
         &self,
         deployment: &Deployment,
@@ -172,7 +172,7 @@ impl DeploymentController {
             if ours && find_new_replica_set(deployment, std::slice::from_ref(&present)).is_some() {
                 return Ok(present);
             }
-            // Another template has the same hash: try a hash that also counts collisions.
+            // Another template has the same hash: retry with a higher collision count.
             let mut status = deployment.status.clone().unwrap_or_default();
             status.collision_count = Some(status.collision_count.unwrap_or(0) + 1);
             self.update_status(deployment, status, None).await?;
@@ -199,8 +199,8 @@ impl DeploymentController {
             .event(deployment, NewEvent::normal("ScalingReplicaSet", text));
     }
 
-    /// Writes the status, and with it the number of the rollout: in a write of its own the number
-    /// would count as a change of what is wanted.
+    /// Writes the status and the revision annotation in one update: a separate update of the
+    /// annotation would increase `metadata.generation`.
     async fn update_status(
         &self,
         deployment: &Deployment,

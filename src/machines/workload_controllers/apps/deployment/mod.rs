@@ -1,6 +1,6 @@
-//! The Deployment controller: rolls pods of a new template out through ReplicaSets.
+//! The Deployment controller: rolls out new pod templates through ReplicaSets.
 //!
-//! [`sync_deployment`] and [`status`] decide; the controller here carries out one step at a time.
+//! [`sync_deployment`] and [`status`] compute a plan; [`deployment_controller`] carries it out.
 
 mod deployment_controller;
 mod deployment_util;

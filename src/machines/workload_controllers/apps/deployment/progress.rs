@@ -15,7 +15,7 @@ pub(super) const NEW_AVAILABLE: &str = "NewReplicaSetAvailable";
 pub(super) const TIMED_OUT: &str = "ProgressDeadlineExceeded";
 pub(super) const PAUSED: &str = "DeploymentPaused";
 
-/// Says how the rollout comes along.
+/// Updates the condition `Progressing`.
 pub(super) fn sync_rollout_status(
     deployment: &Deployment,
     status: &DeploymentStatus,
@@ -74,7 +74,7 @@ pub(super) fn sync_rollout_status(
     }
 }
 
-/// Whether there are more new pods, fewer old ones, or more that are ready or available.
+/// Whether there are more updated, fewer old, or more ready or available pods.
 fn deployment_progressing(deployment: &Deployment, status: &DeploymentStatus) -> bool {
     let before = deployment.status.clone().unwrap_or_default();
     let old = |s: &DeploymentStatus| s.replicas.unwrap_or(0) - s.updated_replicas.unwrap_or(0);
@@ -94,7 +94,7 @@ fn deployment_timed_out(current: &DeploymentCondition, deadline: i32, now: Times
     }
 }
 
-/// When to look again whether the rollout is stuck.
+/// The time left until the progress deadline is checked again.
 pub(super) fn remaining_progress_deadline(
     deployment: &Deployment,
     status: &DeploymentStatus,
@@ -129,7 +129,7 @@ impl Conditions {
         self.list.retain(|c| c.type_ != type_);
     }
 
-    /// Sets a condition, unless it is known with that status and reason.
+    /// Sets a condition unless status and reason are unchanged.
     pub(super) fn set(&mut self, type_: &str, status: &str, reason: &str, message: String) {
         let known = self.find(type_);
         if known.is_some_and(|c| c.status == status && c.reason.as_deref() == Some(reason)) {
@@ -138,7 +138,7 @@ impl Conditions {
         self.put(type_, status, reason, message);
     }
 
-    /// Notes that a rollout moved, even if that was known.
+    /// Sets a condition to True, and its update time even if it is unchanged.
     pub(super) fn advance(&mut self, type_: &str, reason: &str, message: String) {
         self.put(type_, "True", reason, message);
     }

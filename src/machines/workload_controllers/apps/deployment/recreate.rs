@@ -5,7 +5,7 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use super::deployment_util::{self, replicas};
 use super::sync_deployment::{DeploymentPlan, cleanup_deployment, deployment_complete};
 
-/// New pods come once the old ones are gone.
+/// Scales down old ReplicaSets; scales up the new one when their pods are deleted.
 pub(super) fn rollout_recreate(
     deployment: &Deployment,
     new: Option<ReplicaSet>,

@@ -7,7 +7,7 @@ use super::deployment_util::{self, available, replicas, size};
 use super::sync_deployment::{DeploymentPlan, cleanup_deployment, deployment_complete};
 use crate::workload_controllers::pods;
 
-/// New pods come as old ones go, within the leeway.
+/// Scales the new ReplicaSet up and old ones down within `maxSurge` and `maxUnavailable`.
 pub(super) fn rollout_rolling(
     deployment: &Deployment,
     new: Option<ReplicaSet>,
@@ -49,8 +49,8 @@ pub(super) fn rollout_rolling(
     }
 }
 
-/// Takes pods from old ReplicaSets: at most `spare` that are not available anyway, and of the
-/// available ones those beyond `least`.
+/// Scales down old ReplicaSets: first up to `spare` unavailable pods, then available ones beyond
+/// `least`.
 fn reconcile_old_replica_sets(
     deployment: &Deployment,
     new: &ReplicaSet,

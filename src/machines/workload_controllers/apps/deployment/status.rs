@@ -1,4 +1,4 @@
-//! What a Deployment's status says. Pure.
+//! The status of a Deployment. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetCondition};
@@ -9,7 +9,8 @@ use super::progress::{Conditions, PROGRESSING, sync_rollout_status};
 const AVAILABLE: &str = "Available";
 const FAILURE: &str = "ReplicaFailure";
 
-/// Counts and conditions after ReplicaSets are as in `all`. `made` names one that was just made.
+/// Replica counts and conditions for the ReplicaSets `all`. `made` is the name of one that was just
+/// created.
 pub(super) fn status(
     deployment: &Deployment,
     all: &[ReplicaSet],
@@ -101,7 +102,7 @@ fn calculate_status(
     }
 }
 
-/// The failure of the new ReplicaSet, or of an old one.
+/// The ReplicaFailure condition of the new ReplicaSet, or of an old one.
 fn replica_failure(all: &[ReplicaSet], new: Option<&ReplicaSet>) -> Option<ReplicaSetCondition> {
     let sets = new.into_iter().chain(all);
     let mut conditions = sets

@@ -1,4 +1,4 @@
-//! The StatefulSet controller: pods with names that stay, made and ended in order.
+//! The StatefulSet controller: pods with stable identities, created and deleted in order.
 
 pub(crate) mod identity;
 mod stateful_set;
