@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Replays ../shared/kubectl-parity against a server and prints, per group, how many cases answer as a
-# real API server of v1.36 does.
+# Replays ../shared/kubectl-parity against a server and prints, per group, how many cases match the
+# responses of a v1.36 API server.
 #   scripts/kubectl-parity.sh [--lab | --kubeconfig FILE] [--only GROUP,GROUP] [--out FILE] [--jobs N]
-# Without a choice of server the embedded API server is started alone, without controllers; --lab
-# starts a whole lab (`kueue-lab up --headless`), which the groups that need controllers are about:
-# scale, jobs, delete, wait, describe, ns. --kubeconfig takes a server that is running already.
+# By default the embedded API server is started without controllers; --lab starts a whole lab
+# (`kueue-lab up --headless`) for the groups that need controllers: scale, jobs, delete, wait,
+# describe, ns. --kubeconfig uses a running server.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 suite=$here/../shared/kubectl-parity
@@ -44,7 +44,7 @@ if [ "$mode" != given ]; then
   done
   grep -q '^ready ' "$work/log" || { echo "the server did not start:" >&2; cat "$work/log" >&2; exit 1; }
 fi
-# A group at a time, so that what has been measured stays when a run is interrupted.
+# One group at a time, so that results are kept when a run is interrupted.
 if [ -n "$only" ]; then
   groups=$(tr , '\n' <<<"$only")
 else
