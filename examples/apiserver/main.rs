@@ -38,11 +38,9 @@ async fn main() -> anyhow::Result<()> {
     let config = MachinesConfig::embedded();
     let pods = workload_controllers::pod_informer(&context);
     let nodes = Informer::builder(Api::<Node>::all(context.client.clone())).start(&context);
-    let shared = workload_controllers::SharedInformers::new(&context, pods, nodes);
-    workload_controllers::start(&context, &config, &shared);
-    if let Some(accounts) = controller_manager::start(&context, &config, &shared).root_ca_publisher
-    {
-        accounts.set_root_ca(serving.certificate_authority_pem());
+    let controllers = controller_manager::start(&context, &config, &pods, &nodes);
+    if let Some(publisher) = controllers.root_ca_publisher {
+        publisher.set_root_ca(serving.certificate_authority_pem());
     }
     serving
         .write_kubeconfig(&args.kubeconfig_out)

@@ -40,14 +40,14 @@ impl KueueWebhooks {
     }
 }
 
-fn refused(kind: &str, fault: &WebhookError) -> ApiError {
-    match fault {
+fn refused(kind: &str, error: &WebhookError) -> ApiError {
+    match error {
         WebhookError::Denied(reason) => {
             let webhook = validation::webhook_name(kind).unwrap_or("kueue");
             let message = format!("admission webhook {webhook:?} denied the request: {reason}");
             ApiError::new(403, "Forbidden", message)
         }
-        fault => ApiError::bad_request(fault.to_string()),
+        error => ApiError::bad_request(error.to_string()),
     }
 }
 
@@ -67,7 +67,7 @@ impl AdmissionPlugin for KueueWebhooks {
     ) -> Result<AdmissionWarnings, ApiError> {
         if request.subresource.is_empty() {
             kueue_kinds::mutate(object, operation(request.operation), &self.gates)
-                .map_err(|fault| refused(request.kind, &fault))?;
+                .map_err(|error| refused(request.kind, &error))?;
         }
         Ok(AdmissionWarnings::default())
     }
@@ -79,7 +79,7 @@ impl AdmissionPlugin for KueueWebhooks {
     ) -> Result<AdmissionWarnings, ApiError> {
         let operation = operation(request.operation);
         kueue_kinds::validate(object, request.old_object, operation, &self.gates)
-            .map_err(|fault| refused(request.kind, &fault))?;
+            .map_err(|error| refused(request.kind, &error))?;
         Ok(AdmissionWarnings::default())
     }
 }

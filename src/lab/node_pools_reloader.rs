@@ -14,10 +14,10 @@ pub(super) fn watch_file(context: &Context, machines: &Arc<Machines>, file: Path
     context.tasks.spawn("node pools", async move {
         let mut watch = FileWatcher::new();
         watch.watch_folders(folders_of_file(&file));
-        let mut told = None;
+        let mut last_error = None;
         // Also covers a save between the first read and the watch.
         loop {
-            reload(&machines, &file, &mut told).await;
+            reload(&machines, &file, &mut last_error).await;
             watch.changed().await;
             watch.watch_folders(folders_of_file(&file));
         }
@@ -25,21 +25,21 @@ pub(super) fn watch_file(context: &Context, machines: &Arc<Machines>, file: Path
 }
 
 /// Reads the file and applies its pools if they changed. An error is logged once.
-async fn reload(machines: &Machines, file: &std::path::Path, told: &mut Option<String>) {
+async fn reload(machines: &Machines, file: &std::path::Path, last_error: &mut Option<String>) {
     match NodePools::load(file) {
-        Ok(pools) if pools == *machines.pools() => *told = None,
+        Ok(pools) if pools == *machines.pools() => *last_error = None,
         Ok(pools) => {
-            *told = None;
+            *last_error = None;
             let count: u32 = pools.pools.iter().map(|p| p.count).sum();
             machines.apply_pools(pools).await;
             tracing::info!("{}: {count} nodes applied", file.display());
         }
         Err(error) => {
-            let complaint = error.to_string();
-            if told.as_ref() != Some(&complaint) {
-                tracing::error!("{complaint}; the nodes are unchanged");
+            let message = error.to_string();
+            if last_error.as_ref() != Some(&message) {
+                tracing::error!("{message}; the nodes are unchanged");
             }
-            *told = Some(complaint);
+            *last_error = Some(message);
         }
     }
 }

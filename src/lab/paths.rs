@@ -107,12 +107,9 @@ mod tests {
         let here = root.path();
         std::fs::create_dir_all(here.join("presets/a")).unwrap();
         std::fs::create_dir_all(here.join("lab/scenarios")).unwrap();
-        let places = LabPaths::find(None, here).unwrap();
-        assert_eq!(
-            places.presets,
-            PresetsFolder::Checkout(here.join("presets"))
-        );
-        assert_eq!(places.lab, FileSource::Folder(here.join("lab")));
+        let paths = LabPaths::find(None, here).unwrap();
+        assert_eq!(paths.presets, PresetsFolder::Checkout(here.join("presets")));
+        assert_eq!(paths.lab, FileSource::Folder(here.join("lab")));
         let given = LabPaths::find(Some("x".into()), here).unwrap();
         assert_eq!(given.presets, PresetsFolder::Flag("x".into()));
     }

@@ -76,7 +76,7 @@ pub(super) fn pause_when_not_leading(
     context.tasks.spawn("role", async move {
         loop {
             let leads = matches!(&*role.borrow_and_update(), InstanceRole::Leader(_));
-            machines.set_idle(!leads);
+            machines.set_paused(!leads);
             presets.set_idle(!leads);
             if role.changed().await.is_err() {
                 return;

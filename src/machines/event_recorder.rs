@@ -59,7 +59,7 @@ impl NewEvent {
 
 struct QueuedEvent {
     object: ObjectReference,
-    note: NewEvent,
+    new_event: NewEvent,
     source: EventSource,
     at: Timestamp,
 }
@@ -104,18 +104,18 @@ impl EventRecorder {
     }
 
     /// Records an Event about an object.
-    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, note: NewEvent) {
-        self.event_for_reference(object_reference(object), note);
+    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, new_event: NewEvent) {
+        self.event_for_reference(object_reference(object), new_event);
     }
 
     /// Records an Event about the object that `object` refers to.
-    pub fn event_for_reference(&self, object: ObjectReference, note: NewEvent) {
+    pub fn event_for_reference(&self, object: ObjectReference, new_event: NewEvent) {
         let mut hasher = DefaultHasher::new();
         (&object.uid, &object.name).hash(&mut hasher);
         let writer = hasher.finish() % self.writers.len() as u64;
         let pending = QueuedEvent {
             object,
-            note,
+            new_event,
             source: self.source.clone(),
             at: self.clock.now(),
         };
@@ -134,7 +134,7 @@ fn source(component: &str, host: Option<&str>) -> EventSource {
 }
 
 /// A reference to an object for an Event.
-pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+pub(crate) fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
     ObjectReference {
         api_version: Some(K::api_version(&()).to_string()),
         kind: Some(K::kind(&()).to_string()),
@@ -175,7 +175,7 @@ impl Writer {
     async fn write(&mut self, pending: QueuedEvent) -> Result<(), kube::Error> {
         let QueuedEvent {
             object,
-            note,
+            new_event,
             source,
             at,
         } = pending;
@@ -187,14 +187,14 @@ impl Writer {
             object: object.name.clone().unwrap_or_default(),
             field_path: object.field_path.clone(),
             component: source.component.clone().unwrap_or_default(),
-            reason: note.reason.clone(),
-            message: note.message.clone(),
+            reason: new_event.reason.clone(),
+            message: new_event.message.clone(),
         });
         self.number += 1;
         if let Some((name, count, last)) = self.seen.get_mut(&same) {
             *count += 1;
             *last = self.number;
-            let patch = match note.action {
+            let patch = match new_event.action {
                 Some(_) => json!({"series": {"count": *count, "lastObservedTime": MicroTime(at)}}),
                 None => json!({"count": *count, "lastTimestamp": Time(whole_seconds(at))}),
             };
@@ -209,7 +209,7 @@ impl Writer {
             }
         }
         let name = format!("{}.{:x}", same.object, self.unique(at));
-        let event = event(name.clone(), namespace, object, note, source, at);
+        let event = event(name.clone(), namespace, object, new_event, source, at);
         events.create(&PostParams::default(), &event).await?;
         self.remember(same, name);
         Ok(())
@@ -234,7 +234,7 @@ fn event(
     name: String,
     namespace: String,
     object: ObjectReference,
-    note: NewEvent,
+    new_event: NewEvent,
     source: EventSource,
     at: Timestamp,
 ) -> Event {
@@ -247,14 +247,21 @@ fn event(
             ..ObjectMeta::default()
         },
         involved_object: object,
-        type_: Some(if note.warning { "Warning" } else { "Normal" }.to_string()),
-        reason: Some(note.reason),
-        message: Some(note.message),
-        action: note.action.map(str::to_string),
+        type_: Some(
+            if new_event.warning {
+                "Warning"
+            } else {
+                "Normal"
+            }
+            .to_string(),
+        ),
+        reason: Some(new_event.reason),
+        message: Some(new_event.message),
+        action: new_event.action.map(str::to_string),
         reporting_component: Some(component.clone()),
         ..Event::default()
     };
-    if note.action.is_some() {
+    if new_event.action.is_some() {
         return Event {
             event_time: Some(MicroTime(at)),
             reporting_instance: Some(format!("{component}-kueue-lab")),

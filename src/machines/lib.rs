@@ -2,16 +2,16 @@
 //! simulated kubelet, the built-in workload controllers, garbage collection. Uses the cluster only
 //! through a `kube::Client`; must not depend on the embedded API server or the admission engine.
 
-pub mod autoscaler;
-pub mod config;
+mod autoscaler;
+mod config;
 pub mod controller_manager;
-pub mod event_recorder;
+mod event_recorder;
 mod int_or_percent;
 pub mod kubelet;
 mod machines;
 pub mod nodes;
-pub mod resources;
-pub mod scheduler;
+mod resources;
+mod scheduler;
 pub mod workload_controllers;
 
 pub use config::MachinesConfig;

@@ -41,12 +41,12 @@ impl Machines {
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
         let pods = workload_controllers::pod_informer(&context);
-        let around = config.cluster_type;
-        let keeper = config
+        let cluster_type = config.cluster_type;
+        let virtual_nodes = config
             .nodes
-            .then(|| VirtualNodeController::start(&context, nodes.clone(), around));
-        let has_others = around == ClusterType::Remote;
-        let giver =
+            .then(|| VirtualNodeController::start(&context, nodes.clone(), cluster_type));
+        let has_others = cluster_type == ClusterType::Remote;
+        let fake_gpus =
             (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
         if config.node_lifecycle {
             nodes::node_lifecycle::start(&context, &nodes, &pods);
@@ -55,18 +55,18 @@ impl Machines {
             scheduler::start(&context, &pods, &nodes);
         }
         let kubelet = config.kubelet.then(|| {
-            let keeper = keeper.clone();
+            let virtual_nodes = virtual_nodes.clone();
             let has_failed = Arc::new(move |node: &str| {
-                keeper
+                virtual_nodes
                     .as_ref()
-                    .is_some_and(|keeper| keeper.has_failed(node))
+                    .is_some_and(|virtual_nodes| virtual_nodes.has_failed(node))
             });
             Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
         });
         let autoscaler = config
             .autoscaler
-            .then(|| autoscaler::start(&context, &pods, &nodes, keeper.clone()));
-        let control = controller_manager::start(&context, &config, &pods, &nodes);
+            .then(|| autoscaler::start(&context, &pods, &nodes, virtual_nodes.clone()));
+        let controller_manager = controller_manager::start(&context, &config, &pods, &nodes);
         nodes.wait_for_cache_sync().await;
         pods.wait_for_cache_sync().await;
         let logs = kubelet
@@ -74,22 +74,22 @@ impl Machines {
             .map_or_else(|| LogStore::new(clock), Kubelet::logs);
         Self {
             context,
-            virtual_nodes: keeper,
-            fake_gpus: giver,
+            virtual_nodes,
+            fake_gpus,
             kubelet,
             autoscaler,
             logs,
-            controller_manager: control,
+            controller_manager,
         }
     }
 
     /// Applies node pools and fake resources of real nodes; returns when the nodes exist.
     pub async fn apply_pools(&self, pools: NodePools) {
-        if let Some(giver) = &self.fake_gpus {
-            giver.apply(pools.real.clone()).await;
+        if let Some(fake_gpus) = &self.fake_gpus {
+            fake_gpus.apply(pools.real.clone()).await;
         }
-        if let Some(keeper) = &self.virtual_nodes {
-            keeper.apply(pools).await;
+        if let Some(virtual_nodes) = &self.virtual_nodes {
+            virtual_nodes.apply(pools).await;
         }
     }
 
@@ -117,19 +117,19 @@ impl Machines {
         host: String,
         tls: Arc<rustls::ServerConfig>,
     ) -> std::io::Result<()> {
-        let (Some(kubelet), Some(keeper)) = (&self.kubelet, &self.virtual_nodes) else {
+        let (Some(kubelet), Some(virtual_nodes)) = (&self.kubelet, &self.virtual_nodes) else {
             return Ok(());
         };
         let port = kubelet.serve(listen, tls).await?.port();
-        keeper.set_kubelet(KubeletAddress { host, port });
+        virtual_nodes.set_kubelet(KubeletAddress { host, port });
         Ok(())
     }
 
     /// Publishes the certificate (PEM) that signs the API server's in every namespace, if
     /// namespaces are managed here.
     pub fn set_root_ca(&self, pem: &str) {
-        if let Some(accounts) = &self.controller_manager.root_ca_publisher {
-            accounts.set_root_ca(pem);
+        if let Some(publisher) = &self.controller_manager.root_ca_publisher {
+            publisher.set_root_ca(pem);
         }
     }
 
@@ -148,7 +148,7 @@ impl Machines {
         let known = self
             .virtual_nodes
             .as_ref()
-            .is_some_and(|keeper| keeper.set_failed(name, failed));
+            .is_some_and(|virtual_nodes| virtual_nodes.set_failed(name, failed));
         if let Some(kubelet) = &self.kubelet
             && known
         {
@@ -159,19 +159,19 @@ impl Machines {
 
     /// Pauses writes to nodes, pods and ProvisioningRequests while another lab leads, or resumes
     /// them.
-    pub fn set_idle(&self, idle: bool) {
+    pub fn set_paused(&self, paused: bool) {
         // Nodes resume first: kubelets check whether their node has failed.
-        if let Some(keeper) = &self.virtual_nodes {
-            keeper.set_idle(idle);
+        if let Some(virtual_nodes) = &self.virtual_nodes {
+            virtual_nodes.set_paused(paused);
         }
         if let Some(kubelet) = &self.kubelet {
-            kubelet.set_idle(idle);
+            kubelet.set_paused(paused);
         }
-        if let Some(giver) = &self.fake_gpus {
-            giver.set_idle(idle);
+        if let Some(fake_gpus) = &self.fake_gpus {
+            fake_gpus.set_paused(paused);
         }
         if let Some(autoscaler) = &self.autoscaler {
-            autoscaler.set_idle(idle);
+            autoscaler.set_paused(paused);
         }
     }
 

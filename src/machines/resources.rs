@@ -11,19 +11,19 @@ use smallvec::SmallVec;
 use kueue_lab_quantity::Quantity;
 
 /// The cpu resource.
-pub const CPU: &str = "cpu";
+pub(crate) const CPU: &str = "cpu";
 /// The memory resource.
-pub const MEMORY: &str = "memory";
+pub(crate) const MEMORY: &str = "memory";
 /// The node resource that limits its number of pods.
-pub const PODS: &str = "pods";
+pub(crate) const PODS: &str = "pods";
 
 /// Amounts by resource name, in the order of the names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResourceAmounts(SmallVec<[(Arc<str>, i64); 4]>);
+pub(crate) struct ResourceAmounts(SmallVec<[(Arc<str>, i64); 4]>);
 
 impl ResourceAmounts {
     /// Reads a resource list; an invalid quantity counts as zero.
-    pub fn of(list: &BTreeMap<String, Text>) -> Self {
+    pub(crate) fn of(list: &BTreeMap<String, Text>) -> Self {
         let read = |(name, text): (&String, &Text)| {
             let quantity = Quantity::try_from(text).unwrap_or_default();
             let amount = if name == CPU {
@@ -37,12 +37,12 @@ impl ResourceAmounts {
     }
 
     /// The amount of one resource, by default zero.
-    pub fn get(&self, name: &str) -> i64 {
+    pub(crate) fn get(&self, name: &str) -> i64 {
         self.find(name).map_or(0, |at| self.0[at].1)
     }
 
     /// Sets the amount of one resource.
-    pub fn set(&mut self, name: &str, amount: i64) {
+    pub(crate) fn set(&mut self, name: &str, amount: i64) {
         match self.position(name) {
             Ok(at) => self.0[at].1 = amount,
             Err(at) => self.0.insert(at, (Arc::from(name), amount)),
@@ -50,22 +50,22 @@ impl ResourceAmounts {
     }
 
     /// Names and amounts, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().map(|(name, amount)| (&**name, *amount))
     }
 
     /// Adds `other`, resource by resource.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.combine(other, i64::saturating_add);
     }
 
     /// Subtracts `other`, resource by resource.
-    pub fn sub(&mut self, other: &Self) {
+    pub(crate) fn sub(&mut self, other: &Self) {
         self.combine(other, i64::saturating_sub);
     }
 
     /// Takes the larger amount of each resource.
-    pub fn max(&mut self, other: &Self) {
+    pub(crate) fn max(&mut self, other: &Self) {
         self.combine(other, i64::max);
     }
 
@@ -96,13 +96,13 @@ fn container_requests(container: &Container) -> ResourceAmounts {
 }
 
 /// Whether an init container is a sidecar (`restartPolicy: Always`).
-pub fn is_sidecar(container: &Container) -> bool {
+pub(crate) fn is_sidecar(container: &Container) -> bool {
     container.restart_policy.as_deref() == Some("Always")
 }
 
 /// The effective request of a pod: the larger of all main containers with sidecars and of any init
 /// container with the sidecars before it, plus the pod's overhead.
-pub fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
+pub(crate) fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
     let mut running = ResourceAmounts::default();
     for container in &spec.containers {
         running.add(&container_requests(container));

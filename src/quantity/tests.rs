@@ -80,7 +80,7 @@ fn values_round_away_from_zero_and_clamp() {
 }
 
 #[test]
-fn what_is_no_quantity_is_refused() {
+fn invalid_quantities_are_rejected() {
     for text in [
         "", " 1", "1 ", "1,5", "1.2.3", "abc", "1_000", "0x10", "１", "1e3.5",
     ] {
@@ -120,7 +120,7 @@ fn far_apart_amounts_compare_and_add() {
 }
 
 #[test]
-fn the_written_form_survives_arithmetic() {
+fn arithmetic_keeps_the_format() {
     assert_eq!((q("1Gi") + q("1024Mi")).to_string(), "2Gi");
     assert_eq!((Quantity::ZERO + q("2Gi")).to_string(), "2Gi");
     assert_eq!((q("1Gi") - q("1Gi")).to_string(), "0");
@@ -147,7 +147,7 @@ fn amounts() -> impl Strategy<Value = Quantity> {
 
 proptest! {
     #[test]
-    fn every_legal_text_reads_writes_and_reads_the_same(text in texts()) {
+    fn parse_and_format_round_trip(text in texts()) {
         let first = q(&text);
         let again = q(&first.to_string());
         prop_assert_eq!(first, again, "{} -> {}", text, first);
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn addition_is_commutative_associative_and_undone(a in amounts(), b in amounts(), c in amounts()) {
+    fn addition_is_commutative_associative_and_invertible(a in amounts(), b in amounts(), c in amounts()) {
         prop_assert_eq!(a + b, b + a);
         prop_assert_eq!((a + b) + c, a + (b + c));
         prop_assert_eq!(a + b - b, a);
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_numbers_survive(n in any::<i64>(), m in any::<i64>()) {
+    fn integers_round_trip(n in any::<i64>(), m in any::<i64>()) {
         prop_assert_eq!(Quantity::from_value(n).value(), n);
         prop_assert_eq!(Quantity::from_milli(m).milli_value(), m);
         prop_assert_eq!(q(&n.to_string()), Quantity::from_value(n));

@@ -185,7 +185,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
                 entry: &entries[0],
                 track: self.track,
             }),
-            Kind::Map(_) => Err(de::Error::custom("exactly one key may stand here")),
+            Kind::Map(_) => Err(de::Error::custom("expected exactly one key")),
             _ => Err(de::Error::custom(format_args!(
                 "expected a name, found {}",
                 self.node.describe()
@@ -270,7 +270,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
     }
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let entry = self.value.take().ok_or_else(|| {
-            <ReadError as de::Error>::custom("a value was asked for before its key")
+            <ReadError as de::Error>::custom("a value was requested before its key")
         })?;
         let reader = Reader {
             node: &entry.value,
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_filled_and_places_are_kept() {
+    fn types_keep_positions() {
         let task: Task = from_str(
             "name: a\ncpus: 6\nlabels: {k: v}\ndoes:\n- nothing\n- wait: {seconds: 3}\n- say: hi\n",
         )
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_name_the_place_and_the_likely_word() {
+    fn errors_have_a_position_and_a_suggestion() {
         for (text, expected) in [
             (
                 "name: a\nlabel: {}\n",

@@ -70,7 +70,7 @@ mod tests {
     use crate::{Limits, parse_one};
 
     #[test]
-    fn paths_of_api_errors_lead_back_to_the_file() {
+    fn field_paths_resolve_to_positions() {
         let node = parse_one(
             "metadata:\n  labels:\n    kueue.x-k8s.io/queue-name: q\nspec:\n  groups:\n  - flavors:\n    - name: a\n      quota: -1\n",
             Limits::default(),

@@ -31,7 +31,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
                 f.write_str("a value read from YAML")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let missing = || de::Error::custom("the value's place is not known");
+                let missing = || de::Error::custom("the position of the value is unknown");
                 let line = seq.next_element()?.ok_or_else(missing)?;
                 let column = seq.next_element()?.ok_or_else(missing)?;
                 let value = seq.next_element()?.ok_or_else(missing)?;

@@ -39,12 +39,12 @@ pub(super) enum EventKind {
 
 impl NodeStart {
     pub(super) fn of(event: Event<'_>, span: Span) -> Self {
-        let place = at(&span.start);
+        let position = at(&span.start);
         let mut merge = false;
         let kind = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 merge = style == ScalarStyle::Plain && text == "<<";
-                EventKind::Scalar(anchor, read_scalar(&text, style, tag.as_deref(), place))
+                EventKind::Scalar(anchor, read_scalar(&text, style, tag.as_deref(), position))
             }
             Event::Alias(id) => EventKind::Alias(id),
             Event::SequenceStart(_, anchor, _) => EventKind::List(anchor),
@@ -52,7 +52,7 @@ impl NodeStart {
             _ => EventKind::End,
         };
         Self {
-            at: place,
+            at: position,
             kind,
             merge,
         }
@@ -63,20 +63,20 @@ fn read_scalar(
     text: &str,
     style: ScalarStyle,
     tag: Option<&Tag>,
-    place: Position,
+    position: Position,
 ) -> Result<Node, Problem> {
     let plain = style == ScalarStyle::Plain;
-    let wrong = |message: String| Problem::new(place, message);
+    let wrong = |message: String| Problem::new(position, message);
     let kind = match tag.map(ToString::to_string) {
         None if plain => scalar::plain(text).map_err(wrong)?,
         None => Kind::Text(text.to_owned()),
         Some(tag) => match tag.rsplit([':', '!']).next().unwrap_or_default() {
             "str" | "" => Kind::Text(text.to_owned()),
             "int" | "float" | "bool" | "null" => scalar::plain(text).map_err(wrong)?,
-            _ => return Err(wrong(format!("the tag {tag} means nothing here"))),
+            _ => return Err(wrong(format!("the tag {tag} is not supported"))),
         },
     };
-    let mut node = Node::new(place, kind);
+    let mut node = Node::new(position, kind);
     if matches!(node.kind, Kind::Bool(_) | Kind::Number(_)) {
         node.written = text.into();
     }

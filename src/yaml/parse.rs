@@ -87,7 +87,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
 pub fn parse_one(text: &str, limits: Limits) -> Result<Node, Problem> {
     let mut documents = documents(text, limits)?;
     if let Some(second) = documents.get(1) {
-        return Err(Problem::new(second.at, "only one document may stand here"));
+        return Err(Problem::new(second.at, "expected a single document"));
     }
     let empty = || Problem::new(Position::START, "the file is empty");
     documents.pop().ok_or_else(empty)
@@ -158,21 +158,21 @@ impl Builder<'_> {
     fn next_head(&mut self) -> Result<NodeStart, Problem> {
         match self.next()? {
             Some((event, span)) => Ok(NodeStart::of(event, span)),
-            None => Err(Problem::new(Position::START, "the text ends too early")),
+            None => Err(Problem::new(Position::START, "unexpected end of text")),
         }
     }
 
     fn node(&mut self, head: NodeStart) -> Result<Node, Problem> {
-        let place = head.at;
-        self.spend(1, place)?;
+        let position = head.at;
+        self.spend(1, position)?;
         let (anchor, node) = match head.kind {
             EventKind::Scalar(anchor, node) => (anchor, node?),
             EventKind::Alias(id) => {
                 let target = match self.anchors.get(&id) {
                     Some(Some(node)) => node.clone(),
-                    _ => return Err(Problem::new(place, "this alias stands for itself")),
+                    _ => return Err(Problem::new(position, "this alias refers to itself")),
                 };
-                self.spend(size(&target), place)?;
+                self.spend(size(&target), position)?;
                 (0, target)
             }
             EventKind::List(anchor) => {
@@ -185,18 +185,18 @@ impl Builder<'_> {
                     }
                     items.push(self.node(head)?);
                 }
-                (anchor, Node::new(place, Kind::List(items)))
+                (anchor, Node::new(position, Kind::List(items)))
             }
             EventKind::Map(anchor) => {
                 self.open(anchor);
                 let kind = Kind::Map(self.entries()?);
-                (anchor, Node::new(place, kind))
+                (anchor, Node::new(position, kind))
             }
-            EventKind::End => return Err(Problem::new(place, "a value is missing")),
+            EventKind::End => return Err(Problem::new(position, "a value is missing")),
         };
         if anchor != 0 {
             // Nested anchors keep their parts several times.
-            self.spend(size(&node), place)?;
+            self.spend(size(&node), position)?;
             self.anchors.insert(anchor, Some(node.clone()));
         }
         Ok(node)
@@ -217,7 +217,7 @@ impl Builder<'_> {
             if matches!(head.kind, EventKind::End) {
                 break;
             }
-            let place = head.at;
+            let position = head.at;
             let merge = head.merge;
             let key = key_text(&self.node(head)?)?;
             let value_head = self.next_head()?;
@@ -226,15 +226,15 @@ impl Builder<'_> {
                 merge_into(&mut merged, value)?;
                 continue;
             }
-            if let Some(line) = seen.insert(key.clone(), place.line) {
+            if let Some(line) = seen.insert(key.clone(), position.line) {
                 return Err(Problem::new(
-                    place,
+                    position,
                     format!("the key {key:?} is given twice, first on line {line}"),
                 ));
             }
             entries.push(Entry {
                 key,
-                at: place,
+                at: position,
                 value,
             });
         }
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_keep_their_places() {
+    fn documents_keep_their_positions() {
         let docs = all("# a\na: 1\n---\n---\n- b:\n    c: yes\n");
         assert_eq!(docs.len(), 3);
         assert!(docs[1].is_null());
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_given_twice_is_refused_at_the_second() {
+    fn a_duplicate_key_is_rejected() {
         assert_eq!(
             problem("metadata:\nname: a\nspec:\nname: b\n"),
             r#"4:1: the key "name" is given twice, first on line 2"#
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_of_aliases_is_refused() {
+    fn an_alias_bomb_is_rejected() {
         let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for i in 1..12 {
             let refs = vec![format!("*a{}", i - 1); 10].join(",");
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_placed() {
+    fn invalid_utf8_has_a_position() {
         let e = utf8(b"a: 1\nb: \xff\n").unwrap_err();
         assert_eq!(e.to_string(), "2:4: the file is not UTF-8 text");
     }
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_leading_comment_is_what_a_file_says_of_itself() {
+    fn leading_comment_is_the_first_paragraphs() {
         let text =
             "\n# Teaches borrowing.\n#\n#   kubectl get cq\nkind: X # not this\n# nor this\n";
         assert_eq!(

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_is_guessed_and_another_word_is_not() {
+    fn closest_corrects_typing_errors_only() {
         let fields = ["nominalQuota", "borrowingLimit", "lendingLimit"];
         assert_eq!(closest("nominalquota", fields), Some("nominalQuota"));
         assert_eq!(closest("borowingLimti", fields), Some("borrowingLimit"));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_as_go_reads_them() {
+    fn numbers_parse_as_in_go() {
         for (text, expected) in [
             ("6", "6"),
             ("6.0", "6"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_number_is_a_string() {
+    fn strings_that_look_like_numbers() {
         for text in [
             "36Gi",
             "200Mi",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_hold_is_refused() {
+    fn numbers_outside_json_are_rejected() {
         assert!(plain(".inf").unwrap_err().contains("not a number JSON"));
         assert!(plain("1e999").unwrap_err().contains("too large a number"));
     }

@@ -133,17 +133,17 @@ pub(crate) async fn run_exec_plugin(
     if !with_person && mode == Some(&ExecInteractiveMode::Always) {
         return Err(ExecPluginError::NotInteractive { plugin });
     }
-    let told = match exec.provide_cluster_info {
+    let info = match exec.provide_cluster_info {
         true => cluster.map(ExecAuthCluster::try_from).transpose(),
         false => Ok(None),
     };
-    let told = told.map_err(|e| ExecPluginError::InvalidCredential {
+    let info = info.map_err(|e| ExecPluginError::InvalidCredential {
         plugin: plugin.clone(),
         reason: e.to_string(),
     })?;
     let mut spec = json!({"interactive": with_person});
-    if let Some(told) = told {
-        spec["cluster"] = json!(told);
+    if let Some(info) = info {
+        spec["cluster"] = json!(info);
     }
     let info = json!({"kind": "ExecCredential", "apiVersion": exec.api_version, "spec": spec});
     let mut command = Command::new(&plugin);

@@ -125,7 +125,7 @@ impl ToolDriver {
         &self,
         config: &str,
         scratch: &str,
-        heard: &(dyn Fn(&str) + Sync),
+        observe: &(dyn Fn(&str) + Sync),
     ) -> Result<(), LocalClusterError> {
         let args: &[&str] = match self.tool {
             ClusterTool::Kind => &[
@@ -153,15 +153,15 @@ impl ToolDriver {
                 "300s",
             ],
         };
-        let told = |line: &str| {
+        let on_line = |line: &str| {
             if let Some(line) = progress(line) {
-                heard(line);
+                observe(line);
             }
         };
-        let said = self.program.run(args, CREATE, &told).await?;
-        match said.success {
+        let output = self.program.run(args, CREATE, &on_line).await?;
+        match output.success {
             true => Ok(()),
-            false => Err(self.create_error(&said.stderr, said.error_line())),
+            false => Err(self.create_error(&output.stderr, output.error_line())),
         }
     }
 

@@ -47,26 +47,26 @@ impl ContainerEngine {
 
     async fn docker(program: Program) -> Result<Self, LocalClusterError> {
         let args = ["info", "--format", "{{.OperatingSystem}}"];
-        let said = program.run(&args, ANSWER, &|_| {}).await?;
+        let output = program.run(&args, ANSWER, &|_| {}).await?;
         // Some versions exit with 0 although the daemon does not answer.
-        if !said.success || said.stdout.trim().is_empty() {
-            return Err(engine_down(&program, &said.error_line()));
+        if !output.success || output.stdout.trim().is_empty() {
+            return Err(engine_down(&program, &output.error_line()));
         }
         Ok(Self {
             program,
-            is_desktop: said.stdout.contains("Docker Desktop") || cfg!(target_os = "macos"),
+            is_desktop: output.stdout.contains("Docker Desktop") || cfg!(target_os = "macos"),
         })
     }
 
     async fn podman(program: Program) -> Result<Self, LocalClusterError> {
         let args = ["info", "--format", "{{.Host.OS}}"];
-        let said = program.run(&args, ANSWER, &|_| {}).await?;
-        match said.success {
+        let output = program.run(&args, ANSWER, &|_| {}).await?;
+        match output.success {
             true => Ok(Self {
                 program,
                 is_desktop: cfg!(target_os = "macos"),
             }),
-            false => Err(engine_down(&program, &said.error_line())),
+            false => Err(engine_down(&program, &output.error_line())),
         }
     }
 

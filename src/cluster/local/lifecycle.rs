@@ -48,9 +48,9 @@ pub async fn up(
 ) -> Result<LocalCluster, LocalClusterError> {
     let engine = ContainerEngine::find(tool == ClusterTool::Kind).await?;
     let driver = ToolDriver::find(tool, engine.is_podman()).await?;
-    let mut marker = ClusterRecord::read(state, tool);
+    let mut record = ClusterRecord::read(state, tool);
     let mut exists = driver.exists().await?;
-    if exists && marker.as_ref().is_some_and(ClusterRecord::is_incomplete) {
+    if exists && record.as_ref().is_some_and(ClusterRecord::is_incomplete) {
         progress("an earlier start was interrupted; the cluster is recreated");
         driver.delete().await?;
         exists = false;
@@ -58,7 +58,7 @@ pub async fn up(
     if !exists {
         progress(&format!("creating the cluster {NAME} with {}", tool.name()));
         create(&driver, &engine, tool, description, state, progress).await?;
-        marker = ClusterRecord::read(state, tool);
+        record = ClusterRecord::read(state, tool);
     } else {
         start_stopped(&driver, &engine, tool, progress).await?;
     }
@@ -69,7 +69,7 @@ pub async fn up(
     }
     Ok(LocalCluster {
         tool,
-        created_by_lab: marker.is_some_and(|m| m.matches(&containers)),
+        created_by_lab: record.is_some_and(|m| m.matches(&containers)),
         host_access: match tool {
             ClusterTool::Kind => engine.host_access("kind").await?,
             ClusterTool::K3d => HostAccess::K3d,
@@ -98,8 +98,8 @@ async fn create(
         config.display().to_string(),
         scratch.path().display().to_string(),
     );
-    let made = driver.create(&config, &scratch, progress).await;
-    if let Err(error) = made {
+    let created = driver.create(&config, &scratch, progress).await;
+    if let Err(error) = created {
         // A cluster of the same name from another process must not be deleted.
         let busy = matches!(error, LocalClusterError::Busy { .. });
         if busy || driver.delete().await.is_ok() {
@@ -152,8 +152,8 @@ pub async fn down(tool: ClusterTool, state: &Path) -> Result<DeleteOutcome, Loca
         return Ok(DeleteOutcome::Absent);
     }
     let containers = engine.containers(&tool.label()).await?;
-    let marker = ClusterRecord::read(state, tool);
-    if !marker.is_some_and(|m| m.is_incomplete() || m.matches(&containers)) {
+    let record = ClusterRecord::read(state, tool);
+    if !record.is_some_and(|m| m.is_incomplete() || m.matches(&containers)) {
         return Ok(DeleteOutcome::NotCreatedByLab);
     }
     driver.delete().await?;

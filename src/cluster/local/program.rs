@@ -41,12 +41,12 @@ impl ProgramOutput {
                 .chain(self.stdout.lines())
                 .map(str::trim)
         };
-        let said = |line: &&str| {
+        let is_error = |line: &&str| {
             let words = ["error", "failed", "fata", "cannot", "denied"];
             let lower = line.to_ascii_lowercase();
             words.iter().any(|w| lower.contains(w))
         };
-        let line = all().rfind(said);
+        let line = all().rfind(is_error);
         let line = line.or_else(|| all().rfind(|l| !l.is_empty()));
         line.unwrap_or("no output").to_owned()
     }
@@ -86,7 +86,7 @@ impl Program {
         &self,
         args: &[&str],
         limit: Duration,
-        heard: &(dyn Fn(&str) + Sync),
+        observe: &(dyn Fn(&str) + Sync),
     ) -> Result<ProgramOutput, LocalClusterError> {
         let call = || format!("{} {}", self.name, args.join(" "));
         let broken = |e: std::io::Error| LocalClusterError::Failed {
@@ -106,7 +106,7 @@ impl Program {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let quiet = |_: &str| {};
         let all = async {
-            let (out, err) = tokio::join!(read_lines(stdout, &quiet), read_lines(stderr, heard));
+            let (out, err) = tokio::join!(read_lines(stdout, &quiet), read_lines(stderr, observe));
             let status = child.wait().await.map_err(broken)?;
             Ok(ProgramOutput {
                 success: status.success(),
@@ -115,7 +115,7 @@ impl Program {
             })
         };
         match tokio::time::timeout(limit, all).await {
-            Ok(said) => said,
+            Ok(output) => output,
             Err(_) => {
                 // Waits for the end, so that it does not run on during cleanup.
                 let _ = child.kill().await;
@@ -136,12 +136,12 @@ impl Program {
         args: &[&str],
         limit: Duration,
     ) -> Result<String, LocalClusterError> {
-        let said = self.run(args, limit, &|_| {}).await?;
-        match said.success {
-            true => Ok(said.stdout),
+        let output = self.run(args, limit, &|_| {}).await?;
+        match output.success {
+            true => Ok(output.stdout),
             false => Err(LocalClusterError::Failed {
                 call: format!("{} {}", self.name, args.join(" ")),
-                reason: said.error_line(),
+                reason: output.error_line(),
             }),
         }
     }
@@ -153,7 +153,10 @@ fn is_executable(file: &std::path::Path) -> bool {
     metadata.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-async fn read_lines(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) + Sync)) -> String {
+async fn read_lines(
+    pipe: Option<impl AsyncRead + Unpin>,
+    observe: &(dyn Fn(&str) + Sync),
+) -> String {
     let mut all = String::new();
     let Some(pipe) = pipe else {
         return all;
@@ -163,7 +166,7 @@ async fn read_lines(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) 
     // Lines need not be UTF-8; a broken pipe is the end.
     while let Ok(1..) = reader.read_until(b'\n', &mut line).await {
         let text = String::from_utf8_lossy(&line);
-        heard(text.trim_end());
+        observe(text.trim_end());
         if all.len() + text.len() <= MAX_OUTPUT {
             all.push_str(&text);
         }
@@ -191,13 +194,13 @@ mod tests {
     async fn error_line_finds_the_error() {
         let shell = Program::find("sh").unwrap();
         let script = "echo one >&2; echo 'ERROR: two' >&2; echo three >&2; exit 3";
-        let heard = parking_lot::Mutex::new(Vec::new());
-        let tell = |line: &str| heard.lock().push(line.to_owned());
+        let observe = parking_lot::Mutex::new(Vec::new());
+        let tell = |line: &str| observe.lock().push(line.to_owned());
         let limit = Duration::from_secs(60);
-        let said = shell.run(&["-c", script], limit, &tell).await.unwrap();
-        assert!(!said.success);
-        assert_eq!(said.error_line(), "ERROR: two");
-        assert_eq!(*heard.lock(), ["one", "ERROR: two", "three"]);
+        let output = shell.run(&["-c", script], limit, &tell).await.unwrap();
+        assert!(!output.success);
+        assert_eq!(output.error_line(), "ERROR: two");
+        assert_eq!(*observe.lock(), ["one", "ERROR: two", "three"]);
         assert!(Program::find("no such program").is_none());
     }
 }

@@ -5,4 +5,4 @@ mod capacity;
 mod conditions;
 mod provisioning_request_controller;
 
-pub use provisioning_request_controller::{Autoscaler, QUEUED_PROVISIONING, start};
+pub(crate) use provisioning_request_controller::{Autoscaler, QUEUED_PROVISIONING, start};

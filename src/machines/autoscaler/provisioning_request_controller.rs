@@ -18,21 +18,21 @@ use kueue_lab_api::provisioning_request::{
 use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// GKE's provisioning class that queues requests until capacity is available.
-pub const QUEUED_PROVISIONING: &str = "queued-provisioning.gke.io";
+pub(crate) const QUEUED_PROVISIONING: &str = "queued-provisioning.gke.io";
 /// One worker, so that no two requests count on the same capacity.
 const WORKERS: usize = 1;
 
 /// A running autoscaler. Clones share it.
 #[derive(Clone)]
-pub struct Autoscaler {
+pub(crate) struct Autoscaler {
     worker: Arc<ProvisioningRequestController>,
     queue: WorkQueue<ObjectKey>,
 }
 
 impl Autoscaler {
     /// Pauses reconciliation, or resumes it and requeues all requests.
-    pub fn set_idle(&self, idle: bool) {
-        if self.worker.idle.swap(idle, Ordering::SeqCst) && !idle {
+    pub(crate) fn set_paused(&self, paused: bool) {
+        if self.worker.paused.swap(paused, Ordering::SeqCst) && !paused {
             for request in self.worker.requests.list() {
                 self.queue.add(ObjectKey::of(&*request));
             }
@@ -43,19 +43,19 @@ impl Autoscaler {
 struct ProvisioningRequestController {
     context: Context,
     /// Whether reconciliation is paused.
-    idle: AtomicBool,
+    paused: AtomicBool,
     requests: Informer<ProvisioningRequest>,
     pods: Informer<Pod>,
     nodes: Informer<Node>,
-    keeper: Option<VirtualNodeController>,
+    virtual_nodes: Option<VirtualNodeController>,
 }
 
 /// Starts the autoscaler; without `virtual_nodes` it never scales up.
-pub fn start(
+pub(crate) fn start(
     context: &Context,
     pods: &Informer<Pod>,
     nodes: &Informer<Node>,
-    keeper: Option<VirtualNodeController>,
+    virtual_nodes: Option<VirtualNodeController>,
 ) -> Autoscaler {
     let requests: Informer<ProvisioningRequest> =
         Informer::builder(Api::all(context.client.clone())).start(context);
@@ -68,11 +68,11 @@ pub fn start(
     });
     let worker = Arc::new(ProvisioningRequestController {
         context: context.clone(),
-        idle: AtomicBool::new(false),
+        paused: AtomicBool::new(false),
         requests,
         pods: pods.clone(),
         nodes: nodes.clone(),
-        keeper,
+        virtual_nodes,
     });
     let shared = worker.clone();
     queue.run(context, "autoscaler", WORKERS, move |key| {
@@ -87,7 +87,7 @@ impl ProvisioningRequestController {
         let Some(request) = self.requests.get(&key) else {
             return Ok(ReconcileResult::Done);
         };
-        if self.idle.load(Ordering::SeqCst) {
+        if self.paused.load(Ordering::SeqCst) {
             return Ok(ReconcileResult::Done);
         }
         let class = request.spec.provisioning_class_name.as_str();
@@ -100,7 +100,7 @@ impl ProvisioningRequestController {
             return Ok(ReconcileResult::Done);
         }
         let now = self.context.clock.now();
-        let fits = match conditions::request_state(&request, now) {
+        let result = match conditions::request_state(&request, now) {
             RequestState::Finished => return Ok(ReconcileResult::Done),
             RequestState::Wait(time) => return Ok(ReconcileResult::RequeueAfter(time)),
             RequestState::SetConditions(answer) => {
@@ -108,10 +108,12 @@ impl ProvisioningRequestController {
             }
             RequestState::CheckCapacity => self.check_capacity(&key, &request).await?,
         };
-        let answer = conditions::conditions_for(&request, &fits);
-        if let (capacity::CapacityResult::ScaleUp(pools), Some(keeper)) = (&fits, &self.keeper) {
+        let answer = conditions::conditions_for(&request, &result);
+        if let (capacity::CapacityResult::ScaleUp(pools), Some(virtual_nodes)) =
+            (&result, &self.virtual_nodes)
+        {
             for (pool, count) in pools {
-                keeper.scale_up(pool, *count).await;
+                virtual_nodes.scale_up(pool, *count).await;
             }
         }
         self.set_conditions(&key, &request, answer).await
@@ -125,7 +127,7 @@ impl ProvisioningRequestController {
     ) -> kube::Result<capacity::CapacityResult> {
         let templates: Api<PodTemplate> =
             Api::namespaced(self.context.client.clone(), &key.namespace);
-        let mut wanted = Vec::new();
+        let mut requested = Vec::new();
         for set in &request.spec.pod_sets {
             let Some(template) = templates.get_opt(&set.pod_template_ref.name).await? else {
                 return Ok(capacity::CapacityResult::TemplateNotFound(
@@ -138,11 +140,11 @@ impl ProvisioningRequestController {
                 spec: template.spec,
                 status: None,
             };
-            wanted.push((pod, usize::try_from(set.count).unwrap_or(0)));
+            requested.push((pod, usize::try_from(set.count).unwrap_or(0)));
         }
         let grows = request.spec.provisioning_class_name != CHECK_CAPACITY;
         let pools = self
-            .keeper
+            .virtual_nodes
             .as_ref()
             .filter(|_| grows)
             .map(VirtualNodeController::sizes);
@@ -154,7 +156,7 @@ impl ProvisioningRequestController {
         };
         Ok(capacity::check_capacity(
             &key.namespace,
-            &wanted,
+            &requested,
             &nodes,
             &pods,
             &booked,

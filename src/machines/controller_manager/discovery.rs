@@ -17,7 +17,7 @@ const GATHER: Duration = Duration::from_millis(100);
 
 /// A kind whose objects can be listed, watched and deleted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DiscoveredKind {
+pub(super) struct DiscoveredKind {
     /// Group, version, kind and plural name.
     pub resource: ApiResource,
     /// Whether its objects live in namespaces.
@@ -27,20 +27,20 @@ pub struct DiscoveredKind {
 }
 
 /// Group and kind, such as `("apps", "Deployment")`.
-pub type GroupKind = (String, String);
+pub(super) type GroupKind = (String, String);
 
 /// All kinds, one version of each, by group and kind.
-pub type KindMap = BTreeMap<GroupKind, DiscoveredKind>;
+pub(super) type KindMap = BTreeMap<GroupKind, DiscoveredKind>;
 
 /// The kinds of the cluster, as last discovered. Clones share them.
 #[derive(Clone)]
-pub struct DiscoveredKinds {
+pub(super) struct DiscoveredKinds {
     current: watch::Receiver<Arc<KindMap>>,
 }
 
 impl DiscoveredKinds {
     /// Starts discovery; it is repeated whenever a CustomResourceDefinition is added or changed.
-    pub fn start(context: &Context) -> Self {
+    pub(super) fn start(context: &Context) -> Self {
         let (sender, current) = watch::channel(Arc::new(KindMap::new()));
         // Metadata is enough; full definitions are large.
         let definitions: Informer<PartialObjectMeta<CustomResourceDefinition>> =
@@ -66,19 +66,14 @@ impl DiscoveredKinds {
         Self { current }
     }
 
-    /// The discovered kinds; empty before the first discovery.
-    pub fn now(&self) -> Arc<KindMap> {
-        self.current.borrow().clone()
-    }
-
     /// The kind with that group and name.
-    pub fn find(&self, group: &str, kind: &str) -> Option<DiscoveredKind> {
+    pub(super) fn find(&self, group: &str, kind: &str) -> Option<DiscoveredKind> {
         let key = (group.to_string(), kind.to_string());
         self.current.borrow().get(&key).cloned()
     }
 
     /// Waits for the first discovery.
-    pub async fn discovered(&self) -> Arc<KindMap> {
+    pub(super) async fn discovered(&self) -> Arc<KindMap> {
         let mut current = self.current.clone();
         let found = current.wait_for(|kinds| !kinds.is_empty()).await;
         let found = found.ok().map(|kinds| kinds.clone());
@@ -90,7 +85,7 @@ impl DiscoveredKinds {
     }
 
     /// Waits until the kinds differ from those this handle has returned.
-    pub async fn changed(&mut self) -> Arc<KindMap> {
+    pub(super) async fn changed(&mut self) -> Arc<KindMap> {
         if self.current.changed().await.is_err() {
             return std::future::pending().await;
         }

@@ -27,20 +27,20 @@ const UPDATE_BATCH_PERIOD: Duration = Duration::from_millis(200);
 const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(super) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
-    let keeper = Arc::new(DisruptionController {
+    let controller = Arc::new(DisruptionController {
         context: context.clone(),
         budgets: Informer::builder(Api::all(context.client.clone())).start(context),
         pods: shared.pods.clone(),
         sets: shared.replica_sets.clone(),
     });
     let on_budget = queue.clone();
-    keeper
+    controller
         .budgets
         .add_event_handler(move |change| on_budget.add(ObjectKey::of(change.object().as_ref())));
-    let (on_pod, budgets) = (queue.clone(), keeper.budgets.clone());
-    keeper.pods.add_event_handler(move |change| {
+    let (on_pod, budgets) = (queue.clone(), controller.budgets.clone());
+    controller.pods.add_event_handler(move |change| {
         let (old, new) = match change {
             Change::Updated { old, new } => (Some(old), new),
             Change::Added(pod) | Change::Deleted(pod) => (None, pod),
@@ -54,12 +54,12 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
     let run = context.clone();
     context.tasks.spawn("disruption", async move {
-        keeper.budgets.wait_for_cache_sync().await;
-        keeper.pods.wait_for_cache_sync().await;
-        keeper.sets.wait_for_cache_sync().await;
+        controller.budgets.wait_for_cache_sync().await;
+        controller.pods.wait_for_cache_sync().await;
+        controller.sets.wait_for_cache_sync().await;
         queue.run(&run, "disruption", WORKERS, move |key| {
-            let keeper = keeper.clone();
-            async move { keeper.reconcile(&key).await }
+            let controller = controller.clone();
+            async move { controller.reconcile(&key).await }
         });
     });
 }

@@ -26,10 +26,10 @@ const MANAGER: &str = "endpointslice-controller.k8s.io";
 const BY_SERVICE: &str = "service";
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(super) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let client = context.client.clone();
-    let keeper = Arc::new(EndpointSliceController {
+    let controller = Arc::new(EndpointSliceController {
         services: Informer::builder(Api::all(client.clone())).start(context),
         slices: Informer::builder(Api::all(client.clone()))
             .index(BY_SERVICE, service_of)
@@ -39,17 +39,17 @@ pub fn start(context: &Context, shared: &SharedInformers) {
         client,
     });
     let on_service = queue.clone();
-    keeper
+    controller
         .services
         .add_event_handler(move |change| on_service.add(ObjectKey::of(change.object().as_ref())));
-    let (on_pod, services) = (queue.clone(), keeper.services.clone());
-    keeper.pods.add_event_handler(move |change| {
+    let (on_pod, services) = (queue.clone(), controller.services.clone());
+    controller.pods.add_event_handler(move |change| {
         for key in services_for_pod_change(&services, change) {
             on_pod.add_after(key, ENDPOINT_UPDATES_BATCH_PERIOD);
         }
     });
     let on_slice = queue.clone();
-    keeper.slices.add_event_handler(move |change| {
+    controller.slices.add_event_handler(move |change| {
         if let (Change::Deleted(slice), Some(service)) =
             (change, change.object().labels().get(SERVICE))
         {
@@ -59,13 +59,13 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
     let run = context.clone();
     context.tasks.spawn("endpoints", async move {
-        keeper.services.wait_for_cache_sync().await;
-        keeper.slices.wait_for_cache_sync().await;
-        keeper.endpoints.wait_for_cache_sync().await;
-        keeper.pods.wait_for_cache_sync().await;
+        controller.services.wait_for_cache_sync().await;
+        controller.slices.wait_for_cache_sync().await;
+        controller.endpoints.wait_for_cache_sync().await;
+        controller.pods.wait_for_cache_sync().await;
         queue.run(&run, "endpoints", WORKERS, move |key| {
-            let keeper = keeper.clone();
-            async move { keeper.reconcile(&key).await }
+            let controller = controller.clone();
+            async move { controller.reconcile(&key).await }
         });
     });
 }
@@ -75,8 +75,8 @@ fn service_of(slice: &EndpointSlice) -> Vec<String> {
     let labels = slice.labels();
     let ours = labels.get(MANAGED_BY).is_some_and(|m| m == MANAGER);
     let service = labels.get(SERVICE).filter(|_| ours);
-    let place = |name: &String| format!("{}/{name}", slice.namespace().unwrap_or_default());
-    service.map(place).into_iter().collect()
+    let key_of = |name: &String| format!("{}/{name}", slice.namespace().unwrap_or_default());
+    service.map(key_of).into_iter().collect()
 }
 
 /// The Services whose endpoints a change of a pod affects.
@@ -145,13 +145,16 @@ impl EndpointSliceController {
             return Ok(ReconcileResult::Done);
         }
         let pods = self.pods.list_namespace(&key.namespace).into_iter();
-        let behind: Vec<Arc<Pod>> = pods
+        let endpoint_pods: Vec<Arc<Pod>> = pods
             .filter(|pod| {
                 selects(&service, pod) && address(pod).is_some() && !pods::is_terminal(pod)
             })
             .collect();
-        let written = match self.sync_endpoint_slices(key, &service, &behind).await {
-            Ok(()) => self.sync_endpoints(key, &service, &behind).await,
+        let written = match self
+            .sync_endpoint_slices(key, &service, &endpoint_pods)
+            .await
+        {
+            Ok(()) => self.sync_endpoints(key, &service, &endpoint_pods).await,
             Err(error) => Err(error),
         };
         match written {
@@ -168,9 +171,9 @@ impl EndpointSliceController {
         &self,
         key: &ObjectKey,
         service: &Service,
-        behind: &[Arc<Pod>],
+        endpoint_pods: &[Arc<Pod>],
     ) -> Result<(), kube::Error> {
-        let wanted = desired_slices(service, behind);
+        let wanted = desired_slices(service, endpoint_pods);
         let mut known = self.slices.by_index(BY_SERVICE, &key.to_string());
         known.retain(|slice| slice.metadata.deletion_timestamp.is_none());
         let api: Api<EndpointSlice> = Api::namespaced(self.client.clone(), &key.namespace);
@@ -208,7 +211,7 @@ impl EndpointSliceController {
 }
 
 /// The slices of a Service: at least one, even without endpoints.
-fn desired_slices(service: &Service, behind: &[Arc<Pod>]) -> Vec<EndpointSlice> {
+fn desired_slices(service: &Service, endpoint_pods: &[Arc<Pod>]) -> Vec<EndpointSlice> {
     let name = service.name_any();
     let headless = service.spec.as_ref().and_then(|s| s.cluster_ip.as_deref()) == Some("None");
     let mut labels = service.labels().clone();
@@ -229,12 +232,12 @@ fn desired_slices(service: &Service, behind: &[Arc<Pod>]) -> Vec<EndpointSlice> 
         endpoints: Some(pods.iter().map(|pod| endpoint(service, pod)).collect()),
         ports: pods.first().map(|pod| ports(service, pod)),
     };
-    if behind.is_empty() {
+    if endpoint_pods.is_empty() {
         return vec![slice(&[])];
     }
     // Pods that resolve a named port differently need another slice.
     let mut by_ports: BTreeMap<Vec<i32>, Vec<Arc<Pod>>> = BTreeMap::new();
-    for pod in behind {
+    for pod in endpoint_pods {
         let numbers = ports(service, pod)
             .iter()
             .map(|p| p.port.unwrap_or(0))

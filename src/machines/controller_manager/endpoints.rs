@@ -17,7 +17,7 @@ use kueue_lab_runtime::api_errors::is_not_found;
 /// Maximum number of addresses in an `Endpoints` object.
 const ADDRESSES: usize = 1000;
 
-fn subsets(service: &Service, behind: &[Arc<Pod>]) -> Option<Vec<EndpointSubset>> {
+fn subsets(service: &Service, endpoint_pods: &[Arc<Pod>]) -> Option<Vec<EndpointSubset>> {
     let always = service
         .spec
         .as_ref()
@@ -25,7 +25,7 @@ fn subsets(service: &Service, behind: &[Arc<Pod>]) -> Option<Vec<EndpointSubset>
         == Some(true);
     let mut by_ports: BTreeMap<Vec<i32>, (Vec<OldPort>, EndpointSubset)> = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    for pod in behind.iter().take(ADDRESSES) {
+    for pod in endpoint_pods.iter().take(ADDRESSES) {
         if pods::is_deleting(pod) && !always || !seen.insert(address(pod)) {
             continue;
         }
@@ -81,9 +81,9 @@ impl EndpointSliceController {
         &self,
         key: &ObjectKey,
         service: &Service,
-        behind: &[Arc<Pod>],
+        endpoint_pods: &[Arc<Pod>],
     ) -> Result<(), kube::Error> {
-        let subsets = subsets(service, behind);
+        let subsets = subsets(service, endpoint_pods);
         let api: Api<Endpoints> = Api::namespaced(self.client.clone(), &key.namespace);
         let written = match self.endpoints.get(key) {
             Some(present) if present.subsets == subsets => return Ok(()),

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const WORKERS: usize = 4;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, kinds: &DiscoveredKinds, namespaces: &Informer<Namespace>) {
+pub(super) fn start(context: &Context, kinds: &DiscoveredKinds, namespaces: &Informer<Namespace>) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let waiting = queue.clone();
     namespaces.add_event_handler(move |change| {
@@ -131,8 +131,8 @@ impl NamespacedResourcesDeleter {
         if remaining.is_empty() {
             return Ok(());
         }
-        let place = format!("{}.{}", resource.plural, resource.group);
-        left.objects.insert(place, remaining.len());
+        let resource_name = format!("{}.{}", resource.plural, resource.group);
+        left.objects.insert(resource_name, remaining.len());
         for finalizer in remaining.iter().flat_map(|o| o.finalizers()) {
             *left.finalizers.entry(finalizer.clone()).or_default() += 1;
         }

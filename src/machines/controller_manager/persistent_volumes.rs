@@ -25,7 +25,7 @@ const PROVISIONED_BY_ANNOTATION: &str = "pv.kubernetes.io/provisioned-by";
 const PROVISIONER_NAME: &str = "kueue-lab.dev/volumes";
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context) {
+pub(super) fn start(context: &Context) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let client = context.client.clone();
     let claims: Informer<PersistentVolumeClaim> =

@@ -27,7 +27,7 @@ const TERMINATED_POD_THRESHOLD: usize = 12_500;
 const TERMINATED_CHECK_DELAY: Duration = Duration::from_secs(20);
 
 /// Starts the collector in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(super) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let nodes = shared.nodes.clone();
     let surplus: WorkQueue<()> = WorkQueue::new(context);

@@ -4,14 +4,14 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::Api;
 
 use super::discovery::DiscoveredKinds;
-use super::service_accounts::RootCaPublisher;
+use super::root_ca_publisher::{self, RootCaPublisher};
 use super::{
     disruption, endpoint_slices, garbage_collector, namespaces, persistent_volumes, pod_gc,
     resource_quota, service_accounts,
 };
 use crate::MachinesConfig;
-use crate::workload_controllers;
-use crate::workload_controllers::SharedInformers;
+
+use crate::workload_controllers::{self, SharedInformers};
 use kueue_lab_runtime::{Context, Informer};
 
 /// The running controllers.
@@ -27,9 +27,9 @@ fn start_cluster_controllers(
     config: &MachinesConfig,
     shared: &SharedInformers,
 ) -> ControllerManager {
-    let mut control = ControllerManager::default();
+    let mut controllers = ControllerManager::default();
     if !(config.garbage_collection || config.namespaces || config.status_controllers) {
-        return control;
+        return controllers;
     }
     let kinds = DiscoveredKinds::start(context);
     if config.garbage_collection {
@@ -40,7 +40,8 @@ fn start_cluster_controllers(
         let namespaces: Informer<Namespace> =
             Informer::builder(Api::all(context.client.clone())).start(context);
         namespaces::start(context, &kinds, &namespaces);
-        control.root_ca_publisher = Some(service_accounts::start(context, &namespaces));
+        service_accounts::start(context, &namespaces);
+        controllers.root_ca_publisher = Some(root_ca_publisher::start(context, &namespaces));
     }
     if config.status_controllers {
         endpoint_slices::start(context, shared);
@@ -48,7 +49,7 @@ fn start_cluster_controllers(
         resource_quota::start(context, shared, &kinds);
         persistent_volumes::start(context);
     }
-    control
+    controllers
 }
 
 /// Starts the controllers that `config` enables, in the tasks of `context`. `pods` comes from

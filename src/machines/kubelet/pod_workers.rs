@@ -71,7 +71,7 @@ impl Default for KubeletOptions {
 }
 
 /// Whether a power failure of a node is simulated.
-pub type NodeFailureCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub(super) type NodeFailureCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The kubelets of all the lab's nodes. Clones share everything.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ struct Shared {
     queue: WorkQueue<ObjectKey>,
     simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
     /// Whether pods are paused.
-    idle: AtomicBool,
+    paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
     logs: LogStore,
     recorder: EventRecorder,
@@ -112,7 +112,7 @@ impl Kubelet {
                 has_failed,
                 queue: WorkQueue::new(context),
                 simulated_pods: Mutex::default(),
-                idle: AtomicBool::new(false),
+                paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
                 recorder: EventRecorder::new(context, "kubelet"),
@@ -172,11 +172,11 @@ impl Kubelet {
     }
 
     /// Pauses all pods, or resumes them from their current status.
-    pub fn set_idle(&self, idle: bool) {
-        if self.shared.idle.swap(idle, Ordering::SeqCst) == idle {
+    pub fn set_paused(&self, paused: bool) {
+        if self.shared.paused.swap(paused, Ordering::SeqCst) == paused {
             return;
         }
-        if idle {
+        if paused {
             let runs = std::mem::take(&mut *self.shared.simulated_pods.lock());
             runs.values().for_each(|run| self.shared.release_ip(run));
             return;
@@ -215,7 +215,7 @@ impl Shared {
         let Some(node) = node_of(&pod).and_then(|n| self.nodes.get(&ObjectKey::cluster(n))) else {
             return Ok(ReconcileResult::Done);
         };
-        let ours = self.options.nodes.contains(&node) && !self.idle.load(Ordering::SeqCst);
+        let ours = self.options.nodes.contains(&node) && !self.paused.load(Ordering::SeqCst);
         if !ours || (self.has_failed)(&node.name_any()) {
             return Ok(ReconcileResult::Done);
         }
@@ -227,8 +227,8 @@ impl Shared {
         let (patch, next, ended) = {
             let mut runs = self.simulated_pods.lock();
             let run = self.simulated_pod(&mut runs, &key, &pod, &node, now);
-            let happened = run.advance(&pod, now);
-            self.record_lifecycle_events(&pod, &node, run, &happened);
+            let events = run.advance(&pod, now);
+            self.record_lifecycle_events(&pod, &node, run, &events);
             let host = host_ip(&node);
             let patch = pod_status::status_patch(&pod, run, host, now);
             (patch, run.next(&pod, now), run.has_ended(&pod))
@@ -320,10 +320,10 @@ impl Shared {
         pod: &Pod,
         node: &Node,
         run: &SimulatedPod,
-        happened: &[PodLifecycleEvent],
+        events: &[PodLifecycleEvent],
     ) {
-        for happening in happened {
-            match *happening {
+        for event in events {
+            match *event {
                 PodLifecycleEvent::Started(index) => {
                     let container = &run.containers[index];
                     let since = match &container.phase {
@@ -423,14 +423,14 @@ impl Shared {
     ) {
         let mut about = object_reference(pod);
         about.field_path = path;
-        let note = match reason {
+        let event = match reason {
             "BackOff" => NewEvent::warning(reason, message),
             _ => NewEvent::normal(reason, message),
         };
         let recorder = self
             .recorder
             .with_component("kubelet", Some(&node.name_any()));
-        recorder.event_for_reference(about, note);
+        recorder.event_for_reference(about, event);
     }
 
     /// Deletes a terminal pod that has a deletion timestamp; others are kept.

@@ -9,15 +9,15 @@ use kube::ResourceExt;
 use super::shell;
 
 /// Annotation: the duration of each main container of the pod, such as `30s` or `5m`.
-pub const RUN_FOR: &str = "kueue-lab.dev/run-for";
+pub(super) const RUN_FOR: &str = "kueue-lab.dev/run-for";
 /// Annotation: the exit code of each main container of the pod.
-pub const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
+pub(super) const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
 /// The annotation of other fake kubelets: seconds or a duration.
 const DURATION_ANNOTATION: &str = "example.com/duration";
 /// KWOK's annotation for the duration of a pod.
 const KWOK_DELAY_ANNOTATION: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
 /// Duration of a container in a pod that should complete, if none is given.
-pub const DEFAULT_DURATION: Duration = Duration::from_secs(30);
+pub(super) const DEFAULT_DURATION: Duration = Duration::from_secs(30);
 /// Maximum number of steps; a longer program runs forever.
 const STEPS: usize = 100_000;
 

@@ -84,8 +84,8 @@ impl SimulatedPod {
 
     /// Applies all changes that were due until `now`.
     pub(super) fn advance(&mut self, pod: &Pod, now: Timestamp) -> Vec<PodLifecycleEvent> {
-        let mut happened = Vec::new();
-        self.check_termination(pod, now, &mut happened);
+        let mut events = Vec::new();
+        self.check_termination(pod, now, &mut events);
         // Each round terminates or starts a container; one started at a past time may terminate in
         // the next round.
         for _ in 0..1_000 {
@@ -94,13 +94,13 @@ impl SimulatedPod {
                 changed |= container.finish_if_due(now);
             }
             if !self.terminating && now >= self.sandbox_ready_at {
-                changed |= self.start_containers(pod, now, &mut happened);
+                changed |= self.start_containers(pod, now, &mut events);
             }
             if !changed {
                 break;
             }
         }
-        happened
+        events
     }
 
     /// Stops the pod when it is being deleted or its deadline is exceeded.
@@ -108,7 +108,7 @@ impl SimulatedPod {
         &mut self,
         pod: &Pod,
         now: Timestamp,
-        happened: &mut Vec<PodLifecycleEvent>,
+        events: &mut Vec<PodLifecycleEvent>,
     ) {
         if self.terminating {
             return;
@@ -118,7 +118,7 @@ impl SimulatedPod {
             match self.deadline(pod) {
                 Some(deadline) if deadline <= now && !self.has_ended(pod) => {
                     self.deadline_exceeded = true;
-                    happened.push(PodLifecycleEvent::DeadlineExceeded);
+                    events.push(PodLifecycleEvent::DeadlineExceeded);
                 }
                 _ => return,
             }
@@ -128,7 +128,7 @@ impl SimulatedPod {
         for (index, container) in self.containers.iter_mut().enumerate() {
             container.finish_if_due(now);
             if container.is_running() {
-                happened.push(PodLifecycleEvent::Killing(index));
+                events.push(PodLifecycleEvent::Killing(index));
                 let at = after(now, TERMINATION_DELAY + container.pre_stop).min(latest);
                 container.terminate_by(at, SIGTERM_EXIT_CODE);
             }
@@ -140,7 +140,7 @@ impl SimulatedPod {
         &mut self,
         pod: &Pod,
         now: Timestamp,
-        happened: &mut Vec<PodLifecycleEvent>,
+        events: &mut Vec<PodLifecycleEvent>,
     ) -> bool {
         let policy = self.policy(pod);
         let mut changed = false;
@@ -153,18 +153,18 @@ impl SimulatedPod {
             match &container.phase {
                 ContainerPhase::Waiting => {
                     container.start(now);
-                    happened.push(PodLifecycleEvent::Started(index));
+                    events.push(PodLifecycleEvent::Started(index));
                     changed = true;
                 }
                 ContainerPhase::BackOff(at) if *at <= now => {
                     container.start(now);
-                    happened.push(PodLifecycleEvent::Started(index));
+                    events.push(PodLifecycleEvent::Started(index));
                     changed = true;
                 }
                 ContainerPhase::Terminated(ended) if restarts(role, policy, ended.exit_code) => {
                     container.back_off();
                     if !container.restart_delay().is_zero() {
-                        happened.push(PodLifecycleEvent::BackOff(index));
+                        events.push(PodLifecycleEvent::BackOff(index));
                     }
                     changed = true;
                 }
@@ -189,7 +189,7 @@ impl SimulatedPod {
                         .next(now)
                         .is_none_or(|at| at > after(now, TERMINATION_DELAY))
                 {
-                    happened.push(PodLifecycleEvent::Killing(index));
+                    events.push(PodLifecycleEvent::Killing(index));
                     container.terminate_by(after(now, TERMINATION_DELAY), 0);
                     changed = true;
                 }

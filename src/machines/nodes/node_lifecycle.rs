@@ -230,11 +230,11 @@ impl NodeLifecycleController {
         reason: &'static str,
         message: String,
     ) {
-        let note = match reason {
+        let event = match reason {
             "NodeNotReady" if object.namespace().is_some() => NewEvent::warning(reason, message),
             _ => NewEvent::normal(reason, message),
         };
-        self.recorder.event(object, note);
+        self.recorder.event(object, event);
     }
 }
 

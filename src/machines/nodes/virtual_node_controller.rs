@@ -44,7 +44,7 @@ struct DesiredNodes {
     /// Whether pools were applied; before that no node is deleted.
     applied: bool,
     /// Whether writes are paused.
-    idle: bool,
+    paused: bool,
     /// Address of the kubelets, if they are served.
     kubelet: Option<KubeletAddress>,
     next_number: u32,
@@ -135,10 +135,10 @@ impl VirtualNodeController {
     }
 
     /// Pauses writes, or resumes them.
-    pub fn set_idle(&self, idle: bool) {
+    pub fn set_paused(&self, paused: bool) {
         let names: Vec<String> = {
             let mut wanted = self.shared.desired.lock();
-            if std::mem::replace(&mut wanted.idle, idle) == idle || idle {
+            if std::mem::replace(&mut wanted.paused, paused) == paused || paused {
                 return;
             }
             wanted.nodes.keys().cloned().collect()
@@ -185,25 +185,31 @@ impl VirtualNodeController {
     }
 
     async fn reconcile(&self, name: &str) -> kube::Result<ReconcileResult> {
-        let (place, failed, known, kubelet) = {
+        let (pool_node, failed, known, kubelet) = {
             let wanted = self.shared.desired.lock();
-            if wanted.idle {
+            if wanted.paused {
                 return Ok(ReconcileResult::Done);
             }
             let failed = wanted.failed.contains(name);
-            let place = wanted.nodes.get(name).cloned();
-            (place, failed, wanted.applied, wanted.kubelet.clone())
+            let pool_node = wanted.nodes.get(name).cloned();
+            (pool_node, failed, wanted.applied, wanted.kubelet.clone())
         };
         let api: Api<Node> = Api::all(self.shared.context.client.clone());
         let existing = self.shared.nodes.get(&ObjectKey::cluster(name));
-        match (place, existing) {
+        match (pool_node, existing) {
             (None, Some(node)) if known && is_managed(&node) => remove(&api, &node).await?,
-            (Some(place), None) => {
+            (Some(pool_node), None) => {
                 let now = self.shared.context.clock.now();
-                let (index, number) = (place.index, place.number);
-                let around = self.shared.cluster_type;
-                let node =
-                    virtual_node::node(&place.pool, index, number, now, around, kubelet.as_ref());
+                let (index, number) = (pool_node.index, pool_node.number);
+                let cluster_type = self.shared.cluster_type;
+                let node = virtual_node::node(
+                    &pool_node.pool,
+                    index,
+                    number,
+                    now,
+                    cluster_type,
+                    kubelet.as_ref(),
+                );
                 match api.create(&PostParams::default(), &node).await {
                     Ok(node) => self.shared.nodes.observe_write(Arc::new(node)),
                     Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -213,8 +219,8 @@ impl VirtualNodeController {
                 }
                 self.shared.changed.notify_one();
             }
-            (Some(place), Some(node)) if is_managed(&node) && !failed => {
-                self.update_node(&api, &place, &node, kubelet.as_ref())
+            (Some(pool_node), Some(node)) if is_managed(&node) && !failed => {
+                self.update_node(&api, &pool_node, &node, kubelet.as_ref())
                     .await?;
             }
             (Some(_), Some(node)) if !is_managed(&node) => {
@@ -232,13 +238,13 @@ impl VirtualNodeController {
     async fn update_node(
         &self,
         api: &Api<Node>,
-        place: &PoolNode,
+        pool_node: &PoolNode,
         node: &Node,
         kubelet: Option<&KubeletAddress>,
     ) -> kube::Result<()> {
         let name = node.name_any();
         let params = PatchParams::default();
-        if let Some(patch) = metadata_patch(place, node) {
+        if let Some(patch) = metadata_patch(pool_node, node) {
             let patched = api.patch(&name, &params, &Patch::Merge(&patch)).await?;
             self.shared.nodes.observe_write(Arc::new(patched));
         }
@@ -246,7 +252,7 @@ impl VirtualNodeController {
         // Only the embedded cluster gets addresses.
         let reached = (self.shared.cluster_type == ClusterType::Remote)
             .then(|| KubeletAddress::hostname_and_port(kubelet, &name));
-        if let Some(patch) = status_patch(place, node, now, reached) {
+        if let Some(patch) = status_patch(pool_node, node, now, reached) {
             if patch["status"].get("conditions").is_some() {
                 // The Lease before the Ready condition, so that the node is not marked Unknown.
                 let context = &self.shared.context;
@@ -268,7 +274,7 @@ impl VirtualNodeController {
             let changed = shared.changed.notified();
             let alive: Vec<Arc<Node>> = {
                 let wanted = shared.desired.lock();
-                let names = wanted.nodes.keys().filter(|_| !wanted.idle);
+                let names = wanted.nodes.keys().filter(|_| !wanted.paused);
                 names
                     .filter(|name| !wanted.failed.contains(*name))
                     .filter_map(|name| shared.nodes.get(&ObjectKey::cluster(name.as_str())))
@@ -304,18 +310,18 @@ impl DesiredNodes {
                 let name = node_name(&pool.name, index);
                 // A node keeps its number and its addresses until it is deleted.
                 let number = match self.nodes.get(&name) {
-                    Some(place) => place.number,
+                    Some(pool_node) => pool_node.number,
                     None => {
                         self.next_number += 1;
                         self.next_number - 1
                     }
                 };
-                let place = PoolNode {
+                let pool_node = PoolNode {
                     pool: shared.clone(),
                     index,
                     number,
                 };
-                nodes.insert(name, place);
+                nodes.insert(name, pool_node);
             }
         }
         self.failed.retain(|name| nodes.contains_key(name));
@@ -343,15 +349,15 @@ async fn remove(api: &Api<Node>, node: &Node) -> kube::Result<()> {
 }
 
 /// The patch of labels and taints; those not set by the pool stay.
-fn metadata_patch(place: &PoolNode, node: &Node) -> Option<Value> {
-    let owned = virtual_node::from_pool_annotation(&place.pool, place.index);
+fn metadata_patch(pool_node: &PoolNode, node: &Node) -> Option<Value> {
+    let owned = virtual_node::from_pool_annotation(&pool_node.pool, pool_node.index);
     let before = node
         .annotations()
         .get(FROM_POOL_ANNOTATION)
         .map(String::as_str)
         .unwrap_or_default();
     let (old_labels, old_taints) = before.split_once(';').unwrap_or_default();
-    let labels = virtual_node::labels(&place.pool, place.index);
+    let labels = virtual_node::labels(&pool_node.pool, pool_node.index);
     let mut changes = serde_json::Map::new();
     for (key, value) in &labels {
         if node.labels().get(key) != Some(value) {
@@ -366,10 +372,10 @@ fn metadata_patch(place: &PoolNode, node: &Node) -> Option<Value> {
     let taints = node.spec.as_ref().and_then(|s| s.taints.clone());
     let taints = taints.unwrap_or_default();
     let old: BTreeSet<&str> = old_taints.split(',').collect();
-    let mut new = place.pool.taints.clone();
+    let mut new = pool_node.pool.taints.clone();
     for taint in &taints {
         let id = format!("{}:{}", taint.key, taint.effect);
-        let wanted = place.pool.taints.iter();
+        let wanted = pool_node.pool.taints.iter();
         let mut same = wanted.filter(|t| t.key == taint.key && t.effect == taint.effect);
         if !old.contains(id.as_str()) && same.next().is_none() {
             new.push(taint.clone());
@@ -392,13 +398,13 @@ fn metadata_patch(place: &PoolNode, node: &Node) -> Option<Value> {
 /// The patch of the status: capacity, kubelet address, and the conditions of a node that is not
 /// Ready.
 fn status_patch(
-    place: &PoolNode,
+    pool_node: &PoolNode,
     node: &Node,
     now: jiff::Timestamp,
     reached: Option<(String, i32)>,
 ) -> Option<Value> {
     let status = node.status.clone().unwrap_or_default();
-    let capacity = virtual_node::capacity(&place.pool);
+    let capacity = virtual_node::capacity(&pool_node.pool);
     let ready = status
         .conditions
         .iter()

@@ -65,8 +65,8 @@ impl Scheduler {
         message: &str,
         nominated: Option<&str>,
     ) {
-        let note = NewEvent::warning("FailedScheduling", message);
-        self.record_event(pod, "Scheduling", note);
+        let event = NewEvent::warning("FailedScheduling", message);
+        self.record_event(pod, "Scheduling", event);
         let old = condition(&pod.pod, "PodScheduled");
         let same = old.is_some_and(|c| {
             c.status == "False"
@@ -148,9 +148,9 @@ impl Scheduler {
     }
 
     /// Records an events.k8s.io Event about a pod.
-    fn record_event(&self, pod: &PodInfo, action: &'static str, note: NewEvent) {
+    fn record_event(&self, pod: &PodInfo, action: &'static str, event: NewEvent) {
         let action = Some(action);
-        self.recorder.event(&*pod.pod, NewEvent { action, ..note });
+        self.recorder.event(&*pod.pod, NewEvent { action, ..event });
     }
 
     fn time(&self) -> Time {

@@ -182,7 +182,7 @@ impl SchedulerState {
         if self.assigned.get(&key).is_some_and(|known| *known != node) {
             self.unassign_pod(&key);
         }
-        let minds = usize::from(!info.anti_affinity_terms().is_empty());
+        let with_anti_affinity = usize::from(!info.anti_affinity_terms().is_empty());
         let node_info = self
             .nodes
             .entry(node.clone())
@@ -192,9 +192,9 @@ impl SchedulerState {
             self.capacity_freed |= before.requests != info.requests;
         }
         node_info.add(info);
-        self.pods_with_anti_affinity += minds;
+        self.pods_with_anti_affinity += with_anti_affinity;
         self.assigned.insert(key, node);
-        if minds > 0 && !self.labels_matter {
+        if with_anti_affinity > 0 && !self.labels_matter {
             self.labels_matter = true;
             let all: Vec<Arc<PodInfo>> = self.pending.values().cloned().collect();
             for pod in all {

@@ -26,11 +26,11 @@ pub(super) struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     /// Computes the pre-filter state of a pod.
-    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, minding: bool) -> Self {
+    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, any_pod_has_anti_affinity: bool) -> Self {
         Self {
             pod,
             spread: PodTopologySpread::new(pod, nodes),
-            inter_pod_affinity: InterPodAffinity::new(pod, nodes, minding),
+            inter_pod_affinity: InterPodAffinity::new(pod, nodes, any_pod_has_anti_affinity),
         }
     }
 

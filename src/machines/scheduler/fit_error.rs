@@ -73,12 +73,12 @@ fn histogram(texts: impl Iterator<Item = String>) -> String {
 }
 
 /// The message of the condition and the Event.
-pub(super) fn fit_error_message(obstacles: &[FilterFailure], preemption: &str) -> String {
-    if obstacles.is_empty() {
+pub(super) fn fit_error_message(failures: &[FilterFailure], preemption: &str) -> String {
+    if failures.is_empty() {
         return "no nodes available to schedule pods".into();
     }
-    let reasons = histogram(obstacles.iter().flat_map(FilterFailure::reasons));
-    let mut text = format!("0/{} nodes are available: {reasons}.", obstacles.len());
+    let reasons = histogram(failures.iter().flat_map(FilterFailure::reasons));
+    let mut text = format!("0/{} nodes are available: {reasons}.", failures.len());
     if !preemption.is_empty() {
         text.push_str(&format!(" preemption: {preemption}"));
     }
@@ -86,7 +86,7 @@ pub(super) fn fit_error_message(obstacles: &[FilterFailure], preemption: &str) -
 }
 
 /// The message when preemption finds no victims.
-pub(super) fn no_victims_message(obstacles: &[FilterFailure]) -> String {
+pub(super) fn no_victims_message(failures: &[FilterFailure]) -> String {
     let text = |o: &FilterFailure| {
         if o.is_resolvable_by_preemption() {
             "No preemption victims found for incoming pod".to_string()
@@ -94,8 +94,8 @@ pub(super) fn no_victims_message(obstacles: &[FilterFailure]) -> String {
             "Preemption is not helpful for scheduling".to_string()
         }
     };
-    let reasons = histogram(obstacles.iter().map(text));
-    format!("0/{} nodes are available: {reasons}.", obstacles.len())
+    let reasons = histogram(failures.iter().map(text));
+    format!("0/{} nodes are available: {reasons}.", failures.len())
 }
 
 #[cfg(test)]
@@ -107,13 +107,13 @@ mod tests {
         let short = |names: &[&str]| {
             FilterFailure::NodeResourcesFit(names.iter().map(|n| n.to_string()).collect(), false)
         };
-        let obstacles = [
+        let failures = [
             short(&["cpu", "nvidia.com/gpu"]),
             FilterFailure::TaintToleration,
             short(&["cpu"]),
         ];
         assert_eq!(
-            fit_error_message(&obstacles, &no_victims_message(&obstacles)),
+            fit_error_message(&failures, &no_victims_message(&failures)),
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s), 2 Insufficient cpu. preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."
         );
     }

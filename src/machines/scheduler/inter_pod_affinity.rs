@@ -28,8 +28,8 @@ pub(super) struct InterPodAffinity<'a> {
 impl<'a> InterPodAffinity<'a> {
     /// Computes the state. `any_pod_has_anti_affinity` is whether any existing pod has
     /// anti-affinity.
-    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, minding: bool) -> Self {
-        let mut neighbours = Self {
+    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, any_pod_has_anti_affinity: bool) -> Self {
+        let mut state = Self {
             affinity: pod.affinity_terms(),
             anti: pod.anti_affinity_terms(),
             affinity_domains: HashSet::new(),
@@ -37,21 +37,21 @@ impl<'a> InterPodAffinity<'a> {
             existing_anti_affinity_domains: HashSet::new(),
             is_first_match: false,
         };
-        let own = !neighbours.affinity.is_empty() || !neighbours.anti.is_empty();
-        if !own && !minding {
-            return neighbours;
+        let own = !state.affinity.is_empty() || !state.anti.is_empty();
+        if !own && !any_pod_has_anti_affinity {
+            return state;
         }
         for node in nodes.values() {
             for other in node.pods.values().filter(|p| p.key != pod.key) {
-                neighbours.count_pod(pod, other, node);
+                state.count_pod(pod, other, node);
             }
         }
-        neighbours.is_first_match = neighbours.affinity_domains.is_empty()
-            && neighbours
+        state.is_first_match = state.affinity_domains.is_empty()
+            && state
                 .affinity
                 .iter()
                 .all(|term| term_matches(term, pod, pod));
-        neighbours
+        state
     }
 
     fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo) {

@@ -23,12 +23,12 @@ mod taint_toleration;
 #[cfg(test)]
 mod tests;
 
-pub use node_info::NodeInfo;
-pub use pod_info::PodInfo;
-pub use scheduling_loop::start;
+pub(crate) use node_info::NodeInfo;
+pub(crate) use pod_info::PodInfo;
+pub(crate) use scheduling_loop::start;
 pub(crate) use selector::node_term;
-pub use simulation::Simulation;
+pub(crate) use simulation::Simulation;
 pub(crate) use taint_toleration::{tolerated, tolerates};
 
 /// The value of `spec.schedulerName` for this scheduler.
-pub const NAME: &str = "default-scheduler";
+pub(crate) const NAME: &str = "default-scheduler";

@@ -13,7 +13,7 @@ use kueue_lab_runtime::ObjectKey;
 
 /// A node and its pods.
 #[derive(Clone, Debug)]
-pub struct NodeInfo {
+pub(crate) struct NodeInfo {
     /// Its name.
     pub name: String,
     /// Allocatable resources.
@@ -32,7 +32,7 @@ pub struct NodeInfo {
 
 impl NodeInfo {
     /// A node of which only the name is known.
-    pub fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_string(),
             allocatable: ResourceAmounts::default(),
@@ -45,7 +45,7 @@ impl NodeInfo {
     }
 
     /// Updates the Node object and the amounts derived from it.
-    pub fn set_node(&mut self, node: Option<Arc<Node>>) {
+    pub(crate) fn set_node(&mut self, node: Option<Arc<Node>>) {
         let status = node.as_ref().and_then(|n| n.status.as_ref());
         let allocatable = status.and_then(|s| s.allocatable.as_ref().or(s.capacity.as_ref()));
         self.allocatable = allocatable.map(ResourceAmounts::of).unwrap_or_default();
@@ -54,14 +54,14 @@ impl NodeInfo {
     }
 
     /// Adds a pod.
-    pub fn add(&mut self, pod: Arc<PodInfo>) {
+    pub(crate) fn add(&mut self, pod: Arc<PodInfo>) {
         self.remove(&pod.key.clone());
         self.requested.add(&pod.requests);
         self.pods.insert(pod.key.clone(), pod);
     }
 
     /// Removes a pod.
-    pub fn remove(&mut self, key: &ObjectKey) -> Option<Arc<PodInfo>> {
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Arc<PodInfo>> {
         let pod = self.pods.remove(key)?;
         self.requested.sub(&pod.requests);
         Some(pod)

@@ -11,7 +11,7 @@ use kueue_lab_runtime::ObjectKey;
 
 /// A pod with precomputed requests and ports.
 #[derive(Debug)]
-pub struct PodInfo {
+pub(crate) struct PodInfo {
     /// Namespace and name.
     pub key: ObjectKey,
     /// Its effective requests.
@@ -26,7 +26,7 @@ pub struct PodInfo {
 
 impl PodInfo {
     /// Computes the view of a pod.
-    pub fn of(pod: Arc<Pod>) -> Self {
+    pub(crate) fn of(pod: Arc<Pod>) -> Self {
         let empty = PodSpec::default();
         let spec = pod.spec.as_ref().unwrap_or(&empty);
         Self {

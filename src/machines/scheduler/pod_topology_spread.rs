@@ -57,12 +57,12 @@ impl<'a> PodTopologySpread<'a> {
                 let Some(domain) = node.labels().get(&rule.constraint.topology_key) else {
                     continue;
                 };
-                let kin = node.pods.values().filter(|other| {
+                let matching = node.pods.values().filter(|other| {
                     other.key.namespace == pod.key.namespace
                         && !other.terminating()
                         && matches_constraint(rule.constraint, pod, other)
                 });
-                *rule.domains.entry(domain.clone()).or_default() += kin.count() as i64;
+                *rule.domains.entry(domain.clone()).or_default() += matching.count() as i64;
             }
         }
         Self { rules }

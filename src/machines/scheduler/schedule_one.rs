@@ -51,7 +51,7 @@ impl SchedulerState {
                 }
                 Some(SchedulingDecision::Bind { pod, node })
             }
-            Err(obstacles) => Some(self.post_filter(pod, &obstacles)),
+            Err(failures) => Some(self.post_filter(pod, &failures)),
         }
     }
 
@@ -82,7 +82,7 @@ impl SchedulerState {
         let nodes: Vec<&NodeInfo> = self.nodes.values().filter(|n| n.node.is_some()).collect();
         let enough = num_feasible_nodes_to_find(nodes.len());
         let mut fitting = Vec::new();
-        let mut obstacles = vec![None; nodes.len()];
+        let mut failures = vec![None; nodes.len()];
         let mut seen = 0;
         let start = if enough >= nodes.len() {
             0
@@ -94,7 +94,7 @@ impl SchedulerState {
             seen += 1;
             match filter.check(nodes[at]) {
                 None => fitting.push(nodes[at]),
-                Some(obstacle) => obstacles[at] = Some(obstacle),
+                Some(failure) => failures[at] = Some(failure),
             }
             if fitting.len() >= enough {
                 break;
@@ -107,39 +107,35 @@ impl SchedulerState {
         }
         let best = score::select_host(filter.pod, &fitting, &self.nodes).map(|n| n.name.clone());
         self.next_start_node_index = (start + seen) % nodes.len().max(1);
-        best.ok_or_else(|| obstacles.into_iter().flatten().collect())
+        best.ok_or_else(|| failures.into_iter().flatten().collect())
     }
 
-    fn post_filter(
-        &mut self,
-        pod: Arc<PodInfo>,
-        obstacles: &[FilterFailure],
-    ) -> SchedulingDecision {
-        let room = default_preemption::find_candidate(
+    fn post_filter(&mut self, pod: Arc<PodInfo>, failures: &[FilterFailure]) -> SchedulingDecision {
+        let candidate = default_preemption::find_candidate(
             &pod,
             &self.nodes,
-            obstacles,
+            failures,
             self.pods_with_anti_affinity > 0,
         );
-        match room {
-            Ok(room) => {
-                let message = fit_error::fit_error_message(obstacles, "");
-                self.nominate(&pod, &room.node);
+        match candidate {
+            Ok(candidate) => {
+                let message = fit_error::fit_error_message(failures, "");
+                self.nominate(&pod, &candidate.node);
                 self.queue.mark_unschedulable(&pod.key);
                 SchedulingDecision::Preempt {
                     pod,
-                    node: room.node,
-                    victims: room.victims,
+                    node: candidate.node,
+                    victims: candidate.victims,
                     message,
                 }
             }
             Err(reason) => {
-                let reason = if obstacles.is_empty() { "" } else { &reason };
-                let message: Arc<str> = Arc::from(fit_error::fit_error_message(obstacles, reason));
+                let reason = if failures.is_empty() { "" } else { &reason };
+                let message: Arc<str> = Arc::from(fit_error::fit_error_message(failures, reason));
                 let class = self.equivalence_class(&pod);
                 self.class_messages.insert(class, message.clone());
-                let told = self.queue.mark_unschedulable(&pod.key);
-                let pods = told
+                let unreported = self.queue.mark_unschedulable(&pod.key);
+                let pods = unreported
                     .into_iter()
                     .filter(|key| self.reported_messages.get(key) != Some(&message))
                     .filter_map(|key| self.pending.get(&key).cloned())

@@ -28,7 +28,7 @@ pub(super) struct Scheduler {
 }
 
 /// Starts the scheduler.
-pub fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<Node>) {
+pub(crate) fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<Node>) {
     let scheduler = Arc::new(Scheduler {
         context: context.clone(),
         pods: pods.clone(),

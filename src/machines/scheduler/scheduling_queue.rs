@@ -86,15 +86,15 @@ impl SchedulingQueue {
             return Vec::new();
         };
         class.unschedulable = true;
-        let mut told = std::mem::take(&mut class.unreported);
-        if !told.contains(key) {
-            told.push(key.clone());
+        let mut unreported = std::mem::take(&mut class.unreported);
+        if !unreported.contains(key) {
+            unreported.push(key.clone());
         }
         // A class may have got a new head since; an unschedulable one has none.
         if let Some((first, _)) = class.pods.first_key_value() {
             self.heads.remove(first);
         }
-        told
+        unreported
     }
 
     /// Takes a new pod of an unschedulable class, which has to be reported.

@@ -9,14 +9,14 @@ use super::cache::SchedulerState;
 use super::schedule_one::SchedulingDecision;
 
 /// A copy of the cluster's scheduling state.
-pub struct Simulation {
+pub(crate) struct Simulation {
     state: SchedulerState,
     placed: usize,
 }
 
 impl Simulation {
     /// The cluster with these nodes and their pods; pending pods are ignored.
-    pub fn new(nodes: &[Arc<Node>], pods: &[Arc<Pod>]) -> Self {
+    pub(crate) fn new(nodes: &[Arc<Node>], pods: &[Arc<Pod>]) -> Self {
         let mut state = SchedulerState::default();
         for node in nodes {
             state.update_node(&node.name_any(), Some(node.clone()));
@@ -32,13 +32,13 @@ impl Simulation {
     }
 
     /// Adds a node.
-    pub fn add(&mut self, node: Node) {
+    pub(crate) fn add(&mut self, node: Node) {
         self.state
             .update_node(&node.name_any(), Some(Arc::new(node)));
     }
 
     /// Schedules up to `count` copies of a pod; returns how many fit. Without preemption.
-    pub fn schedule_pods(&mut self, pod: &Pod, count: usize) -> usize {
+    pub(crate) fn schedule_pods(&mut self, pod: &Pod, count: usize) -> usize {
         for done in 0..count {
             let mut one = pod.clone();
             self.placed += 1;

@@ -165,11 +165,11 @@ impl TestCluster {
             }
             let wanted = crate::resources::pod_requests(spec);
             for info in self.state.nodes().values().filter(|n| n.node.is_some()) {
-                let room = wanted.iter().all(|(name, amount)| {
+                let fits = wanted.iter().all(|(name, amount)| {
                     amount <= 0 || amount <= info.allocatable.get(name) - info.requested.get(name)
                 });
                 let full = info.pods.len() >= info.max_pods;
-                assert!(!room || full, "{:?} fits {}", pod.metadata.name, info.name);
+                assert!(!fits || full, "{:?} fits {}", pod.metadata.name, info.name);
             }
         }
     }
@@ -179,13 +179,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn nodes_are_never_overcommitted_and_room_is_used(events in prop::collection::vec(event(), 1..80)) {
-        let mut world = TestCluster::default();
+    fn nodes_are_never_overcommitted_and_capacity_is_used(events in prop::collection::vec(event(), 1..80)) {
+        let mut cluster = TestCluster::default();
         for event in events {
-            world.apply_event(event);
-            world.schedule_until_idle();
+            cluster.apply_event(event);
+            cluster.schedule_until_idle();
         }
-        world.assert_no_pending_pod_fits();
+        cluster.assert_no_pending_pod_fits();
     }
 }
 
@@ -211,7 +211,7 @@ fn a_failed_binding_frees_its_resources_for_pending_pods() {
 }
 
 #[test]
-fn ten_thousand_like_pods_without_room_cost_one_search_each_time() {
+fn ten_thousand_equal_unschedulable_pods_cost_one_search() {
     let mut state = SchedulerState::default();
     state.update_node("n0", Some(node(0, 4, 0)));
     for index in 0..10_000 {

@@ -17,12 +17,12 @@ use kueue_lab_runtime::Informer;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 
 /// Informer index of objects without a controller, by namespace.
-pub const UNCONTROLLED: &str = "uncontrolled";
+pub(crate) const UNCONTROLLED: &str = "uncontrolled";
 /// Informer index by the UID of the controller.
-pub const CONTROLLER_UID_INDEX: &str = "controller";
+pub(crate) const CONTROLLER_UID_INDEX: &str = "controller";
 
 /// The values of [`UNCONTROLLED`].
-pub fn uncontrolled<K: Resource>(object: &K) -> Vec<String> {
+pub(crate) fn uncontrolled<K: Resource>(object: &K) -> Vec<String> {
     match super::pods::controller_of(object) {
         Some(_) => Vec::new(),
         None => object.namespace().into_iter().collect(),
@@ -30,17 +30,17 @@ pub fn uncontrolled<K: Resource>(object: &K) -> Vec<String> {
 }
 
 /// A parsed selector; `None` if it is invalid or matches nothing.
-pub fn selector(selector: &LabelSelector) -> Option<Selector> {
+pub(crate) fn selector(selector: &LabelSelector) -> Option<Selector> {
     Selector::try_from(selector.clone()).ok()
 }
 
 /// Whether labels are matched.
-pub fn matches<K: Resource>(selector: &Selector, object: &K) -> bool {
+pub(crate) fn matches<K: Resource>(selector: &Selector, object: &K) -> bool {
     selector.matches(object.labels())
 }
 
 /// Namespaced owners and dependents with static types.
-pub trait NamespacedObject:
+pub(crate) trait NamespacedObject:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + Debug
@@ -66,7 +66,7 @@ impl<K> NamespacedObject for K where
 ///
 /// # Errors
 /// The API server rejected a change, or the owner's UID has changed.
-pub async fn claim<O: NamespacedObject, K: NamespacedObject>(
+pub(crate) async fn claim<O: NamespacedObject, K: NamespacedObject>(
     client: &kube::Client,
     owner: &O,
     selects: &Selector,

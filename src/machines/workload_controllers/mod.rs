@@ -1,16 +1,17 @@
 //! The workload controllers of kube-controller-manager: Job, CronJob and `apps/v1`. Must not depend
 //! on nodes or the kubelet; of the scheduler only node affinity and tolerations are used.
 
-pub mod apps;
-pub mod controller_ref_manager;
-pub mod cronjob;
+pub(crate) mod apps;
+pub(crate) mod controller_ref_manager;
+pub(crate) mod cronjob;
 pub mod job;
-pub mod pod_control;
-pub mod pod_template;
+pub(crate) mod pod_control;
+pub(crate) mod pod_template;
 pub mod pods;
 mod shared_informers;
 mod start_controllers;
-pub mod ttl_after_finished;
+pub(crate) mod ttl_after_finished;
 
-pub use shared_informers::{SharedInformers, pod_informer};
-pub use start_controllers::start;
+pub(crate) use shared_informers::SharedInformers;
+pub use shared_informers::pod_informer;
+pub(crate) use start_controllers::start;

@@ -18,7 +18,7 @@ use kueue_lab_runtime::{Context, Informer};
 
 /// Creates and deletes pods for one controller.
 #[derive(Clone)]
-pub struct PodControl {
+pub(crate) struct PodControl {
     context: Context,
     pods: Informer<Pod>,
     recorder: EventRecorder,
@@ -26,7 +26,7 @@ pub struct PodControl {
 
 /// The result of creating pods.
 #[derive(Debug, Default)]
-pub struct CreateResult {
+pub(crate) struct CreateResult {
     /// Number of created pods.
     pub done: usize,
     /// The first error.
@@ -35,7 +35,7 @@ pub struct CreateResult {
 
 /// The result of deleting pods.
 #[derive(Debug, Default)]
-pub struct DeleteResult {
+pub(crate) struct DeleteResult {
     /// The deleted or terminating pods.
     pub done: Vec<Arc<Pod>>,
     /// The first error.
@@ -44,7 +44,7 @@ pub struct DeleteResult {
 
 impl PodControl {
     /// A pod control whose writes are visible in `pods` at once.
-    pub fn new(context: &Context, pods: Informer<Pod>, recorder: EventRecorder) -> Self {
+    pub(crate) fn new(context: &Context, pods: Informer<Pod>, recorder: EventRecorder) -> Self {
         Self {
             context: context.clone(),
             pods,
@@ -58,7 +58,7 @@ impl PodControl {
 
     /// Creates pods of `owner` in batches of doubling size (slow start), so that an owner whose
     /// pods are all rejected costs one request. Stops after the first batch with an error.
-    pub async fn create<K>(&self, owner: &K, pods: Vec<Pod>) -> CreateResult
+    pub(crate) async fn create<K>(&self, owner: &K, pods: Vec<Pod>) -> CreateResult
     where
         K: Resource<DynamicType = ()>,
     {
@@ -96,7 +96,7 @@ impl PodControl {
     }
 
     /// Deletes pods of `owner`, after removing `finalizer` if given.
-    pub async fn delete<K>(
+    pub(crate) async fn delete<K>(
         &self,
         owner: &K,
         pods: &[Arc<Pod>],
@@ -130,7 +130,7 @@ impl PodControl {
     }
 
     /// Deletes a pod without recording an Event.
-    pub async fn delete_without_event(&self, pod: &Pod) -> Result<(), kube::Error> {
+    pub(crate) async fn delete_without_event(&self, pod: &Pod) -> Result<(), kube::Error> {
         match self.delete_one(pod, None).await {
             Err(error) if !is_not_found(&error) && !is_conflict(&error) => Err(error),
             _ => Ok(()),
@@ -163,7 +163,7 @@ impl PodControl {
     }
 
     /// Removes `finalizer` from pods: returns the UIDs without it and the first error.
-    pub async fn remove_finalizers(
+    pub(crate) async fn remove_finalizers(
         &self,
         pods: &[Arc<Pod>],
         finalizer: &str,

@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt};
 const LONGEST_PREFIX: usize = 58;
 
 /// A pod of the template, owned by `owner`, with a generated name.
-pub fn pod_from_template<K: Resource<DynamicType = ()>>(
+pub(crate) fn pod_from_template<K: Resource<DynamicType = ()>>(
     template: &PodTemplateSpec,
     owner: &K,
 ) -> Pod {
@@ -30,7 +30,7 @@ pub fn pod_from_template<K: Resource<DynamicType = ()>>(
 }
 
 /// The controller reference to `owner`.
-pub fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+pub(crate) fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     OwnerReference {
         api_version: K::api_version(&()).to_string(),
         kind: K::kind(&()).to_string(),
@@ -42,8 +42,8 @@ pub fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerRe
 }
 
 /// `<name><suffix>`, with the name truncated so that a generated name fits.
-pub fn name_prefix(name: &str, suffix: &str) -> String {
-    let room = LONGEST_PREFIX.saturating_sub(suffix.len());
-    let end = name.len().min(room);
+pub(crate) fn name_prefix(name: &str, suffix: &str) -> String {
+    let max_len = LONGEST_PREFIX.saturating_sub(suffix.len());
+    let end = name.len().min(max_len);
     format!("{}{suffix}", name.get(..end).unwrap_or(name))
 }

@@ -6,7 +6,7 @@ use crate::MachinesConfig;
 use kueue_lab_runtime::Context;
 
 /// Starts the controllers that `config` enables, in the tasks of `context`.
-pub fn start(context: &Context, config: &MachinesConfig, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, config: &MachinesConfig, shared: &SharedInformers) {
     if !config.workload_controllers {
         return;
     }

@@ -15,7 +15,7 @@ use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let due = queue.clone();
     shared.jobs.add_event_handler(move |change| {

@@ -11,7 +11,7 @@ use kueue_lab_runtime::{Context, WorkQueue};
 const WORKERS: usize = 10;
 
 /// Starts the collector in the tasks of `context`.
-pub fn start(context: &Context, kinds: &DiscoveredKinds) {
+pub(crate) fn start(context: &Context, kinds: &DiscoveredKinds) {
     let collector = Arc::new(GarbageCollector {
         context: context.clone(),
         kinds: kinds.clone(),

@@ -9,5 +9,5 @@ mod garbage_collector_controller;
 mod graph;
 mod graph_builder;
 
-pub use garbage_collector_controller::start;
+pub(super) use garbage_collector_controller::start;
 use graph_builder::GarbageCollector;

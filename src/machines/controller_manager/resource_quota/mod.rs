@@ -4,4 +4,4 @@
 mod resource_quota_controller;
 mod usage;
 
-pub use resource_quota_controller::start;
+pub(super) use resource_quota_controller::start;

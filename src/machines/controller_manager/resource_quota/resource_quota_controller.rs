@@ -30,9 +30,9 @@ const WORKERS: usize = 2;
 const GATHER: Duration = Duration::from_millis(200);
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers, kinds: &DiscoveredKinds) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers, kinds: &DiscoveredKinds) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
-    let keeper = Arc::new(ResourceQuotaController {
+    let controller = Arc::new(ResourceQuotaController {
         context: context.clone(),
         quotas: Informer::builder(Api::all(context.client.clone())).start(context),
         pods: shared.pods.clone(),
@@ -41,28 +41,28 @@ pub fn start(context: &Context, shared: &SharedInformers, kinds: &DiscoveredKind
         monitored: Mutex::default(),
     });
     let on_quota = queue.clone();
-    keeper
+    controller
         .quotas
         .add_event_handler(move |change| on_quota.add(ObjectKey::of(change.object().as_ref())));
-    let on_pod = Arc::downgrade(&keeper);
-    keeper.pods.add_event_handler(move |change| {
+    let on_pod = Arc::downgrade(&controller);
+    controller.pods.add_event_handler(move |change| {
         let counts = match change {
             Change::Updated { old, new } => {
                 pods::is_terminal(old) != pods::is_terminal(new) || old.spec != new.spec
             }
             Change::Added(_) | Change::Deleted(_) => true,
         };
-        if let Some(keeper) = on_pod.upgrade().filter(|_| counts) {
-            keeper.enqueue_namespace(&change.object().namespace().unwrap_or_default());
+        if let Some(controller) = on_pod.upgrade().filter(|_| counts) {
+            controller.enqueue_namespace(&change.object().namespace().unwrap_or_default());
         }
     });
     let run = context.clone();
     context.tasks.spawn("quota", async move {
-        keeper.quotas.wait_for_cache_sync().await;
-        keeper.pods.wait_for_cache_sync().await;
+        controller.quotas.wait_for_cache_sync().await;
+        controller.pods.wait_for_cache_sync().await;
         queue.run(&run, "quota", WORKERS, move |key| {
-            let keeper = keeper.clone();
-            async move { keeper.reconcile(&key).await }
+            let controller = controller.clone();
+            async move { controller.reconcile(&key).await }
         });
     });
 }
@@ -198,19 +198,19 @@ impl ResourceQuotaController {
     /// Starts to monitor the objects of a kind.
     fn start_monitor(self: &Arc<Self>, kind: &DiscoveredKind) {
         let resource = kind.resource.clone();
-        let place = (resource.group.clone(), resource.plural.clone());
-        if !self.monitored.lock().insert(place) {
+        let group_and_plural = (resource.group.clone(), resource.plural.clone());
+        if !self.monitored.lock().insert(group_and_plural) {
             return;
         }
-        let keeper = self.clone();
+        let controller = self.clone();
         self.context.tasks.spawn("quota", async move {
             type Meta = PartialObjectMeta<DynamicObject>;
-            let api: Api<Meta> = Api::all_with(keeper.context.client.clone(), &resource);
+            let api: Api<Meta> = Api::all_with(controller.context.client.clone(), &resource);
             let events = watcher(api, watcher::Config::default()).backoff(WatchBackoff::default());
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
                 if let Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) = event {
-                    keeper.enqueue_namespace(&object.namespace().unwrap_or_default());
+                    controller.enqueue_namespace(&object.namespace().unwrap_or_default());
                 }
             }
         });

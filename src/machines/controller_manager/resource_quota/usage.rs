@@ -272,14 +272,14 @@ mod tests {
 
     #[test]
     fn quota_names_resolve_to_resources() {
-        let place = |name: &str| {
+        let resolved = |name: &str| {
             let (group, plural) = resource_of(name);
             format!("{plural}.{group}")
         };
-        assert_eq!(place("requests.nvidia.com/gpu"), "pods.");
-        assert_eq!(place("count/jobs.batch"), "jobs.batch");
+        assert_eq!(resolved("requests.nvidia.com/gpu"), "pods.");
+        assert_eq!(resolved("count/jobs.batch"), "jobs.batch");
         assert_eq!(
-            place("fast.storageclass.storage.k8s.io/requests.storage"),
+            resolved("fast.storageclass.storage.k8s.io/requests.storage"),
             "persistentvolumeclaims."
         );
     }

@@ -33,7 +33,7 @@ struct Shared {
     queue: WorkQueue<String>,
     desired: Mutex<Option<Vec<RealNodes>>>,
     /// Whether writes are paused.
-    idle: AtomicBool,
+    paused: AtomicBool,
     /// The last logged conflicts, by node.
     reported_conflicts: Mutex<BTreeMap<String, Vec<String>>>,
 }
@@ -47,7 +47,7 @@ impl FakeGpuController {
                 nodes: nodes.clone(),
                 queue: WorkQueue::new(context),
                 desired: Mutex::default(),
-                idle: AtomicBool::new(false),
+                paused: AtomicBool::new(false),
                 reported_conflicts: Mutex::default(),
             }),
         };
@@ -77,8 +77,8 @@ impl FakeGpuController {
     }
 
     /// Pauses writes, or resumes them.
-    pub fn set_idle(&self, idle: bool) {
-        if self.shared.idle.swap(idle, Ordering::SeqCst) && !idle {
+    pub fn set_paused(&self, paused: bool) {
+        if self.shared.paused.swap(paused, Ordering::SeqCst) && !paused {
             for node in self.shared.nodes.list() {
                 self.shared.queue.add(node.name_any());
             }
@@ -86,7 +86,7 @@ impl FakeGpuController {
     }
 
     async fn reconcile(&self, name: &str) -> kube::Result<ReconcileResult> {
-        if self.shared.idle.load(Ordering::SeqCst) {
+        if self.shared.paused.load(Ordering::SeqCst) {
             return Ok(ReconcileResult::Done);
         }
         let Some(node) = self.shared.nodes.get(&ObjectKey::cluster(name)) else {
@@ -115,8 +115,8 @@ impl FakeGpuController {
 
     /// Logs once which fields of a node are left unchanged.
     fn report_conflicts(&self, node: &Node, wanted: &RealNodes, kept: Vec<String>) {
-        let mut told = self.shared.reported_conflicts.lock();
-        let before = told.insert(node.name_any(), kept.clone());
+        let mut reported = self.shared.reported_conflicts.lock();
+        let before = reported.insert(node.name_any(), kept.clone());
         if !kept.is_empty() && before.as_ref() != Some(&kept) {
             let (node, name, kept) = (node.name_any(), &wanted.name, kept.join(", and "));
             tracing::warn!("realNodes {name}: node {node} has conflicts: {kept}");

@@ -25,7 +25,7 @@ use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, W
 const WORKERS: usize = 2;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let recorder = shared.recorder.with_component("daemonset-controller", None);
     let controller = Arc::new(DaemonSetController {

@@ -69,12 +69,27 @@ async fn reconcile_key<C: Reconciler>(
     }
 }
 
+/// Adds the owners of every changed dependent to `queue`.
+pub(super) fn enqueue_owners<K: OwnerObject, D: controller_ref_manager::NamespacedObject>(
+    dependents: &Informer<D>,
+    owners: &Informer<K>,
+    queue: &WorkQueue<ObjectKey>,
+    selector: fn(&K) -> Option<&LabelSelector>,
+) {
+    let (owners, queue) = (owners.clone(), queue.clone());
+    dependents.add_event_handler(move |change| {
+        for key in owner_keys(&owners, change.object().as_ref(), selector) {
+            queue.add(key);
+        }
+    });
+}
+
 /// The objects to reconcile for a change of `dependent`: its controller, or those that may adopt
 /// it.
-pub(super) fn owner_keys<K: OwnerObject>(
+fn owner_keys<K: OwnerObject>(
     objects: &Informer<K>,
     dependent: &impl Resource<DynamicType = ()>,
-    selector: impl Fn(&K) -> Option<&LabelSelector>,
+    selector: fn(&K) -> Option<&LabelSelector>,
 ) -> Vec<ObjectKey> {
     let namespace = dependent.namespace().unwrap_or_default();
     if let Some(owner) = pods::controller_of(dependent) {

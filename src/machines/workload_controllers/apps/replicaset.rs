@@ -23,7 +23,7 @@ const BURST_REPLICAS: usize = 500;
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let recorder = shared
         .recorder
         .with_component("replicaset-controller", None);
@@ -34,13 +34,8 @@ pub fn start(context: &Context, shared: &SharedInformers) {
         pods: shared.pods.clone(),
         control: PodControl::new(context, shared.pods.clone(), recorder),
     });
-    let (on_pod, sets) = (queue.clone(), controller.sets.clone());
-    controller.pods.add_event_handler(move |change| {
-        for key in reconciler::owner_keys(&sets, change.object().as_ref(), |set| {
-            set.spec.as_ref().map(|s| &s.selector)
-        }) {
-            on_pod.add(key);
-        }
+    reconciler::enqueue_owners(&controller.pods, &controller.sets, &queue, |set| {
+        set.spec.as_ref().map(|s| &s.selector)
     });
     let pods = controller.pods.clone();
     let ready = async move { pods.wait_for_cache_sync().await };

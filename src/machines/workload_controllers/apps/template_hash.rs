@@ -6,7 +6,7 @@ use serde::Serialize;
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// A short hash of `value` and the collision count, safe in names.
-pub fn compute_hash<T: Serialize>(value: &T, collisions: Option<i32>) -> String {
+pub(crate) fn compute_hash<T: Serialize>(value: &T, collisions: Option<i32>) -> String {
     // A template can always be serialized; otherwise all such would share a hash.
     let text = serde_json::to_vec(value).unwrap_or_default();
     let mut hash = fnv(&text, 0x811c_9dc5);

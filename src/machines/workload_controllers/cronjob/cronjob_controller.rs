@@ -22,7 +22,7 @@ const WORKERS: usize = 2;
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let controller = Arc::new(CronJobController {
         context: context.clone(),
@@ -81,11 +81,11 @@ impl CronJobController {
             mut status,
             start,
             jobs_to_delete: delete,
-            events: notes,
+            events,
             requeue_after: again,
         } = sync_cron_job(cron, spec, &jobs, self.context.clock.now());
-        for note in notes {
-            self.recorder.event(cron, note);
+        for event in events {
+            self.recorder.event(cron, event);
         }
         for job in delete {
             self.delete(cron, &job).await?;

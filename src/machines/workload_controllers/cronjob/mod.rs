@@ -4,4 +4,4 @@ mod cronjob_controller;
 mod schedule;
 mod sync_cron_job;
 
-pub use cronjob_controller::start;
+pub(crate) use cronjob_controller::start;

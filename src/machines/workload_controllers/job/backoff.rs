@@ -48,7 +48,7 @@ impl Backoff {
 }
 
 /// The remaining backoff after that many failures.
-pub fn remaining(failures: u32, last: Option<Timestamp>, now: Timestamp) -> Duration {
+pub(super) fn remaining(failures: u32, last: Option<Timestamp>, now: Timestamp) -> Duration {
     let (Some(last), true) = (last, failures > 0) else {
         return Duration::ZERO;
     };

@@ -163,9 +163,9 @@ impl JobController {
             .control
             .remove_finalizers(&settled.pods_to_remove_finalizer, JOB_TRACKING_FINALIZER)
             .await;
-        if let Some((status, notes)) = settled.finish(&released, self.context.clock.now()) {
+        if let Some((status, events)) = settled.finish(&released, self.context.clock.now()) {
             let written = self.update_status(&current, status).await?;
-            self.record_events(&written, notes);
+            self.record_events(&written, events);
         }
         if let Some(error) = stuck.or(failure) {
             return Err(error);
@@ -214,9 +214,9 @@ impl JobController {
         Ok(written)
     }
 
-    fn record_events(&self, job: &Job, notes: Vec<NewEvent>) {
-        for note in notes {
-            self.recorder.event(job, note);
+    fn record_events(&self, job: &Job, events: Vec<NewEvent>) {
+        for event in events {
+            self.recorder.event(job, event);
         }
     }
 

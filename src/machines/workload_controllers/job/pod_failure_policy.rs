@@ -8,7 +8,7 @@ use kube::ResourceExt;
 
 /// The action of the pod failure policy for a failed pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PodFailurePolicyMatch {
+pub(super) struct PodFailurePolicyMatch {
     /// The message, if the action is `FailJob`.
     pub fails_job: Option<String>,
     /// Whether the action is `FailIndex`.
@@ -18,7 +18,7 @@ pub struct PodFailurePolicyMatch {
 }
 
 /// Applies the first rule of `spec.podFailurePolicy` that matches the pod.
-pub fn match_pod_failure_policy(spec: &JobSpec, pod: &Pod) -> PodFailurePolicyMatch {
+pub(super) fn match_pod_failure_policy(spec: &JobSpec, pod: &Pod) -> PodFailurePolicyMatch {
     let rules = spec.pod_failure_policy.iter().flat_map(|p| &p.rules);
     for (index, rule) in rules.enumerate() {
         let Some(what) = matches(rule, pod) else {

@@ -5,7 +5,7 @@ use k8s_openapi::api::batch::v1::JobSpec;
 use super::indexes::Indexes;
 
 /// The message for the first rule of `spec.successPolicy` that the succeeded indexes meet.
-pub fn match_success_policy(
+pub(super) fn match_success_policy(
     spec: &JobSpec,
     succeeded: &Indexes,
     completions: i32,

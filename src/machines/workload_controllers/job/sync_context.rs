@@ -69,7 +69,7 @@ impl<'a> SyncJobContext<'a> {
         let count = |pods: &[Arc<Pod>], which: fn(&Pod) -> bool| {
             pods.iter().filter(|p| which(p)).count() as i32
         };
-        let mut standing = Self {
+        let mut ctx = Self {
             ready: count(&active, pods::is_ready),
             terminating: count(&pods, pods::is_terminating),
             succeeded: 0,
@@ -86,8 +86,8 @@ impl<'a> SyncJobContext<'a> {
             active,
             uncounted,
         };
-        standing.count();
-        Some(standing)
+        ctx.count();
+        Some(ctx)
     }
 
     fn count(&mut self) {

@@ -20,7 +20,7 @@ use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, W
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let controller = Arc::new(DeploymentController {
         context: context.clone(),
@@ -31,13 +31,8 @@ pub fn start(context: &Context, shared: &SharedInformers) {
             .recorder
             .with_component("deployment-controller", None),
     });
-    let (on_set, deployments) = (queue.clone(), controller.deployments.clone());
-    controller.sets.add_event_handler(move |change| {
-        for key in reconciler::owner_keys(&deployments, change.object().as_ref(), |d| {
-            d.spec.as_ref().map(|s| &s.selector)
-        }) {
-            on_set.add(key);
-        }
+    reconciler::enqueue_owners(&controller.sets, &controller.deployments, &queue, |d| {
+        d.spec.as_ref().map(|s| &s.selector)
     });
     // Deployments with strategy `Recreate` wait for the deletion of the last old pod.
     let (on_pod, sets) = (queue.clone(), controller.sets.clone());

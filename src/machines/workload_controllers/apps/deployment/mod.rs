@@ -12,4 +12,4 @@ mod sync_deployment;
 #[cfg(test)]
 mod tests;
 
-pub use deployment_controller::start;
+pub(crate) use deployment_controller::start;

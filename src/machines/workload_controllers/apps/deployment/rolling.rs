@@ -18,11 +18,11 @@ pub(super) fn rollout_rolling(
     let wanted = replicas(deployment);
     let (surge, missing) = deployment_util::resolve_fenceposts(deployment);
     let old_size: i32 = old.iter().map(|s| size(s)).sum();
-    let room = |have: i32| (wanted + surge - old_size - have).max(0);
+    let headroom = |have: i32| (wanted + surge - old_size - have).max(0);
     let Some(new) = new else {
         if let Some(spec) = &deployment.spec {
             let mut set = deployment_util::new_replica_set(deployment, spec, revision);
-            deployment_util::set_replicas(&mut set, deployment, room(0).min(wanted));
+            deployment_util::set_replicas(&mut set, deployment, headroom(0).min(wanted));
             plan.revision = Some(revision);
             plan.create = Some(set);
         }
@@ -32,7 +32,7 @@ pub(super) fn rollout_rolling(
     let target = if have > wanted {
         wanted
     } else {
-        have + room(have).min(wanted - have)
+        have + headroom(have).min(wanted - have)
     };
     if plan.scale_replica_set(deployment, &new, target) {
         return;

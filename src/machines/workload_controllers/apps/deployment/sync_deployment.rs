@@ -81,8 +81,8 @@ pub(super) fn sync_deployment(
 }
 
 fn old_replica_sets(all: &[ReplicaSet], new: Option<usize>) -> Vec<&ReplicaSet> {
-    let places = all.iter().enumerate();
-    places
+    let indexed = all.iter().enumerate();
+    indexed
         .filter(|(at, _)| Some(*at) != new)
         .map(|(_, set)| set)
         .collect()

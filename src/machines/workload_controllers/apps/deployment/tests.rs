@@ -91,9 +91,9 @@ fn step(deployment: &mut Deployment, all: &mut Vec<ReplicaSet>, ready: i32) -> b
         set.status = Some(now);
     }
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let told = status(deployment, all, planned.rollout, None, now);
-    changed |= Some(&told) != deployment.status.as_ref();
-    deployment.status = Some(told);
+    let new_status = status(deployment, all, planned.rollout, None, now);
+    changed |= Some(&new_status) != deployment.status.as_ref();
+    deployment.status = Some(new_status);
     changed
 }
 
@@ -108,7 +108,7 @@ fn sync_until_stable(deployment: &mut Deployment, all: &mut Vec<ReplicaSet>, rea
 
 proptest! {
     #[test]
-    fn rollouts_end_and_keep_to_their_leeway(
+    fn rollouts_complete_within_surge_and_unavailability(
         replicas in 0..30i32,
         surge in prop::sample::select(vec!["0%", "10%", "25%", "100%"]),
         missing in prop::sample::select(vec!["0%", "10%", "25%", "100%"]),

@@ -4,4 +4,4 @@ pub(crate) mod identity;
 mod stateful_set;
 mod stateful_set_control;
 
-pub use stateful_set::start;
+pub(crate) use stateful_set::start;

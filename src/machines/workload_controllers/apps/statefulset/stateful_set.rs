@@ -22,7 +22,7 @@ use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let recorder = shared
         .recorder
@@ -35,13 +35,8 @@ pub fn start(context: &Context, shared: &SharedInformers) {
         control: PodControl::new(context, shared.pods.clone(), recorder.clone()),
         recorder,
     });
-    let (on_pod, sets) = (queue.clone(), controller.sets.clone());
-    controller.pods.add_event_handler(move |change| {
-        for key in reconciler::owner_keys(&sets, change.object().as_ref(), |set| {
-            set.spec.as_ref().map(|s| &s.selector)
-        }) {
-            on_pod.add(key);
-        }
+    reconciler::enqueue_owners(&controller.pods, &controller.sets, &queue, |set| {
+        set.spec.as_ref().map(|s| &s.selector)
     });
     let (pods, history) = (controller.pods.clone(), controller.history.clone());
     let ready = async move {
