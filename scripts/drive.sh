@@ -54,7 +54,7 @@ exits 2 "$lab" up --headless --presets-dir "$work/no-such-folder"
 exits 2 "$lab" up --no-such-flag
 exits 2 "$lab" demo no-such-demo --headless
 
-say "a lab comes up"
+say "the lab starts"
 cp -r "$here/presets" "$work/presets"
 "$lab" up --headless --presets-dir "$work/presets" --kubeconfig-out "$work/kubeconfig" \
   >"$work/ready" 2>"$work/log" </dev/null &
@@ -67,7 +67,7 @@ k get nodes -o jsonpath='{.items[*].status.allocatable.nvidia\.com/gpu}' | grep 
 until_is 10 True k get clusterqueue cluster-queue -o \
   'jsonpath={.status.conditions[?(@.type=="Active")].status}'
 
-say "a Job waits for quota, runs and finishes"
+say "a Job is pending, runs and finishes"
 job() {
   cat <<YAML
 apiVersion: batch/v1
@@ -97,7 +97,7 @@ until_is 30 1 k get jobs -l drive=second -o 'jsonpath={.items[0].status.succeede
 until_is 10 'True True' k get workloads -o \
   'jsonpath={.items[*].status.conditions[?(@.type=="Finished")].status}'
 
-say "a preset edit is in force at once; a broken one changes nothing"
+say "a preset edit is applied at once; an invalid one changes nothing"
 quota() {
   k get clusterqueue cluster-queue -o \
     'jsonpath={.spec.resourceGroups[0].flavors[0].resources[0].nominalQuota}'
@@ -112,7 +112,7 @@ for _ in $(seq 50); do grep -q "$(basename "$file"):" "$work/log" && break; slee
 grep -q "$(basename "$file"):[0-9]*" "$work/log" || fail "no error was logged for the invalid file"
 [ "$(quota)" = 12 ] || fail "the invalid file changed the queue"
 
-say "a ClusterQueue of long ago is taken with a warning"
+say "a v1alpha2 ClusterQueue is accepted with a warning"
 cat >"$work/old.yaml" <<'YAML'
 apiVersion: kueue.x-k8s.io/v1alpha2
 kind: ClusterQueue
@@ -141,7 +141,7 @@ wait "$pid" || code=$?
 pid=
 [ $code -eq 0 ] || fail "SIGINT ended the lab with $code"
 
-say "the demos come out"
+say "the demos succeed"
 for demo in skypilot-priority-preemption cohort-borrow-and-reclaim; do
   exits 0 "$lab" demo "$demo" --headless --speed 20
 done

@@ -149,8 +149,8 @@ impl NamespacedResourcesDeleter {
         let status = namespace.status.get_or_insert_default();
         let before = status.clone();
         status.phase = Some("Terminating".to_string());
-        for (type_, told) in conditions(remains) {
-            set(status, type_, told, &self.clock);
+        for (type_, condition) in conditions(remains) {
+            set(status, type_, condition, &self.clock);
         }
         if *status == before {
             return Ok(namespace);

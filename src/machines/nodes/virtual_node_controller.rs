@@ -61,7 +61,7 @@ struct PoolNode {
 impl VirtualNodeController {
     /// Starts the controller; there are no nodes until [`apply`](Self::apply).
     pub fn start(context: &Context, nodes: Informer<Node>, surroundings: ClusterType) -> Self {
-        let keeper = Self {
+        let controller = Self {
             shared: Arc::new(Shared {
                 context: context.clone(),
                 nodes: nodes.clone(),
@@ -71,25 +71,25 @@ impl VirtualNodeController {
                 changed: Notify::new(),
             }),
         };
-        let queue = keeper.shared.queue.clone();
+        let queue = controller.shared.queue.clone();
         nodes.add_event_handler(move |change| {
             if is_managed(change.object()) {
                 queue.add(change.object().name_any());
             }
         });
-        let worker = keeper.clone();
-        keeper
+        let worker = controller.clone();
+        controller
             .shared
             .queue
             .run(context, "nodes", WORKERS, move |name| {
                 let worker = worker.clone();
                 async move { worker.reconcile(&name).await }
             });
-        let heart = keeper.clone();
+        let heartbeat = controller.clone();
         context
             .tasks
-            .spawn("heartbeats", async move { heart.renew_leases().await });
-        keeper
+            .spawn("heartbeats", async move { heartbeat.renew_leases().await });
+        controller
     }
 
     /// Applies node pools: nodes are created, updated and deleted. Returns when that is done or has

@@ -41,7 +41,7 @@ struct Shared {
 impl FakeGpuController {
     /// Starts the controller; no node is changed until [`apply`](Self::apply).
     pub fn start(context: &Context, nodes: Informer<Node>) -> Self {
-        let giver = Self {
+        let controller = Self {
             shared: Arc::new(Shared {
                 client: context.client.clone(),
                 nodes: nodes.clone(),
@@ -51,17 +51,17 @@ impl FakeGpuController {
                 reported_conflicts: Mutex::default(),
             }),
         };
-        let queue = giver.shared.queue.clone();
+        let queue = controller.shared.queue.clone();
         nodes.add_event_handler(move |change| queue.add(change.object().name_any()));
-        let worker = giver.clone();
-        giver
+        let worker = controller.clone();
+        controller
             .shared
             .queue
             .run(context, "real-nodes", WORKERS, move |name| {
                 let worker = worker.clone();
                 async move { worker.reconcile(&name).await }
             });
-        giver
+        controller
     }
 
     /// Sets the desired fake resources; returns when every node was reconciled once.

@@ -9,6 +9,7 @@ mod recreate;
 mod rolling;
 mod status;
 mod sync_deployment;
+
 #[cfg(test)]
 mod tests;
 
