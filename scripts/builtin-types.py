@@ -4,7 +4,7 @@
     scripts/builtin-types.py ROOT
 
 ROOT holds checkouts of k8s.io modules at one release: api, apimachinery, apiextensions-apiserver and
-kube-aggregator. Only facts are taken: names, types, JSON tags, list and map types, patch strategies,
+kube-aggregator. Extracted are: names, types, JSON tags, list and map types, patch strategies,
 defaults, enumerations. The format is described in src/apiserver/schema/table.rs.
 """
 import json
@@ -37,7 +37,7 @@ PACKAGES = [  # (short name, directory below ROOT)
     ("apiextensions.v1", "apiextensions-apiserver/pkg/apis/apiextensions/v1"),
     ("apiregistration.v1", "kube-aggregator/pkg/apis/apiregistration/v1"),
 ]
-# Types with their own JSON form; the left side is how Go source names them.
+# Types with a custom JSON form, by their Go names.
 SPECIAL = {
     "resource.Quantity": "quantity", "intstr.IntOrString": "intorstring", "runtime.RawExtension": "raw",
     "runtime.Object": "raw", "meta.v1.Time": "time", "meta.v1.MicroTime": "microtime",
@@ -50,7 +50,7 @@ SPECIAL = {
 BUILTIN = {"string": "string", "bool": "bool", "int32": "int32", "int64": "int64", "int": "int",
            "uint16": "uint16", "uint32": "uint32", "uint64": "uint64", "float64": "float64", "byte": "byte"}
 RAW = set(SPECIAL.values()) | set(BUILTIN.values()) | {"bytes"}
-META_ROOTS = {"DeleteOptions"}  # the other kinds of meta/v1 are only ever answered, not decoded
+META_ROOTS = {"DeleteOptions"}  # other kinds of meta/v1 are only returned, not decoded
 
 
 def imports(source):

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds kueue-lab and puts it where the shell finds it. Linux and macOS, amd64 and arm64.
+# Builds and installs kueue-lab. Linux and macOS, amd64 and arm64.
 #
 #   scripts/install.sh                 into ~/.local/bin
 #   PREFIX=/usr/local scripts/install.sh
 #
-# On Linux with musl's target of rustup, the binary is static and runs on any distribution.
+# On Linux with rustup's musl target installed, the binary is static and runs on any distribution.
 set -eu
 
 prefix=${PREFIX:-"$HOME/.local"}
@@ -40,7 +40,7 @@ if [ "$os" = linux ] && command -v rustup >/dev/null && command -v musl-gcc >/de
     fi
 fi
 
-# Said aloud, since a configuration of cargo may have it elsewhere.
+# Set explicitly, since cargo's configuration may set another target directory.
 dir=${CARGO_TARGET_DIR:-target}
 if [ -n "$target" ]; then
     echo "building a static binary ($target)" >&2
@@ -53,7 +53,7 @@ else
 fi
 
 mkdir -p "$prefix/bin"
-# Renamed into place, so that a running one is not disturbed.
+# Replaced by rename, so that a running binary is not affected.
 cp "$built" "$prefix/bin/.kueue-lab.new"
 mv "$prefix/bin/.kueue-lab.new" "$prefix/bin/kueue-lab"
 echo "installed $prefix/bin/kueue-lab"

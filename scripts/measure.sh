@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Measures a lab from outside and prints what it found: time to ready, resident memory, and 1,000
-# suspended Jobs created by kubectl and admitted, without and with the terminal UI drawing them (in
-# tmux, if there is one).
+# Measures a lab from outside: time to ready, resident memory, and the creation and admission of 1,000
+# suspended Jobs with kubectl, without and with the terminal UI (in tmux, if it is installed).
 #
 # usage: scripts/measure.sh [BINARY]       (target/release/kueue-lab)
 set -euo pipefail
@@ -45,7 +44,7 @@ done
 
 mkdir -p "$work/presets/big"
 cat >"$work/presets/big/queue.yaml" <<'YAML'
-# One queue with room for everything.
+# One queue with quota for all Jobs.
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: any}
@@ -87,8 +86,8 @@ YAML
 jobs 1 500 >"$work/a.yaml"
 jobs 501 1000 >"$work/b.yaml"
 
-# Creates the Jobs, waits until all are admitted, and says how long both took and what it cost in
-# the process $1.
+# Creates the Jobs, waits until all are admitted, and prints both times and the memory of the
+# process $1.
 flood() {
   local begun=$(now) one
   k create -f "$work/a.yaml" >/dev/null &
@@ -117,7 +116,7 @@ rm -f "$work/kubeconfig"
 t -f /dev/null new-session -d -s lab -x 200 -y 60 -c "$work" \
   "exec '$lab' up --presets-dir '$work/presets' --preset big --kubeconfig-out '$work/kubeconfig'"
 until [ -s "$work/kubeconfig" ] && t capture-pane -p -t lab | grep '1 Queues' >/dev/null; do sleep 0.05; done
-# A save of a preset file until the screen shows it.
+# Time from saving a preset file until the screen shows the change.
 for quota in 2001 2002 2003; do
   begun=$(now)
   sed -i "s/nominalQuota: .*}/nominalQuota: $quota}/" "$work/presets/big/queue.yaml"

@@ -31,9 +31,9 @@ fn a_high_priority_job_preempts_and_the_other_is_readmitted() {
     // In this order, with other lines in between.
     let mut rest = out.as_str();
     for line in [
-        "job1 asks for 6 of the 9 CPUs",
+        "job1 requests 6 of the 9 CPUs",
         "✓ job job1 is RUNNING",
-        "job2 asks for 6 CPUs at high priority",
+        "job2 requests 6 CPUs at high priority",
         "Preempted to accommodate a workload",
         "✓ job job2 is RUNNING",
         "✓ job job1 is RECOVERING",

@@ -11,7 +11,7 @@ use kueue_lab_apiserver::{ApiServer, ServeOptions};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::{MachinesConfig, controller_manager, workload_controllers};
-use kueue_lab_runtime::{Context, Informer};
+use kueue_lab_runtime::{Api, Context, Informer};
 
 #[derive(Parser)]
 struct Args {
@@ -36,13 +36,10 @@ async fn main() -> anyhow::Result<()> {
     let context = Context::new(server.client(), clock, entropy);
     let config = MachinesConfig::embedded();
     let pods = workload_controllers::pod_informer(&context);
-    let nodes = Informer::builder(kueue_lab_runtime::Api::<Node>::all(context.client.clone()))
-        .start(&context);
-    let shared = workload_controllers::SharedInformers::new(&context, pods, nodes);
-    workload_controllers::start(&context, &config, &shared);
-    if let Some(accounts) = controller_manager::start(&context, &config, &shared).root_ca_publisher
-    {
-        accounts.set_root_ca(serving.certificate_authority_pem());
+    let nodes = Informer::builder(Api::<Node>::all(context.client.clone())).start(&context);
+    let controllers = controller_manager::start(&context, &config, &pods, &nodes);
+    if let Some(publisher) = controllers.root_ca_publisher {
+        publisher.set_root_ca(serving.certificate_authority_pem());
     }
     serving
         .write_kubeconfig(&args.kubeconfig_out)

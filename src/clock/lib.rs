@@ -1,12 +1,12 @@
 //! The one source of time.
 //!
-//! Everything that asks for the time or waits for it does so through a [`Clock`], so that a lab can
-//! run in real time, N times faster (`--speed`), or in virtual time, where waiting costs nothing.
-//! Must not know any other room.
+//! All code reads the time and sleeps through a [`Clock`], so that a lab can run in real time, N
+//! times faster (`--speed`), or in virtual time, where waiting costs nothing. Depends on no other
+//! crate of the workspace.
 //!
-//! Virtual time rests on tokio's paused clock: inside [`virtual_runtime`] the runtime jumps to the
-//! next timer whenever every task is idle, so minutes-long stories run in milliseconds and in the
-//! same order every time.
+//! Virtual time uses tokio's paused clock: inside [`virtual_runtime`] the runtime advances to the
+//! next timer whenever all tasks are idle, so long scenarios run in milliseconds and in the same
+//! order every time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Clock {
 
 #[derive(Debug)]
 enum Mode {
-    /// The machine's wall clock; what any real cluster needs.
+    /// The machine's wall clock, as every real cluster needs it.
     Real,
     /// Lab time derived from tokio's clock: `base + elapsed * speed`.
     Derived {
@@ -81,7 +81,7 @@ impl Clock {
         }
     }
 
-    /// The present moment of the lab, with sub-second precision.
+    /// The current lab time, with sub-second precision.
     pub fn now(&self) -> Timestamp {
         match &*self.mode {
             Mode::Real => Timestamp::now(),
@@ -99,12 +99,13 @@ impl Clock {
         }
     }
 
-    /// The present moment as a Kubernetes `metav1.Time`, cut to whole seconds as the API does.
+    /// The current lab time as a Kubernetes `metav1.Time`, truncated to whole seconds as the API
+    /// does.
     pub fn time(&self) -> Time {
         Time(whole_seconds(self.now()))
     }
 
-    /// The present moment as a Kubernetes `metav1.MicroTime`.
+    /// The current lab time as a Kubernetes `metav1.MicroTime`.
     pub fn micro_time(&self) -> MicroTime {
         MicroTime(self.now())
     }
@@ -114,7 +115,7 @@ impl Clock {
         tokio::time::sleep(self.to_wall(lab)).await;
     }
 
-    /// Waits until the lab's time is `deadline`; returns at once when it has passed.
+    /// Waits until lab time reaches `deadline`; returns at once if it has passed.
     pub async fn sleep_until(&self, deadline: Timestamp) {
         loop {
             let left = deadline.duration_since(self.now());
@@ -125,8 +126,7 @@ impl Clock {
         }
     }
 
-    /// How long the wall clock takes to let `lab` time pass. Use it to hand a lab duration to
-    /// something that knows only tokio's clock.
+    /// The wall-clock duration of `lab` time, for code that knows only tokio's clock.
     pub fn to_wall(&self, lab: Duration) -> Duration {
         match *self.mode {
             Mode::Real => lab,
@@ -135,7 +135,7 @@ impl Clock {
     }
 }
 
-/// Cuts a moment to the whole second before it, the precision of `metav1.Time` on the wire.
+/// Truncates a time to whole seconds, the precision of `metav1.Time` on the wire.
 pub fn whole_seconds(t: Timestamp) -> Timestamp {
     Timestamp::from_second(t.as_nanosecond().div_euclid(1_000_000_000) as i64).unwrap_or(t)
 }

@@ -1,5 +1,5 @@
-//! Says once that an API server does not answer, and once that it answers again, rather than what
-//! became of each of the hundred requests meanwhile.
+//! Logs connectivity changes of an API server: once when it stops answering and once when it
+//! answers again, instead of every failed request in between.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use tower::{BoxError, service_fn};
 
 use super::kubeconfig_context::error_chain;
 
-/// Whether somebody answers, by the last request.
+/// The connectivity, by the last request.
 #[derive(Clone, Copy, Default)]
 enum Connectivity {
-    /// Nobody ever did. That is the error of whoever asked first, and not news.
+    /// No request has been answered yet; the caller reports that error.
     #[default]
     NeverConnected,
-    /// Somebody does.
+    /// The last request was answered.
     Connected,
-    /// Nobody does any more, since then.
+    /// Requests fail, since this time.
     Disconnected(Instant),
 }
 
-/// What is news to people.
+/// A change that is logged.
 #[derive(Debug, PartialEq, Eq)]
 enum ConnectivityChange {
     Lost,
-    /// After so many seconds.
+    /// After this many seconds.
     Restored(u64),
 }
 
@@ -51,7 +51,7 @@ impl Connectivity {
     }
 }
 
-/// A client that calls through `client`, and tells whether `server` answers it.
+/// A client that calls through `client` and logs whether `server` answers.
 pub(super) fn with_connectivity_log(server: String, client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     let whose = Arc::new(server);
@@ -68,7 +68,7 @@ pub(super) fn with_connectivity_log(server: String, client: Client) -> Client {
                         .err()
                         .map(|e| error_chain(e))
                         .unwrap_or_default();
-                    tracing::warn!("{whose} does not answer: {why}; trying again and again");
+                    tracing::warn!("{whose} does not answer: {why}; retrying");
                 }
                 Some(ConnectivityChange::Restored(after)) => {
                     tracing::info!("{whose} answers again, after {after} s")

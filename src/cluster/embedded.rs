@@ -1,4 +1,4 @@
-//! A cluster inside this process: the embedded API server with what was plugged into it.
+//! A cluster inside this process: the embedded API server with its plugins.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
-/// What the cluster's name, user and context are called.
+/// Name of the cluster, its user and its context.
 const NAME: &str = "kueue-lab";
 
-/// What an embedded cluster is made of.
+/// Configuration of an embedded cluster.
 pub struct EmbeddedConfig {
     /// Lab time.
     pub clock: Clock,
-    /// Where uids and generated names come from.
+    /// Source of UIDs and generated names.
     pub entropy: Entropy,
-    /// Loopback port for clients outside; 0 for any.
+    /// Loopback port for external clients; 0 for any.
     pub port: u16,
-    /// Policy, asked in this order.
+    /// Admission plugins, in order.
     pub admission: Vec<Arc<dyn AdmissionPlugin>>,
-    /// Conversion of custom kinds.
+    /// Conversion of custom resources.
     pub converter: Option<Arc<dyn CustomResourceConverter>>,
-    /// Custom kinds that are there from the start.
+    /// Preinstalled custom resource definitions.
     pub kinds: Vec<PreinstalledKind>,
 }
 
@@ -38,8 +38,8 @@ pub struct EmbeddedCluster {
 }
 
 impl EmbeddedCluster {
-    /// A cluster that nobody outside can reach yet. Policy and kinds are in place before the first
-    /// request can be made.
+    /// A cluster without a listener. Admission plugins and kinds are registered before the first
+    /// request.
     pub fn new(config: EmbeddedConfig) -> Self {
         let mut builder = ApiServer::builder(config.clock, config.entropy);
         for plugin in config.admission {
@@ -60,7 +60,7 @@ impl EmbeddedCluster {
         }
     }
 
-    /// What the cluster is called.
+    /// The name of the cluster.
     pub fn name(&self) -> &str {
         NAME
     }
@@ -70,12 +70,12 @@ impl EmbeddedCluster {
         self.server.client()
     }
 
-    /// Plugs in the kubelets that answer for logs.
+    /// Registers the kubelets that serve logs.
     pub fn set_kubelet(&self, kubelet: Arc<dyn KubeletClient>) {
         self.server.set_kubelet(kubelet);
     }
 
-    /// Plugs in further policy.
+    /// Registers another admission plugin.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.server.add_admission(plugin);
     }

@@ -1,4 +1,4 @@
-//! The cluster around this process, when it runs in a pod.
+//! The cluster of this process, when it runs in a pod.
 
 use futures::FutureExt;
 use kube::{Client, Config};
@@ -9,16 +9,16 @@ use super::credentials::{self, AuthenticatedClient};
 use super::kubeconfig_context::error_chain;
 use super::remote::CONNECT_TIMEOUT;
 
-/// Whether this process runs in a pod that may speak to its cluster.
+/// Whether this process runs in a pod with access to its cluster.
 pub fn is_in_cluster() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }
 
-/// A client with the rights of the pod's ServiceAccount. Its token is read again every minute, as
-/// kubelets rotate it, and when it is refused.
+/// A client with the permissions of the pod's ServiceAccount. Its token is read again every minute,
+/// as kubelets rotate it, and when it is rejected.
 ///
 /// # Errors
-/// The pod has no ServiceAccount's token, or what comes with it cannot be read.
+/// The pod has no ServiceAccount token, or it cannot be read.
 pub fn in_cluster_client() -> Result<Client, ClusterError> {
     let client = refreshing(Config::incluster)?;
     Ok(connectivity::with_connectivity_log(
@@ -27,7 +27,7 @@ pub fn in_cluster_client() -> Result<Client, ClusterError> {
     ))
 }
 
-/// A client of what `config` says, which is asked again when the token is refused.
+/// A client for `config`, which is read again when the token is rejected.
 fn refreshing<E: std::error::Error>(
     config: impl Fn() -> Result<Config, E> + Send + Sync + 'static,
 ) -> Result<Client, ClusterError> {
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// An API server that takes one token only, and notes what it was shown.
+    /// An API server that accepts one token and records the tokens it received.
     #[derive(Clone, Default)]
     struct Server {
         good: Arc<Mutex<String>>,
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Writes a token as kubelets do: a folder of its own, to which a link is turned at once.
+    /// Writes a token as kubelets do: a new folder and an atomically replaced symlink.
     fn write(folder: &Path, token: &str) {
         let data = folder.join(format!("..{token}"));
         std::fs::create_dir(&data).unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_that_is_refused_is_read_again() {
+    async fn a_rejected_token_is_reloaded() {
         let server = Server::default();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("..data/token").display().to_string();
@@ -155,7 +155,7 @@ mod tests {
         let address = server.start().await;
         let client = refreshing(move || Ok::<_, Infallible>(config_of(address, &file))).unwrap();
         client.apiserver_version().await.unwrap();
-        // The kubelet writes another one, and the cluster does not take the old one any more.
+        // The kubelet rotates the token, and the cluster rejects the old one.
         write(folder.path(), "second");
         *server.good.lock() = "second".into();
         client.apiserver_version().await.unwrap();
@@ -168,7 +168,7 @@ mod tests {
     fn config_of(server: SocketAddr, token: &str) -> Config {
         let mut config = Config::new(format!("http://{server}").parse().unwrap());
         config.auth_info.token_file = Some(token.to_owned());
-        // Roots of trust are another matter; the machine may have none.
+        // Without root certificates; the machine may have none.
         config.root_cert = Some(Vec::new());
         config
     }

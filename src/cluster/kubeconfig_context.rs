@@ -1,4 +1,4 @@
-//! One context of a kubeconfig: found, cut out of its file, never mixed with another.
+//! One context of a kubeconfig, with everything else removed.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +14,22 @@ use super::credentials::{self, AuthenticatedClient, Interactivity, PluginCredent
 
 /// A kubeconfig with exactly one context, which is the current one.
 ///
-/// Whoever holds this cannot reach another cluster by accident, whatever the file it came from says
-/// later.
+/// It cannot reach another cluster, even if its file changes later.
 #[derive(Clone, Debug)]
 pub struct KubeconfigContext {
     name: String,
     server: String,
     config: Kubeconfig,
-    /// The file it was asked to be in, if one was named.
+    /// The file given on the command line, if any.
     file: Option<PathBuf>,
 }
 
 impl KubeconfigContext {
-    /// Finds a context in `file`, or where `kubectl` would look: the files of `$KUBECONFIG`, then
+    /// Finds a context in `file`, or where `kubectl` looks: the files of `$KUBECONFIG`, then
     /// `~/.kube/config`.
     ///
     /// # Errors
-    /// The file cannot be read, or has no such context: the message lists those there are.
+    /// The file cannot be read, or has no such context; the message lists the existing ones.
     pub fn find(name: &str, file: Option<&Path>) -> Result<Self, ClusterError> {
         let (source, config) = read(file)?;
         let found = Self::minify(name, &source, config)?;
@@ -40,11 +39,11 @@ impl KubeconfigContext {
         })
     }
 
-    /// Finds a context, the current one where none is named, in a kubeconfig that was read already:
-    /// from `file`, or from where `kubectl` would look. It is called `source` in messages.
+    /// Finds a context, by default the current one, in a kubeconfig that was read from `file` or
+    /// from where `kubectl` looks. Messages call it `source`.
     ///
     /// # Errors
-    /// There is no such context, or it is not whole.
+    /// There is no such context, or it is incomplete.
     pub fn from_kubeconfig(
         config: Kubeconfig,
         name: Option<&str>,
@@ -63,19 +62,19 @@ impl KubeconfigContext {
         })
     }
 
-    /// The same context with the credentials that are in its file now.
+    /// The same context with the current credentials of its file.
     fn reload(&self) -> Result<Self, String> {
         let found = Self::find(&self.name, self.file.as_deref()).map_err(|e| e.to_string())?;
         match found.server == self.server {
             true => Ok(found),
             false => Err(format!(
-                "context {} means {} by now",
+                "context {} now refers to {}",
                 self.name, found.server
             )),
         }
     }
 
-    /// Leaves of a kubeconfig what one context needs.
+    /// Reduces a kubeconfig to one context, as `kubectl config view --minify`.
     fn minify(name: &str, source: &str, config: Kubeconfig) -> Result<Self, ClusterError> {
         let missing = |what: String| ClusterError::Source {
             file: source.to_owned(),
@@ -93,7 +92,7 @@ impl KubeconfigContext {
         let mut clusters = clusters.filter(|c| c.name == points.cluster);
         let cluster = clusters.next().cloned().ok_or_else(|| {
             missing(format!(
-                "context {name:?} names the cluster {:?}, which is not there",
+                "context {name:?} refers to the cluster {:?}, which does not exist",
                 points.cluster
             ))
         })?;
@@ -104,7 +103,8 @@ impl KubeconfigContext {
             .cloned()
             .collect();
         if let (Some(user), true) = (&points.user, users.is_empty()) {
-            let what = format!("context {name:?} names the user {user:?}, who is not there");
+            let what =
+                format!("context {name:?} refers to the user {user:?}, which does not exist");
             return Err(missing(what));
         }
         let server = cluster.cluster.as_ref().and_then(|c| c.server.clone());
@@ -130,7 +130,7 @@ impl KubeconfigContext {
         })
     }
 
-    /// What the context is called.
+    /// The name of the context.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -140,11 +140,11 @@ impl KubeconfigContext {
         &self.server
     }
 
-    /// A client of the context's cluster that keeps its credentials good. A credential plugin is
-    /// asked; nothing is asked of the cluster yet.
+    /// A client of the context's cluster that refreshes its credentials. Runs the credential
+    /// plugin, but sends no request to the cluster.
     ///
     /// # Errors
-    /// Certificates or keys cannot be read, or the plugin gives no credentials.
+    /// Certificates or keys cannot be read, or the plugin returns no credentials.
     pub async fn client(&self) -> Result<Client, ClusterError> {
         let first = self.access(Interactivity::Interactive).await?;
         let context = self.clone();
@@ -166,7 +166,7 @@ impl KubeconfigContext {
         ))
     }
 
-    /// A client with the credentials there are.
+    /// A client with the current credentials.
     async fn access(&self, manner: Interactivity) -> Result<AuthenticatedClient, ClusterError> {
         let unusable = |e: &dyn std::error::Error| ClusterError::Source {
             file: format!("context {}", self.name),
@@ -198,19 +198,19 @@ impl KubeconfigContext {
     /// The kubeconfig as text.
     ///
     /// # Errors
-    /// Only for values that YAML cannot hold.
+    /// A value that YAML cannot represent.
     pub(super) fn to_yaml(&self) -> Result<String, serde_yaml::Error> {
         serde_yaml::to_string(&self.config)
     }
 }
 
-/// Whether a user has credentials that go before those of a plugin.
+/// Whether a user has credentials that take precedence over a plugin.
 fn has_static_credentials(user: &AuthInfo) -> bool {
     let password = user.username.is_some() && user.password.is_some();
     user.token.is_some() || user.token_file.is_some() || password
 }
 
-/// A user with what their plugin gave instead of the plugin.
+/// The user with the plugin's credentials in place of the plugin.
 fn with(granted: PluginCredentials, user: &AuthInfo) -> AuthInfo {
     let mut user = AuthInfo {
         token: granted.token.map(Into::into),
@@ -226,7 +226,7 @@ fn with(granted: PluginCredentials, user: &AuthInfo) -> AuthInfo {
     user
 }
 
-/// The kubeconfig to look in and what it is called.
+/// The kubeconfig and its display name.
 fn read(file: Option<&Path>) -> Result<(String, Kubeconfig), ClusterError> {
     let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
     let (source, config) = match (file, named) {
@@ -250,7 +250,7 @@ fn default_kubeconfig() -> PathBuf {
     PathBuf::from("~/.kube/config")
 }
 
-/// The names of contexts, for a person who has to choose one.
+/// The names of contexts, as a list for error messages.
 pub fn context_names<'a>(contexts: impl IntoIterator<Item = &'a NamedContext>) -> String {
     let names: Vec<_> = contexts.into_iter().map(|c| c.name.as_str()).collect();
     match names.is_empty() {
@@ -259,7 +259,7 @@ pub fn context_names<'a>(contexts: impl IntoIterator<Item = &'a NamedContext>) -
     }
 }
 
-/// An error with what caused it, each said once.
+/// An error with its causes, each once.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -299,7 +299,7 @@ contexts:
     }
 
     #[test]
-    fn nothing_of_other_contexts_is_left() {
+    fn other_contexts_are_removed() {
         let found = find("test").unwrap();
         assert_eq!(found.server(), "https://b:6443");
         let text = found.to_yaml().unwrap();
@@ -309,14 +309,14 @@ contexts:
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn errors_name_the_missing_entry() {
         assert_eq!(
             find("tset").unwrap_err().to_string(),
             "there is no context \"tset\" in kc; there are: prod, test, torn"
         );
         assert_eq!(
             find("torn").unwrap_err().to_string(),
-            "cannot use the kubeconfig kc: context \"torn\" names the cluster \"gone\", which is not there"
+            "cannot use the kubeconfig kc: context \"torn\" refers to the cluster \"gone\", which does not exist"
         );
         let file = std::path::Path::new("/nowhere/kc");
         let error = KubeconfigContext::find("a", Some(file))

@@ -1,4 +1,4 @@
-//! What can be plugged into a cluster that is run here: policy, conversion, kinds and logs.
+//! Extension points of an embedded cluster: admission, conversion, kinds and logs.
 
 pub use kueue_lab_apiserver::api_error::ApiError;
 pub use kueue_lab_apiserver::api_resource::TableColumn;
@@ -9,10 +9,10 @@ pub use kueue_lab_apiserver::plugins::{
 };
 pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
 
-/// A custom kind that is there from the start.
+/// A preinstalled custom resource definition.
 pub struct PreinstalledKind {
     /// How it is served.
     pub definition: CrdSpec,
-    /// Makes its CustomResourceDefinition by name, when somebody reads it.
+    /// Builds its CustomResourceDefinition by name, on first read.
     pub object: fn(&str) -> serde_json::Value,
 }

@@ -1,4 +1,4 @@
-//! A cluster that somebody else runs, reached through one context of a kubeconfig.
+//! An existing cluster, reached through one context of a kubeconfig.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::ClusterError;
 use super::kubeconfig_context::{KubeconfigContext, error_chain};
 use super::local::HostAccess;
 
-/// How long the network may take to reach the API server.
+/// Timeout of a connection to the API server.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the API server may take to say its version.
+/// Timeout of the version request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// The oldest Kubernetes the lab speaks to: server-side apply of statuses, and CRDs with selectable
+/// The oldest supported Kubernetes version: server-side apply of statuses, and CRDs with selectable
 /// fields (GA in 1.32, on by default from 1.31).
 const OLDEST: (u32, u32) = (1, 31);
 
-/// A cluster that runs elsewhere. Stopping the lab leaves it as it is.
+/// An existing cluster. Stopping the lab does not change it.
 #[derive(Clone)]
 pub struct RemoteCluster {
     context: KubeconfigContext,
@@ -29,11 +29,11 @@ pub struct RemoteCluster {
 }
 
 impl RemoteCluster {
-    /// Reaches the cluster of a context and makes sure that it answers and is recent enough. Only
-    /// reads.
+    /// Connects to the cluster of a context and checks that it answers and is recent enough.
+    /// Read-only.
     ///
     /// # Errors
-    /// It does not answer, does not let anybody in, or is too old.
+    /// It does not answer, rejects the user, or is too old.
     pub async fn connect(context: KubeconfigContext) -> Result<Self, ClusterError> {
         let client = context.client().await?;
         let asked = tokio::time::timeout(ANSWER_TIMEOUT, client.apiserver_version()).await;
@@ -71,13 +71,13 @@ impl RemoteCluster {
         })
     }
 
-    /// Says how its API server gets to this machine, where that is known.
+    /// Sets how its API server reaches this machine.
     pub fn with_host_access(mut self, way: HostAccess) -> Self {
         self.host_access = Some(way);
         self
     }
 
-    /// How its API server gets to this machine; `NeverConnected` where only the network can tell.
+    /// How its API server reaches this machine; `None` if unknown.
     pub fn host_access(&self) -> Option<HostAccess> {
         self.host_access
     }
@@ -97,12 +97,12 @@ impl RemoteCluster {
         &self.version
     }
 
-    /// A client with the rights of the context's user.
+    /// A client with the permissions of the context's user.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Writes the context, and no other, to a file of its own that only its owner can read.
+    /// Writes a kubeconfig with this context only, readable by its owner only.
     pub(super) fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {
         let failed = |reason: String| ClusterError::Kubeconfig {
             path: path.display().to_string(),
@@ -114,7 +114,7 @@ impl RemoteCluster {
             .filter(|p| !p.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         let write = || {
-            // Private (0600) from its creation on, whole or not at all.
+            // Created private (0600) and replaced atomically.
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             file.write_all(text.as_bytes())?;
             file.persist(path).map_err(|e| e.error)?;
@@ -124,7 +124,7 @@ impl RemoteCluster {
     }
 }
 
-/// Major and minor version as numbers; clouds write minors such as `31+`.
+/// Major and minor version as numbers; providers write minors such as `31+`.
 fn number(version: &Info) -> Option<(u32, u32)> {
     let digits = |text: &str| {
         let end = text
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_clouds_are_read() {
+    fn provider_versions_are_parsed() {
         let info = |minor: &str| Info {
             major: "1".into(),
             minor: minor.into(),

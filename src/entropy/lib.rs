@@ -1,7 +1,7 @@
-//! The one source of chance: UIDs, generated name suffixes, jitter.
+//! The one source of randomness: UIDs, generated name suffixes, jitter.
 //!
 //! Seeded in tests and replays so that a run repeats exactly; from the operating system otherwise.
-//! Secrets (tokens, keys) never come from here. Must not know any other room.
+//! Secrets (tokens, keys) never come from here. Depends on no other crate of the workspace.
 
 use std::sync::Arc;
 

@@ -1,26 +1,26 @@
-//! Where scenarios and what they refer to come from: a folder, or the binary itself.
+//! The source of scenarios and the files they refer to: a folder, or the binary.
 
 use std::path::{Component, Path, PathBuf};
 
 use kueue_lab_presets::BuiltInFile;
 
-/// Most bytes of one file.
+/// Maximum size of a file in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A place with scenario files and what they refer to.
+/// A set of scenario files and the files they refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
     /// A folder on disk.
     Folder(PathBuf),
-    /// Files inside the binary.
+    /// Files embedded in the binary.
     Shipped(&'static [BuiltInFile]),
 }
 
 impl FileSource {
-    /// Reads a file by its path below this place.
+    /// Reads a file by its relative path.
     ///
     /// # Errors
-    /// A sentence that names the file.
+    /// A message with the file name.
     pub fn read(&self, path: &Path) -> Result<String, String> {
         match self {
             Self::Folder(folder) => {
@@ -44,7 +44,7 @@ impl FileSource {
         }
     }
 
-    /// The path as a person would write it.
+    /// The path for messages.
     pub fn display(&self, path: &Path) -> String {
         match self {
             Self::Folder(folder) => normalize(&folder.join(path)).display().to_string(),
@@ -52,7 +52,7 @@ impl FileSource {
         }
     }
 
-    /// Paths of the scenarios in a sub-folder, in order.
+    /// Paths of the scenarios in a sub-folder, sorted.
     pub fn scenarios(&self, folder: &str) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = match self {
             Self::Folder(root) => {
@@ -75,7 +75,7 @@ impl FileSource {
     }
 }
 
-/// A path without `.` and, as far as it can be told from the path alone, without `..`.
+/// A path without `.` and, as far as the path alone allows, without `..`.
 fn normalize(path: &Path) -> PathBuf {
     let mut flat = PathBuf::new();
     for part in path.components() {
@@ -110,7 +110,7 @@ mod tests {
     ];
 
     #[test]
-    fn shipped_files_are_found_as_if_in_a_folder() {
+    fn shipped_files_are_read_like_a_folder() {
         let files = FileSource::Shipped(FILES);
         assert_eq!(
             files.scenarios("scenarios"),

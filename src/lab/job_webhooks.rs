@@ -1,5 +1,4 @@
-//! The controller's webhooks of jobs, plugged into the embedded API server where a real cluster would
-//! call them.
+//! The controller's job webhooks as an admission plugin of the embedded API server.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -14,13 +13,13 @@ use kueue_lab_controller::job_webhooks::{self, Denial};
 pub struct JobWebhooksPlugin(JobWebhooks);
 
 impl JobWebhooksPlugin {
-    /// The policy of a controller.
+    /// The plugin for the webhooks of a controller.
     pub fn new(webhooks: &JobWebhooks) -> Self {
         Self(webhooks.clone())
     }
 }
 
-/// What happens, in the words of the webhooks.
+/// The operation as the webhooks name it.
 pub(super) fn operation(operation: Operation) -> job_webhooks::Operation {
     match operation {
         Operation::Create => job_webhooks::Operation::Create,

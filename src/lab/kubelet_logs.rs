@@ -1,11 +1,11 @@
-//! What containers wrote, from the machines to the API server that is asked for it.
+//! Serves container logs of the lab's nodes to the embedded API server.
 
 use async_trait::async_trait;
 
 use kueue_lab_cluster::plugins::{ApiError, KubeletClient, LogStream, PodLogRequest};
 use kueue_lab_machines::kubelet::{LogError, LogQuery, LogStore};
 
-/// The kubelets of the lab's nodes, as far as logs go.
+/// The kubelets of the lab's nodes, for logs only.
 pub(super) struct KubeletLogs {
     store: LogStore,
 }

@@ -1,5 +1,4 @@
-//! Kueue's kinds as an embedded cluster serves them: names and columns from static tables, schemas
-//! when they are first needed.
+//! Kueue's CRDs in an embedded cluster: names and columns from static tables, schemas on first use.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use kueue_lab_cluster::plugins::{
     CrdNames, CrdSpec, CrdSpecVersion, PreinstalledKind, TableColumn,
 };
 
-/// The definitions of all kinds, each with what makes its CustomResourceDefinition.
+/// The definitions of all kinds, each with the builder of its CustomResourceDefinition.
 pub(super) fn definitions() -> Vec<PreinstalledKind> {
     let plug = |crd| PreinstalledKind {
         definition: definition(crd),
@@ -21,7 +20,7 @@ pub(super) fn definitions() -> Vec<PreinstalledKind> {
     CRDS.iter().map(plug).collect()
 }
 
-/// The CustomResourceDefinition of a name.
+/// The CustomResourceDefinition with a name.
 fn object(name: &str) -> Value {
     let found = CRDS.iter().find(|crd| crd.name() == name);
     found.map_or(Value::Null, |crd| crd.object(&Conversion::upstream()))
@@ -48,8 +47,9 @@ fn definition(crd: &'static Crd) -> CrdSpec {
     }
 }
 
-/// ClusterQueues as notes and blogs of old show them. No Kueue serves this version any more and the
-/// CustomResourceDefinition does not name it; a lab takes it, says so, and stores the queue anew.
+/// ClusterQueue v1alpha2, as old documents use it. Kueue no longer serves this version and the
+/// CustomResourceDefinition does not list it; the lab accepts it with a warning and stores the
+/// current version.
 fn legacy_version() -> CrdSpecVersion {
     let warning = format!(
         "{GROUP}/{LEGACY_VERSION} {LEGACY_KIND} is no longer served by any Kueue, only by this lab; \
@@ -74,7 +74,7 @@ fn version(crd: &'static Crd, version: &'static CrdVersion) -> CrdSpecVersion {
     let schema = move || {
         let text = crd.schema_json(version.name);
         let parsed = text.and_then(|t| serde_json::from_str(&t).ok());
-        // The embedded text is checked by the tests of its own room.
+        // The embedded text is checked by the tests of its own crate.
         parsed.unwrap_or_else(|| json!({"type": "object"}))
     };
     CrdSpecVersion {

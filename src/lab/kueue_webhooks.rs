@@ -1,5 +1,4 @@
-//! Kueue's own defaulting, validation and conversion, plugged into the embedded API server where a
-//! real cluster would call webhooks.
+//! Kueue's defaulting, validation and conversion as plugins of the embedded API server.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -41,21 +40,22 @@ impl KueueWebhooks {
     }
 }
 
-fn refused(kind: &str, fault: &WebhookError) -> ApiError {
-    match fault {
+fn refused(kind: &str, error: &WebhookError) -> ApiError {
+    match error {
         WebhookError::Denied(reason) => {
             let webhook = validation::webhook_name(kind).unwrap_or("kueue");
             let message = format!("admission webhook {webhook:?} denied the request: {reason}");
             ApiError::new(403, "Forbidden", message)
         }
-        fault => ApiError::bad_request(fault.to_string()),
+        error => ApiError::bad_request(error.to_string()),
     }
 }
 
 #[async_trait]
 impl AdmissionPlugin for KueueWebhooks {
     fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
-        // Of status changes only a Workload's are looked at, as upstream registers its webhooks.
+        // Of status updates only those of Workloads are validated, as upstream registers its
+        // webhooks.
         group == GROUP
             && (subresource.is_empty() || (subresource == "status" && resource == "workloads"))
     }
@@ -67,7 +67,7 @@ impl AdmissionPlugin for KueueWebhooks {
     ) -> Result<AdmissionWarnings, ApiError> {
         if request.subresource.is_empty() {
             kueue_kinds::mutate(object, operation(request.operation), &self.gates)
-                .map_err(|fault| refused(request.kind, &fault))?;
+                .map_err(|error| refused(request.kind, &error))?;
         }
         Ok(AdmissionWarnings::default())
     }
@@ -79,7 +79,7 @@ impl AdmissionPlugin for KueueWebhooks {
     ) -> Result<AdmissionWarnings, ApiError> {
         let operation = operation(request.operation);
         kueue_kinds::validate(object, request.old_object, operation, &self.gates)
-            .map_err(|fault| refused(request.kind, &fault))?;
+            .map_err(|error| refused(request.kind, &error))?;
         Ok(AdmissionWarnings::default())
     }
 }

@@ -1,4 +1,4 @@
-//! Following the file of the node pools: a save changes the nodes, a broken file changes nothing.
+//! Reloads the node pools when their file changes; an invalid file changes nothing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,38 +8,38 @@ use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_presets::{FileWatcher, folders_of_file};
 use kueue_lab_runtime::Context;
 
-/// Follows the file in the tasks of `context`.
+/// Watches the file in the tasks of `context`.
 pub(super) fn watch_file(context: &Context, machines: &Arc<Machines>, file: PathBuf) {
     let machines = machines.clone();
     context.tasks.spawn("node pools", async move {
         let mut watch = FileWatcher::new();
         watch.watch_folders(folders_of_file(&file));
-        let mut told = None;
-        // What was saved between reading the file and watching it counts as well.
+        let mut last_error = None;
+        // Also covers a save between the first read and the watch.
         loop {
-            reload(&machines, &file, &mut told).await;
+            reload(&machines, &file, &mut last_error).await;
             watch.changed().await;
             watch.watch_folders(folders_of_file(&file));
         }
     });
 }
 
-/// Reads the file and wants its pools, if they are others. A complaint is made once.
-async fn reload(machines: &Machines, file: &std::path::Path, told: &mut Option<String>) {
+/// Reads the file and applies its pools if they changed. An error is logged once.
+async fn reload(machines: &Machines, file: &std::path::Path, last_error: &mut Option<String>) {
     match NodePools::load(file) {
-        Ok(pools) if pools == *machines.pools() => *told = None,
+        Ok(pools) if pools == *machines.pools() => *last_error = None,
         Ok(pools) => {
-            *told = None;
+            *last_error = None;
             let count: u32 = pools.pools.iter().map(|p| p.count).sum();
             machines.apply_pools(pools).await;
-            tracing::info!("{}: {count} nodes in force", file.display());
+            tracing::info!("{}: {count} nodes applied", file.display());
         }
         Err(error) => {
-            let complaint = error.to_string();
-            if told.as_ref() != Some(&complaint) {
-                tracing::error!("{complaint}; the nodes stay as they are");
+            let message = error.to_string();
+            if last_error.as_ref() != Some(&message) {
+                tracing::error!("{message}; the nodes are unchanged");
             }
-            *told = Some(complaint);
+            *last_error = Some(message);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Where the lab's files are: in the checkout it is started from, where somebody says, or written out
-//! of the binary.
+//! Locates the lab's files: in the checkout, in the folder of a flag, or extracted from the binary.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,14 +7,14 @@ use super::file_source::FileSource;
 use super::shipped::{LAB_FILES, PRESETS};
 use kueue_lab_presets::write_out;
 
-/// A folder, and how it came to be the one.
+/// The presets folder, and where it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PresetsFolder {
-    /// Named by a flag.
+    /// Set by a flag.
     Flag(PathBuf),
-    /// Of the checkout the lab is started in.
+    /// In the checkout the lab is started in.
     Checkout(PathBuf),
-    /// Written out of the binary, to be edited.
+    /// Extracted from the binary, to be edited.
     Extracted(PathBuf),
 }
 
@@ -28,22 +27,22 @@ impl PresetsFolder {
     }
 }
 
-/// The places a lab takes its files from.
+/// The locations of the lab's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabPaths {
     /// The presets folder.
     pub presets: PresetsFolder,
     /// Scenarios, SkyPilot tasks and node pools.
     pub lab: FileSource,
-    /// Preset files that a person has edited and that the binary has newer ones of.
+    /// Preset files that the user has edited and that are newer in the binary.
     pub outdated: Vec<String>,
 }
 
 impl LabPaths {
-    /// Finds the places. A checkout is a folder with both `presets` and `lab/scenarios` in it.
+    /// Finds the locations. A checkout is a folder with both `presets` and `lab/scenarios`.
     ///
     /// # Errors
-    /// The presets cannot be written out; a sentence that says where and what to do.
+    /// The presets cannot be extracted; the message names the folder and a remedy.
     pub fn find(presets_dir: Option<PathBuf>, here: &Path) -> Result<Self, String> {
         let checkout = here.join("presets").is_dir() && here.join("lab/scenarios").is_dir();
         let lab = match checkout {
@@ -68,7 +67,7 @@ impl LabPaths {
     }
 }
 
-/// A path people can read: relative when the lab is started right there.
+/// A display path: relative in the working directory.
 fn relative(here: &Path, name: &str) -> PathBuf {
     match std::env::current_dir() {
         Ok(current) if current == here => PathBuf::from(name),
@@ -83,8 +82,8 @@ fn failed(folder: &Path, error: &io::Error) -> String {
     )
 }
 
-/// Where the lab keeps what outlives a run: `$XDG_STATE_HOME/kueue-lab`, by default
-/// `~/.local/state/kueue-lab`, and without a home the folder for temporary files.
+/// The folder for state that outlives a run: `$XDG_STATE_HOME/kueue-lab`, by default
+/// `~/.local/state/kueue-lab`, and without a home directory the temporary folder.
 pub fn state_dir() -> PathBuf {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -108,12 +107,9 @@ mod tests {
         let here = root.path();
         std::fs::create_dir_all(here.join("presets/a")).unwrap();
         std::fs::create_dir_all(here.join("lab/scenarios")).unwrap();
-        let places = LabPaths::find(None, here).unwrap();
-        assert_eq!(
-            places.presets,
-            PresetsFolder::Checkout(here.join("presets"))
-        );
-        assert_eq!(places.lab, FileSource::Folder(here.join("lab")));
+        let paths = LabPaths::find(None, here).unwrap();
+        assert_eq!(paths.presets, PresetsFolder::Checkout(here.join("presets")));
+        assert_eq!(paths.lab, FileSource::Folder(here.join("lab")));
         let given = LabPaths::find(Some("x".into()), here).unwrap();
         assert_eq!(given.presets, PresetsFolder::Flag("x".into()));
     }

@@ -1,4 +1,4 @@
-//! The controller of a lab on a cluster that somebody else runs.
+//! The controller of a lab on an existing cluster.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use kueue_lab_webhooks::certificates::{
     CertificateBundle, CertificateLifetimes, ServingCertificate,
 };
 
-/// How the names of labs begin in an election.
+/// Prefix of the identities of labs in leader election.
 pub const IDENTITY_PREFIX: &str = "kueue-lab_";
 
-/// Installs what the controller needs there and waits until it leads, for as long as another
-/// instance does and nobody says stop.
+/// Installs the controller's objects and waits until it leads, as long as another instance leads
+/// and `stop` is not cancelled.
 pub(super) async fn start_leading(
     remote: &RemoteCluster,
     clock: &Clock,
@@ -49,7 +49,7 @@ pub(super) async fn start_leading(
         metrics: None,
     });
     let operator = operator.await.map_err(Arc::new)?;
-    let waiting = |leader: &str| tracing::info!("waiting: {leader} runs the controller there");
+    let waiting = |leader: &str| tracing::info!("waiting: {leader} is the leader");
     let led = tokio::select! {
         led = operator.wait_until_leader(waiting) => led.map_err(LabError::from),
         () = stop.cancelled() => Err(LabError::Interrupted),
@@ -63,8 +63,8 @@ pub(super) async fn start_leading(
     }
 }
 
-/// Lets machines and presets rest while another lab leads: there must not be two kubelets to a node,
-/// nor two folders that say which queues there are.
+/// Pauses machines and presets while another lab leads: a node must not have two kubelets, nor a
+/// queue two presets folders.
 pub(super) fn pause_when_not_leading(
     operator: &Operator,
     context: &Context,
@@ -76,7 +76,7 @@ pub(super) fn pause_when_not_leading(
     context.tasks.spawn("role", async move {
         loop {
             let leads = matches!(&*role.borrow_and_update(), InstanceRole::Leader(_));
-            machines.set_idle(!leads);
+            machines.set_paused(!leads);
             presets.set_idle(!leads);
             if role.changed().await.is_err() {
                 return;
@@ -85,8 +85,8 @@ pub(super) fn pause_when_not_leading(
     });
 }
 
-/// Lets the cluster's API server read what containers on virtual nodes have written. A lab does
-/// without where that cannot be.
+/// Serves the logs of containers on virtual nodes to the cluster's API server. Failure is not
+/// fatal.
 pub(super) async fn serve_logs(remote: &RemoteCluster, machines: &Machines, clock: &Clock) {
     let Some(reach) = reach(remote) else {
         return;
@@ -96,7 +96,7 @@ pub(super) async fn serve_logs(remote: &RemoteCluster, machines: &Machines, cloc
         return;
     };
     let bundle = CertificateBundle::generate(&hosts, CertificateLifetimes::default(), clock.now());
-    // Few API servers ask who signed a kubelet's certificate; there is nobody here whom they know.
+    // Few API servers verify the kubelet's certificate; this one is self-signed.
     let tls = bundle.and_then(|bundle| ServingCertificate::new(bundle)?.server_config());
     let served = match tls {
         Ok(tls) => {
@@ -107,11 +107,12 @@ pub(super) async fn serve_logs(remote: &RemoteCluster, machines: &Machines, cloc
         Err(error) => Err(std::io::Error::other(error)),
     };
     if let Err(error) = served {
-        tracing::warn!("no `kubectl logs` of pods on virtual nodes: {error}");
+        tracing::warn!("`kubectl logs` is not available for pods on virtual nodes: {error}");
     }
 }
 
-/// How the cluster's API server gets to this process: as its maker knows, or as the network has it.
+/// How the cluster's API server reaches this process: as its tool configures it, or by the network
+/// route.
 fn reach(remote: &RemoteCluster) -> Option<WebhookRoute> {
     match remote.host_access() {
         Some(HostAccess::NetworkGateway(gateway)) => Some(WebhookRoute::DockerGateway(gateway)),

@@ -1,6 +1,6 @@
-//! The files inside the binary: presets, scenarios and SkyPilot tasks.
+//! The files embedded in the binary: presets, scenarios and SkyPilot tasks.
 //!
-//! A test compares these lists with the folders, so that nothing is forgotten.
+//! A test compares these lists with the folders.
 
 use kueue_lab_presets::BuiltInFile;
 
@@ -76,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn the_binary_holds_every_file_of_the_folders() {
+    fn embedded_files_match_the_folders() {
         for (base, files) in [("presets", PRESETS), ("lab", LAB_FILES)] {
             let base = root().join(base);
             let mut found = Vec::new();
             walk(&base, &mut found);
-            // What runs the controller inside a cluster is of no use to a lab.
+            // The files for running the controller in a cluster are not embedded.
             let on_disk: BTreeSet<_> = found
                 .iter()
                 .map(|p| p.strip_prefix(&base).unwrap())
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_is_whole_and_says_what_it_teaches() {
+    fn presets_are_complete_and_documented() {
         let folder = root().join("presets");
         let names = list(&folder).unwrap();
         assert_eq!(

@@ -1,19 +1,19 @@
-//! Which parts of the machines run, and how.
+//! Configuration of the machines: which parts run, and how.
 
 use super::kubelet::{KubeletOptions, NodeScope};
 use super::nodes::ClusterType;
 
-/// Switches for each part. On a real cluster only nodes and their kubelets are the lab's; on the
-/// embedded one everything is.
+/// Switches for each part. On a real cluster the lab runs only its nodes and their kubelets; on the
+/// embedded one everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachinesConfig {
-    /// Make the nodes of the pools and keep them Ready.
+    /// Create the nodes of the pools and keep them Ready.
     pub nodes: bool,
     /// Bind pods of `default-scheduler` to nodes.
     pub scheduler: bool,
-    /// Run the pods bound to the lab's own nodes.
+    /// Run the pods bound to the lab's nodes.
     pub kubelet: bool,
-    /// Answer ProvisioningRequests as a node autoscaler would.
+    /// Reconcile ProvisioningRequests as a cluster autoscaler would.
     pub autoscaler: bool,
     /// Job, ReplicaSet, Deployment, StatefulSet, CronJob and DaemonSet controllers.
     pub workload_controllers: bool,
@@ -23,16 +23,16 @@ pub struct MachinesConfig {
     pub namespaces: bool,
     /// Endpoints, quota status, disruption budgets, volume binding.
     pub status_controllers: bool,
-    /// Taints on nodes that stopped reporting, and eviction from them.
+    /// Taint nodes that stopped reporting, and evict their pods.
     pub node_lifecycle: bool,
-    /// What else there is in the cluster.
+    /// The kind of cluster.
     pub cluster_type: ClusterType,
-    /// How the kubelets behave.
+    /// Options of the kubelets.
     pub kubelets: KubeletOptions,
 }
 
 impl MachinesConfig {
-    /// Everything: the embedded cluster has nobody else to do it.
+    /// Everything: the embedded cluster has no other control plane components.
     pub fn embedded() -> Self {
         Self {
             nodes: true,

@@ -1,5 +1,5 @@
-//! Tells about objects in Events, as the components of a control plane and kubelets do: a repeated
-//! Event counts up, and nobody waits for one to be written. Must not know who tells what.
+//! Records Events, as control plane components and kubelets do: repeated Events are counted, and
+//! recording does not block. Depends on no component that uses it.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,29 +17,29 @@ use tokio::sync::mpsc;
 use kueue_lab_clock::{Clock, whole_seconds};
 use kueue_lab_runtime::Context;
 
-/// How many Events are written at a time. Those about one object are written one after the other,
-/// so that a repetition finds what it repeats.
+/// How many Events are written concurrently. Those of one object are written in order, so that a
+/// repeated Event finds the earlier one.
 const WRITERS: usize = 8;
-/// How many Events may wait for a writer; more are dropped, as they are in a real cluster.
+/// How many Events may be queued; more are dropped, as in client-go.
 const MAX_QUEUED_EVENTS: usize = 4_096;
 /// How many Events a writer remembers to count repetitions.
 const EVENT_CACHE_SIZE: usize = 1_024;
 
-/// Something worth telling about an object.
+/// An Event to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
-    /// Whether it is a Warning rather than Normal.
+    /// Whether its type is Warning rather than Normal.
     pub warning: bool,
-    /// One word, such as `SuccessfulCreate`.
+    /// The reason in CamelCase, such as `SuccessfulCreate`.
     pub reason: String,
-    /// A sentence for people.
+    /// The human-readable message.
     pub message: String,
-    /// What was done or tried; only those who use the newer Events API say so.
+    /// The action of an `events.k8s.io/v1` Event; `None` for a core/v1 one.
     pub action: Option<&'static str>,
 }
 
 impl NewEvent {
-    /// Something that goes as it should.
+    /// An Event of type Normal.
     pub fn normal(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             warning: false,
@@ -49,7 +49,7 @@ impl NewEvent {
         }
     }
 
-    /// Something that does not.
+    /// An Event of type Warning.
     pub fn warning(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             warning: true,
@@ -60,12 +60,12 @@ impl NewEvent {
 
 struct QueuedEvent {
     object: ObjectReference,
-    note: NewEvent,
+    new_event: NewEvent,
     source: EventSource,
     at: Timestamp,
 }
 
-/// Writes Events in the name of one component. Clones share the way they are written.
+/// Records Events of one component. Clones share the queue and the writers.
 #[derive(Clone)]
 pub struct EventRecorder {
     clock: Clock,
@@ -96,7 +96,7 @@ impl EventRecorder {
         }
     }
 
-    /// The same way to write Events in the name of another component, on a node where one is given.
+    /// A recorder of another component with the same writers, on a node if one is given.
     pub fn with_component(&self, component: &str, host: Option<&str>) -> Self {
         Self {
             source: source(component, host),
@@ -104,25 +104,25 @@ impl EventRecorder {
         }
     }
 
-    /// Tells about an object.
-    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, note: NewEvent) {
-        self.event_for_reference(object_reference(object), note);
+    /// Records an Event about an object.
+    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, new_event: NewEvent) {
+        self.event_for_reference(object_reference(object), new_event);
     }
 
-    /// Tells about what `object` refers to.
-    pub fn event_for_reference(&self, object: ObjectReference, note: NewEvent) {
+    /// Records an Event about the object that `object` refers to.
+    pub fn event_for_reference(&self, object: ObjectReference, new_event: NewEvent) {
         let mut hasher = DefaultHasher::new();
         (&object.uid, &object.name).hash(&mut hasher);
         let writer = hasher.finish() % self.writers.len() as u64;
         let pending = QueuedEvent {
             object,
-            note,
+            new_event,
             source: self.source.clone(),
             at: self.clock.now(),
         };
         let writer = self.writers.get(writer as usize);
         if writer.is_none_or(|writer| writer.try_send(pending).is_err()) {
-            tracing::debug!("an event was dropped: too many wait to be written");
+            tracing::debug!("an Event was dropped: the queue is full");
         }
     }
 }
@@ -135,7 +135,7 @@ fn source(component: &str, host: Option<&str>) -> EventSource {
 }
 
 /// A reference to an object for an Event.
-pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+pub(crate) fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
     ObjectReference {
         api_version: Some(K::api_version(&()).to_string()),
         kind: Some(K::kind(&()).to_string()),
@@ -147,7 +147,7 @@ pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRefe
     }
 }
 
-/// What makes two Events the same one again.
+/// The fields that make two Events repetitions of one.
 #[derive(PartialEq, Eq, Hash)]
 struct EventKey {
     uid: String,
@@ -168,7 +168,7 @@ impl Writer {
     async fn run(mut self, mut receiver: mpsc::Receiver<QueuedEvent>) {
         while let Some(pending) = receiver.recv().await {
             if let Err(error) = self.write(pending).await {
-                tracing::debug!(%error, "an event was not written");
+                tracing::debug!(%error, "an Event was not written");
             }
         }
     }
@@ -176,7 +176,7 @@ impl Writer {
     async fn write(&mut self, pending: QueuedEvent) -> Result<(), kube::Error> {
         let QueuedEvent {
             object,
-            note,
+            new_event,
             source,
             at,
         } = pending;
@@ -188,14 +188,14 @@ impl Writer {
             object: object.name.clone().unwrap_or_default(),
             field_path: object.field_path.clone(),
             component: source.component.clone().unwrap_or_default(),
-            reason: note.reason.clone(),
-            message: note.message.clone(),
+            reason: new_event.reason.clone(),
+            message: new_event.message.clone(),
         });
         self.number += 1;
         if let Some((name, count, last)) = self.seen.get_mut(&same) {
             *count += 1;
             *last = self.number;
-            let patch = match note.action {
+            let patch = match new_event.action {
                 Some(_) => json!({"series": {"count": *count, "lastObservedTime": MicroTime(at)}}),
                 None => json!({"count": *count, "lastTimestamp": Time(whole_seconds(at))}),
             };
@@ -204,19 +204,19 @@ impl Writer {
                 .await;
             match patched {
                 Ok(_) => return Ok(()),
-                // It was cleaned up since: begin anew.
+                // It has expired since: create a new one.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => return Err(error),
             }
         }
         let name = format!("{}.{:x}", same.object, self.unique(at));
-        let event = event(name.clone(), namespace, object, note, source, at);
+        let event = event(name.clone(), namespace, object, new_event, source, at);
         events.create(&PostParams::default(), &event).await?;
         self.remember(same, name);
         Ok(())
     }
 
-    /// A number no other Event of this writer has, that grows with time.
+    /// A number that is unique for this writer and grows with time.
     fn unique(&self, at: Timestamp) -> i128 {
         at.as_nanosecond() + i128::from(self.number % 1_000_000_000)
     }
@@ -230,12 +230,12 @@ impl Writer {
     }
 }
 
-/// An Event in the form of the newer API, where the note tells an action, or of the older one.
+/// The Event object: of the events.k8s.io form if it has an action, otherwise of the core/v1 form.
 fn event(
     name: String,
     namespace: String,
     object: ObjectReference,
-    note: NewEvent,
+    new_event: NewEvent,
     source: EventSource,
     at: Timestamp,
 ) -> Event {
@@ -248,14 +248,21 @@ fn event(
             ..ObjectMeta::default()
         },
         involved_object: object,
-        type_: Some(if note.warning { "Warning" } else { "Normal" }.to_string()),
-        reason: Some(note.reason),
-        message: Some(note.message),
-        action: note.action.map(str::to_string),
+        type_: Some(
+            if new_event.warning {
+                "Warning"
+            } else {
+                "Normal"
+            }
+            .to_string(),
+        ),
+        reason: Some(new_event.reason),
+        message: Some(new_event.message),
+        action: new_event.action.map(str::to_string),
         reporting_component: Some(component.clone()),
         ..Event::default()
     };
-    if note.action.is_some() {
+    if new_event.action.is_some() {
         return Event {
             event_time: Some(MicroTime(at)),
             reporting_instance: Some(format!("{component}-kueue-lab")),

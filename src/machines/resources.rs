@@ -1,5 +1,5 @@
-//! Amounts of resources as whole numbers: cpu in thousandths, everything else in units. What pods
-//! ask for and nodes have is compared in these. Must not know what asks or has.
+//! Resource amounts as integers: cpu in millicores, everything else in units. Requests and
+//! allocatable amounts are compared in these.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use smallvec::SmallVec;
 
 use kueue_lab_quantity::Quantity;
 
-/// The resource that counts processors.
-pub const CPU: &str = "cpu";
-/// The resource that counts bytes of memory.
-pub const MEMORY: &str = "memory";
-/// The resource of a node that bounds how many pods it holds.
-pub const PODS: &str = "pods";
+/// The cpu resource.
+pub(crate) const CPU: &str = "cpu";
+/// The memory resource.
+pub(crate) const MEMORY: &str = "memory";
+/// The node resource that limits its number of pods.
+pub(crate) const PODS: &str = "pods";
 
 /// Amounts by resource name, in the order of the names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResourceAmounts(SmallVec<[(Arc<str>, i64); 4]>);
+pub(crate) struct ResourceAmounts(SmallVec<[(Arc<str>, i64); 4]>);
 
 impl ResourceAmounts {
-    /// Reads a resource list; what is no quantity counts as nothing.
-    pub fn of(list: &BTreeMap<String, Text>) -> Self {
+    /// Reads a resource list; an invalid quantity counts as zero.
+    pub(crate) fn of(list: &BTreeMap<String, Text>) -> Self {
         let read = |(name, text): (&String, &Text)| {
             let quantity = Quantity::try_from(text).unwrap_or_default();
             let amount = if name == CPU {
@@ -36,36 +36,36 @@ impl ResourceAmounts {
         Self(list.iter().map(read).collect())
     }
 
-    /// The amount of one resource, zero when there is none.
-    pub fn get(&self, name: &str) -> i64 {
+    /// The amount of one resource, by default zero.
+    pub(crate) fn get(&self, name: &str) -> i64 {
         self.find(name).map_or(0, |at| self.0[at].1)
     }
 
     /// Sets the amount of one resource.
-    pub fn set(&mut self, name: &str, amount: i64) {
+    pub(crate) fn set(&mut self, name: &str, amount: i64) {
         match self.position(name) {
             Ok(at) => self.0[at].1 = amount,
             Err(at) => self.0.insert(at, (Arc::from(name), amount)),
         }
     }
 
-    /// Names and amounts, in the order of the names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
+    /// Names and amounts, sorted by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().map(|(name, amount)| (&**name, *amount))
     }
 
     /// Adds `other`, resource by resource.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.combine(other, i64::saturating_add);
     }
 
-    /// Takes `other` away, resource by resource.
-    pub fn sub(&mut self, other: &Self) {
+    /// Subtracts `other`, resource by resource.
+    pub(crate) fn sub(&mut self, other: &Self) {
         self.combine(other, i64::saturating_sub);
     }
 
     /// Takes the larger amount of each resource.
-    pub fn max(&mut self, other: &Self) {
+    pub(crate) fn max(&mut self, other: &Self) {
         self.combine(other, i64::max);
     }
 
@@ -95,14 +95,14 @@ fn container_requests(container: &Container) -> ResourceAmounts {
     requests.map(ResourceAmounts::of).unwrap_or_default()
 }
 
-/// Whether an init container keeps running beside the main containers (a sidecar).
-pub fn is_sidecar(container: &Container) -> bool {
+/// Whether an init container is a sidecar (`restartPolicy: Always`).
+pub(crate) fn is_sidecar(container: &Container) -> bool {
     container.restart_policy.as_deref() == Some("Always")
 }
 
-/// What the scheduler sets aside for a pod: the main containers and sidecars together, or an init
-/// container with the sidecars before it where that is more, and the pod's overhead.
-pub fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
+/// The effective request of a pod: the larger of all main containers with sidecars and of any init
+/// container with the sidecars before it, plus the pod's overhead.
+pub(crate) fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
     let mut running = ResourceAmounts::default();
     for container in &spec.containers {
         running.add(&container_requests(container));
@@ -120,7 +120,7 @@ pub fn pod_requests(spec: &PodSpec) -> ResourceAmounts {
     }
     running.add(&sidecars);
     running.max(&peak);
-    // Requests of the pod as a whole take the place of what its containers say.
+    // Pod-level requests override those of the containers.
     if let Some(requests) = spec.resources.as_ref().and_then(|r| r.requests.as_ref()) {
         for (name, amount) in ResourceAmounts::of(requests).iter() {
             running.set(name, amount);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_asks_for_what_it_needs_at_its_busiest() {
+    fn effective_requests_are_the_peak() {
         let container = |cpu: &str| json!({"name": "c", "resources": {"requests": {"cpu": cpu}}});
         let mut sidecar = container("200m");
         sidecar["restartPolicy"] = "Always".into();

@@ -33,7 +33,7 @@ impl fmt::Display for Quantity {
 }
 
 impl Quantity {
-    /// The units where they are whole and enough to be written in powers of 1024.
+    /// The units if they are an integer large enough for binary suffixes.
     fn binary_units(self) -> Option<i128> {
         let whole = 10i128.checked_pow(u32::try_from(self.exponent).ok()?)?;
         let whole = self.mantissa.checked_mul(whole)?;

@@ -1,8 +1,8 @@
 //! Exact Kubernetes quantities: `500m`, `1.5Gi`, `2e3`, and every other legal form.
 //!
-//! A value is a whole number times a power of ten, so nothing is rounded that Kubernetes does not
-//! round, and absurd amounts (`1e30`, `-1`, `1000000000Gi`) are just numbers. Must not know any other
-//! room, nor what a quantity is of.
+//! A value is an integer times a power of ten, so nothing is rounded that Kubernetes does not
+//! round, and extreme amounts (`1e30`, `-1`, `1000000000Gi`) are plain numbers. Depends on no other
+//! crate of the workspace.
 
 mod format;
 mod parse;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use parse::QuantityError;
 
-/// The way a quantity was written, kept when it is written again.
+/// The format of a quantity, preserved when it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Powers of ten by suffix: `n u m k M G T P E`.
@@ -31,25 +31,25 @@ pub enum Format {
 pub struct Quantity {
     /// Never a multiple of ten, unless zero.
     mantissa: i128,
-    /// At least -9: Kubernetes rounds away what is below a nano. Zero for the value zero.
+    /// At least -9: Kubernetes rounds amounts below a nano. Zero for the value zero.
     exponent: i32,
     format: Format,
 }
 
 /// The smallest exponent: nanos.
 const NANO: i32 = -9;
-/// Exponents beyond this are taken as this; far beyond any amount, yet safe to count with.
+/// Exponents are clamped to this, far beyond any real amount and safe for arithmetic.
 const MAX_EXPONENT: i32 = 1_000_000;
 
 impl Quantity {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self {
         mantissa: 0,
         exponent: 0,
         format: Format::DecimalSi,
     };
 
-    /// A mantissa times a power of ten, brought to the normal form.
+    /// A mantissa times a power of ten, normalized.
     fn new(mantissa: i128, exponent: i32, format: Format) -> Self {
         let mut mantissa = mantissa;
         let mut exponent = exponent.clamp(-2 * MAX_EXPONENT, 2 * MAX_EXPONENT);
@@ -57,7 +57,7 @@ impl Quantity {
             mantissa = div_away(mantissa, pow10(NANO - exponent));
             exponent = NANO;
         }
-        // No more than 37 digits, so that amounts of one magnitude can always be compared exactly.
+        // At most 37 digits, so that amounts of one magnitude can be compared exactly.
         while mantissa.unsigned_abs() >= 10u128.pow(37) {
             mantissa = div_away(mantissa, 10);
             exponent += 1;
@@ -88,7 +88,7 @@ impl Quantity {
         Self::new(i128::from(milli), -3, Format::DecimalSi)
     }
 
-    /// The quantity in a field of an object: text, or a JSON number.
+    /// The quantity in a field of an object: a string or a JSON number.
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::parse(text).ok(),
@@ -97,32 +97,32 @@ impl Quantity {
         }
     }
 
-    /// The same of a field that may be absent or malformed, which counts as nothing.
+    /// The same for a field that may be absent or malformed, which counts as zero.
     pub fn or_zero(value: Option<&Value>) -> Self {
         value.and_then(Self::of).unwrap_or(Self::ZERO)
     }
 
-    /// The same amount, to be written another way.
+    /// The same amount in another format.
     pub fn with_format(self, format: Format) -> Self {
         Self { format, ..self }
     }
 
-    /// How it is written.
+    /// The format it is written in.
     pub fn format(self) -> Format {
         self.format
     }
 
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         self.mantissa == 0
     }
 
-    /// Whether it is below zero.
+    /// Whether it is negative.
     pub fn is_negative(self) -> bool {
         self.mantissa < 0
     }
 
-    /// Whether it is above zero.
+    /// Whether it is positive.
     pub fn is_positive(self) -> bool {
         self.mantissa > 0
     }
@@ -148,7 +148,7 @@ impl Quantity {
         scaled.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// Billionths of a unit, all there can be of it, clamped to 128 bits.
+    /// Billionths of a unit, clamped to 128 bits.
     pub fn nanos(self) -> i128 {
         self.scaled_wide(NANO)
     }
@@ -161,7 +161,7 @@ impl Quantity {
         }
     }
 
-    /// The nearest floating-point number, for bars and charts only.
+    /// The nearest floating-point number; for charts only.
     pub fn approximate(self) -> f64 {
         self.mantissa as f64 * 10f64.powi(self.exponent)
     }
@@ -204,8 +204,8 @@ impl Quantity {
     }
 }
 
-/// Sum and difference are written as the left side is, unless that is zero. When the two are so far
-/// apart that 37 digits do not hold both, the larger stands for the sum.
+/// Sum and difference keep the format of the left side, unless that is zero. If 37 digits do not
+/// hold both operands, the larger one is the result.
 impl std::ops::Add for Quantity {
     type Output = Self;
 
@@ -294,7 +294,7 @@ impl Ord for Quantity {
         let sign = self.mantissa.signum().cmp(&other.mantissa.signum());
         sign.then_with(|| match self.aligned(*other) {
             Some((a, b, _)) => a.cmp(&b),
-            // Too far apart to align: the number of digits decides.
+            // Magnitudes too far apart to align: the number of digits decides.
             None if self.is_negative() => other.magnitude().cmp(&self.magnitude()),
             None => self.magnitude().cmp(&other.magnitude()),
         })
@@ -315,7 +315,7 @@ impl From<Quantity> for Text {
     }
 }
 
-/// Ten to the power of `n`, clamped to what 128 bits hold.
+/// Ten to the power of `n`, clamped to 128 bits.
 fn pow10(n: i32) -> i128 {
     u32::try_from(n).map_or(1, |n| 10i128.saturating_pow(n))
 }

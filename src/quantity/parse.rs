@@ -1,10 +1,10 @@
-//! Reading quantities, as leniently and as strictly as Kubernetes does.
+//! Parsing quantities, as lenient and as strict as Kubernetes.
 
 use std::str::FromStr;
 
 use super::{Format, MAX_EXPONENT, NANO, Quantity, div_away, pow10};
 
-/// Why a text is not a quantity, in the words of Kubernetes.
+/// Why a text is not a quantity, in the wording of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// Not a number followed by a suffix.
@@ -12,17 +12,17 @@ pub enum QuantityError {
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
     )]
     Form,
-    /// A number, followed by a suffix that is none of the known ones.
+    /// A number with an unknown suffix.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
 
-/// How many digits are kept; what comes after rounds away from zero.
+/// How many digits are kept; the rest rounds away from zero.
 const DIGITS: usize = 37;
 
 impl Quantity {
-    /// Reads a quantity. Fractions below a nano round away from zero, binary amounts above 2^63-1
-    /// are taken as that, as Kubernetes has it.
+    /// Parses a quantity. Fractions below a nano round away from zero, and binary amounts above
+    /// 2^63-1 are clamped, as in Kubernetes.
     ///
     /// # Errors
     /// The text is not a quantity.
@@ -60,7 +60,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// What a suffix multiplies by.
+/// The factor of a suffix.
 enum Scale {
     /// A power of ten.
     Ten(i32),
@@ -68,14 +68,14 @@ enum Scale {
     Two(u32),
 }
 
-/// How many digits a text starts with.
+/// The number of leading digits.
 fn digits(s: &str) -> usize {
     s.bytes()
         .position(|b| !b.is_ascii_digit())
         .unwrap_or(s.len())
 }
 
-/// Whether a suffix is made of the letters of suffixes, then a sign, then digits.
+/// Checks that a suffix has the form letters, sign, digits.
 fn check_form(suffix: &str) -> Result<(), QuantityError> {
     let rest = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
     let rest = rest.strip_prefix(['-', '+']).unwrap_or(rest);
@@ -86,7 +86,7 @@ fn check_form(suffix: &str) -> Result<(), QuantityError> {
     }
 }
 
-/// What a suffix means; nothing for an unknown one.
+/// The scale and format of a suffix; `None` for an unknown one.
 fn interpret(suffix: &str) -> Option<(Scale, Format)> {
     let ten = |n| Some((Scale::Ten(n), Format::DecimalSi));
     let two = |n| Some((Scale::Two(n), Format::BinarySi));
@@ -118,7 +118,7 @@ fn interpret(suffix: &str) -> Option<(Scale, Format)> {
     }
 }
 
-/// The digits as a number, and how many were left off its end.
+/// The digits as a number, and how many were dropped from the end.
 fn significant(whole: &str, fraction: &str) -> (i128, i32) {
     let all = || {
         whole
@@ -144,11 +144,11 @@ fn binary(mantissa: i128, exponent: i32, bits: u32) -> Quantity {
         0.. => mantissa
             .checked_mul(1 << bits)
             .map(|n| Quantity::new(n, exponent, Format::BinarySi)),
-        // In nanos, so that a long fraction does not get in the way.
+        // In nanos, so that a long fraction does not overflow.
         _ => nanos(mantissa, exponent, bits).map(|n| Quantity::new(n, NANO, Format::BinarySi)),
     };
     let quantity = exact.map_or(max, |q| q.min(max));
-    // Fractions of one are written in decimal, as 1024 does not divide them.
+    // Values below one are written in decimal, since 1024 does not divide them.
     if quantity < Quantity::from_value(1) {
         quantity.with_format(Format::DecimalSi)
     } else {
@@ -156,13 +156,13 @@ fn binary(mantissa: i128, exponent: i32, bits: u32) -> Quantity {
     }
 }
 
-/// `mantissa * 10^exponent * 2^bits` in nanos, rounded up; nothing where that is beyond 2^63 units.
+/// `mantissa * 10^exponent * 2^bits` in nanos, rounded up; `None` beyond 2^63 units.
 fn nanos(mantissa: i128, exponent: i32, bits: u32) -> Option<i128> {
     let down = pow10(-exponent);
     let (whole, rest) = (mantissa / down, mantissa % down);
     let per_one = (1i128 << bits).checked_mul(pow10(-NANO))?;
     let whole = whole.checked_mul(per_one)?;
-    // The rest is below one; drop digits that cannot matter so that the product fits.
+    // The rest is below one; digits that cannot matter are dropped so that the product fits.
     let (mut rest, mut down) = (rest, down);
     while rest.checked_mul(per_one).is_none() {
         rest = div_away(rest, 10);

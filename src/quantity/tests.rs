@@ -1,4 +1,4 @@
-//! Known values as Kubernetes has them, and the laws of arithmetic.
+//! Known values of Kubernetes, and arithmetic laws.
 
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn canonical_text() {
         ("9999999999999999999999", "9999999999999999999999"),
         ("0.1Mi", "104857600m"),
         ("10.035m", "10035u"),
-        // Odd, but Kubernetes takes them for zero.
+        // Kubernetes parses these as zero.
         (".", "0"),
         ("m", "0"),
         ("-", "0"),
@@ -80,7 +80,7 @@ fn values_round_away_from_zero_and_clamp() {
 }
 
 #[test]
-fn what_is_no_quantity_is_refused() {
+fn invalid_quantities_are_rejected() {
     for text in [
         "", " 1", "1 ", "1,5", "1.2.3", "abc", "1_000", "0x10", "１", "1e3.5",
     ] {
@@ -120,7 +120,7 @@ fn far_apart_amounts_compare_and_add() {
 }
 
 #[test]
-fn the_written_form_survives_arithmetic() {
+fn arithmetic_keeps_the_format() {
     assert_eq!((q("1Gi") + q("1024Mi")).to_string(), "2Gi");
     assert_eq!((Quantity::ZERO + q("2Gi")).to_string(), "2Gi");
     assert_eq!((q("1Gi") - q("1Gi")).to_string(), "0");
@@ -135,19 +135,19 @@ fn the_written_form_survives_arithmetic() {
     );
 }
 
-/// Any legal text, absurd ones included.
+/// Any legal text, extreme values included.
 fn texts() -> impl Strategy<Value = String> {
     "[+-]?([0-9]{1,45}(\\.[0-9]{0,45})?|\\.[0-9]{1,45})(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,12})"
 }
 
-/// Amounts as they occur.
+/// Typical amounts.
 fn amounts() -> impl Strategy<Value = Quantity> {
     "-?[0-9]{1,10}(\\.[0-9]{1,6})?(|m|k|M|G|Ki|Mi|Gi)".prop_map(|s| q(&s))
 }
 
 proptest! {
     #[test]
-    fn every_legal_text_reads_writes_and_reads_the_same(text in texts()) {
+    fn parse_and_format_round_trip(text in texts()) {
         let first = q(&text);
         let again = q(&first.to_string());
         prop_assert_eq!(first, again, "{} -> {}", text, first);
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn addition_is_commutative_associative_and_undone(a in amounts(), b in amounts(), c in amounts()) {
+    fn addition_is_commutative_associative_and_invertible(a in amounts(), b in amounts(), c in amounts()) {
         prop_assert_eq!(a + b, b + a);
         prop_assert_eq!((a + b) + c, a + (b + c));
         prop_assert_eq!(a + b - b, a);
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_numbers_survive(n in any::<i64>(), m in any::<i64>()) {
+    fn integers_round_trip(n in any::<i64>(), m in any::<i64>()) {
         prop_assert_eq!(Quantity::from_value(n).value(), n);
         prop_assert_eq!(Quantity::from_milli(m).milli_value(), m);
         prop_assert_eq!(q(&n.to_string()), Quantity::from_value(n));

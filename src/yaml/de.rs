@@ -1,4 +1,4 @@
-//! Trees to typed values through serde, with field and place of whatever does not fit.
+//! Deserializes trees to typed values through serde, with field path and position of type errors.
 
 use std::cell::RefCell;
 
@@ -15,8 +15,8 @@ use super::{
     Entry, Kind, Limits, Node, Position, Problem, TypeMismatch, UnknownField, closest, parse_one,
 };
 
-/// Reads a typed value from a tree, and which fields of the tree the type does not have. Types that
-/// `deny_unknown_fields` get them refused instead, at the key's place.
+/// Reads a typed value from a tree, and lists the fields of the tree that the type does not have.
+/// Types with `deny_unknown_fields` reject them at the position of the key instead.
 ///
 /// # Errors
 /// The first value that does not fit the type.
@@ -32,8 +32,8 @@ pub fn read<T: DeserializeOwned>(node: &Node) -> Result<(T, Vec<UnknownField>), 
     Ok((value, track.unknown.into_inner()))
 }
 
-/// Reads a typed value from a tree. Types that `deny_unknown_fields` get unknown fields refused at
-/// the key's place; others ignore them.
+/// Reads a typed value from a tree. Types with `deny_unknown_fields` reject unknown fields at the
+/// position of the key; others ignore them.
 ///
 /// # Errors
 /// The first value that does not fit the type.
@@ -50,7 +50,7 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     from_node(&parse_one(text, Limits::default())?)
 }
 
-/// Where the reader is, and what it came across.
+/// The reader's current path, and the unknown fields found.
 #[derive(Default)]
 struct ReadState {
     path: RefCell<String>,
@@ -61,25 +61,25 @@ struct ReadState {
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'de, 't> {
     node: &'de Node,
-    /// Where its key stands, or itself in a list.
+    /// The position of its key, or of the item itself in a list.
     key_at: Position,
-    /// The fields that the type has beside it.
+    /// The fields of the type it belongs to.
     siblings: &'static [&'static str],
     track: &'t ReadState,
 }
 
 impl<'de, 't> Reader<'de, 't> {
-    /// Where the value stands.
+    /// The position of the value.
     pub(super) fn at(self) -> Position {
         self.node.at
     }
 
-    /// Puts this place on an error that has none yet: the innermost one counts.
+    /// Sets this position on an error that has none: the innermost position wins.
     fn placed<T>(self, result: Result<T, ReadError>) -> Result<T, ReadError> {
         result.map_err(|e| e.within(&self.track.path.borrow(), self.node.at))
     }
 
-    /// Reads one step further in.
+    /// Reads one level deeper.
     fn descend<T: DeserializeSeed<'de>>(self, step: &str, seed: T) -> Result<T::Value, ReadError> {
         let length = self.track.path.borrow().len();
         self.track.path.borrow_mut().push_str(step);
@@ -129,7 +129,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.placed(match &self.node.kind {
-            // The commonest slip: `yes` or `6` unquoted where a string belongs.
+            // The most common mistake: an unquoted `yes` or `6` where a string is required.
             Kind::Bool(_) | Kind::Number(_) => Err(de::Error::custom(format_args!(
                 "expected a string, found {}; put quotes around it",
                 self.node.describe()
@@ -167,7 +167,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         self.placed(match &self.node.kind {
-            // Serde would fill a struct from a list by position; nobody writes that.
+            // Serde would fill a struct from a list by position; manifests never mean that.
             Kind::List(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
             _ => self.visit(visitor, fields),
         })
@@ -185,7 +185,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
                 entry: &entries[0],
                 track: self.track,
             }),
-            Kind::Map(_) => Err(de::Error::custom("exactly one key may stand here")),
+            Kind::Map(_) => Err(de::Error::custom("expected exactly one key")),
             _ => Err(de::Error::custom(format_args!(
                 "expected a name, found {}",
                 self.node.describe()
@@ -270,7 +270,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
     }
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let entry = self.value.take().ok_or_else(|| {
-            <ReadError as de::Error>::custom("a value was asked for before its key")
+            <ReadError as de::Error>::custom("a value was requested before its key")
         })?;
         let reader = Reader {
             node: &entry.value,
@@ -286,7 +286,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
     }
 }
 
-/// An enum variant written as a mapping of one key.
+/// An enum variant written as a mapping with one key.
 struct Variant<'de, 't> {
     entry: &'de Entry,
     track: &'t ReadState,
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_filled_and_places_are_kept() {
+    fn types_keep_positions() {
         let task: Task = from_str(
             "name: a\ncpus: 6\nlabels: {k: v}\ndoes:\n- nothing\n- wait: {seconds: 3}\n- say: hi\n",
         )
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_name_the_place_and_the_likely_word() {
+    fn errors_have_a_position_and_a_suggestion() {
         for (text, expected) in [
             (
                 "name: a\nlabel: {}\n",

@@ -1,8 +1,9 @@
-//! YAML with positions: text to a tree that remembers line and column, and from there to typed
-//! values or JSON, so that every complaint about a file can name the place.
+//! YAML with positions: parses text to a tree with line and column, and converts that to typed
+//! values or JSON, so that every error about a file has a position.
 //!
 //! Scalars mean what `kubectl` takes them for (YAML 1.1 as `sigs.k8s.io/yaml` reads it): `yes` is a
-//! boolean, `0o17` a number, and a key given twice is an error. Must not know any other room.
+//! boolean, `0o17` a number, and a duplicate key is an error. Depends on no other crate of the
+//! workspace.
 
 mod de;
 mod locate;

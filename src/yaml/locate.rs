@@ -1,12 +1,11 @@
-//! From the field paths in Kubernetes' error texts (`spec.flavors[0].name`,
-//! `metadata.labels[kueue.x-k8s.io/queue-name]`) back to places in the file.
+//! Resolves field paths of Kubernetes error messages (`spec.flavors[0].name`,
+//! `metadata.labels[kueue.x-k8s.io/queue-name]`) to positions in the file.
 
 use super::{Entry, Kind, Node, Position};
 
 impl Node {
-    /// Where the field of a path stands: a member where its key does, an item of a list, by number or
-    /// by its `name`, where it begins. When the file ends before the path does, the deepest part that
-    /// is there.
+    /// The position of a field path: of the key for a member, of the item for a list index or an
+    /// item name. If the file has no such field, the position of the deepest ancestor that exists.
     pub fn locate(&self, path: &str) -> Position {
         let (mut node, mut place) = (self, self.at);
         let mut rest = path.trim_start_matches(['.', '$']);
@@ -21,7 +20,7 @@ impl Node {
     }
 }
 
-/// One step down: the place to name, the node there and what is left of the path.
+/// One path segment: the position to report, its node and the rest of the path.
 fn step<'n, 'p>(node: &'n Node, path: &'p str) -> Option<(Position, &'n Node, &'p str)> {
     let (index, left) = match path.strip_prefix('[') {
         Some(inside) => {
@@ -50,7 +49,7 @@ fn step<'n, 'p>(node: &'n Node, path: &'p str) -> Option<(Position, &'n Node, &'
     }
 }
 
-/// The entry whose key the path begins with; keys may hold dots, so the longest one wins.
+/// The entry whose key is a prefix of the path; keys may contain dots, so the longest one wins.
 fn entry_of<'n>(node: &'n Node, path: &str) -> Option<&'n Entry> {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     node.entries()
@@ -71,7 +70,7 @@ mod tests {
     use crate::{Limits, parse_one};
 
     #[test]
-    fn paths_of_api_errors_lead_back_to_the_file() {
+    fn field_paths_resolve_to_positions() {
         let node = parse_one(
             "metadata:\n  labels:\n    kueue.x-k8s.io/queue-name: q\nspec:\n  groups:\n  - flavors:\n    - name: a\n      quota: -1\n",
             Limits::default(),

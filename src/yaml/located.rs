@@ -1,4 +1,4 @@
-//! Values that remember their place through serde.
+//! Values that keep their position through serde.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::Position;
 use super::de::Reader;
 use super::read_error::ReadError;
 
-/// A value together with the place it stands at; only [`super::from_node`] can make one.
+/// A value with its position; only [`super::from_node`] can create one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Located<T> {
     /// Where the value begins.
@@ -19,7 +19,7 @@ pub struct Located<T> {
     pub value: T,
 }
 
-/// The type name by which the tree's deserializer knows that a place is wanted.
+/// The type name by which the tree's deserializer recognizes [`Located`].
 pub(super) const LOCATED: &str = "crate::Located";
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
@@ -31,7 +31,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
                 f.write_str("a value read from YAML")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let missing = || de::Error::custom("the value's place is not known");
+                let missing = || de::Error::custom("the position of the value is unknown");
                 let line = seq.next_element()?.ok_or_else(missing)?;
                 let column = seq.next_element()?.ok_or_else(missing)?;
                 let value = seq.next_element()?.ok_or_else(missing)?;

@@ -1,21 +1,21 @@
-//! The tree a YAML document becomes: values with the place they stand at.
+//! The tree of a YAML document: values with their positions.
 
 use serde_json::{Map, Number, Value};
 
 use super::Position;
 
-/// A value and where it begins.
+/// A value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where the value begins. For a value that an alias stands for: where it was defined.
+    /// The start of the value; for an alias, the start of the anchored value.
     pub at: Position,
     /// The value.
     pub kind: Kind,
-    /// How a plain scalar that is not a string was written (`yes`, `0x10`); empty otherwise.
+    /// The source text of a plain scalar that is not a string (`yes`, `0x10`); empty otherwise.
     pub written: Box<str>,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// `null`, `~` or nothing at all.
@@ -35,7 +35,7 @@ pub enum Kind {
 /// One key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key; numbers and booleans are spelled as JSON spells them.
+    /// The key; numbers and booleans as JSON writes them.
     pub key: String,
     /// Where the key begins.
     pub at: Position,
@@ -44,7 +44,7 @@ pub struct Entry {
 }
 
 impl Node {
-    /// A value that stands at a place.
+    /// A value at a position.
     pub fn new(at: Position, kind: Kind) -> Self {
         Self {
             at,
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// Whether there is nothing here.
+    /// Whether it is null.
     pub fn is_null(&self) -> bool {
         matches!(self.kind, Kind::Null)
     }
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// The entries; none where it is not a mapping.
+    /// The entries; empty unless it is a mapping.
     pub fn entries(&self) -> &[Entry] {
         match &self.kind {
             Kind::Map(entries) => entries,
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// The items; none where it is not a list.
+    /// The items; empty unless it is a list.
     pub fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) => items,
@@ -82,17 +82,17 @@ impl Node {
         }
     }
 
-    /// The entry of a key, if this is a mapping that has it.
+    /// The entry of a key, if this is a mapping that contains it.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|e| e.key == key)
     }
 
-    /// The value of a key, if this is a mapping that has it.
+    /// The value of a key, if this is a mapping that contains it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|e| &e.value)
     }
 
-    /// The value of a key, to be changed.
+    /// The mutable value of a key.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         match &mut self.kind {
             Kind::Map(entries) => {
@@ -120,7 +120,7 @@ impl Node {
         }
     }
 
-    /// What the value is, in words: "the number 6", "a list".
+    /// A description of the value: "the number 6", "a list".
     pub fn describe(&self) -> String {
         match &self.kind {
             Kind::Null => "nothing".into(),

@@ -1,10 +1,10 @@
-//! The parser's events, freed of its borrows and with scalars already read.
+//! The parser's events as owned values, with scalars resolved.
 
 use granit_parser::{Event, Marker, ScalarStyle, Span, Tag};
 
 use super::{Kind, Node, Position, Problem, scalar};
 
-/// A place, from numbers that count from 1.
+/// A position, from numbers that count from 1.
 pub(super) fn position(line: usize, column: usize) -> Position {
     let cut = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Position {
@@ -13,22 +13,22 @@ pub(super) fn position(line: usize, column: usize) -> Position {
     }
 }
 
-/// A place, from the parser's mark.
+/// A position, from the parser's mark.
 pub(super) fn at(mark: &Marker) -> Position {
     position(mark.line(), mark.col() + 1)
 }
 
-/// The beginning of a node, freed of the parser's borrow.
+/// The start of a node, as an owned value.
 pub(super) struct NodeStart {
-    /// Where it stands.
+    /// Its position.
     pub(super) at: Position,
-    /// What begins here.
+    /// What starts or ends here.
     pub(super) kind: EventKind,
-    /// A plain `<<`, which as a key merges.
+    /// A plain `<<`: as a key it is a merge key.
     pub(super) merge: bool,
 }
 
-/// What a parser event begins or ends; anchors are 0 where there is none.
+/// What a parser event starts or ends; an anchor of 0 means none.
 pub(super) enum EventKind {
     Scalar(usize, Result<Node, Problem>),
     Alias(usize),
@@ -39,12 +39,12 @@ pub(super) enum EventKind {
 
 impl NodeStart {
     pub(super) fn of(event: Event<'_>, span: Span) -> Self {
-        let place = at(&span.start);
+        let position = at(&span.start);
         let mut merge = false;
         let kind = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 merge = style == ScalarStyle::Plain && text == "<<";
-                EventKind::Scalar(anchor, read_scalar(&text, style, tag.as_deref(), place))
+                EventKind::Scalar(anchor, read_scalar(&text, style, tag.as_deref(), position))
             }
             Event::Alias(id) => EventKind::Alias(id),
             Event::SequenceStart(_, anchor, _) => EventKind::List(anchor),
@@ -52,7 +52,7 @@ impl NodeStart {
             _ => EventKind::End,
         };
         Self {
-            at: place,
+            at: position,
             kind,
             merge,
         }
@@ -63,20 +63,20 @@ fn read_scalar(
     text: &str,
     style: ScalarStyle,
     tag: Option<&Tag>,
-    place: Position,
+    position: Position,
 ) -> Result<Node, Problem> {
     let plain = style == ScalarStyle::Plain;
-    let wrong = |message: String| Problem::new(place, message);
+    let wrong = |message: String| Problem::new(position, message);
     let kind = match tag.map(ToString::to_string) {
         None if plain => scalar::plain(text).map_err(wrong)?,
         None => Kind::Text(text.to_owned()),
         Some(tag) => match tag.rsplit([':', '!']).next().unwrap_or_default() {
             "str" | "" => Kind::Text(text.to_owned()),
             "int" | "float" | "bool" | "null" => scalar::plain(text).map_err(wrong)?,
-            _ => return Err(wrong(format!("the tag {tag} means nothing here"))),
+            _ => return Err(wrong(format!("the tag {tag} is not supported"))),
         },
     };
-    let mut node = Node::new(place, kind);
+    let mut node = Node::new(position, kind);
     if matches!(node.kind, Kind::Bool(_) | Kind::Number(_)) {
         node.written = text.into();
     }

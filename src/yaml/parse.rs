@@ -1,4 +1,4 @@
-//! Text to trees: one [`Node`] per document, bounded in size and depth.
+//! Parses text to trees: one [`Node`] per document, bounded in size and depth.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,18 @@ use granit_parser::{Event, Parser, Span};
 use super::node_start::{EventKind, NodeStart, at, position};
 use super::{Entry, Kind, Node, Position, Problem};
 
-/// How much a text may ask for.
+/// Limits of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Largest text in bytes.
     pub bytes: usize,
-    /// Most nodes in all documents together, counting what aliases repeat and what anchors keep.
+    /// Most nodes in all documents together, including those repeated by aliases and kept by
+    /// anchors.
     pub nodes: usize,
 }
 
 impl Default for Limits {
-    /// 8 MiB and 500,000 nodes, far above any manifest a person edits.
+    /// 8 MiB and 500,000 nodes, far above any hand-written manifest.
     fn default() -> Self {
         Self {
             bytes: 8 << 20,
@@ -26,13 +27,13 @@ impl Default for Limits {
     }
 }
 
-/// Collections that may stand inside each other.
+/// Maximum nesting depth of collections.
 const MAX_DEPTH: usize = 100;
 
 /// Parses every document of a text; a document without content is a [`Kind::Null`] node.
 ///
 /// # Errors
-/// The first thing that is not YAML, a key given twice, or a limit passed.
+/// The first syntax error, duplicate key or exceeded limit.
 pub fn parse(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     if text.len() > limits.bytes {
         return Err(Problem::new(
@@ -55,8 +56,8 @@ pub fn parse(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     builder.documents()
 }
 
-/// Parses the documents of a text; those without content, which only separators or comments make, are
-/// left out.
+/// Parses the documents of a text, without those that have no content (separators or comments
+/// only).
 ///
 /// # Errors
 /// As [`parse`].
@@ -66,10 +67,10 @@ pub fn documents(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     Ok(documents)
 }
 
-/// Bytes as text, or where they are none.
+/// Bytes as text.
 ///
 /// # Errors
-/// The place of the first byte that is not UTF-8.
+/// The position of the first byte that is not UTF-8.
 pub fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(bytes).map_err(|e| {
         let good = String::from_utf8_lossy(&bytes[..e.valid_up_to()]);
@@ -86,13 +87,13 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
 pub fn parse_one(text: &str, limits: Limits) -> Result<Node, Problem> {
     let mut documents = documents(text, limits)?;
     if let Some(second) = documents.get(1) {
-        return Err(Problem::new(second.at, "only one document may stand here"));
+        return Err(Problem::new(second.at, "expected a single document"));
     }
     let empty = || Problem::new(Position::START, "the file is empty");
     documents.pop().ok_or_else(empty)
 }
 
-/// The comment a text opens with, without its `#` marks; paragraphs are kept apart by empty lines.
+/// The comment at the start of a text, without its `#` marks; empty lines separate paragraphs.
 pub fn leading_comment(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<&str> = text
@@ -140,7 +141,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Takes one node from the budget.
+    /// Takes nodes from the budget.
     fn spend(&mut self, count: usize, at: Position) -> Result<(), Problem> {
         match self.left.checked_sub(count) {
             Some(left) => {
@@ -157,21 +158,21 @@ impl Builder<'_> {
     fn next_head(&mut self) -> Result<NodeStart, Problem> {
         match self.next()? {
             Some((event, span)) => Ok(NodeStart::of(event, span)),
-            None => Err(Problem::new(Position::START, "the text ends too early")),
+            None => Err(Problem::new(Position::START, "unexpected end of text")),
         }
     }
 
     fn node(&mut self, head: NodeStart) -> Result<Node, Problem> {
-        let place = head.at;
-        self.spend(1, place)?;
+        let position = head.at;
+        self.spend(1, position)?;
         let (anchor, node) = match head.kind {
             EventKind::Scalar(anchor, node) => (anchor, node?),
             EventKind::Alias(id) => {
                 let target = match self.anchors.get(&id) {
                     Some(Some(node)) => node.clone(),
-                    _ => return Err(Problem::new(place, "this alias stands for itself")),
+                    _ => return Err(Problem::new(position, "this alias refers to itself")),
                 };
-                self.spend(size(&target), place)?;
+                self.spend(size(&target), position)?;
                 (0, target)
             }
             EventKind::List(anchor) => {
@@ -184,18 +185,18 @@ impl Builder<'_> {
                     }
                     items.push(self.node(head)?);
                 }
-                (anchor, Node::new(place, Kind::List(items)))
+                (anchor, Node::new(position, Kind::List(items)))
             }
             EventKind::Map(anchor) => {
                 self.open(anchor);
                 let kind = Kind::Map(self.entries()?);
-                (anchor, Node::new(place, kind))
+                (anchor, Node::new(position, kind))
             }
-            EventKind::End => return Err(Problem::new(place, "a value is missing")),
+            EventKind::End => return Err(Problem::new(position, "a value is missing")),
         };
         if anchor != 0 {
             // Nested anchors keep their parts several times.
-            self.spend(size(&node), place)?;
+            self.spend(size(&node), position)?;
             self.anchors.insert(anchor, Some(node.clone()));
         }
         Ok(node)
@@ -216,7 +217,7 @@ impl Builder<'_> {
             if matches!(head.kind, EventKind::End) {
                 break;
             }
-            let place = head.at;
+            let position = head.at;
             let merge = head.merge;
             let key = key_text(&self.node(head)?)?;
             let value_head = self.next_head()?;
@@ -225,19 +226,19 @@ impl Builder<'_> {
                 merge_into(&mut merged, value)?;
                 continue;
             }
-            if let Some(line) = seen.insert(key.clone(), place.line) {
+            if let Some(line) = seen.insert(key.clone(), position.line) {
                 return Err(Problem::new(
-                    place,
+                    position,
                     format!("the key {key:?} is given twice, first on line {line}"),
                 ));
             }
             entries.push(Entry {
                 key,
-                at: place,
+                at: position,
                 value,
             });
         }
-        // What a mapping says itself wins over what it merges in.
+        // A mapping's own entries override merged ones.
         for entry in merged {
             if !seen.contains_key(&entry.key) {
                 self.spend(size(&entry.value), entry.at)?;
@@ -263,7 +264,7 @@ fn key_text(node: &Node) -> Result<String, Problem> {
     }
 }
 
-/// Collects what a `<<` key brings in; of two sources the first wins.
+/// Collects the entries of a `<<` key; of two sources the first wins.
 fn merge_into(merged: &mut Vec<Entry>, value: Node) -> Result<(), Problem> {
     match value.kind {
         Kind::Map(entries) => {
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_keep_their_places() {
+    fn documents_keep_their_positions() {
         let docs = all("# a\na: 1\n---\n---\n- b:\n    c: yes\n");
         assert_eq!(docs.len(), 3);
         assert!(docs[1].is_null());
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_given_twice_is_refused_at_the_second() {
+    fn a_duplicate_key_is_rejected() {
         assert_eq!(
             problem("metadata:\nname: a\nspec:\nname: b\n"),
             r#"4:1: the key "name" is given twice, first on line 2"#
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_of_aliases_is_refused() {
+    fn an_alias_bomb_is_rejected() {
         let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for i in 1..12 {
             let refs = vec![format!("*a{}", i - 1); 10].join(",");
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_placed() {
+    fn invalid_utf8_has_a_position() {
         let e = utf8(b"a: 1\nb: \xff\n").unwrap_err();
         assert_eq!(e.to_string(), "2:4: the file is not UTF-8 text");
     }
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_leading_comment_is_what_a_file_says_of_itself() {
+    fn leading_comment_is_the_first_paragraphs() {
         let text =
             "\n# Teaches borrowing.\n#\n#   kubectl get cq\nkind: X # not this\n# nor this\n";
         assert_eq!(

@@ -1,8 +1,8 @@
-//! A complaint about a place in a YAML text, and the words for it.
+//! An error at a position in a YAML text.
 
 use std::fmt;
 
-/// A place in a text; both numbers count from 1, columns in characters.
+/// A position in a text; both numbers count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line, from 1.
@@ -12,29 +12,29 @@ pub struct Position {
 }
 
 impl Position {
-    /// The very beginning of a text.
+    /// The start of a text.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
 impl fmt::Display for Position {
-    /// `LINE:COLUMN`, ready to follow a file name and a colon.
+    /// `LINE:COLUMN`, to follow a file name and a colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
 }
 
-/// What is wrong, and where. Whoever knows the file puts its name in front.
+/// An error and its position. The caller adds the file name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {message}")]
 pub struct Problem {
-    /// Where it stands.
+    /// Its position.
     pub at: Position,
     /// One sentence without a final period.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem at a place.
+    /// A problem at a position.
     pub fn new(at: Position, message: impl Into<String>) -> Self {
         Self {
             at,
@@ -47,7 +47,7 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {}{message}", prefix(path))]
 pub struct TypeMismatch {
-    /// Where it stands.
+    /// Its position.
     pub at: Position,
     /// The field, such as `spec.levels[0]`; empty for the document as a whole.
     pub path: String,
@@ -73,13 +73,13 @@ impl From<TypeMismatch> for Problem {
 pub struct UnknownField {
     /// The field, such as `spec.levls`.
     pub path: String,
-    /// Where its key stands.
+    /// The position of its key.
     pub at: Position,
     /// The field that was probably meant.
     pub suggestion: Option<&'static str>,
 }
 
-/// The candidate that `word` most likely meant: at most two typing slips away, and nearer than any
+/// The candidate that `word` most likely means: at most two typing errors away, and nearer than any
 /// other.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
@@ -96,7 +96,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
-/// Edit distance with swaps of neighbours (optimal string alignment).
+/// Edit distance with transpositions (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.chars().take(64).collect(), b.chars().take(64).collect());
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_is_guessed_and_another_word_is_not() {
+    fn closest_corrects_typing_errors_only() {
         let fields = ["nominalQuota", "borrowingLimit", "lendingLimit"];
         assert_eq!(closest("nominalquota", fields), Some("nominalQuota"));
         assert_eq!(closest("borowingLimti", fields), Some("borrowingLimit"));

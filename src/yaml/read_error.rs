@@ -1,4 +1,4 @@
-//! What is said when a tree does not fit a type.
+//! Messages of type errors.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{self, Unexpected};
 
 use super::{Position, TypeMismatch, closest};
 
-/// What went wrong, and at which field once some value on the way up has said so.
+/// An error, and the field path and position once an enclosing value has set them.
 #[derive(Clone, Debug)]
 pub(super) struct ReadError {
     place: Option<(String, Position)>,
@@ -14,7 +14,7 @@ pub(super) struct ReadError {
 }
 
 impl ReadError {
-    /// At this field, unless a value further in was named already.
+    /// Sets the field path, unless an inner value has set it.
     pub(super) fn within(mut self, path: &str, at: Position) -> Self {
         self.place.get_or_insert_with(|| (path.to_owned(), at));
         self
@@ -82,7 +82,7 @@ fn unknown(what: &str, word: &str, expected: &'static [&'static str]) -> String 
     text
 }
 
-/// What a type asks for, in words that are not Rust's.
+/// What a type expects, without Rust's terms.
 fn wanted(expected: &dyn de::Expected) -> String {
     let text = expected.to_string();
     match text.as_str() {

@@ -1,14 +1,13 @@
-//! What an unquoted scalar means: YAML 1.1's rules as Go's `yaml.v2` applies them, because that is
-//! how `kubectl` reads the same file.
+//! Resolves unquoted scalars: YAML 1.1's rules as Go's `yaml.v2` applies them, as `kubectl` does.
 
 use serde_json::Number;
 
 use super::Kind;
 
-/// The value of a plain scalar. Dates stay strings, as they do on their way to JSON.
+/// The value of a plain scalar. Dates stay strings, as in JSON.
 ///
 /// # Errors
-/// A number that JSON cannot hold.
+/// A number that JSON cannot represent.
 pub(super) fn plain(text: &str) -> Result<Kind, String> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
@@ -36,10 +35,10 @@ pub(super) fn plain(text: &str) -> Result<Kind, String> {
     })
 }
 
-/// A number beyond what a double holds.
+/// A number outside the range of a double.
 struct TooLarge;
 
-/// The number a plain scalar spells, if it spells one.
+/// The number that a plain scalar represents, if any.
 fn number(text: &str) -> Option<Result<Number, TooLarge>> {
     let first = *text.as_bytes().first()?;
     if first == b'.' {
@@ -115,7 +114,7 @@ fn whole_number(float: f64) -> Option<Number> {
     exact.then(|| Number::from(float as i64))
 }
 
-/// Whether Go would take the text for a date: four digits and a dash.
+/// Whether Go treats the text as a date: four digits and a dash.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-'
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_as_go_reads_them() {
+    fn numbers_parse_as_in_go() {
         for (text, expected) in [
             ("6", "6"),
             ("6.0", "6"),
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_number_is_a_string() {
+    fn strings_that_look_like_numbers() {
         for text in [
             "36Gi",
             "200Mi",
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_hold_is_refused() {
+    fn numbers_outside_json_are_rejected() {
         assert!(plain(".inf").unwrap_err().contains("not a number JSON"));
         assert!(plain("1e999").unwrap_err().contains("too large a number"));
     }

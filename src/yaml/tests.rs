@@ -1,4 +1,4 @@
-//! What scalars mean, what is refused and where, and typed reading.
+//! Scalars, errors with their positions, and typed reading.
 
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn scalars_mean_what_they_mean_to_kubectl() {
+fn scalars_resolve_as_in_kubectl() {
     for (text, value) in [
         ("9", json!(9)),
         ("-9", json!(-9)),
@@ -63,7 +63,7 @@ fn scalars_mean_what_they_mean_to_kubectl() {
 }
 
 #[test]
-fn several_documents_line_ends_and_marks() {
+fn documents_line_ends_and_byte_order_marks() {
     let text = "\u{feff}# a comment\r\na: 1\r\n---\r\n---\r\nb: 2\r\n...\r\n# the end\r\n";
     let two = all(text).unwrap();
     assert_eq!(
@@ -76,12 +76,12 @@ fn several_documents_line_ends_and_marks() {
 }
 
 #[test]
-fn what_is_no_yaml_is_refused_with_its_place() {
-    // A comment of another language, as in notes found on the web.
+fn syntax_errors_have_a_position() {
+    // A comment of another language, as found in published examples.
     let flavor = "spec:\n  tolerations:\n  // extra tolerations\n  - key: a\n";
     let error = all(flavor).unwrap_err();
     assert!(error.at.line >= 3, "{error}");
-    // All indentation lost: the same key twice.
+    // All indentation is missing: a duplicate key.
     let lost = "metadata:\nname: a\nspec:\nname: b\n";
     let error = all(lost).unwrap_err();
     assert_eq!(
@@ -110,7 +110,7 @@ fn anchors_and_merges() {
 }
 
 #[test]
-fn limits_hold() {
+fn limits_are_enforced() {
     let mut bomb = String::from("a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n");
     for i in 1..9 {
         let refs = vec![format!("*a{}", i - 1); 10].join(",");
@@ -136,7 +136,7 @@ fn fields_are_located() {
     assert_eq!(at("spec.groups[0].usage[cpu]"), (5, 7));
     assert_eq!(at("spec.groups[b].name"), (6, 5));
     assert_eq!(at("spec.groups.1"), (6, 5));
-    // Where there is nothing, the nearest that is there.
+    // For a missing field, the nearest ancestor that exists.
     assert_eq!(at("spec.groups[0].usage[memory].x"), (4, 5));
     assert_eq!(at("status.x"), (1, 1));
     assert_eq!(at(""), (1, 1));
@@ -158,7 +158,7 @@ struct Thing {
 }
 
 #[test]
-fn types_are_read_and_unknown_fields_noted() {
+fn types_are_read_and_unknown_fields_reported() {
     let node =
         one("name: a\nsize: Large\ncolour: red\nparts:\n- name: b\n  count: 2\n  colr: {x: 1}\n");
     let (thing, unknown) = read::<Thing>(&node).unwrap();
@@ -172,7 +172,7 @@ fn types_are_read_and_unknown_fields_noted() {
 }
 
 #[test]
-fn wrong_types_are_refused_with_their_place() {
+fn type_errors_have_a_position() {
     for (text, want) in [
         (
             "parts:\n- name: 3\n",
@@ -214,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn json_is_read_as_it_is(value in json_values()) {
+    fn json_is_valid_yaml(value in json_values()) {
         let node = all(&value.to_string()).unwrap();
         let read: Vec<_> = node.iter().map(Node::to_json).collect();
         let want = if value.is_null() { vec![] } else { vec![value] };

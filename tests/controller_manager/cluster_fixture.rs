@@ -11,7 +11,7 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::MachinesConfig;
-use kueue_lab_machines::{start_controllers, workload_controllers};
+use kueue_lab_machines::{controller_manager, workload_controllers};
 use kueue_lab_runtime::{Context, Informer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -178,7 +178,7 @@ async fn a_plugin_is_run_again_when_its_token_expires_or_is_rejected() {
     runs(&client, "second").await;
     assert_eq!(user.plugin_calls().len(), 3, "{:?}", user.plugin_calls());
     let log = lab.log();
-    assert!(log.contains("the cluster refused the credentials; they were read again"));
+    assert!(log.contains("the cluster rejected the credentials; refreshed"));
     assert!(
         !log.contains(&token_of(&user.file("credential-3"))),
         "a token was logged"
@@ -214,7 +214,7 @@ async fn a_failing_plugin_is_reported() {
         assert_eq!(
             user.rejected(args).await,
             format!(
-                "{context} failed (exit status: 255): The SSO session has expired. Run: cloud sso login; sign in again and repeat"
+                "{context} failed (exit status: 255): The SSO session has expired. Run: cloud sso login; sign in again and retry"
             )
         );
     }
@@ -224,7 +224,7 @@ async fn a_failing_plugin_is_reported() {
         assert_eq!(
             user.rejected(args).await,
             format!(
-                "{context} cannot be run: there is no such program; Install the cloud's tools: https://cloud.example.com/tools"
+                "{context} cannot be run: no such program; Install the cloud's tools: https://cloud.example.com/tools"
             )
         );
     }

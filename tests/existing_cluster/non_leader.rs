@@ -157,7 +157,7 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     wait_for("the first has read its folder", || async {
         let log = cut_off.log();
         let after = log.split("does not lead any more").nth(1)?;
-        after.contains("nodes in force").then_some(())
+        after.contains("nodes applied").then_some(())
     })
     .await;
     cluster.restart_kubelet("worker-0").await;

@@ -132,7 +132,7 @@ async fn real_extended_resources_are_kept() {
     );
     assert!(
         lab.log()
-            .contains("node worker-0 keeps what it has: it really has nvidia.com/gpu"),
+            .contains("node worker-0 has conflicts: it has real nvidia.com/gpu"),
         "{}",
         lab.log()
     );

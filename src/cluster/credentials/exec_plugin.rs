@@ -1,8 +1,8 @@
-//! Credential plugins (`users[].user.exec` of a kubeconfig): the programs that clouds give their users
-//! instead of a token or a certificate.
+//! Credential plugins (`users[].user.exec` of a kubeconfig): programs that return a token or a
+//! client certificate.
 //!
-//! They are run here rather than by the client library, which runs one several times for each client
-//! and lets it write to the terminal at any time: that has a UI on it.
+//! They are run here rather than by the client library, which runs a plugin several times per
+//! client and lets it write to the terminal at any time, over the UI.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,34 +13,34 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::process::Command;
 
-/// A plugin that may ask a person has this long.
+/// Timeout of a plugin that may prompt.
 const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(300);
-/// A plugin that may not.
+/// Timeout of a plugin that may not.
 const NON_INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(60);
-/// So much of a plugin's complaint is repeated.
+/// How many characters of a plugin's stderr are shown.
 const COMPLAINT: usize = 300;
 
-/// Whether a plugin may speak to the person at the terminal.
+/// Whether a plugin may use the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interactivity {
-    /// It may, where there is a terminal: nothing of ours is on the screen yet.
+    /// It may, where there is a terminal: the UI has not started yet.
     Interactive,
-    /// It must not.
+    /// It may not.
     NonInteractive,
 }
 
-/// What a plugin gave.
+/// The credentials a plugin returned.
 #[derive(Default)]
 pub(crate) struct PluginCredentials {
     /// A bearer token.
     pub(crate) token: Option<String>,
     /// A client certificate and its key (PEM).
     pub(crate) certificate: Option<(String, String)>,
-    /// When it ends, if the plugin says so.
+    /// When they expire, if the plugin reports it.
     pub(crate) expires: Option<Timestamp>,
 }
 
-/// Why a plugin gave nothing.
+/// Why a plugin returned no credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecPluginError {
     /// The kubeconfig names no program.
@@ -51,54 +51,54 @@ pub enum ExecPluginError {
     Start {
         /// The program, as the kubeconfig names it.
         plugin: String,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: String,
-        /// What the kubeconfig says about how to get it, or what to do otherwise.
+        /// The kubeconfig's `installHint`, or another remedy.
         remedy: String,
     },
-    /// It ended badly.
+    /// It failed.
     #[error(
-        "its credential plugin {plugin:?} failed ({status}): {complaint}; sign in again and repeat"
+        "its credential plugin {plugin:?} failed ({status}): {complaint}; sign in again and retry"
     )]
     Failed {
         /// The program, as the kubeconfig names it.
         plugin: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
-        /// The last it said.
+        /// Its last line on stderr.
         complaint: String,
     },
-    /// It took too long.
+    /// It timed out.
     #[error(
-        "its credential plugin {plugin:?} did not answer within {seconds} s; run it by hand to see what it waits for"
+        "its credential plugin {plugin:?} did not answer within {seconds} s; run it by hand to see why"
     )]
     TimedOut {
         /// The program, as the kubeconfig names it.
         plugin: String,
-        /// How long it had.
+        /// The timeout.
         seconds: u64,
     },
-    /// It wants to ask a person where it cannot.
+    /// It requires a terminal and there is none.
     #[error(
-        "its credential plugin {plugin:?} has to ask a person, and there is no terminal for that; sign in where there is one"
+        "its credential plugin {plugin:?} requires an interactive login and has no terminal; sign in from a terminal first"
     )]
     NotInteractive {
         /// The program, as the kubeconfig names it.
         plugin: String,
     },
-    /// What it printed holds no credentials.
+    /// Its output has no credentials.
     #[error(
-        "its credential plugin {plugin:?} gave no usable ExecCredential: {reason}; is it up to date?"
+        "its credential plugin {plugin:?} returned no usable ExecCredential: {reason}; is it up to date?"
     )]
     InvalidCredential {
         /// The program, as the kubeconfig names it.
         plugin: String,
-        /// What is wrong with it.
+        /// The parse error.
         reason: String,
     },
 }
 
-/// What a plugin prints. Never shown to anybody.
+/// The output of a plugin. Never logged.
 #[derive(Deserialize)]
 struct ExecCredential {
     #[serde(rename = "apiVersion")]
@@ -118,7 +118,7 @@ struct Status {
 /// Runs the plugin of a context's user for its cluster.
 ///
 /// # Errors
-/// [`ExecPluginError`], in words that follow the name of the context.
+/// [`ExecPluginError`], worded to follow the name of the context.
 pub(crate) async fn run_exec_plugin(
     exec: &ExecConfig,
     cluster: Option<&Cluster>,
@@ -133,17 +133,17 @@ pub(crate) async fn run_exec_plugin(
     if !with_person && mode == Some(&ExecInteractiveMode::Always) {
         return Err(ExecPluginError::NotInteractive { plugin });
     }
-    let told = match exec.provide_cluster_info {
+    let info = match exec.provide_cluster_info {
         true => cluster.map(ExecAuthCluster::try_from).transpose(),
         false => Ok(None),
     };
-    let told = told.map_err(|e| ExecPluginError::InvalidCredential {
+    let info = info.map_err(|e| ExecPluginError::InvalidCredential {
         plugin: plugin.clone(),
         reason: e.to_string(),
     })?;
     let mut spec = json!({"interactive": with_person});
-    if let Some(told) = told {
-        spec["cluster"] = json!(told);
+    if let Some(info) = info {
+        spec["cluster"] = json!(info);
     }
     let info = json!({"kind": "ExecCredential", "apiVersion": exec.api_version, "spec": spec});
     let mut command = Command::new(&plugin);
@@ -151,7 +151,7 @@ pub(crate) async fn run_exec_plugin(
         .args(exec.args.iter().flatten())
         .envs(exec.env.iter().flatten().filter_map(|pair| {
             let (name, value) = (pair.get("name")?, pair.get("value")?);
-            // The operating system knows no other names and values.
+            // The operating system accepts no other names and values.
             let fits = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
             fits.then_some((name, value))
         }))
@@ -164,7 +164,7 @@ pub(crate) async fn run_exec_plugin(
     };
     let started = command.spawn().map_err(|e| ExecPluginError::Start {
         reason: match e.kind() {
-            std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
+            std::io::ErrorKind::NotFound => "no such program".to_owned(),
             _ => e.to_string(),
         },
         remedy: remedy(exec),
@@ -196,7 +196,7 @@ pub(crate) async fn run_exec_plugin(
         .map_err(|reason| ExecPluginError::InvalidCredential { plugin, reason })
 }
 
-/// What to do about a program that is not there, in one line.
+/// How to install a missing program, in one line.
 fn remedy(exec: &ExecConfig) -> String {
     let hint = exec.install_hint.as_deref().unwrap_or_default();
     let hint = one_line(hint.lines());
@@ -206,17 +206,17 @@ fn remedy(exec: &ExecConfig) -> String {
     }
 }
 
-/// The last thing a program said before it gave up.
+/// The last line on stderr.
 fn last_stderr_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let last = text.lines().rfind(|line| !line.trim().is_empty());
     match one_line(last) {
-        line if line.is_empty() => "it did not say why".to_owned(),
+        line if line.is_empty() => "no error message".to_owned(),
         line => line,
     }
 }
 
-/// Lines as one, short enough to be read and without what a terminal would act upon.
+/// Lines joined into one, shortened and without control characters.
 fn one_line<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     let lines = lines.into_iter().map(str::trim);
     let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
@@ -225,23 +225,25 @@ fn one_line<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     plain.collect::<String>().trim_end_matches('.').to_owned()
 }
 
-/// Reads what a plugin printed. JSON, or YAML as some have it.
+/// Parses the output of a plugin: JSON, or YAML as some print it.
 fn read(exec: &ExecConfig, printed: &[u8]) -> Result<PluginCredentials, String> {
-    // What cannot be read may be a secret; neither it nor a part of it is repeated.
+    // Output that cannot be parsed may be a secret; it is never repeated.
     let credential: ExecCredential =
         serde_yaml::from_slice(printed).map_err(|_| "it is neither JSON nor YAML".to_owned())?;
     let wanted = exec.api_version.as_deref();
     if let (Some(wanted), Some(got)) = (wanted, credential.api_version.as_deref())
         && wanted != got
     {
-        return Err(format!("it is of {got:?}, the kubeconfig wants {wanted:?}"));
+        return Err(format!(
+            "its apiVersion is {got:?}, the kubeconfig requires {wanted:?}"
+        ));
     }
     let status = credential.status.ok_or("it has no status")?;
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let expires = given(status.expiration_timestamp);
     let expires = expires.map(|text| {
         let time = text.parse::<Timestamp>();
-        time.map_err(|_| format!("expirationTimestamp {text:?} is no time"))
+        time.map_err(|_| format!("expirationTimestamp {text:?} is not a time"))
     });
     let certificate = match (
         given(status.client_certificate_data),
@@ -249,7 +251,7 @@ fn read(exec: &ExecConfig, printed: &[u8]) -> Result<PluginCredentials, String> 
     ) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
-        _ => return Err("a certificate and its key belong together".to_owned()),
+        _ => return Err("clientCertificateData and clientKeyData must be set together".to_owned()),
     };
     let granted = PluginCredentials {
         token: given(status.token),
@@ -258,7 +260,7 @@ fn read(exec: &ExecConfig, printed: &[u8]) -> Result<PluginCredentials, String> 
     };
     match granted.token.is_some() || granted.certificate.is_some() {
         true => Ok(granted),
-        false => Err("there is neither a token nor a certificate in it".to_owned()),
+        false => Err("it has neither a token nor a certificate".to_owned()),
     }
 }
 
@@ -288,7 +290,7 @@ mod tests {
         .await
     }
 
-    async fn complains(script: &str) -> String {
+    async fn error_of(script: &str) -> String {
         run(script).await.err().unwrap().to_string()
     }
 
@@ -310,18 +312,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_goes_wrong_is_one_line_that_names_the_plugin() {
+    async fn errors_are_one_line_with_the_plugin_name() {
         assert_eq!(
-            complains("echo one >&2; printf '\\033[31mNo session.\\n\\n' >&2; exit 3").await,
-            "its credential plugin \"sh\" failed (exit status: 3): [31mNo session; sign in again and repeat"
+            error_of("echo one >&2; printf '\\033[31mNo session.\\n\\n' >&2; exit 3").await,
+            "its credential plugin \"sh\" failed (exit status: 3): [31mNo session; sign in again and retry"
         );
         assert_eq!(
-            complains("exit 1").await,
-            "its credential plugin \"sh\" failed (exit status: 1): it did not say why; sign in again and repeat"
+            error_of("exit 1").await,
+            "its credential plugin \"sh\" failed (exit status: 1): no error message; sign in again and retry"
         );
         let unusable = |reason: &str| {
             format!(
-                "its credential plugin \"sh\" gave no usable ExecCredential: {reason}; is it up to date?"
+                "its credential plugin \"sh\" returned no usable ExecCredential: {reason}; is it up to date?"
             )
         };
         for (script, reason) in [
@@ -329,27 +331,27 @@ mod tests {
             ("echo '{}'", "it has no status"),
             (
                 "echo '{\"status\":{\"token\":\"\"}}'",
-                "there is neither a token nor a certificate in it",
+                "it has neither a token nor a certificate",
             ),
             (
                 "echo '{\"status\":{\"token\":\"t\",\"expirationTimestamp\":\"soon\"}}'",
-                "expirationTimestamp \"soon\" is no time",
+                "expirationTimestamp \"soon\" is not a time",
             ),
             (
                 "echo '{\"status\":{\"clientKeyData\":\"k\"}}'",
-                "a certificate and its key belong together",
+                "clientCertificateData and clientKeyData must be set together",
             ),
             (
                 "echo '{\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"status\":{\"token\":\"t\"}}'",
-                "it is of \"client.authentication.k8s.io/v1beta1\", the kubeconfig wants \"client.authentication.k8s.io/v1\"",
+                "its apiVersion is \"client.authentication.k8s.io/v1beta1\", the kubeconfig requires \"client.authentication.k8s.io/v1\"",
             ),
         ] {
-            assert_eq!(complains(script).await, unusable(reason), "{script}");
+            assert_eq!(error_of(script).await, unusable(reason), "{script}");
         }
     }
 
     #[tokio::test]
-    async fn a_plugin_that_is_not_there_comes_with_its_hint() {
+    async fn a_missing_plugin_shows_its_install_hint() {
         let mut missing = exec("no-such-plugin", "");
         let ask = async |exec: &ExecConfig| {
             let asked = run_exec_plugin(exec, None, Interactivity::NonInteractive).await;
@@ -357,14 +359,18 @@ mod tests {
         };
         assert_eq!(
             ask(&missing).await,
-            "its credential plugin \"no-such-plugin\" cannot be run: there is no such program; install it, or put it on PATH"
+            "its credential plugin \"no-such-plugin\" cannot be run: no such program; install it, or put it on PATH"
         );
         missing.install_hint = Some("Get it:\n\n  https://example.dev/get\n".into());
         assert_eq!(
             ask(&missing).await,
-            "its credential plugin \"no-such-plugin\" cannot be run: there is no such program; Get it: https://example.dev/get"
+            "its credential plugin \"no-such-plugin\" cannot be run: no such program; Get it: https://example.dev/get"
         );
         missing.interactive_mode = Some(ExecInteractiveMode::Always);
-        assert!(ask(&missing).await.contains("has to ask a person"));
+        assert!(
+            ask(&missing)
+                .await
+                .contains("requires an interactive login")
+        );
     }
 }

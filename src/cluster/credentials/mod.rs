@@ -1,7 +1,7 @@
-//! Who we are to a cluster: what a kubeconfig says of its user, what a credential plugin says when it
-//! is asked, and both again when the cluster does not take them any more.
+//! Credentials for a cluster: those of the kubeconfig's user, those of its credential plugin, and
+//! both again when the cluster rejects them.
 //!
-//! Only the user is read again. A context that means another cluster by now is not followed there.
+//! Only the user is read again. If the context now names another cluster, that is not followed.
 
 mod exec_plugin;
 mod refresh;

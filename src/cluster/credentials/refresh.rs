@@ -1,5 +1,5 @@
-//! A client that renews its credentials before they end, and when the cluster does not take them any
-//! more: tokens in kubeconfigs and those of credential plugins expire, and a lab runs for days.
+//! A client that renews its credentials before they expire and when the cluster rejects them:
+//! tokens of kubeconfigs and credential plugins expire, and a lab runs for days.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, service_fn};
 
-/// Credentials are read again this often at most; a plugin may have to ask a server of its own.
+/// Minimum interval between two reads of the credentials; a plugin may have to call a server.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(2);
-/// Credentials that end this soon are renewed while they are still good.
+/// Credentials that expire this soon are renewed while still valid.
 const REFRESH_BEFORE_EXPIRY: SignedDuration = SignedDuration::from_secs(60);
 
-/// A client, and until when its credentials are good.
+/// A client, and when its credentials expire.
 pub(crate) struct AuthenticatedClient {
     /// The client.
     pub(crate) client: Client,
-    /// The end of its credentials, where that is known.
+    /// When they expire, if known.
     pub(crate) expires: Option<Timestamp>,
 }
 
-/// Makes a client with the credentials there are by then, or says why it cannot.
+/// Creates a client with the current credentials.
 type Reload =
     Box<dyn Fn() -> BoxFuture<'static, Result<AuthenticatedClient, String>> + Send + Sync>;
 
 struct CredentialRefresher {
     reload: Reload,
     current: ArcSwap<AuthenticatedClient>,
-    /// When the credentials were last read; held while they are.
+    /// When the credentials were last read; locked during a read.
     last_refresh: Mutex<Option<Instant>>,
 }
 
-/// A client that calls through `first` until its credentials end or are refused, and then through
-/// one that `reload` makes.
+/// A client that calls through `first` until its credentials expire or are rejected, and then
+/// through one that `reload` creates.
 pub(crate) fn refreshing_client<F>(first: AuthenticatedClient, again: F) -> Client
 where
     F: Fn() -> BoxFuture<'static, Result<AuthenticatedClient, String>> + Send + Sync + 'static,
@@ -68,7 +68,7 @@ impl CredentialRefresher {
             return Ok(answer);
         }
         match self
-            .refresh(&used, "the cluster refused the credentials")
+            .refresh(&used, "the cluster rejected the credentials")
             .await
         {
             Some(access) => Ok(access.client.send(again()).await?),
@@ -76,27 +76,27 @@ impl CredentialRefresher {
         }
     }
 
-    /// Credentials that are good at `now`, as far as that is known.
+    /// Credentials that are valid at `now`, as far as that is known.
     async fn valid_client(self: &Arc<Self>, now: Timestamp) -> Arc<AuthenticatedClient> {
         let current = self.current.load_full();
         let Some(left) = current.expires.map(|end| end.duration_since(now)) else {
             return current;
         };
-        let why = "the credentials ended";
+        let why = "the credentials expired";
         if left <= SignedDuration::ZERO {
             return self.refresh(&current, why).await.unwrap_or(current);
         }
         if left < REFRESH_BEFORE_EXPIRY && self.last_refresh.try_lock().is_ok() {
-            // Nobody has to wait for what is not needed yet.
+            // Renewed in the background: requests do not wait for it.
             let (renewing, used) = (self.clone(), current.clone());
             tokio::spawn(async move {
-                renewing.refresh(&used, "the credentials end soon").await;
+                renewing.refresh(&used, "the credentials expire soon").await;
             });
         }
         current
     }
 
-    /// Access with other credentials than those of `used`, if there are any.
+    /// A client with credentials other than those of `used`, if there are any.
     async fn refresh(
         &self,
         used: &Arc<AuthenticatedClient>,
@@ -105,24 +105,24 @@ impl CredentialRefresher {
         let mut read = self.last_refresh.lock().await;
         let current = self.current.load_full();
         if !Arc::ptr_eq(&current, used) {
-            // Somebody was quicker.
+            // Another request has refreshed them.
             return Some(current);
         }
         if read.is_some_and(|at| at.elapsed() < MIN_REFRESH_INTERVAL) {
             return None;
         }
         let outcome = (self.reload)().await;
-        // A plugin that takes its time has its pause as well.
+        // A slow plugin is subject to the same interval.
         *read = Some(Instant::now());
         match outcome {
             Ok(access) => {
-                tracing::info!("{why}; they were read again");
+                tracing::info!("{why}; refreshed");
                 let access = Arc::new(access);
                 self.current.store(access.clone());
                 Some(access)
             }
             Err(reason) => {
-                tracing::warn!("{why}, and there are no others: {reason}");
+                tracing::warn!("{why}; they could not be refreshed: {reason}");
                 None
             }
         }
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// A cluster that answers with the number of the credentials, and takes none before `good`.
+    /// A cluster that answers with the number of the credentials and rejects those before `good`.
     fn numbered(number: usize, good: Arc<AtomicUsize>) -> Client {
         let service = service_fn(move |_: Request<Body>| {
             let refused = number < good.load(Ordering::SeqCst);
@@ -150,7 +150,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// A client whose n-th credentials are good for `lasting` from when they are read on.
+    /// A client whose n-th credentials are valid for `lasting` from when they are read.
     fn tested(good: &Arc<AtomicUsize>, lasting: Option<i64>) -> (Client, Arc<AtomicUsize>) {
         let reads = Arc::new(AtomicUsize::new(0));
         let (good, counted) = (good.clone(), reads.clone());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_refused_is_read_again_and_not_too_often() {
+    async fn rejected_credentials_are_refreshed_once_per_interval() {
         let good = Arc::new(AtomicUsize::new(0));
         let (client, reads) = tested(&good, None);
         assert_eq!(asked(&client).await, (200, "0".into()));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_ended_is_not_even_tried() {
+    async fn expired_credentials_are_not_used() {
         let good = Arc::new(AtomicUsize::new(0));
         let (client, reads) = tested(&good, Some(0));
         assert_eq!(asked(&client).await, (200, "1".into()));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_ends_soon_is_renewed_meanwhile() {
+    async fn expiring_credentials_are_refreshed_in_the_background() {
         let good = Arc::new(AtomicUsize::new(0));
         let (client, reads) = tested(&good, Some(30));
         assert_eq!(asked(&client).await, (200, "0".into()));

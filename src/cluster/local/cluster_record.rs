@@ -1,4 +1,4 @@
-//! What is remembered of a cluster the lab made, so that it takes down that one and no other.
+//! The record of a cluster that the lab created, so that `down` deletes that one and no other.
 
 use std::path::{Path, PathBuf};
 
@@ -6,41 +6,41 @@ use serde::{Deserialize, Serialize};
 
 use super::{ClusterTool, LocalClusterError};
 
-/// A cluster the lab made or was making.
+/// A cluster that the lab created or is creating.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClusterRecord {
-    /// The containers of its nodes, sorted; none while it is being made.
+    /// The ids of its node containers, sorted; empty while it is being created.
     pub(super) containers: Vec<String>,
 }
 
 impl ClusterRecord {
-    /// That a cluster is being made.
+    /// The record of a cluster that is being created.
     pub(super) fn creating() -> Self {
         Self {
             containers: Vec::new(),
         }
     }
 
-    /// Whether making it was begun and never ended.
+    /// Whether creation was started and not finished.
     pub(super) fn is_incomplete(&self) -> bool {
         self.containers.is_empty()
     }
 
-    /// Whether these are the containers that were made. Somebody may have taken the cluster down and
-    /// made another of the same name.
+    /// Whether these are the recorded containers. The cluster may have been deleted and recreated
+    /// under the same name.
     pub(super) fn matches(&self, containers: &[(String, bool)]) -> bool {
         let mut ids: Vec<&String> = containers.iter().map(|(id, _)| id).collect();
         ids.sort();
         !self.is_incomplete() && ids.iter().copied().eq(&self.containers)
     }
 
-    /// What is remembered, if anything.
+    /// Reads the record, if there is one.
     pub(super) fn read(state: &Path, tool: ClusterTool) -> Option<Self> {
         let text = std::fs::read_to_string(path(state, tool)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// Remembers.
+    /// Writes the record.
     pub(super) fn write(&self, state: &Path, tool: ClusterTool) -> Result<(), LocalClusterError> {
         let path = path(state, tool);
         let failed = |e: std::io::Error| LocalClusterError::State {
@@ -53,9 +53,9 @@ impl ClusterRecord {
         std::fs::write(&path, text).map_err(failed)
     }
 
-    /// Forgets.
+    /// Removes the record.
     pub(super) fn remove(state: &Path, tool: ClusterTool) {
-        // Gone already is fine.
+        // A missing file is fine.
         let _ = std::fs::remove_file(path(state, tool));
     }
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cluster_of_the_same_name_is_another() {
+    fn a_recreated_cluster_does_not_match() {
         let marker = ClusterRecord {
             containers: vec!["a".into(), "b".into()],
         };

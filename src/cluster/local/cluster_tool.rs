@@ -1,20 +1,20 @@
-//! kind and k3d: what each is called with, and what its answers mean.
+//! kind and k3d: their command lines and their output.
 
 use std::time::Duration;
 
 use super::LocalClusterError;
 use super::program::Program;
 
-/// What the lab's cluster is called.
+/// The name of the lab's cluster.
 pub const NAME: &str = "kueue-lab";
-/// How long a tool may take to answer a question.
+/// Timeout of a query.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long making a cluster may take, images from a slow network included.
+/// Timeout of cluster creation, including image pulls over a slow network.
 const CREATE: Duration = Duration::from_secs(15 * 60);
-/// How long taking one away may.
+/// Timeout of cluster deletion.
 const DELETE: Duration = Duration::from_secs(3 * 60);
 
-/// A tool that makes clusters out of containers.
+/// A tool that creates clusters of containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterTool {
     /// Kubernetes in containers.
@@ -24,10 +24,10 @@ pub enum ClusterTool {
 }
 
 impl ClusterTool {
-    /// The tools there are.
+    /// All tools.
     pub const ALL: [Self; 2] = [Self::Kind, Self::K3d];
 
-    /// What it is called, on PATH and elsewhere.
+    /// Its name, also on PATH.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kind => "kind",
@@ -40,7 +40,7 @@ impl ClusterTool {
         format!("{}-{NAME}", self.name())
     }
 
-    /// The label that its cluster's containers have.
+    /// The label on the containers of its cluster.
     pub(super) fn label(self) -> String {
         match self {
             Self::Kind => format!("io.x-k8s.kind.cluster={NAME}"),
@@ -48,8 +48,8 @@ impl ClusterTool {
         }
     }
 
-    /// The oldest version whose clusters can be used. Images with containerd 2, as the pinned one,
-    /// need kind 0.27; the format of lab/k3d.yaml needs k3d 5.5.
+    /// The oldest supported version. Images with containerd 2, as the pinned one, need kind 0.27;
+    /// the format of lab/k3d.yaml needs k3d 5.5.
     fn oldest(self) -> [u32; 3] {
         match self {
             Self::Kind => [0, 27, 0],
@@ -67,14 +67,14 @@ impl ClusterTool {
     }
 }
 
-/// A tool that is there in a version that will do.
+/// An installed tool of a supported version.
 pub(super) struct ToolDriver {
     tool: ClusterTool,
     program: Program,
 }
 
 impl ToolDriver {
-    /// Finds the tool and asks for its version.
+    /// Finds the tool and checks its version.
     ///
     /// # Errors
     /// It is missing or too old.
@@ -90,7 +90,7 @@ impl ToolDriver {
         let out = program.stdout_of(&["version"], ANSWER).await?;
         let version = version(&out).ok_or_else(|| LocalClusterError::Failed {
             call: format!("{} version", tool.name()),
-            reason: format!("{:?} names no version", out.trim()),
+            reason: format!("{:?} contains no version", out.trim()),
         })?;
         match version < tool.oldest() {
             false => Ok(Self { tool, program }),
@@ -103,7 +103,7 @@ impl ToolDriver {
         }
     }
 
-    /// Whether the lab's cluster is there, running or not.
+    /// Whether the lab's cluster exists, running or not.
     pub(super) async fn exists(&self) -> Result<bool, LocalClusterError> {
         match self.tool {
             ClusterTool::Kind => {
@@ -120,12 +120,12 @@ impl ToolDriver {
         }
     }
 
-    /// Makes the cluster out of its description; the user's kubeconfig stays as it is.
+    /// Creates the cluster from its configuration; the user's kubeconfig is not changed.
     pub(super) async fn create(
         &self,
         config: &str,
         scratch: &str,
-        heard: &(dyn Fn(&str) + Sync),
+        observe: &(dyn Fn(&str) + Sync),
     ) -> Result<(), LocalClusterError> {
         let args: &[&str] = match self.tool {
             ClusterTool::Kind => &[
@@ -153,19 +153,19 @@ impl ToolDriver {
                 "300s",
             ],
         };
-        let told = |line: &str| {
+        let on_line = |line: &str| {
             if let Some(line) = progress(line) {
-                heard(line);
+                observe(line);
             }
         };
-        let said = self.program.run(args, CREATE, &told).await?;
-        match said.success {
+        let output = self.program.run(args, CREATE, &on_line).await?;
+        match output.success {
             true => Ok(()),
-            false => Err(self.create_error(&said.stderr, said.error_line())),
+            false => Err(self.create_error(&output.stderr, output.error_line())),
         }
     }
 
-    /// What a failure to make the cluster means.
+    /// The error for a failed creation.
     fn create_error(&self, err: &str, complaint: String) -> LocalClusterError {
         let port = || {
             let at = err.find("port is already allocated")?;
@@ -188,7 +188,7 @@ impl ToolDriver {
         }
     }
 
-    /// Starts a cluster that is stopped, where the tool can.
+    /// Starts a stopped cluster, if the tool can.
     pub(super) async fn start(&self) -> Result<(), LocalClusterError> {
         match self.tool {
             ClusterTool::Kind => Ok(()),
@@ -208,7 +208,7 @@ impl ToolDriver {
         self.program.stdout_of(args, ANSWER).await
     }
 
-    /// Takes the cluster away, and its context out of the user's kubeconfig.
+    /// Deletes the cluster, and its context from the user's kubeconfig.
     pub(super) async fn delete(&self) -> Result<(), LocalClusterError> {
         let args: &[&str] = match self.tool {
             ClusterTool::Kind => &["delete", "cluster", "--name", NAME],
@@ -234,7 +234,7 @@ fn dotted(version: [u32; 3]) -> String {
     version.map(|n| n.to_string()).join(".")
 }
 
-/// What of a tool's chatter is worth telling: kind's steps, k3d's log without level and time.
+/// The progress in a tool's output: kind's steps, k3d's log without level and time.
 fn progress(line: &str) -> Option<&str> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("INFO[") {
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_as_the_tools_write_them() {
+    fn versions_are_parsed() {
         let kind = "kind v0.30.0 go1.24.6 linux/amd64\n";
         assert_eq!(version(kind), Some([0, 30, 0]));
         let k3d = "k3d version v5.8.3\nk3s version v1.31.5-k3s1 (default)\n";
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_told_and_the_rest_is_not() {
+    fn progress_shows_steps_only() {
         assert_eq!(
             progress(" ✓ Preparing nodes 📦 📦 "),
             Some("Preparing nodes 📦 📦")

@@ -1,4 +1,4 @@
-//! The container engine that kind and k3d run their nodes with.
+//! The container engine of kind and k3d.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,14 +6,13 @@ use std::time::Duration;
 use super::program::Program;
 use super::{HostAccess, LocalClusterError};
 
-/// How long it may take to answer a question.
+/// Timeout of a query.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// A container engine that runs.
+/// A running container engine.
 pub(super) struct ContainerEngine {
     program: Program,
-    /// Whether its containers run in a virtual machine that knows this one as
-    /// `host.docker.internal`.
+    /// Whether its containers run in a virtual machine where the host is `host.docker.internal`.
     is_desktop: bool,
 }
 
@@ -21,7 +20,7 @@ impl ContainerEngine {
     /// Finds docker, or podman where `podman_will_do`.
     ///
     /// # Errors
-    /// Neither is there, or does not run.
+    /// Neither is installed, or it does not run.
     pub(super) async fn find(podman_will_do: bool) -> Result<Self, LocalClusterError> {
         let docker = Program::find("docker");
         let podman = Program::find("podman").filter(|_| podman_will_do);
@@ -48,26 +47,26 @@ impl ContainerEngine {
 
     async fn docker(program: Program) -> Result<Self, LocalClusterError> {
         let args = ["info", "--format", "{{.OperatingSystem}}"];
-        let said = program.run(&args, ANSWER, &|_| {}).await?;
-        // Some versions end well although the daemon did not answer.
-        if !said.success || said.stdout.trim().is_empty() {
-            return Err(engine_down(&program, &said.error_line()));
+        let output = program.run(&args, ANSWER, &|_| {}).await?;
+        // Some versions exit with 0 although the daemon does not answer.
+        if !output.success || output.stdout.trim().is_empty() {
+            return Err(engine_down(&program, &output.error_line()));
         }
         Ok(Self {
             program,
-            is_desktop: said.stdout.contains("Docker Desktop") || cfg!(target_os = "macos"),
+            is_desktop: output.stdout.contains("Docker Desktop") || cfg!(target_os = "macos"),
         })
     }
 
     async fn podman(program: Program) -> Result<Self, LocalClusterError> {
         let args = ["info", "--format", "{{.Host.OS}}"];
-        let said = program.run(&args, ANSWER, &|_| {}).await?;
-        match said.success {
+        let output = program.run(&args, ANSWER, &|_| {}).await?;
+        match output.success {
             true => Ok(Self {
                 program,
                 is_desktop: cfg!(target_os = "macos"),
             }),
-            false => Err(engine_down(&program, &said.error_line())),
+            false => Err(engine_down(&program, &output.error_line())),
         }
     }
 
@@ -76,7 +75,7 @@ impl ContainerEngine {
         self.program.name() == "podman"
     }
 
-    /// The containers that have a label, each with whether it runs.
+    /// The containers with a label, and whether each runs.
     pub(super) async fn containers(
         &self,
         label: &str,
@@ -101,7 +100,7 @@ impl ContainerEngine {
         Ok(containers)
     }
 
-    /// Starts containers that are stopped.
+    /// Starts stopped containers.
     pub(super) async fn start(&self, ids: &[&str]) -> Result<(), LocalClusterError> {
         let args: Vec<&str> = std::iter::once("start")
             .chain(ids.iter().copied())
@@ -109,7 +108,7 @@ impl ContainerEngine {
         self.program.stdout_of(&args, ANSWER * 4).await.map(drop)
     }
 
-    /// How containers of a network get to this machine.
+    /// How containers of a network reach the host.
     pub(super) async fn host_access(&self, network: &str) -> Result<HostAccess, LocalClusterError> {
         if self.is_desktop {
             return Ok(HostAccess::DockerDesktop);

@@ -1,5 +1,5 @@
-//! Adding a cluster's context to the user's kubeconfig, as kind and k3d do, but for one thing: the
-//! current context stays.
+//! Adds a cluster's context to the user's kubeconfig, as kind and k3d do, without changing the
+//! current context.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use serde_yaml::{Mapping, Value};
 
 use super::LocalClusterError;
 
-/// How long another program may hold the file.
+/// How long to wait for the lock of another program.
 const LOCKED: Duration = Duration::from_secs(10);
 
-/// The file that `kubectl` would write to: the first of `$KUBECONFIG`, or `~/.kube/config`.
+/// The file that `kubectl` writes to: the first of `$KUBECONFIG`, or `~/.kube/config`.
 pub(super) fn default_kubeconfig_path() -> Option<PathBuf> {
     let named = std::env::var_os("KUBECONFIG").filter(|v| !v.is_empty());
     match named {
@@ -24,8 +24,8 @@ pub(super) fn default_kubeconfig_path() -> Option<PathBuf> {
     }
 }
 
-/// Adds clusters, users and contexts of the kubeconfig `added` to the file. Entries of the same name
-/// are replaced, all others stay.
+/// Merges clusters, users and contexts of the kubeconfig `added` into the file. Entries of the same
+/// name are replaced, all others stay.
 pub(super) async fn merge_into_file(file: &Path, added: &str) -> Result<(), LocalClusterError> {
     let failed = |reason: String| LocalClusterError::Kubeconfig {
         path: file.display().to_string(),
@@ -42,7 +42,7 @@ pub(super) async fn merge_into_file(file: &Path, added: &str) -> Result<(), Loca
     let merged = merge(&text, added).map_err(|e| failed(e.to_string()))?;
     if merged != text {
         let write = || {
-            // Private (0600), and there as a whole or not at all.
+            // Private (0600) and replaced atomically.
             let mut new = tempfile::NamedTempFile::new_in(folder)?;
             new.write_all(merged.as_bytes())?;
             new.persist(file).map_err(|e| e.error)
@@ -90,14 +90,14 @@ fn merge(text: &str, added: &str) -> Result<String, serde_yaml::Error> {
         }
         config.insert(list.into(), entries.into());
     }
-    // Comments and layout survive where there is nothing to add.
+    // Without changes, comments and layout are preserved.
     match changed {
         true => serde_yaml::to_string(&config),
         false => Ok(text.to_owned()),
     }
 }
 
-/// The lock file that Kubernetes' tools put beside a kubeconfig while they write it.
+/// The lock file that Kubernetes' tools create beside a kubeconfig while they write it.
 struct Lock(PathBuf);
 
 impl Lock {
@@ -114,7 +114,7 @@ impl Lock {
             match made {
                 Ok(_) => return Ok(Self(path)),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists && begun.elapsed() < LOCKED => {
-                    // kubectl's own locks are files too; who frees one tells nobody.
+                    // kubectl's locks are files too; there is no notification when one is released.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 Err(e) => {
@@ -152,7 +152,7 @@ current-context: kind-kueue-lab
 ";
 
     #[test]
-    fn others_and_the_current_context_stay() {
+    fn other_entries_and_the_current_context_are_kept() {
         let before = "
 current-context: prod
 preferences: {colors: true}
@@ -177,7 +177,7 @@ contexts: [{name: prod, context: {cluster: prod}}]
     }
 
     #[tokio::test]
-    async fn a_second_time_changes_nothing_and_a_first_makes_the_file() {
+    async fn merging_creates_the_file_and_is_idempotent() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(".kube/config");

@@ -1,5 +1,5 @@
-//! Running other people's programs: found on PATH, called with argument vectors, never through a
-//! shell, heard while they speak and stopped when they take too long.
+//! Runs external programs: found on PATH, called with argument vectors and never through a shell,
+//! with streamed stderr and a timeout.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,10 +10,10 @@ use tokio::process::Command;
 
 use super::LocalClusterError;
 
-/// The most that is kept of what a program says.
+/// How many bytes of output are kept.
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// A program that was found.
+/// A program found on PATH.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     name: &'static str,
@@ -21,10 +21,10 @@ pub(super) struct Program {
     env: Vec<(&'static str, &'static str)>,
 }
 
-/// What a program said in the end.
+/// The output of a finished program.
 #[derive(Debug)]
 pub(super) struct ProgramOutput {
-    /// Whether it ended well.
+    /// Whether it exited with 0.
     pub(super) success: bool,
     /// What it wrote to stdout.
     pub(super) stdout: String,
@@ -33,7 +33,7 @@ pub(super) struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// The line that says what went wrong: the last one that is an error, or the last of all.
+    /// The error line of stderr: the last one marked as an error, or the last of all.
     pub(super) fn error_line(&self) -> String {
         let all = || {
             self.stderr
@@ -41,19 +41,19 @@ impl ProgramOutput {
                 .chain(self.stdout.lines())
                 .map(str::trim)
         };
-        let said = |line: &&str| {
+        let is_error = |line: &&str| {
             let words = ["error", "failed", "fata", "cannot", "denied"];
             let lower = line.to_ascii_lowercase();
             words.iter().any(|w| lower.contains(w))
         };
-        let line = all().rfind(said);
+        let line = all().rfind(is_error);
         let line = line.or_else(|| all().rfind(|l| !l.is_empty()));
-        line.unwrap_or("it said nothing").to_owned()
+        line.unwrap_or("no output").to_owned()
     }
 }
 
 impl Program {
-    /// Looks for a program on PATH.
+    /// Finds a program on PATH.
     pub(super) fn find(name: &'static str) -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         let found = std::env::split_paths(&path)
@@ -66,19 +66,19 @@ impl Program {
         })
     }
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable.
     pub(super) fn with_env(mut self, name: &'static str, value: &'static str) -> Self {
         self.env.push((name, value));
         self
     }
 
-    /// Runs it and waits for its end; `observe` gets each line of stderr as it comes. A program that
-    /// takes longer than `limit` is killed.
+    /// Runs it to its end; `observe` gets each line of stderr as it is written. After `limit` it is
+    /// killed.
     ///
     /// # Errors
     /// It cannot be started, or was killed.
@@ -86,7 +86,7 @@ impl Program {
         &self,
         args: &[&str],
         limit: Duration,
-        heard: &(dyn Fn(&str) + Sync),
+        observe: &(dyn Fn(&str) + Sync),
     ) -> Result<ProgramOutput, LocalClusterError> {
         let call = || format!("{} {}", self.name, args.join(" "));
         let broken = |e: std::io::Error| LocalClusterError::Failed {
@@ -106,7 +106,7 @@ impl Program {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let quiet = |_: &str| {};
         let all = async {
-            let (out, err) = tokio::join!(read_lines(stdout, &quiet), read_lines(stderr, heard));
+            let (out, err) = tokio::join!(read_lines(stdout, &quiet), read_lines(stderr, observe));
             let status = child.wait().await.map_err(broken)?;
             Ok(ProgramOutput {
                 success: status.success(),
@@ -115,9 +115,9 @@ impl Program {
             })
         };
         match tokio::time::timeout(limit, all).await {
-            Ok(said) => said,
+            Ok(output) => output,
             Err(_) => {
-                // Its end is waited for, so that nothing of it goes on while others clean up.
+                // Waits for the end, so that it does not run on during cleanup.
                 let _ = child.kill().await;
                 Err(LocalClusterError::TimedOut {
                     call: call(),
@@ -127,21 +127,21 @@ impl Program {
         }
     }
 
-    /// Runs it and takes what it wrote to stdout.
+    /// Runs it and returns its stdout.
     ///
     /// # Errors
-    /// It did not end well.
+    /// It failed.
     pub(super) async fn stdout_of(
         &self,
         args: &[&str],
         limit: Duration,
     ) -> Result<String, LocalClusterError> {
-        let said = self.run(args, limit, &|_| {}).await?;
-        match said.success {
-            true => Ok(said.stdout),
+        let output = self.run(args, limit, &|_| {}).await?;
+        match output.success {
+            true => Ok(output.stdout),
             false => Err(LocalClusterError::Failed {
                 call: format!("{} {}", self.name, args.join(" ")),
-                reason: said.error_line(),
+                reason: output.error_line(),
             }),
         }
     }
@@ -153,17 +153,20 @@ fn is_executable(file: &std::path::Path) -> bool {
     metadata.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-async fn read_lines(pipe: Option<impl AsyncRead + Unpin>, heard: &(dyn Fn(&str) + Sync)) -> String {
+async fn read_lines(
+    pipe: Option<impl AsyncRead + Unpin>,
+    observe: &(dyn Fn(&str) + Sync),
+) -> String {
     let mut all = String::new();
     let Some(pipe) = pipe else {
         return all;
     };
     let mut reader = BufReader::new(pipe);
     let mut line = Vec::new();
-    // Lines need not be UTF-8; a pipe that breaks has ended.
+    // Lines need not be UTF-8; a broken pipe is the end.
     while let Ok(1..) = reader.read_until(b'\n', &mut line).await {
         let text = String::from_utf8_lossy(&line);
-        heard(text.trim_end());
+        observe(text.trim_end());
         if all.len() + text.len() <= MAX_OUTPUT {
             all.push_str(&text);
         }
@@ -188,16 +191,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_line_that_matters_is_found() {
+    async fn error_line_finds_the_error() {
         let shell = Program::find("sh").unwrap();
         let script = "echo one >&2; echo 'ERROR: two' >&2; echo three >&2; exit 3";
-        let heard = parking_lot::Mutex::new(Vec::new());
-        let tell = |line: &str| heard.lock().push(line.to_owned());
+        let observe = parking_lot::Mutex::new(Vec::new());
+        let tell = |line: &str| observe.lock().push(line.to_owned());
         let limit = Duration::from_secs(60);
-        let said = shell.run(&["-c", script], limit, &tell).await.unwrap();
-        assert!(!said.success);
-        assert_eq!(said.error_line(), "ERROR: two");
-        assert_eq!(*heard.lock(), ["one", "ERROR: two", "three"]);
+        let output = shell.run(&["-c", script], limit, &tell).await.unwrap();
+        assert!(!output.success);
+        assert_eq!(output.error_line(), "ERROR: two");
+        assert_eq!(*observe.lock(), ["one", "ERROR: two", "three"]);
         assert!(Program::find("no such program").is_none());
     }
 }

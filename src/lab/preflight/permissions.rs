@@ -1,4 +1,4 @@
-//! Whether the user of a context may do what a lab does, asked of the cluster one right at a time.
+//! Checks the permissions of a context's user with SelfSubjectAccessReviews.
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::authorization::v1::{
@@ -10,12 +10,12 @@ use kueue_lab_runtime::Api;
 
 use super::PreflightError;
 
-/// How many rights are asked for at a time.
+/// How many reviews run concurrently.
 const AT_ONCE: usize = 8;
-/// How many missing rights are named.
+/// How many missing permissions are listed.
 const NAMED: usize = 4;
 
-/// What a lab does: verbs, group and `resource` or `resource/subresource`.
+/// Required permissions: verbs, group and `resource` or `resource/subresource`.
 const REQUIRED_PERMISSIONS: &[(&[&str], &str, &str)] = &[
     (
         &["get", "create", "patch"],
@@ -75,9 +75,9 @@ const REQUIRED_PERMISSIONS: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Refuses where a right is missing.
+/// Fails if a permission is missing.
 pub(super) async fn check(client: &Client) -> Result<(), PreflightError> {
-    // An administrator is asked once.
+    // An administrator needs one review only.
     if can_i(client, "*", "*", "*").await? {
         return Ok(());
     }
@@ -132,7 +132,7 @@ async fn can_i(
     let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
     let answer = reviews.create(&PostParams::default(), &review).await;
     let answer = answer.map_err(|e| PreflightError::CannotVerify {
-        what: "which rights the user of this context has",
+        what: "the permissions of the user of this context",
         reason: e.to_string(),
     })?;
     Ok(answer.status.is_some_and(|s| s.allowed))
@@ -145,7 +145,7 @@ fn in_words(verb: &str, group: &str, resource: &str) -> String {
     }
 }
 
-/// The first of what is missing, and how much more there is.
+/// The first missing permissions, and the number of the others.
 fn summary(missing: &[String]) -> String {
     let named = missing.iter().take(NAMED).cloned().collect::<Vec<_>>();
     let named = named.join(", ");
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_said_in_the_words_of_rbac() {
+    fn missing_permissions_use_rbac_terms() {
         assert_eq!(
             in_words("patch", "apps", "deployments"),
             "patch deployments.apps"

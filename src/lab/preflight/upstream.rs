@@ -1,4 +1,4 @@
-//! Finding upstream's controller manager: by its Deployment, or by the Lease of its leader.
+//! Finds upstream's controller manager: by its Deployment, or by the Lease of its leader.
 
 use std::fmt;
 
@@ -12,26 +12,26 @@ use kueue_lab_runtime::Api;
 use super::PreflightError;
 use kueue_lab_install::MANAGED_BY;
 
-/// What upstream's leader election is called, unless its configuration says otherwise.
+/// The default name of upstream's leader election Lease.
 const LEADER_ELECTION_ID: &str = "c1f6bfd2.kueue.x-k8s.io";
 
 /// Upstream's controller manager, as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamKueue {
-    /// A Deployment that wants at least one pod.
+    /// A Deployment with at least one replica.
     Deployment {
         /// Its namespace.
         namespace: String,
         /// Its name.
         name: String,
-        /// The image of its manager.
+        /// The image of the manager container.
         image: String,
     },
-    /// Somebody holds upstream's Lease.
+    /// A held Lease of upstream's leader election.
     Leader {
         /// Namespace of the Lease.
         namespace: String,
-        /// Who holds it.
+        /// The holder identity.
         holder: String,
     },
 }
@@ -54,9 +54,9 @@ impl fmt::Display for UpstreamKueue {
     }
 }
 
-/// Upstream's controller manager, if it runs in the cluster, or whoever else admits without standing
-/// for election in the namespace `own`. Who may not look finds nothing that way: the Deployment and
-/// the Lease are looked for each.
+/// Finds upstream's controller manager, or another leader that does not take part in the election
+/// in the namespace `own`. Deployment and Lease are looked up separately; without the permission to
+/// read one of them it counts as absent.
 ///
 /// # Errors
 /// The cluster does not answer.
@@ -77,7 +77,7 @@ pub(super) fn items_or_forbidden<K: Clone>(
 ) -> Result<Vec<K>, PreflightError> {
     match list {
         Ok(list) => Ok(list.items),
-        // Missing rights are complained of with all the others.
+        // Missing permissions are reported with all others.
         Err(kube::Error::Api(status)) if status.code == 403 => Ok(Vec::new()),
         Err(e) => Err(PreflightError::CannotVerify {
             what: "whether Kueue runs there already",
@@ -90,8 +90,7 @@ pub(super) fn is_managed_by_lab(labels: &std::collections::BTreeMap<String, Stri
     labels.get(MANAGED_BY.0).is_some_and(|v| v == MANAGED_BY.1)
 }
 
-/// The Deployment as upstream's manager, if that is what it is: by its labels, or by its image
-/// however it was installed.
+/// Recognizes upstream's manager: by its labels, or by its image however it was installed.
 fn manager(deployment: &Deployment) -> Option<UpstreamKueue> {
     let spec = deployment.spec.as_ref()?;
     if spec.replicas == Some(0) || is_managed_by_lab(deployment.labels()) {
@@ -119,9 +118,9 @@ fn manager(deployment: &Deployment) -> Option<UpstreamKueue> {
     })
 }
 
-/// Who leads by this Lease, if it is still held.
+/// The leader of this Lease, if it is still held.
 fn leader(lease: &Lease, own: &str, now: Timestamp) -> Option<UpstreamKueue> {
-    // Labs elect their leader by a Lease of the same name.
+    // Labs elect their leader with a Lease of the same name.
     if lease.namespace().as_deref() == Some(own) {
         return None;
     }
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manager_is_known_by_its_labels_or_its_image() {
+    fn manager_is_recognized_by_labels_or_image() {
         let upstream =
             json!({"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"});
         let found = |labels: &Value, image, replicas| {

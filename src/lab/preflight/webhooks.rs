@@ -1,5 +1,5 @@
-//! Finding the webhooks of another Kueue. They outlive its controller manager, one that is scaled to
-//! 0 for instance, and then refuse everything of Kueue's kinds and every Job, the lab's own included.
+//! Finds the webhooks of another Kueue. They outlive a controller manager that is scaled to 0 and
+//! then reject every write of Kueue's kinds and Jobs, including the lab's own.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhookConfiguration,
@@ -12,8 +12,8 @@ use super::PreflightError;
 use super::upstream::{is_managed_by_lab, items_or_forbidden};
 use kueue_lab_api::v1beta2::GROUP;
 
-/// The configurations of webhooks that others registered for Kueue's kinds and that refuse when
-/// nobody answers, as `kind/name`. Who may not look finds nothing.
+/// Webhook configurations of others for Kueue's kinds that fail closed, as `kind/name`. Without
+/// read permission none are found.
 ///
 /// # Errors
 /// The cluster does not answer.
@@ -39,7 +39,7 @@ pub(super) async fn find(client: &Client) -> Result<Vec<String>, PreflightError>
 /// A webhook's failure policy and rules.
 type WebhookRules<'a> = (Option<&'a str>, Option<&'a [RuleWithOperations]>);
 
-/// A configuration as `kind/name`, if it is not ours and holds a webhook for Kueue's kinds.
+/// A configuration as `kind/name`, if it is not the lab's and has a webhook for Kueue's kinds.
 fn foreign_configuration<'a, K: ResourceExt>(
     kind: &str,
     configuration: &K,
@@ -49,7 +49,7 @@ fn foreign_configuration<'a, K: ResourceExt>(
     is.then(|| format!("{kind}/{}", configuration.name_any()))
 }
 
-/// Whether a webhook is for Kueue's kinds, and has to be answered.
+/// Whether a webhook is for Kueue's kinds and fails closed.
 fn matches_kueue_kinds((failure_policy, rules): WebhookRules<'_>) -> bool {
     let groups = rules
         .into_iter()
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn webhooks_for_everything_are_not_kueues() {
+    fn wildcard_webhooks_are_not_kueues() {
         let rules = |group: &str| {
             let rule = serde_json::json!({"apiGroups": [group]});
             vec![serde_json::from_value::<RuleWithOperations>(rule).unwrap()]

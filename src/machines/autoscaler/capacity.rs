@@ -1,4 +1,4 @@
-//! Whether pods fit on the nodes there are, beside what is promised to others, or would on more.
+//! Checks whether pods fit on the existing nodes beside booked capacity, or after a scale-up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use kueue_lab_runtime::ObjectKey;
 /// Whether the pods of a request fit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CapacityResult {
-    /// On the nodes there are.
+    /// They fit on the existing nodes.
     Found,
-    /// When these pools have this many nodes; none of them where those on their way are enough.
+    /// They fit when these pools have these sizes; empty if upcoming nodes are enough.
     ScaleUp(Vec<(String, u32)>),
-    /// Nowhere.
+    /// They do not fit.
     NotFound,
-    /// Nobody knows: this template is missing.
+    /// A PodTemplate is missing.
     TemplateNotFound(String),
 }
 
-/// What is promised to requests before this one.
+/// Capacity booked by earlier requests.
 pub(super) struct BookedCapacity<'a> {
     pub(super) request: &'a ObjectKey,
     pub(super) others: &'a [Arc<ProvisioningRequest>],
 }
 
 impl BookedCapacity<'_> {
-    /// How many pods are promised room to others of the namespace and have not come yet. They are
-    /// taken to be like those asked for, which they are where a queue hands out one kind of work.
+    /// The number of pods for which other requests of the namespace have booked capacity and which
+    /// do not exist yet. They are assumed to be like the requested pods.
     fn booked_pods(&self, pods: &[Arc<Pod>]) -> usize {
         let holds = |r: &ProvisioningRequest, kind: &str| {
             let mut all = r.status.conditions.iter();
@@ -69,8 +69,8 @@ impl BookedCapacity<'_> {
     }
 }
 
-/// The nodes of pools that were made a moment ago: those that nobody has seen yet, and those that claim
-/// to be Ready and wait for the cluster's control plane to take off the taint it put on them.
+/// Upcoming nodes of scaled-up pools: those not in the informer yet, and those that are Ready but
+/// still have the control plane's startup taint.
 fn upcoming_nodes<'a>(
     nodes: &[Arc<Node>],
     pools: &'a [(NodePool, u32)],
@@ -94,7 +94,7 @@ fn is_upcoming(node: &Node) -> bool {
         && taints.any(|t| t.key == "node.kubernetes.io/not-ready")
 }
 
-/// Looks whether the wanted pods fit; `pools` may grow, from their size to their bound.
+/// Checks whether the pods fit; `pools` may grow from their size to their maximum.
 pub(super) fn check_capacity(
     namespace: &str,
     wanted: &[(Pod, usize)],
@@ -139,7 +139,7 @@ pub(super) fn check_capacity(
             return CapacityResult::ScaleUp(Vec::new());
         }
     }
-    // One node after another in the first pool where it helps.
+    // Add one node at a time, in the first pool where it helps.
     for (pool, size) in pools {
         let max = pool.autoscale.map_or(*size, |a| a.max);
         for add in 1..=max.saturating_sub(*size) {
@@ -213,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn nodes_on_their_way_are_waited_for() {
+    fn upcoming_nodes_count_as_capacity() {
         let pools = [pool(3, 5)];
         let mut nodes = nodes_of(&pools);
-        // Nobody has seen the last one yet, and the control plane has not let pods on the one before.
+        // The last one is not in the informer yet, and the one before still has its startup taint.
         nodes.pop();
         let taint = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
         let tainted = |node: &mut Arc<Node>| {
@@ -231,7 +231,7 @@ mod tests {
         );
         let four = CapacityResult::ScaleUp(vec![("gpu".into(), 4)]);
         assert_eq!(ask_with(4, &pools, &nodes), four);
-        // Nobody knows when one that failed comes back.
+        // It is unknown when a failed one recovers.
         let status = Arc::make_mut(&mut nodes[1]).status.as_mut().unwrap();
         status.conditions.iter_mut().flatten().for_each(|c| {
             if c.type_ == "Ready" {

@@ -1,4 +1,4 @@
-//! What is said to a ProvisioningRequest and when, in the words of the cluster autoscaler.
+//! Conditions of a ProvisioningRequest and their timing, with the messages of cluster-autoscaler.
 
 use std::time::Duration;
 
@@ -11,37 +11,37 @@ use kueue_lab_api::provisioning_request::{
     ProvisioningRequest,
 };
 
-/// How long after a request was accepted it is answered.
+/// Delay between acceptance and result of a request.
 const PROCESSING_DELAY: Duration = Duration::from_secs(1);
-/// How long new nodes take to come.
+/// Provisioning time of a new node.
 const NODE_PROVISION_TIME: Duration = Duration::from_secs(30);
-/// How long until a request that found no capacity is looked at again.
+/// Delay until a request without capacity is retried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
-/// How long capacity is kept for a request.
+/// How long capacity is booked for a request.
 const RESERVATION_TIME: Duration = Duration::from_secs(600);
 
 /// Type, status, reason and message of a condition.
 type NewCondition = (&'static str, &'static str, &'static str, String);
 
-/// Conditions to set, and when to look again.
+/// Conditions to set, and when to requeue.
 pub(super) struct ConditionUpdate {
     pub(super) conditions: Vec<NewCondition>,
     pub(super) requeue_after: Option<Duration>,
 }
 
-/// What a request waits for.
+/// The next step of a request.
 pub(super) enum RequestState {
-    /// Nothing.
+    /// Nothing to do.
     Finished,
-    /// Time.
+    /// Requeue after this time.
     Wait(Duration),
-    /// A word that needs no look at the cluster.
+    /// Set conditions that do not depend on the cluster.
     SetConditions(ConditionUpdate),
-    /// An answer.
+    /// Check the capacity.
     CheckCapacity,
 }
 
-/// Where a request stands.
+/// The next step of a request at `now`.
 pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> RequestState {
     let condition = |kind: &str| {
         let all = &request.status.conditions;
@@ -86,7 +86,7 @@ pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> Re
     }
 }
 
-/// The answer to a request whose pods fit, or do not.
+/// The conditions for the result of a capacity check.
 pub(super) fn conditions_for(
     request: &ProvisioningRequest,
     fits: &CapacityResult,
@@ -97,7 +97,7 @@ pub(super) fn conditions_for(
             conditions: vec![(
                 PROVISIONED,
                 "True",
-                if class == super::CHECK_CAPACITY {
+                if class == kueue_lab_api::provisioning_request::CHECK_CAPACITY {
                     "CapacityIsFound"
                 } else {
                     "CapacityIsProvisioned"

@@ -1,5 +1,4 @@
-//! Which kinds of objects the cluster has, kept up with as kinds are defined and removed. Must not
-//! know what is done with their objects.
+//! API discovery: the kinds that the cluster serves, updated when CustomResourceDefinitions change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +11,12 @@ use tokio::sync::watch;
 
 use kueue_lab_runtime::{Api, Context, Informer, ReconcileResult, WorkQueue};
 
-/// How long definitions are gathered before kinds are discovered anew.
+/// Batch period for changes of CustomResourceDefinitions.
 const GATHER: Duration = Duration::from_millis(100);
 
 /// A kind whose objects can be listed, watched and deleted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DiscoveredKind {
+pub(super) struct DiscoveredKind {
     /// Group, version, kind and plural name.
     pub resource: ApiResource,
     /// Whether its objects live in namespaces.
@@ -27,22 +26,22 @@ pub struct DiscoveredKind {
 }
 
 /// Group and kind, such as `("apps", "Deployment")`.
-pub type GroupKind = (String, String);
+pub(super) type GroupKind = (String, String);
 
 /// All kinds, one version of each, by group and kind.
-pub type KindMap = BTreeMap<GroupKind, DiscoveredKind>;
+pub(super) type KindMap = BTreeMap<GroupKind, DiscoveredKind>;
 
 /// The kinds of the cluster, as last discovered. Clones share them.
 #[derive(Clone)]
-pub struct DiscoveredKinds {
+pub(super) struct DiscoveredKinds {
     current: watch::Receiver<Arc<KindMap>>,
 }
 
 impl DiscoveredKinds {
-    /// Discovers the kinds, and again whenever a custom kind is defined or changed.
-    pub fn start(context: &Context) -> Self {
+    /// Starts discovery; it is repeated whenever a CustomResourceDefinition is added or changed.
+    pub(super) fn start(context: &Context) -> Self {
         let (sender, current) = watch::channel(Arc::new(KindMap::new()));
-        // Their metadata tells enough; whole definitions are big.
+        // Metadata is enough; full definitions are large.
         let definitions: Informer<PartialObjectMeta<CustomResourceDefinition>> =
             Informer::builder(Api::all(context.client.clone())).start(context);
         let queue: WorkQueue<()> = WorkQueue::new(context);
@@ -66,31 +65,26 @@ impl DiscoveredKinds {
         Self { current }
     }
 
-    /// The kinds known now; none before they were first discovered.
-    pub fn now(&self) -> Arc<KindMap> {
-        self.current.borrow().clone()
-    }
-
-    /// The kind of that group and name.
-    pub fn find(&self, group: &str, kind: &str) -> Option<DiscoveredKind> {
+    /// The kind with that group and name.
+    pub(super) fn find(&self, group: &str, kind: &str) -> Option<DiscoveredKind> {
         let key = (group.to_string(), kind.to_string());
         self.current.borrow().get(&key).cloned()
     }
 
-    /// Waits until the kinds were discovered.
-    pub async fn discovered(&self) -> Arc<KindMap> {
+    /// Waits for the first discovery.
+    pub(super) async fn discovered(&self) -> Arc<KindMap> {
         let mut current = self.current.clone();
         let found = current.wait_for(|kinds| !kinds.is_empty()).await;
         let found = found.ok().map(|kinds| kinds.clone());
         match found {
             Some(kinds) => kinds,
-            // Nobody will ever discover them: the lab is shutting down.
+            // The lab is shutting down: never resolves.
             None => std::future::pending().await,
         }
     }
 
-    /// Waits for kinds other than those this handle has seen.
-    pub async fn changed(&mut self) -> Arc<KindMap> {
+    /// Waits until the kinds differ from those this handle has returned.
+    pub(super) async fn changed(&mut self) -> Arc<KindMap> {
         if self.current.changed().await.is_err() {
             return std::future::pending().await;
         }

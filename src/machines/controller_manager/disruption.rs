@@ -1,4 +1,4 @@
-//! The status of PodDisruptionBudgets: how many pods are healthy, and how many may go.
+//! The disruption controller: status of PodDisruptionBudgets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,26 +21,26 @@ use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
-/// How long changes of pods are gathered.
+/// Batch period for changes of pods.
 const UPDATE_BATCH_PERIOD: Duration = Duration::from_millis(200);
-/// How long a pod whose eviction was granted is believed to be going.
+/// How long a pod in `disruptedPods` counts as disrupted before it is deleted.
 const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(super) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
-    let keeper = Arc::new(DisruptionController {
+    let controller = Arc::new(DisruptionController {
         context: context.clone(),
         budgets: Informer::builder(Api::all(context.client.clone())).start(context),
         pods: shared.pods.clone(),
         sets: shared.replica_sets.clone(),
     });
     let on_budget = queue.clone();
-    keeper
+    controller
         .budgets
         .add_event_handler(move |change| on_budget.add(ObjectKey::of(change.object().as_ref())));
-    let (on_pod, budgets) = (queue.clone(), keeper.budgets.clone());
-    keeper.pods.add_event_handler(move |change| {
+    let (on_pod, budgets) = (queue.clone(), controller.budgets.clone());
+    controller.pods.add_event_handler(move |change| {
         let (old, new) = match change {
             Change::Updated { old, new } => (Some(old), new),
             Change::Added(pod) | Change::Deleted(pod) => (None, pod),
@@ -54,12 +54,12 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
     let run = context.clone();
     context.tasks.spawn("disruption", async move {
-        keeper.budgets.wait_for_cache_sync().await;
-        keeper.pods.wait_for_cache_sync().await;
-        keeper.sets.wait_for_cache_sync().await;
+        controller.budgets.wait_for_cache_sync().await;
+        controller.pods.wait_for_cache_sync().await;
+        controller.sets.wait_for_cache_sync().await;
         queue.run(&run, "disruption", WORKERS, move |key| {
-            let keeper = keeper.clone();
-            async move { keeper.reconcile(&key).await }
+            let controller = controller.clone();
+            async move { controller.reconcile(&key).await }
         });
     });
 }
@@ -108,8 +108,8 @@ impl DisruptionController {
         Ok(again.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
     }
 
-    /// How many pods there should be: as many as their controllers want, where the budget speaks
-    /// of parts of that or of what may be missing; else those that are there.
+    /// The expected number of pods: the sum of the scales of their controllers if the budget has a
+    /// percentage or `maxUnavailable`; otherwise the number of pods.
     async fn expected_pod_count(
         &self,
         budget: &Budget,
@@ -134,7 +134,7 @@ impl DisruptionController {
         Ok(wanted.values().sum::<i32>() + alone)
     }
 
-    /// The controller that decides how many pods like this there are, and how many it wants.
+    /// The controller of a pod and its scale.
     async fn controller_scale(&self, pod: &Pod) -> Result<Option<(String, i32)>, kube::Error> {
         let namespace = pod.namespace().unwrap_or_default();
         let client = self.context.client.clone();
@@ -168,7 +168,7 @@ impl DisruptionController {
     }
 }
 
-/// The status of a budget, and when it changes by itself.
+/// The status of a budget, and when it has to be recalculated.
 fn status(
     budget: &Budget,
     pods: &[Arc<Pod>],
@@ -176,15 +176,9 @@ fn status(
     now: Timestamp,
 ) -> (Status, Option<Duration>) {
     let spec = budget.spec.clone().unwrap_or_default();
-    let part = |value: &IntOrString| match value {
-        IntOrString::Int(number) => *number,
-        // Parts are rounded up, both of what must be there and of what may be missing.
-        IntOrString::String(text) => {
-            let percent = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok());
-            let share = percent.unwrap_or(0) * i64::from(expected) + 99;
-            i32::try_from(share.div_euclid(100)).unwrap_or(i32::MAX)
-        }
-    };
+    // Percentages are rounded up, both of minAvailable and of maxUnavailable.
+    let part =
+        |value| crate::int_or_percent::scaled_value_from_int_or_percent(value, expected, true);
     let desired = match (&spec.max_unavailable, &spec.min_available) {
         (Some(most), _) => (expected - part(most)).max(0),
         (None, Some(least)) => part(least),

@@ -1,13 +1,11 @@
-//! Where the pods behind a Service are: its EndpointSlices, and the Endpoints older clients read.
+//! The EndpointSlice controller: EndpointSlices of Services with a selector, and their legacy
+//! Endpoints.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{
-    EndpointAddress, EndpointPort as OldPort, EndpointSubset, Endpoints, ObjectReference, Pod,
-    Service, ServicePort,
-};
+use k8s_openapi::api::core::v1::{Endpoints, ObjectReference, Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
@@ -18,22 +16,20 @@ use kueue_lab_runtime::api_errors::{is_conflict, is_namespace_terminating, is_no
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
-/// How long changes of pods are gathered.
+/// Batch period for changes of pods.
 const ENDPOINT_UPDATES_BATCH_PERIOD: Duration = Duration::from_millis(500);
-/// The most endpoints in a slice.
+/// Maximum number of endpoints per slice.
 const SLICE: usize = 100;
-/// The most addresses in an Endpoints object.
-const ADDRESSES: usize = 1000;
 const SERVICE: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const MANAGER: &str = "endpointslice-controller.k8s.io";
 const BY_SERVICE: &str = "service";
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(super) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let client = context.client.clone();
-    let keeper = Arc::new(EndpointSliceController {
+    let controller = Arc::new(EndpointSliceController {
         services: Informer::builder(Api::all(client.clone())).start(context),
         slices: Informer::builder(Api::all(client.clone()))
             .index(BY_SERVICE, service_of)
@@ -43,17 +39,17 @@ pub fn start(context: &Context, shared: &SharedInformers) {
         client,
     });
     let on_service = queue.clone();
-    keeper
+    controller
         .services
         .add_event_handler(move |change| on_service.add(ObjectKey::of(change.object().as_ref())));
-    let (on_pod, services) = (queue.clone(), keeper.services.clone());
-    keeper.pods.add_event_handler(move |change| {
+    let (on_pod, services) = (queue.clone(), controller.services.clone());
+    controller.pods.add_event_handler(move |change| {
         for key in services_for_pod_change(&services, change) {
             on_pod.add_after(key, ENDPOINT_UPDATES_BATCH_PERIOD);
         }
     });
     let on_slice = queue.clone();
-    keeper.slices.add_event_handler(move |change| {
+    controller.slices.add_event_handler(move |change| {
         if let (Change::Deleted(slice), Some(service)) =
             (change, change.object().labels().get(SERVICE))
         {
@@ -63,27 +59,27 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
     let run = context.clone();
     context.tasks.spawn("endpoints", async move {
-        keeper.services.wait_for_cache_sync().await;
-        keeper.slices.wait_for_cache_sync().await;
-        keeper.endpoints.wait_for_cache_sync().await;
-        keeper.pods.wait_for_cache_sync().await;
+        controller.services.wait_for_cache_sync().await;
+        controller.slices.wait_for_cache_sync().await;
+        controller.endpoints.wait_for_cache_sync().await;
+        controller.pods.wait_for_cache_sync().await;
         queue.run(&run, "endpoints", WORKERS, move |key| {
-            let keeper = keeper.clone();
-            async move { keeper.reconcile(&key).await }
+            let controller = controller.clone();
+            async move { controller.reconcile(&key).await }
         });
     });
 }
 
-/// An informer's index: the Service a slice of ours is for, with its namespace.
+/// Index of slices managed by this controller, by `namespace/service`.
 fn service_of(slice: &EndpointSlice) -> Vec<String> {
     let labels = slice.labels();
     let ours = labels.get(MANAGED_BY).is_some_and(|m| m == MANAGER);
     let service = labels.get(SERVICE).filter(|_| ours);
-    let place = |name: &String| format!("{}/{name}", slice.namespace().unwrap_or_default());
-    service.map(place).into_iter().collect()
+    let key_of = |name: &String| format!("{}/{name}", slice.namespace().unwrap_or_default());
+    service.map(key_of).into_iter().collect()
 }
 
-/// The Services a change of a pod matters to.
+/// The Services whose endpoints a change of a pod affects.
 fn services_for_pod_change(services: &Informer<Service>, change: &Change<Pod>) -> Vec<ObjectKey> {
     let (old, new) = match change {
         Change::Updated { old, new }
@@ -102,7 +98,7 @@ fn services_for_pod_change(services: &Informer<Service>, change: &Change<Pod>) -
         .collect()
 }
 
-/// What of a pod an endpoint shows.
+/// The fields of a pod that its endpoint depends on.
 fn endpoint_relevant_fields(pod: &Pod) -> impl PartialEq + '_ {
     let node = pod.spec.as_ref().and_then(|s| s.node_name.as_ref());
     let ready = (
@@ -123,16 +119,16 @@ fn selects(service: &Service, pod: &Pod) -> bool {
     })
 }
 
-fn address(pod: &Pod) -> Option<&str> {
+pub(super) fn address(pod: &Pod) -> Option<&str> {
     let ip = pod.status.as_ref().and_then(|s| s.pod_ip.as_deref());
     ip.filter(|ip| !ip.is_empty())
 }
 
-struct EndpointSliceController {
-    client: kube::Client,
+pub(super) struct EndpointSliceController {
+    pub(super) client: kube::Client,
     services: Informer<Service>,
     slices: Informer<EndpointSlice>,
-    endpoints: Informer<Endpoints>,
+    pub(super) endpoints: Informer<Endpoints>,
     pods: Informer<Pod>,
 }
 
@@ -145,17 +141,20 @@ impl EndpointSliceController {
         };
         let selector = service.spec.as_ref().and_then(|s| s.selector.as_ref());
         if selector.is_none_or(BTreeMap::is_empty) {
-            // Somebody else knows where it is.
+            // The user manages the endpoints of Services without a selector.
             return Ok(ReconcileResult::Done);
         }
         let pods = self.pods.list_namespace(&key.namespace).into_iter();
-        let behind: Vec<Arc<Pod>> = pods
+        let endpoint_pods: Vec<Arc<Pod>> = pods
             .filter(|pod| {
                 selects(&service, pod) && address(pod).is_some() && !pods::is_terminal(pod)
             })
             .collect();
-        let written = match self.sync_endpoint_slices(key, &service, &behind).await {
-            Ok(()) => self.sync_endpoints(key, &service, &behind).await,
+        let written = match self
+            .sync_endpoint_slices(key, &service, &endpoint_pods)
+            .await
+        {
+            Ok(()) => self.sync_endpoints(key, &service, &endpoint_pods).await,
             Err(error) => Err(error),
         };
         match written {
@@ -168,25 +167,13 @@ impl EndpointSliceController {
         }
     }
 
-    /// Deletes what is left of a Service that is gone. Slices go with their owner.
-    async fn delete_endpoints(&self, key: &ObjectKey) -> Result<(), kube::Error> {
-        if self.endpoints.get(key).is_none() {
-            return Ok(());
-        }
-        let api: Api<Endpoints> = Api::namespaced(self.client.clone(), &key.namespace);
-        match api.delete(&key.name, &DeleteParams::default()).await {
-            Err(error) if !is_not_found(&error) => Err(error),
-            _ => Ok(()),
-        }
-    }
-
     async fn sync_endpoint_slices(
         &self,
         key: &ObjectKey,
         service: &Service,
-        behind: &[Arc<Pod>],
+        endpoint_pods: &[Arc<Pod>],
     ) -> Result<(), kube::Error> {
-        let wanted = desired_slices(service, behind);
+        let wanted = desired_slices(service, endpoint_pods);
         let mut known = self.slices.by_index(BY_SERVICE, &key.to_string());
         known.retain(|slice| slice.metadata.deletion_timestamp.is_none());
         let api: Api<EndpointSlice> = Api::namespaced(self.client.clone(), &key.namespace);
@@ -221,46 +208,10 @@ impl EndpointSliceController {
         }
         Ok(())
     }
-
-    async fn sync_endpoints(
-        &self,
-        key: &ObjectKey,
-        service: &Service,
-        behind: &[Arc<Pod>],
-    ) -> Result<(), kube::Error> {
-        let subsets = subsets(service, behind);
-        let api: Api<Endpoints> = Api::namespaced(self.client.clone(), &key.namespace);
-        let written = match self.endpoints.get(key) {
-            Some(present) if present.subsets == subsets => return Ok(()),
-            Some(present) => {
-                let next = Endpoints {
-                    metadata: present.metadata.clone(),
-                    subsets,
-                };
-                api.replace(&key.name, &PostParams::default(), &next)
-                    .await?
-            }
-            None => {
-                let mut labels = service.labels().clone();
-                let manager = "endpoint-controller".to_string();
-                labels.insert("endpoints.kubernetes.io/managed-by".to_string(), manager);
-                let metadata = ObjectMeta {
-                    name: Some(key.name.clone()),
-                    namespace: Some(key.namespace.clone()),
-                    labels: Some(labels),
-                    ..ObjectMeta::default()
-                };
-                api.create(&PostParams::default(), &Endpoints { metadata, subsets })
-                    .await?
-            }
-        };
-        self.endpoints.observe_write(Arc::new(written));
-        Ok(())
-    }
 }
 
-/// The slices of a Service: at least one, even if nobody is behind it.
-fn desired_slices(service: &Service, behind: &[Arc<Pod>]) -> Vec<EndpointSlice> {
+/// The slices of a Service: at least one, even without endpoints.
+fn desired_slices(service: &Service, endpoint_pods: &[Arc<Pod>]) -> Vec<EndpointSlice> {
     let name = service.name_any();
     let headless = service.spec.as_ref().and_then(|s| s.cluster_ip.as_deref()) == Some("None");
     let mut labels = service.labels().clone();
@@ -281,12 +232,12 @@ fn desired_slices(service: &Service, behind: &[Arc<Pod>]) -> Vec<EndpointSlice> 
         endpoints: Some(pods.iter().map(|pod| endpoint(service, pod)).collect()),
         ports: pods.first().map(|pod| ports(service, pod)),
     };
-    if behind.is_empty() {
+    if endpoint_pods.is_empty() {
         return vec![slice(&[])];
     }
-    // Pods that give a port another number need another slice.
+    // Pods that resolve a named port differently need another slice.
     let mut by_ports: BTreeMap<Vec<i32>, Vec<Arc<Pod>>> = BTreeMap::new();
-    for pod in behind {
+    for pod in endpoint_pods {
         let numbers = ports(service, pod)
             .iter()
             .map(|p| p.port.unwrap_or(0))
@@ -323,7 +274,7 @@ fn endpoint(service: &Service, pod: &Pod) -> Endpoint {
     }
 }
 
-fn target(pod: &Pod) -> ObjectReference {
+pub(super) fn target(pod: &Pod) -> ObjectReference {
     ObjectReference {
         kind: Some("Pod".to_string()),
         namespace: pod.namespace(),
@@ -333,7 +284,7 @@ fn target(pod: &Pod) -> ObjectReference {
     }
 }
 
-fn ports(service: &Service, pod: &Pod) -> Vec<EndpointPort> {
+pub(super) fn ports(service: &Service, pod: &Pod) -> Vec<EndpointPort> {
     let ports = service.spec.iter().flat_map(|s| s.ports.iter().flatten());
     ports
         .filter_map(|port| {
@@ -347,7 +298,7 @@ fn ports(service: &Service, pod: &Pod) -> Vec<EndpointPort> {
         .collect()
 }
 
-/// The number a port of the Service has in a pod.
+/// The port number in a pod for a port of the Service.
 fn find_port(port: &ServicePort, pod: &Pod) -> Option<i32> {
     match &port.target_port {
         None => Some(port.port),
@@ -359,51 +310,4 @@ fn find_port(port: &ServicePort, pod: &Pod) -> Option<i32> {
             found.map(|p| p.container_port)
         }
     }
-}
-
-fn subsets(service: &Service, behind: &[Arc<Pod>]) -> Option<Vec<EndpointSubset>> {
-    let always = service
-        .spec
-        .as_ref()
-        .and_then(|s| s.publish_not_ready_addresses)
-        == Some(true);
-    let mut by_ports: BTreeMap<Vec<i32>, (Vec<OldPort>, EndpointSubset)> = BTreeMap::new();
-    let mut seen = BTreeSet::new();
-    for pod in behind.iter().take(ADDRESSES) {
-        if pods::is_deleting(pod) && !always || !seen.insert(address(pod)) {
-            continue;
-        }
-        let ports: Vec<OldPort> = ports(service, pod)
-            .into_iter()
-            .map(|p| OldPort {
-                name: p.name.filter(|n| !n.is_empty()),
-                port: p.port.unwrap_or(0),
-                protocol: p.protocol,
-                app_protocol: p.app_protocol,
-            })
-            .collect();
-        let numbers = ports.iter().map(|p| p.port).collect();
-        let (_, subset) = by_ports
-            .entry(numbers)
-            .or_insert_with(|| (ports.clone(), EndpointSubset::default()));
-        let entry = EndpointAddress {
-            ip: address(pod).unwrap_or_default().to_string(),
-            node_name: pod.spec.as_ref().and_then(|s| s.node_name.clone()),
-            target_ref: Some(target(pod)),
-            hostname: None,
-        };
-        let list = if always || pods::is_ready(pod) {
-            &mut subset.addresses
-        } else {
-            &mut subset.not_ready_addresses
-        };
-        list.get_or_insert_default().push(entry);
-    }
-    let subsets = by_ports
-        .into_values()
-        .map(|(ports, subset)| EndpointSubset {
-            ports: Some(ports).filter(|p| !p.is_empty()),
-            ..subset
-        });
-    Some(subsets.collect::<Vec<_>>()).filter(|s| !s.is_empty())
 }

@@ -1,5 +1,5 @@
-//! The namespace controller: empties a namespace that is being deleted, says what keeps it, and
-//! lets it go.
+//! The namespace controller: deletes the content of a terminating namespace, reports what remains
+//! in its conditions, and finalizes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, Work
 
 /// The finalizer in `spec.finalizers` that this controller removes.
 const FINALIZER: &str = "kubernetes";
-/// How long objects that remain are given to go before they are looked at again.
+/// How long to wait for the deletion of remaining objects.
 const PAUSE: Duration = Duration::from_secs(1);
 const WORKERS: usize = 4;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, kinds: &DiscoveredKinds, namespaces: &Informer<Namespace>) {
+pub(super) fn start(context: &Context, kinds: &DiscoveredKinds, namespaces: &Informer<Namespace>) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let waiting = queue.clone();
     namespaces.add_event_handler(move |change| {
@@ -48,14 +48,14 @@ struct NamespacedResourcesDeleter {
     kinds: DiscoveredKinds,
 }
 
-/// What is left in a namespace.
+/// The remaining content of a namespace.
 #[derive(Default)]
 struct RemainingContent {
     /// Objects by `resource.group`.
     objects: BTreeMap<String, usize>,
     /// Objects by finalizer.
     finalizers: BTreeMap<String, usize>,
-    /// What could not be deleted, and why.
+    /// Failed deletions.
     failures: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl NamespacedResourcesDeleter {
         }
         let kinds = self.kinds.discovered().await;
         let mut remains = RemainingContent::default();
-        // Pods go first: what they use should be there until they have ended.
+        // Pods first: the objects they use should exist until they have ended.
         let (pods, others): (Vec<_>, Vec<_>) = kinds
             .values()
             .filter(|kind| kind.namespaced && !is_duplicate(kind))
@@ -104,7 +104,7 @@ impl NamespacedResourcesDeleter {
         }
     }
 
-    /// Deletes all objects of a kind and counts those that are still there.
+    /// Deletes all objects of a kind and counts the remaining ones.
     async fn delete_all_content_of_kind(
         &self,
         name: &str,
@@ -117,7 +117,7 @@ impl NamespacedResourcesDeleter {
         let all = ListParams::default();
         let list = match api.list_metadata(&all).await {
             Ok(list) => list.items,
-            // The kind went while its objects were to be listed.
+            // The kind was removed in the meantime.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 405) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -131,15 +131,15 @@ impl NamespacedResourcesDeleter {
         if remaining.is_empty() {
             return Ok(());
         }
-        let place = format!("{}.{}", resource.plural, resource.group);
-        left.objects.insert(place, remaining.len());
+        let resource_name = format!("{}.{}", resource.plural, resource.group);
+        left.objects.insert(resource_name, remaining.len());
         for finalizer in remaining.iter().flat_map(|o| o.finalizers()) {
             *left.finalizers.entry(finalizer.clone()).or_default() += 1;
         }
         Ok(())
     }
 
-    /// Writes what remains into the conditions.
+    /// Reports the remaining content in the conditions.
     async fn update_conditions(
         &self,
         api: &Api<Namespace>,
@@ -149,8 +149,8 @@ impl NamespacedResourcesDeleter {
         let status = namespace.status.get_or_insert_default();
         let before = status.clone();
         status.phase = Some("Terminating".to_string());
-        for (type_, told) in conditions(remains) {
-            set(status, type_, told, &self.clock);
+        for (type_, condition) in conditions(remains) {
+            set(status, type_, condition, &self.clock);
         }
         if *status == before {
             return Ok(namespace);
@@ -161,7 +161,7 @@ impl NamespacedResourcesDeleter {
     }
 }
 
-/// Events are there twice, under two groups; once is enough to delete them.
+/// Events are served by two groups; one is enough to delete them.
 fn is_duplicate(kind: &DiscoveredKind) -> bool {
     kind.resource.group == "events.k8s.io" && kind.resource.plural == "events"
 }
@@ -186,7 +186,7 @@ async fn delete_all(
     Ok(())
 }
 
-/// Takes this controller's finalizer from the namespace, which ends it.
+/// Removes this controller's finalizer from the namespace.
 async fn finalize(api: &Api<Namespace>, mut namespace: Namespace) -> Result<(), kube::Error> {
     let spec = namespace.spec.get_or_insert_default();
     spec.finalizers
@@ -199,7 +199,7 @@ async fn finalize(api: &Api<Namespace>, mut namespace: Namespace) -> Result<(), 
         .map(|_| ())
 }
 
-/// Whether something is in the way, with reason and message.
+/// Status, reason and message of a condition.
 type ConditionTuple = (bool, &'static str, String);
 
 fn conditions(remains: &RemainingContent) -> [(&'static str, ConditionTuple); 5] {

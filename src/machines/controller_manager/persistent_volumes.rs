@@ -1,7 +1,9 @@
-//! Stands in for storage: gives every claim a volume of the size it asks for.
+//! The persistent volume controller with a simulated provisioner: binds every claim to a volume of
+//! the requested size.
 //!
-//! Nothing is ever written to these volumes; what matters is that pods with claims can start. A
-//! volume that names its claim, or that a claim names, is bound to it; for others one is made.
+//! The volumes store nothing; they only allow pods with claims to start. A volume whose `claimRef`
+//! names the claim, or that the claim's `volumeName` names, is bound to it; for other claims one is
+//! provisioned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +20,12 @@ use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
-/// Annotation of volumes made here, which are deleted with their claims.
+/// Annotation of provisioned volumes, which are deleted with their claims.
 const PROVISIONED_BY_ANNOTATION: &str = "pv.kubernetes.io/provisioned-by";
 const PROVISIONER_NAME: &str = "kueue-lab.dev/volumes";
 
-/// Starts the stand-in in the tasks of `context`.
-pub fn start(context: &Context) {
+/// Starts the controller in the tasks of `context`.
+pub(super) fn start(context: &Context) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let client = context.client.clone();
     let claims: Informer<PersistentVolumeClaim> =
@@ -107,7 +109,7 @@ impl PersistentVolumeController {
         Ok(())
     }
 
-    /// The volume made for a claim, made now if it is not there.
+    /// The volume provisioned for a claim; created if it does not exist.
     async fn provision(
         &self,
         volumes: &Api<PersistentVolume>,
@@ -159,7 +161,7 @@ impl PersistentVolumeController {
         volumes.create(&PostParams::default(), &volume).await
     }
 
-    /// Deletes the volumes that were made for a claim that is gone.
+    /// Deletes the volumes provisioned for a deleted claim.
     async fn reclaim(&self, key: &ObjectKey) -> Result<(), kube::Error> {
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         let all = volumes.list(&Default::default()).await?;

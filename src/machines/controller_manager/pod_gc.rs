@@ -1,5 +1,5 @@
-//! Removes pods that nobody else will: those on nodes that are gone, those that were to be deleted
-//! and never got a node, and the oldest of very many that ran to their end.
+//! The pod garbage collector: deletes orphaned pods of deleted nodes, terminating pods that were
+//! never scheduled, and the oldest terminated pods beyond a threshold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
-/// How long a node may be missing before its pods are given up.
+/// How long a node may be missing before its pods are deleted.
 const QUARANTINE_TIME: Duration = Duration::from_secs(40);
 
-/// How often it is looked for pods that were to be deleted and never got a node.
+/// How often terminating pods without a node are collected.
 const GC_CHECK_PERIOD: SignedDuration = SignedDuration::from_secs(20);
 
-/// How many pods that ran to their end are kept.
+/// How many terminated pods are kept.
 const TERMINATED_POD_THRESHOLD: usize = 12_500;
-/// How long ended pods are gathered before they are counted.
+/// Batch period for terminated pods.
 const TERMINATED_CHECK_DELAY: Duration = Duration::from_secs(20);
 
 /// Starts the collector in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(super) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let nodes = shared.nodes.clone();
     let surplus: WorkQueue<()> = WorkQueue::new(context);
@@ -83,7 +83,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
 }
 
-/// The first round at `clock` or after it, when the first of all was at `is_first_match`.
+/// The first check at or after `now`, when the first of all was at `first`.
 fn next_gc_check(first: Timestamp, now: Timestamp) -> Timestamp {
     let passed = now.duration_since(first).as_millis().max(0);
     let round = GC_CHECK_PERIOD.as_millis();
@@ -118,7 +118,7 @@ impl PodGcController {
         }
     }
 
-    /// Deletes the oldest ended pods beyond `max_replicas_annotation`.
+    /// Deletes the oldest terminated pods beyond `most`.
     async fn gc_terminated(&self, most: usize) -> Result<ReconcileResult, kube::Error> {
         let mut ended = self.pods.by_index(pods::ENDED, "");
         ended.retain(|pod| !pods::is_deleting(pod));
@@ -140,7 +140,7 @@ impl PodGcController {
         if self.nodes.get(&ObjectKey::cluster(node)).is_some() {
             return Ok(false);
         }
-        // The watch may lag behind.
+        // The watch may lag behind: ask the server.
         let api: Api<Node> = Api::all(self.client.clone());
         Ok(api.get_opt(node).await?.is_none())
     }
@@ -150,7 +150,7 @@ impl PodGcController {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &namespace);
         let name = pod.name_any();
         if !pods::is_terminal(pod) {
-            // Whoever counts the pod is to see that it failed, and why.
+            // Mark the pod as failed first, with the reason, as upstream does.
             let mut status = json!({"phase": "Failed"});
             if pods::node_of(pod).is_some() {
                 status["conditions"] = json!([{

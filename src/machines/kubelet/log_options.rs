@@ -1,9 +1,9 @@
-//! The options of a log, as API servers write them into the query of a request to a kubelet.
+//! `PodLogOptions` as query parameters of a kubelet request.
 
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 
-/// Which part of a log is wanted, and how.
+/// Parsed query parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodLogOptions {
     pub(super) follow: bool,
@@ -11,16 +11,16 @@ pub(super) struct PodLogOptions {
     pub(super) timestamps: bool,
     pub(super) tail_lines: Option<usize>,
     pub(super) limit_bytes: Option<usize>,
-    /// Only what is younger than so many seconds.
+    /// Only lines younger than this many seconds.
     pub(super) since_seconds: Option<u64>,
-    /// Only what was written since then.
+    /// Only lines written since then.
     pub(super) since_time: Option<Timestamp>,
 }
 
-/// Reads a query. What is not known is left out.
+/// Parses a query. Unknown parameters are ignored.
 ///
 /// # Errors
-/// A value that is none.
+/// An invalid value.
 pub(super) fn parse(query: &str) -> Result<PodLogOptions, String> {
     let mut options = PodLogOptions::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -45,12 +45,14 @@ fn flag(key: &str, value: &str) -> Result<bool, String> {
     match value {
         "true" | "1" => Ok(true),
         "false" | "0" | "" => Ok(false),
-        _ => Err(format!("{key} is not {value:?}")),
+        _ => Err(format!("{value:?} is not a value of {key}")),
     }
 }
 
 fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{key} is not {value:?}"))
+    value
+        .parse()
+        .map_err(|_| format!("{value:?} is not a value of {key}"))
 }
 
 #[cfg(test)]
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_api_servers_write_is_read() {
+    fn api_server_queries_are_parsed() {
         let written = "follow=true&limitBytes=10&previous=false&sinceSeconds=5&sinceTime=2026-03-02T12%3A00%3A00%2B01%3A00&stream=All&tailLines=3&timestamps=true";
         let read = PodLogOptions {
             follow: true,

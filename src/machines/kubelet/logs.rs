@@ -1,5 +1,5 @@
-//! What containers have written. Nothing is stored but which program started when: the lines are
-//! found out when somebody asks.
+//! Container logs. Only the program and start time of each container instance are stored; lines are
+//! computed when a log is read.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::program::{Program, ProgramEvent};
 use super::simulated_container::after;
 use kueue_lab_clock::Clock;
 
-/// The most lines one answer begins with; older ones have been rotated away.
+/// Maximum number of lines at the start of an answer; older ones count as rotated.
 const LINES: usize = 10_000;
 
 /// Which log to read.
@@ -25,32 +25,32 @@ pub struct LogQuery {
     pub uid: String,
     /// Name of the container.
     pub container: String,
-    /// Keep sending what is written.
+    /// Stream new lines.
     pub follow: bool,
     /// Only the last lines.
     pub tail_lines: Option<usize>,
     /// Only lines younger than this many seconds of lab time.
     pub since_seconds: Option<u64>,
-    /// Put the time before each line.
+    /// Prefix each line with its time.
     pub timestamps: bool,
-    /// The run before the present one.
+    /// The previous instance of the container.
     pub previous: bool,
     /// At most this many bytes.
     pub limit_bytes: Option<usize>,
 }
 
-/// Why there is no log.
+/// Why a log cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// The container has not run on a node of this lab.
     #[error("the container has not started")]
     NotStarted,
-    /// The container runs for the first time.
+    /// The container has no previous instance.
     #[error("previous terminated container not found")]
     NoPrevious,
 }
 
-/// One run of a container.
+/// One instance of a container.
 #[derive(Clone)]
 struct ContainerInstance {
     program: Arc<Program>,
@@ -66,11 +66,11 @@ pub struct LogStore {
     instances: Arc<Mutex<HashMap<String, ContainerInstances>>>,
 }
 
-/// The present run of each container, and the one before.
+/// The current instance of each container, and the previous one.
 type ContainerInstances = BTreeMap<String, (ContainerInstance, Option<ContainerInstance>)>;
 
 impl LogStore {
-    /// No logs yet.
+    /// An empty store.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -78,7 +78,7 @@ impl LogStore {
         }
     }
 
-    /// A container started.
+    /// Records the start of a container.
     pub(super) fn container_started(
         &self,
         uid: &str,
@@ -97,7 +97,7 @@ impl LogStore {
         pod.insert(container.to_string(), (run, before));
     }
 
-    /// A container ended.
+    /// Records the end of a container.
     pub(super) fn container_terminated(&self, uid: &str, container: &str, at: Timestamp) {
         if let Some((run, _)) = self
             .instances
@@ -113,12 +113,12 @@ impl LogStore {
         }
     }
 
-    /// A pod is gone, and its logs with it.
+    /// Removes the logs of a deleted pod.
     pub(super) fn forget(&self, uid: &str) {
         self.instances.lock().remove(uid);
     }
 
-    /// Reads a log: text in pieces. With `start_monitor` the stream goes on until the container ends.
+    /// Reads a log as a stream of text. With `follow` the stream ends with the container.
     ///
     /// # Errors
     /// There is no such log.
@@ -151,7 +151,7 @@ impl LogStore {
         Ok(first.chain(rest).boxed())
     }
 
-    /// The lines until now, and how many moments of the program they took.
+    /// The lines until now, and how many program events they took.
     fn current_lines(&self, run: &ContainerInstance, query: &LogQuery) -> (Bytes, usize) {
         let until = run.ended.borrow().unwrap_or_else(|| self.clock.now());
         let since = query.since_seconds.and_then(|seconds| {
@@ -200,7 +200,7 @@ fn write_line(text: &mut String, at: Timestamp, line: &str, timestamps: bool) {
     text.push('\n');
 }
 
-/// The lines after the first `read`, each when it is written, until the container ends.
+/// Streams the lines after the first `read` events until the container ends.
 fn follow(
     clock: Clock,
     run: ContainerInstance,
@@ -232,7 +232,7 @@ fn follow(
             at = over => Some(at),
         };
         let (at, line) = line?;
-        // A line due by the very end still counts.
+        // Includes a line written at the very end.
         if let Some(end) = stop
             && end.is_none_or(|end| at > end)
         {
@@ -248,8 +248,8 @@ fn follow(
 mod tests {
     use std::time::Duration;
 
-    use super::super::program::Step;
     use super::*;
+    use crate::kubelet::program::Step;
     use kueue_lab_clock::virtual_runtime;
 
     fn ticking() -> Arc<Program> {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_grow_with_time_and_are_cut_as_asked() {
+    fn logs_grow_with_time_and_honor_limits() {
         virtual_runtime().unwrap().block_on(async {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
             let logs = LogStore::new(clock.clone());

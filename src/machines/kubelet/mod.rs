@@ -1,6 +1,6 @@
-//! The kubelet stand-in of the lab's nodes: pods bound to them start, run as long as their commands
-//! would, end, restart, write logs, and leave when they are deleted. No process is ever started.
-//! Must not know the scheduler or who wants the pods.
+//! The simulated kubelet of the lab's nodes: pods bound to them start, run as long as their
+//! commands would, exit, restart, write logs and are deleted. No process is started. Must not
+//! depend on the scheduler or on workload controllers.
 
 mod log_options;
 mod logs;

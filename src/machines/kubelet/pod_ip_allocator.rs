@@ -1,23 +1,23 @@
-//! Addresses of pods, out of the range of their node.
+//! Allocates pod IPs from the pod CIDRs of nodes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 
-/// Which addresses are taken on each node.
+/// The used addresses of each node.
 #[derive(Default)]
 pub(super) struct PodIpAllocator {
     taken: HashMap<String, BTreeSet<u8>>,
     last: HashMap<String, u8>,
-    /// Ranges of nodes that have none of their own.
+    /// CIDRs of nodes without `spec.podCIDR`.
     ranges: HashMap<String, String>,
 }
 
-/// The first and last address of a node's range that pods get.
+/// The last octets of the first and last pod address.
 const FIRST: u8 = 2;
 const LAST: u8 = 254;
 
 impl PodIpAllocator {
-    /// A range for a node that has none.
+    /// A CIDR for a node without one.
     pub(super) fn node_cidr(&mut self, node: &str) -> String {
         let number = self.ranges.len() % 16_384;
         let range = self.ranges.entry(node.to_string());
@@ -26,8 +26,8 @@ impl PodIpAllocator {
         range.clone()
     }
 
-    /// Takes a free address out of the range `cidr`, a different one each time as long as there are
-    /// any; on a node with more pods than addresses some share.
+    /// Allocates a free address of `cidr`, round-robin; on a node with more pods than addresses
+    /// some are shared.
     pub(super) fn allocate(&mut self, cidr: &str) -> String {
         let base = base(cidr);
         let taken = self.taken.entry(cidr.to_string()).or_default();
@@ -44,7 +44,7 @@ impl PodIpAllocator {
         Ipv4Addr::new(a, b, c, *last).to_string()
     }
 
-    /// Notes an address a pod has had since before this process.
+    /// Reserves the address of a pod that existed before this process.
     pub(super) fn reserve(&mut self, cidr: &str, ip: &str) {
         if let Ok(ip) = ip.parse::<Ipv4Addr>() {
             let taken = self.taken.entry(cidr.to_string()).or_default();
@@ -52,7 +52,7 @@ impl PodIpAllocator {
         }
     }
 
-    /// Gives an address back.
+    /// Releases an address.
     pub(super) fn release(&mut self, cidr: &str, ip: &str) {
         if let (Ok(ip), Some(taken)) = (ip.parse::<Ipv4Addr>(), self.taken.get_mut(cidr)) {
             taken.remove(&ip.octets()[3]);
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_differ_and_come_back() {
+    fn addresses_are_unique_and_reused() {
         let mut addresses = PodIpAllocator::default();
         let all: BTreeSet<String> = (0..253)
             .map(|_| addresses.allocate("10.64.3.0/24"))

@@ -1,4 +1,4 @@
-//! [`PodLogSource`]: finds the log that an API server asks for.
+//! [`PodLogSource`]: resolves a kubelet log request to a container's log.
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -13,7 +13,7 @@ use super::simulated_pod::SimulatedPod;
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Informer, ObjectKey};
 
-/// The logs of the pods that run here.
+/// The logs of the pods on the lab's nodes.
 pub(super) struct PodLogSource {
     pub(super) pods: Informer<Pod>,
     pub(super) nodes: Informer<Node>,
@@ -23,14 +23,15 @@ pub(super) struct PodLogSource {
 }
 
 impl PodLogSource {
-    /// Whether a pod is on a node whose pods run here.
+    /// Whether a pod is on a node of this kubelet.
     fn serves_pod(&self, pod: &Pod) -> bool {
         let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());
         let node = node.and_then(|name| self.nodes.get(&ObjectKey::cluster(name)));
         node.is_some_and(|node| self.node_scope.contains(&node))
     }
 
-    /// Notes what a container did before this process was there, as far as the pod's status tells.
+    /// Restores the instances of a container from the pod's status, after a restart of this
+    /// process.
     fn restore_from_status(&self, pod: &Pod, container: &str) {
         let run = SimulatedPod::from_status(pod, self.clock.now());
         let Some(container) = run.containers.iter().find(|c| c.name == container) else {
@@ -52,7 +53,7 @@ impl PodLogSource {
     fn query(&self, uid: String, container: &str, options: &PodLogOptions) -> LogQuery {
         let ago = options.since_time.map(|time| {
             let ago = self.clock.now().duration_since(time);
-            // What was written at that very moment is wanted too.
+            // `sinceTime` is inclusive.
             u64::try_from(ago.as_secs()).map_or(0, |ago| ago.saturating_add(1))
         });
         LogQuery {

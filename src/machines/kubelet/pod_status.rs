@@ -1,4 +1,4 @@
-//! The status a pod's run amounts to, in the words of the kubelet.
+//! The PodStatus of a simulated pod, with the kubelet's reasons and messages.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
@@ -15,7 +15,7 @@ use super::simulated_pod::SimulatedPod;
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::ObjectKey;
 
-/// What must change in the pod's status, as a strategic merge patch; none when it is as it should.
+/// The change of the pod's status as a strategic merge patch; `None` if there is none.
 pub(super) fn status_patch(
     pod: &Pod,
     run: &SimulatedPod,
@@ -69,7 +69,7 @@ pub(super) fn status_patch(
     }
     let metadata = json!({
         "uid": pod.metadata.uid,
-        // Somebody else may have ended the pod meanwhile; that must not be undone.
+        // Optimistic lock: a terminal status written by others must not be overwritten.
         "resourceVersion": pod.metadata.resource_version,
     });
     Some(json!({"metadata": metadata, "status": status}))
@@ -173,7 +173,7 @@ fn container_status(
         ContainerPhase::Waiting => None,
     };
     let before = match container.phase {
-        // The run that failed is the present one until the next begins.
+        // The failed instance is the current one until the next starts.
         ContainerPhase::BackOff(_) => container.restarts,
         _ => container.restarts - 1,
     };
@@ -209,7 +209,7 @@ fn repository(image: &str) -> &str {
     name.split(':').next().unwrap_or_default()
 }
 
-/// `1m20s`, as Go writes it.
+/// A duration in Go's format, such as `1m20s`.
 fn go_duration(time: std::time::Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 60, seconds % 60) {
@@ -218,7 +218,7 @@ fn go_duration(time: std::time::Duration) -> String {
     }
 }
 
-/// Type, whether it holds, reason, message.
+/// Type, status, reason and message of a condition.
 type ConditionTuple = (&'static str, bool, Option<&'static str>, Option<String>);
 
 fn pod_conditions(
@@ -295,7 +295,7 @@ fn pod_conditions(
     ]
 }
 
-/// What a readiness gate still waits for.
+/// The message for the readiness gates that are not True.
 fn readiness_gate_message(pod: &Pod) -> Option<String> {
     let gates = pod.spec.as_ref()?.readiness_gates.as_ref()?;
     let conditions = pod.status.as_ref().and_then(|s| s.conditions.as_ref());
@@ -319,7 +319,7 @@ fn readiness_gate_message(pod: &Pod) -> Option<String> {
     (!messages.is_empty()).then(|| messages.join(", "))
 }
 
-/// Conditions that are not yet as they should be.
+/// The conditions that have to change.
 fn changed_conditions(pod: &Pod, run: &SimulatedPod, phase: &str, now: Timestamp) -> Vec<Value> {
     let known = pod.status.as_ref().and_then(|s| s.conditions.as_ref());
     let known = |kind: &str| -> Option<&PodCondition> {
@@ -341,7 +341,7 @@ fn changed_conditions(pod: &Pod, run: &SimulatedPod, phase: &str, now: Timestamp
             let since = old
                 .filter(|c| c.status == status)
                 .and_then(|c| c.last_transition_time.clone());
-            // Explicit nulls take away what a former version of the condition said.
+            // Explicit nulls remove reason and message of the previous condition.
             Some(json!({
                 "type": kind,
                 "status": status,

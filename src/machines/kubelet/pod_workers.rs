@@ -1,5 +1,5 @@
-//! Runs the pods of the lab's nodes: follows them through the watch, lets their runs advance when
-//! something is due, and writes what comes of it.
+//! Runs the pods of the lab's nodes: advances each simulated pod when it is due and writes its
+//! status and Events.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -24,33 +24,33 @@ use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
 use crate::nodes::is_managed;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// How many pods are written at a time.
+/// How many pods are reconciled concurrently.
 const WORKERS: usize = 16;
 
-/// How the kubelets behave.
+/// Options of the kubelets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KubeletOptions {
-    /// How long a pod's network and image take to be there, at least.
+    /// Minimum startup time of a pod (sandbox and image).
     pub startup: Duration,
-    /// How much longer it may take, by chance.
+    /// Maximum random addition to it.
     pub jitter: Duration,
-    /// Whose nodes' pods run.
+    /// The nodes whose pods run.
     pub nodes: NodeScope,
 }
 
-/// Nodes by who made them.
+/// Which nodes the kubelet serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeScope {
-    /// Those the lab made; the others have kubelets of their own.
+    /// Virtual nodes; others have real kubelets.
     Managed,
-    /// All, where there is nobody else.
+    /// All nodes, in a cluster without real kubelets.
     All,
-    /// Those the lab did not make: what real kubelets would do in a cluster that has none.
+    /// All nodes except virtual ones: simulates real kubelets in tests.
     Unmanaged,
 }
 
 impl NodeScope {
-    /// Whether a node is among them.
+    /// Whether it includes a node.
     pub fn contains(self, node: &Node) -> bool {
         match self {
             Self::Managed => is_managed(node),
@@ -70,8 +70,8 @@ impl Default for KubeletOptions {
     }
 }
 
-/// Tells whether a node was made to fail.
-pub type NodeFailureCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+/// Whether a power failure of a node is simulated.
+pub(super) type NodeFailureCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The kubelets of all the lab's nodes. Clones share everything.
 #[derive(Clone)]
@@ -87,15 +87,15 @@ struct Shared {
     has_failed: NodeFailureCheck,
     queue: WorkQueue<ObjectKey>,
     simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
-    /// Whether somebody else runs the pods at the moment.
-    idle: AtomicBool,
+    /// Whether pods are paused.
+    paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
     logs: LogStore,
     recorder: EventRecorder,
 }
 
 impl Kubelet {
-    /// Starts to run pods; `pods` must have an index `update_node`.
+    /// Starts the kubelets; `pods` must have an index `node`.
     pub fn start(
         context: &Context,
         options: KubeletOptions,
@@ -112,7 +112,7 @@ impl Kubelet {
                 has_failed,
                 queue: WorkQueue::new(context),
                 simulated_pods: Mutex::default(),
-                idle: AtomicBool::new(false),
+                paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
                 recorder: EventRecorder::new(context, "kubelet"),
@@ -129,7 +129,7 @@ impl Kubelet {
                 queue.add(ObjectKey::of(&**pod));
             }
         });
-        // Pods may be seen before their node is.
+        // Pods may be delivered before their node.
         let waker = kubelet.clone();
         nodes.add_event_handler(move |change| {
             if let Change::Added(node) = change {
@@ -152,8 +152,7 @@ impl Kubelet {
         self.shared.logs.clone()
     }
 
-    /// Answers API servers in other processes that ask for logs. Gives the address, with the port that
-    /// was taken.
+    /// Serves logs to API servers in other processes. Returns the bound address.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -172,12 +171,12 @@ impl Kubelet {
         serve(&self.shared.context.tasks, listen, tls, Arc::new(library)).await
     }
 
-    /// Leaves all pods to somebody else, or takes them up again as they are then.
-    pub fn set_idle(&self, idle: bool) {
-        if self.shared.idle.swap(idle, Ordering::SeqCst) == idle {
+    /// Pauses all pods, or resumes them from their current status.
+    pub fn set_paused(&self, paused: bool) {
+        if self.shared.paused.swap(paused, Ordering::SeqCst) == paused {
             return;
         }
-        if idle {
+        if paused {
             let runs = std::mem::take(&mut *self.shared.simulated_pods.lock());
             runs.values().for_each(|run| self.shared.release_ip(run));
             return;
@@ -189,7 +188,7 @@ impl Kubelet {
         }
     }
 
-    /// Looks at all pods of a node again, after it failed or came back.
+    /// Requeues all pods of a node, after it failed or recovered.
     pub fn requeue_pods(&self, node: &str) {
         for pod in self.shared.pods.by_index("node", node) {
             self.shared.queue.add(ObjectKey::of(&*pod));
@@ -216,7 +215,7 @@ impl Shared {
         let Some(node) = node_of(&pod).and_then(|n| self.nodes.get(&ObjectKey::cluster(n))) else {
             return Ok(ReconcileResult::Done);
         };
-        let ours = self.options.nodes.contains(&node) && !self.idle.load(Ordering::SeqCst);
+        let ours = self.options.nodes.contains(&node) && !self.paused.load(Ordering::SeqCst);
         if !ours || (self.has_failed)(&node.name_any()) {
             return Ok(ReconcileResult::Done);
         }
@@ -228,8 +227,8 @@ impl Shared {
         let (patch, next, ended) = {
             let mut runs = self.simulated_pods.lock();
             let run = self.simulated_pod(&mut runs, &key, &pod, &node, now);
-            let happened = run.advance(&pod, now);
-            self.record_lifecycle_events(&pod, &node, run, &happened);
+            let events = run.advance(&pod, now);
+            self.record_lifecycle_events(&pod, &node, run, &events);
             let host = host_ip(&node);
             let patch = pod_status::status_patch(&pod, run, host, now);
             (patch, run.next(&pod, now), run.has_ended(&pod))
@@ -249,7 +248,7 @@ impl Shared {
                         return self.delete_terminated(&pod).await;
                     }
                 }
-                // The pod is gone, another one, or has changed: the watch brings it again.
+                // The pod was deleted, replaced or changed: the watch delivers it again.
                 Err(kube::Error::Api(status)) if status.code == 404 => {
                     return Ok(ReconcileResult::Done);
                 }
@@ -267,7 +266,7 @@ impl Shared {
         })
     }
 
-    /// The run of a pod; a new one for a pod that was not seen before, or not this one.
+    /// The simulated state of a pod; created for a new pod or a new UID.
     fn simulated_pod<'a>(
         &self,
         runs: &'a mut HashMap<ObjectKey, SimulatedPod>,
@@ -315,16 +314,16 @@ impl Shared {
         })
     }
 
-    /// Reports what happened, and notes it for the logs.
+    /// Records Events and container instances of lifecycle changes.
     fn record_lifecycle_events(
         &self,
         pod: &Pod,
         node: &Node,
         run: &SimulatedPod,
-        happened: &[PodLifecycleEvent],
+        events: &[PodLifecycleEvent],
     ) {
-        for happening in happened {
-            match *happening {
+        for event in events {
+            match *event {
                 PodLifecycleEvent::Started(index) => {
                     let container = &run.containers[index];
                     let since = match &container.phase {
@@ -424,17 +423,17 @@ impl Shared {
     ) {
         let mut about = object_reference(pod);
         about.field_path = path;
-        let note = match reason {
+        let event = match reason {
             "BackOff" => NewEvent::warning(reason, message),
             _ => NewEvent::normal(reason, message),
         };
         let recorder = self
             .recorder
             .with_component("kubelet", Some(&node.name_any()));
-        recorder.event_for_reference(about, note);
+        recorder.event_for_reference(about, event);
     }
 
-    /// Removes a pod that has ended and is being deleted; others stay for people to look at.
+    /// Deletes a terminal pod that has a deletion timestamp; others are kept.
     async fn delete_terminated(&self, pod: &Pod) -> kube::Result<ReconcileResult> {
         let going = pod.metadata.deletion_timestamp.is_some();
         if !going || pod.metadata.deletion_grace_period_seconds == Some(0) {
@@ -459,7 +458,7 @@ impl Shared {
         }
     }
 
-    /// A pod has ended: its containers run no more, though its logs stay.
+    /// Releases what a terminal pod holds; its logs stay.
     fn finish_pod(&self, key: &ObjectKey) {
         let Some(run) = self.simulated_pods.lock().remove(key) else {
             return;
@@ -472,7 +471,7 @@ impl Shared {
         self.release_ip(&run);
     }
 
-    /// A pod is gone.
+    /// Releases what a deleted pod holds.
     fn forget_pod(&self, key: &ObjectKey) {
         if let Some(run) = self.simulated_pods.lock().remove(key) {
             self.release_ip(&run);

@@ -1,5 +1,5 @@
-//! What a container does: lines it prints, how long it runs, how it exits; found out from its
-//! command without running anything.
+//! The simulated program of a container: its output, duration and exit code, derived from its
+//! command without running it.
 
 use std::time::Duration;
 
@@ -8,57 +8,57 @@ use kube::ResourceExt;
 
 use super::shell;
 
-/// Annotation: how long each main container of the pod runs, such as `30s` or `5m`.
-pub const RUN_FOR: &str = "kueue-lab.dev/run-for";
+/// Annotation: the duration of each main container of the pod, such as `30s` or `5m`.
+pub(super) const RUN_FOR: &str = "kueue-lab.dev/run-for";
 /// Annotation: the exit code of each main container of the pod.
-pub const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
-/// The annotation other fake kubelets read, in seconds or as a duration.
+pub(super) const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
+/// The annotation of other fake kubelets: seconds or a duration.
 const DURATION_ANNOTATION: &str = "example.com/duration";
-/// The annotation of KWOK for how long a pod runs.
+/// KWOK's annotation for the duration of a pod.
 const KWOK_DELAY_ANNOTATION: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
-/// How long a container runs that should end some day, when nothing says how long.
-pub const DEFAULT_DURATION: Duration = Duration::from_secs(30);
-/// How many steps of a program are followed; one that needs more runs for ever.
+/// Duration of a container in a pod that should complete, if none is given.
+pub(super) const DEFAULT_DURATION: Duration = Duration::from_secs(30);
+/// Maximum number of steps; a longer program runs forever.
 const STEPS: usize = 100_000;
 
-/// One thing a container does.
+/// One step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Prints a line.
     Print(String),
     /// Waits.
     Wait(Duration),
-    /// Waits for ever.
+    /// Runs forever.
     Hang,
-    /// Does this again and again.
+    /// Repeats these steps.
     Loop(Vec<Step>),
-    /// Ends.
+    /// Exits with this code.
     Exit(i32),
 }
 
-/// What a container does from start to end.
+/// The steps of a container from start to exit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
     steps: Vec<Step>,
 }
 
-/// Something a container did, with how long after its start.
+/// An event of a program, with its time after the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramEvent<'a> {
     /// It printed a line.
     Line(Duration, &'a str),
-    /// It ended with this code.
+    /// It exited with this code.
     Exit(Duration, i32),
 }
 
 impl Program {
-    /// A program of these steps; it ends with 0 after the last.
+    /// A program of these steps; it exits with 0 after the last.
     pub fn new(steps: Vec<Step>) -> Self {
         Self { steps }
     }
 
-    /// What this container of this pod does. `endless` is what becomes of one that says nothing: it
-    /// runs for ever, or for [`USUAL`].
+    /// The program of a container. If its duration is not known, it runs forever if `endless`,
+    /// otherwise for [`DEFAULT_DURATION`].
     pub fn of(container: &Container, pod: &Pod, main: bool) -> Self {
         let restarts = pod
             .spec
@@ -104,7 +104,7 @@ impl Program {
         }])
     }
 
-    /// The same lines, but another length or exit code.
+    /// The same output with another duration or exit code.
     fn overridden(self, time: Option<Duration>, code: Option<i32>) -> Self {
         let own = self.end();
         let until = time.or(own.map(|(at, _)| at)).unwrap_or(DEFAULT_DURATION);
@@ -126,7 +126,7 @@ impl Program {
         Self::new(steps)
     }
 
-    /// When the program ends and with what; none when it never does.
+    /// When and how the program exits; `None` if it never does.
     pub fn end(&self) -> Option<(Duration, i32)> {
         self.events().find_map(|moment| match moment {
             ProgramEvent::Exit(at, code) => Some((at, code)),
@@ -134,7 +134,7 @@ impl Program {
         })
     }
 
-    /// What the program does, in order.
+    /// The events of the program, in order.
     pub fn events(&self) -> ProgramEvents<'_> {
         ProgramEvents {
             stack: vec![(&self.steps, 0, false)],
@@ -144,7 +144,7 @@ impl Program {
     }
 }
 
-/// What a program does, one thing after another.
+/// Iterator over the events of a program.
 pub struct ProgramEvents<'a> {
     stack: Vec<(&'a [Step], usize, bool)>,
     at: Duration,
@@ -181,7 +181,7 @@ impl<'a> Iterator for ProgramEvents<'a> {
     }
 }
 
-/// What well-known images do with these arguments and no command.
+/// The program of a well-known image with these arguments and no command.
 fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
     let image = container.image.as_deref().unwrap_or_default();
     let name = image.split('@').next().unwrap_or_default();
@@ -198,7 +198,7 @@ fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
             Some(vec![Step::Hang])
         }
         ("hello-world", []) => Some(vec![Step::Print("Hello from Docker!".into())]),
-        // Without a terminal their shell finds nothing to read and ends.
+        // Their shell exits at the end of stdin, which is empty without a terminal.
         ("busybox" | "alpine" | "ubuntu" | "debian" | "bash", []) => Some(vec![]),
         _ => None,
     }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_a_container_runs_is_in_its_command() {
+    fn duration_is_derived_from_the_command() {
         for (container, expected) in [
             (json!({"command": ["sleep", "300"]}), Some((300, 0))),
             (
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_have_the_last_word() {
+    fn annotations_override_the_command() {
         let pod = |annotations: serde_json::Value| {
             json!({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": "Never",
                 "containers": [{"command": ["sh", "-c", "echo a; sleep 5; echo b; sleep 100000"]}]}})
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_prints_for_ever_and_takes_no_memory() {
+    fn an_endless_loop_uses_constant_memory() {
         let program = Program::new(vec![Step::Loop(vec![
             Step::Print("tick".into()),
             Step::Wait(Duration::from_secs(1)),

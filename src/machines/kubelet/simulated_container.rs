@@ -1,4 +1,4 @@
-//! One container of a pod over time.
+//! The state machine of one container.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,42 +9,42 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use super::program::Program;
 use crate::resources::is_sidecar;
 
-/// The first delay of a container that keeps failing; it doubles every time.
+/// Initial CrashLoopBackOff delay; it doubles with every restart.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(10);
-/// The longest delay.
+/// Maximum CrashLoopBackOff delay.
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
-/// A container that ran this long is not thought to keep failing.
+/// A container that ran this long resets its back-off.
 const BACKOFF_RESET_AFTER: Duration = Duration::from_secs(600);
 
-/// What part a container plays in its pod.
+/// The role of a container in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContainerRole {
-    /// Runs to its end before the next one starts.
+    /// An init container: runs to completion before the next one starts.
     Init,
-    /// Starts in the order of init containers and keeps running.
+    /// A sidecar: starts in the order of init containers and keeps running.
     Sidecar,
-    /// What the pod is for.
+    /// A main container.
     Main,
 }
 
-/// How a container is.
+/// The state of a container.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ContainerPhase {
     /// Not started yet.
     Waiting,
-    /// Ended, and will start again at that moment.
+    /// Exited; restarts at that time.
     BackOff(Timestamp),
-    /// Runs; the end is known in advance where there is one.
+    /// Running; with its exit, if it has one.
     Running {
         since: Timestamp,
         ready: Timestamp,
         ends: Option<(Timestamp, i32)>,
     },
-    /// Ended for good.
+    /// Exited and not restarted.
     Terminated(Termination),
 }
 
-/// How a container ended.
+/// How a container terminated.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Termination {
     pub(super) started: Timestamp,
@@ -62,9 +62,9 @@ pub(super) struct SimulatedContainer {
     pub(super) phase: ContainerPhase,
     pub(super) restarts: i32,
     pub(super) last_termination: Option<Termination>,
-    /// How long after its start it says it is ready.
+    /// Delay of readiness after the start.
     readiness_delay: Duration,
-    /// How long its preStop hook takes.
+    /// Duration of its preStop hook.
     pub(super) pre_stop: Duration,
 }
 
@@ -90,7 +90,7 @@ impl SimulatedContainer {
         }
     }
 
-    /// The containers of a pod, those that initialise first.
+    /// The containers of a pod, init containers first.
     pub(super) fn all(pod: &Pod) -> Vec<Self> {
         let Some(spec) = &pod.spec else {
             return Vec::new();
@@ -115,7 +115,7 @@ impl SimulatedContainer {
         self.set_running(now);
     }
 
-    /// Takes up a container that has been running since a moment.
+    /// Restores a container that has been running since `start`.
     pub(super) fn set_running(&mut self, since: Timestamp) {
         let end = self.program.end();
         self.phase = ContainerPhase::Running {
@@ -125,7 +125,7 @@ impl SimulatedContainer {
         };
     }
 
-    /// Ends a running container whose time has come.
+    /// Terminates a running container that has reached its end.
     pub(super) fn finish_if_due(&mut self, now: Timestamp) -> bool {
         match self.phase {
             ContainerPhase::Running {
@@ -144,7 +144,7 @@ impl SimulatedContainer {
         }
     }
 
-    /// Plans to start an ended container again, later each time.
+    /// Schedules the restart of an exited container with increasing delay.
     pub(super) fn back_off(&mut self) {
         let ContainerPhase::Terminated(ended) = &self.phase else {
             return;
@@ -165,14 +165,14 @@ impl SimulatedContainer {
         }
     }
 
-    /// How long it waits before it starts again, as the message says it.
+    /// The restart delay, for the message.
     pub(super) fn restart_delay(&self) -> Duration {
         let last = self.last_termination.as_ref();
         let ran = last.map(|e| e.finished.duration_since(e.started).unsigned_abs());
         self.delay(ran.unwrap_or_default())
     }
 
-    /// Makes a running container end at `at` at the latest, as if by a signal.
+    /// Makes a running container terminate at `at` at the latest, as by a signal.
     pub(super) fn terminate_by(&mut self, at: Timestamp, code: i32) {
         if let ContainerPhase::Running { ends, .. } = &mut self.phase
             && ends.is_none_or(|(natural, _)| natural > at)
@@ -195,7 +195,7 @@ impl SimulatedContainer {
         }
     }
 
-    /// When something happens to it by itself.
+    /// When its state changes next.
     pub(super) fn next(&self, now: Timestamp) -> Option<Timestamp> {
         match &self.phase {
             ContainerPhase::BackOff(at) => Some(*at),
@@ -209,7 +209,7 @@ impl SimulatedContainer {
     }
 }
 
-/// A moment later than another, or the last there is.
+/// `at` plus a duration, saturating.
 pub(super) fn after(at: Timestamp, time: Duration) -> Timestamp {
     SignedDuration::try_from(time)
         .ok()

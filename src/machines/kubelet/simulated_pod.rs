@@ -1,5 +1,5 @@
-//! One pod over time: which container starts, ends and restarts when, and what that makes of the
-//! pod. A function of the pod, its past and `clock`.
+//! The state machine of one pod: container starts, exits and restarts, and the resulting phase. A
+//! function of the pod, its history and the current time.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::simulated_container::{
     ContainerPhase, ContainerRole, SimulatedContainer, Termination, after,
 };
 
-/// How long containers take to stop after they were asked to.
+/// How long containers take to stop after SIGTERM.
 const TERMINATION_DELAY: Duration = Duration::from_millis(300);
-/// The exit code of a process that ended by SIGTERM.
+/// The exit code of a process terminated by SIGTERM.
 const SIGTERM_EXIT_CODE: i32 = 143;
 
-/// Something worth an Event; containers by their place in the list.
+/// A lifecycle change worth an Event; containers by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PodLifecycleEvent {
     Started(usize),
@@ -28,21 +28,21 @@ pub(super) enum PodLifecycleEvent {
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedPod {
     pub(super) uid: String,
-    /// When the kubelet took the pod up.
+    /// When the kubelet started the pod.
     pub(super) started: Timestamp,
-    /// When its network is there and containers can start.
+    /// When its sandbox is ready and containers can start.
     pub(super) sandbox_ready_at: Timestamp,
     pub(super) containers: Vec<SimulatedContainer>,
-    /// It was told to stop.
+    /// Whether it is being stopped.
     pub(super) terminating: bool,
-    /// It ran longer than it may.
+    /// Whether `activeDeadlineSeconds` is exceeded.
     pub(super) deadline_exceeded: bool,
     pub(super) ip: String,
     pub(super) cidr: String,
 }
 
 impl SimulatedPod {
-    /// A pod that was just bound; its network takes `startup` to be there.
+    /// A newly bound pod; its sandbox takes `startup`.
     pub(super) fn new(pod: &Pod, now: Timestamp, startup: Duration) -> Self {
         Self {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
@@ -56,7 +56,7 @@ impl SimulatedPod {
         }
     }
 
-    /// A pod that somebody ran before, by what its status says.
+    /// A pod that ran before this process, restored from its status.
     pub(super) fn from_status(pod: &Pod, now: Timestamp) -> Self {
         let status = pod.status.clone().unwrap_or_default();
         let started = status.start_time.map_or(now, |t| t.0);
@@ -82,33 +82,33 @@ impl SimulatedPod {
             .unwrap_or("Always")
     }
 
-    /// Lets everything happen that was due until `clock`.
+    /// Applies all changes that were due until `now`.
     pub(super) fn advance(&mut self, pod: &Pod, now: Timestamp) -> Vec<PodLifecycleEvent> {
-        let mut happened = Vec::new();
-        self.check_termination(pod, now, &mut happened);
-        // Each round ends or starts something, and a round that starts something at a moment that
-        // has passed may see it end at once.
+        let mut events = Vec::new();
+        self.check_termination(pod, now, &mut events);
+        // Each round terminates or starts a container; one started at a past time may terminate in
+        // the next round.
         for _ in 0..1_000 {
             let mut changed = false;
             for container in &mut self.containers {
                 changed |= container.finish_if_due(now);
             }
             if !self.terminating && now >= self.sandbox_ready_at {
-                changed |= self.start_containers(pod, now, &mut happened);
+                changed |= self.start_containers(pod, now, &mut events);
             }
             if !changed {
                 break;
             }
         }
-        happened
+        events
     }
 
-    /// Stops the pod when it is being deleted or has run too long.
+    /// Stops the pod when it is being deleted or its deadline is exceeded.
     fn check_termination(
         &mut self,
         pod: &Pod,
         now: Timestamp,
-        happened: &mut Vec<PodLifecycleEvent>,
+        events: &mut Vec<PodLifecycleEvent>,
     ) {
         if self.terminating {
             return;
@@ -118,7 +118,7 @@ impl SimulatedPod {
             match self.deadline(pod) {
                 Some(deadline) if deadline <= now && !self.has_ended(pod) => {
                     self.deadline_exceeded = true;
-                    happened.push(PodLifecycleEvent::DeadlineExceeded);
+                    events.push(PodLifecycleEvent::DeadlineExceeded);
                 }
                 _ => return,
             }
@@ -128,19 +128,19 @@ impl SimulatedPod {
         for (index, container) in self.containers.iter_mut().enumerate() {
             container.finish_if_due(now);
             if container.is_running() {
-                happened.push(PodLifecycleEvent::Killing(index));
+                events.push(PodLifecycleEvent::Killing(index));
                 let at = after(now, TERMINATION_DELAY + container.pre_stop).min(latest);
                 container.terminate_by(at, SIGTERM_EXIT_CODE);
             }
         }
     }
 
-    /// Starts what may start now; whether there was anything.
+    /// Starts containers that may start; returns whether there were any.
     fn start_containers(
         &mut self,
         pod: &Pod,
         now: Timestamp,
-        happened: &mut Vec<PodLifecycleEvent>,
+        events: &mut Vec<PodLifecycleEvent>,
     ) -> bool {
         let policy = self.policy(pod);
         let mut changed = false;
@@ -153,24 +153,24 @@ impl SimulatedPod {
             match &container.phase {
                 ContainerPhase::Waiting => {
                     container.start(now);
-                    happened.push(PodLifecycleEvent::Started(index));
+                    events.push(PodLifecycleEvent::Started(index));
                     changed = true;
                 }
                 ContainerPhase::BackOff(at) if *at <= now => {
                     container.start(now);
-                    happened.push(PodLifecycleEvent::Started(index));
+                    events.push(PodLifecycleEvent::Started(index));
                     changed = true;
                 }
                 ContainerPhase::Terminated(ended) if restarts(role, policy, ended.exit_code) => {
                     container.back_off();
                     if !container.restart_delay().is_zero() {
-                        happened.push(PodLifecycleEvent::BackOff(index));
+                        events.push(PodLifecycleEvent::BackOff(index));
                     }
                     changed = true;
                 }
                 _ => {}
             }
-            // An init container holds up all that come after it.
+            // An init container blocks all that come after it.
             let done = match (&self.containers[index].phase, role) {
                 (ContainerPhase::Terminated(ended), ContainerRole::Init) => ended.exit_code == 0,
                 (_, ContainerRole::Init) => false,
@@ -189,7 +189,7 @@ impl SimulatedPod {
                         .next(now)
                         .is_none_or(|at| at > after(now, TERMINATION_DELAY))
                 {
-                    happened.push(PodLifecycleEvent::Killing(index));
+                    events.push(PodLifecycleEvent::Killing(index));
                     container.terminate_by(after(now, TERMINATION_DELAY), 0);
                     changed = true;
                 }
@@ -198,12 +198,12 @@ impl SimulatedPod {
         changed
     }
 
-    /// Whether there is nothing left to start, and sidecars have nobody to help.
+    /// Whether only sidecars are left.
     fn is_work_done(&self, policy: &str) -> bool {
         self.main_containers_done(policy) || self.init_failed(policy)
     }
 
-    /// Whether every main container has ended for good.
+    /// Whether every main container has terminated.
     fn main_containers_done(&self, policy: &str) -> bool {
         let over = |c: &SimulatedContainer| match &c.phase {
             ContainerPhase::Terminated(ended) => !restarts(c.role, policy, ended.exit_code),
@@ -218,7 +218,7 @@ impl SimulatedPod {
             .filter(|c| c.role == ContainerRole::Main)
     }
 
-    /// Whether an init container has failed that does not restart.
+    /// Whether an init container has failed and is not restarted.
     fn init_failed(&self, policy: &str) -> bool {
         self.containers.iter().any(|c| {
             let failed =
@@ -227,7 +227,7 @@ impl SimulatedPod {
         })
     }
 
-    /// Whether all init containers have done their part.
+    /// Whether all init containers have completed or, as sidecars, started.
     pub(super) fn is_initialized(&self) -> bool {
         self.containers.iter().all(|c| match c.role {
             ContainerRole::Init => {
@@ -276,7 +276,7 @@ impl SimulatedPod {
         "Running"
     }
 
-    /// Whether nothing runs and nothing will.
+    /// Whether no container runs or will run.
     pub(super) fn has_ended(&self, pod: &Pod) -> bool {
         let running = self.containers.iter().any(SimulatedContainer::is_running);
         !running && matches!(self.phase(pod), "Succeeded" | "Failed")
@@ -288,7 +288,7 @@ impl SimulatedPod {
         Some(after(self.started, time))
     }
 
-    /// When something happens by itself.
+    /// When its state changes next.
     pub(super) fn next(&self, pod: &Pod, now: Timestamp) -> Option<Timestamp> {
         if self.has_ended(pod) {
             return None;
@@ -300,7 +300,7 @@ impl SimulatedPod {
     }
 }
 
-/// Whether a container that ended with `exit_code` is started again.
+/// Whether a container that exited with `exit_code` is restarted.
 fn restarts(role: ContainerRole, policy: &str, code: i32) -> bool {
     match (role, policy) {
         (ContainerRole::Sidecar, _) => true,
@@ -353,7 +353,7 @@ mod tests {
         json!({"name": name, "command": ["sh", "-c", script]})
     }
 
-    /// Follows a pod from deadline to deadline: the seconds and phases it goes through.
+    /// Advances a pod from one change to the next: times in seconds, and phases.
     fn story(pod: &Pod, until: i64) -> Vec<(i64, &'static str, i32)> {
         let mut run = SimulatedPod::new(pod, at(0), Duration::from_secs(1));
         let (mut now, mut seen) = (at(0), Vec::new());
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn failing_containers_restart_later_each_time() {
+    fn failing_containers_back_off() {
         let spec =
             json!({"restartPolicy": "OnFailure", "containers": [shell("c", "sleep 5; exit 1")]});
         assert_eq!(
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn init_containers_go_one_by_one_and_sidecars_stay() {
+    fn init_containers_run_in_order_and_sidecars_keep_running() {
         let mut sidecar = shell("s", "sleep infinity");
         sidecar["restartPolicy"] = "Always".into();
         let pod = pod(json!({
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_ends_a_pod() {
+    fn active_deadline_fails_a_pod() {
         let pod = pod(
             json!({"restartPolicy": "Never", "activeDeadlineSeconds": 20,
             "containers": [shell("c", "sleep 100")]}),

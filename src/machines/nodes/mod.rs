@@ -1,12 +1,12 @@
-//! The lab's nodes: pools read from a file, made into Node objects that are kept Ready, and what
-//! becomes of nodes that are not; besides, fake resources on nodes that are really there. Must not
-//! know the kubelet stand-in.
+//! The lab's nodes: node pools read from a file, the virtual Node objects of their nodes, the node
+//! lifecycle, and fake resources on real nodes. Must not depend on the kubelet.
 
 mod fake_gpus;
 mod node_lease;
 pub mod node_lifecycle;
 mod node_pools;
 mod removal;
+mod taint_eviction;
 mod validation;
 mod virtual_node;
 mod virtual_node_controller;

@@ -1,4 +1,4 @@
-//! The heartbeat of the lab's nodes: their Leases in `kube-node-lease`, all on one timer.
+//! Heartbeats of the lab's nodes: their Leases in `kube-node-lease`, renewed by one timer.
 
 use std::time::Duration;
 
@@ -12,19 +12,20 @@ use serde_json::json;
 
 use kueue_lab_clock::Clock;
 
-/// Where the Leases of nodes live.
+/// The namespace of node Leases.
 pub(super) const NAMESPACE: &str = "kube-node-lease";
 /// How often a kubelet renews its Lease.
 const RENEW_INTERVAL: Duration = Duration::from_secs(10);
-/// How seldom it may, so that a real cluster does not think the node lost (it waits 50 s).
+/// The longest interval, below the node monitor grace period of 50 s.
 const MAX_RENEW_INTERVAL: Duration = Duration::from_secs(30);
-/// How many nodes are renewed as often as a kubelet would; more nodes share the effort.
+/// Up to this number of nodes each is renewed at a kubelet's interval; with more the interval
+/// grows.
 const FULL_RATE_NODES: usize = 200;
-/// How many renewals are under way at a time.
+/// How many renewals run concurrently.
 const AT_ONCE: usize = 16;
 
-/// How much lab time passes between two heartbeats of `nodes` nodes. In a lab that runs faster than
-/// the wall clock hearts beat no faster than in a real one.
+/// The heartbeat interval for `nodes` nodes in lab time. In a lab faster than the wall clock, the
+/// wall-clock interval is not shorter than in a real one.
 pub(super) fn interval(nodes: usize, clock: &Clock) -> Duration {
     let crowded = RENEW_INTERVAL.mul_f64((nodes as f64 / FULL_RATE_NODES as f64).max(1.0));
     crowded
@@ -32,7 +33,7 @@ pub(super) fn interval(nodes: usize, clock: &Clock) -> Duration {
         .mul_f64(clock.speed().max(1.0))
 }
 
-/// How long after a heartbeat the node counts as lost.
+/// `leaseDurationSeconds` for an interval.
 fn duration_seconds(interval: Duration) -> i32 {
     i32::try_from(interval.as_secs().saturating_mul(4)).unwrap_or(i32::MAX)
 }
@@ -43,7 +44,7 @@ pub(super) async fn renew(client: &Client, clock: &Clock, nodes: &[std::sync::Ar
     futures::stream::iter(nodes)
         .for_each_concurrent(AT_ONCE, |node| async move {
             if let Err(error) = renew_one(client, clock, node, interval).await {
-                tracing::debug!(node = node.name_any(), %error, "a heartbeat was lost");
+                tracing::debug!(node = node.name_any(), %error, "a Lease was not renewed");
             }
         })
         .await;

@@ -1,5 +1,5 @@
-//! The node lifecycle controller: nodes whose Lease is not renewed become Unknown, nodes that are
-//! not Ready are tainted, and pods that do not bear that are deleted in time.
+//! The node lifecycle controller: nodes whose Lease is not renewed become Unknown, and nodes that
+//! are not Ready are tainted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -16,25 +16,25 @@ use crate::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// The taint of a node that says it is not ready.
+/// The taint of a node with `Ready: False`.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// The taint of a node that says nothing.
+/// The taint of a node with `Ready: Unknown`.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// How long a node may say nothing.
+/// Seconds without a heartbeat after which a node becomes Unknown.
 const NODE_MONITOR_GRACE_PERIOD: i64 = 50;
-/// How many nodes are looked at at a time.
+/// How many nodes are reconciled concurrently.
 const WORKERS: usize = 4;
 
-struct NodeLifecycleController {
-    client: Client,
-    clock: Clock,
+pub(super) struct NodeLifecycleController {
+    pub(super) client: Client,
+    pub(super) clock: Clock,
     nodes: Informer<Node>,
-    pods: Informer<Pod>,
+    pub(super) pods: Informer<Pod>,
     leases: Informer<Lease>,
     recorder: EventRecorder,
 }
 
-/// Starts the controller; `pods` must have an index `update_node`.
+/// Starts the controller; `pods` must have an index `node`.
 pub fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
     let leases = Api::namespaced(context.client.clone(), node_lease::NAMESPACE);
     let lifecycle = Arc::new(NodeLifecycleController {
@@ -67,7 +67,7 @@ impl NodeLifecycleController {
         let silent = silent_at.is_some_and(|at| at <= now);
         let status = ready(&node).unwrap_or("Unknown");
         if silent && status != "Unknown" {
-            // The watch may be late; a node is not given up for that.
+            // The watch may lag behind: check the Lease on the server first.
             let api: Api<Lease> = Api::namespaced(self.client.clone(), node_lease::NAMESPACE);
             let lease = api.get_opt(name).await?;
             if lease
@@ -99,7 +99,7 @@ impl NodeLifecycleController {
         })
     }
 
-    /// When the node counts as lost; never for one that has no Lease.
+    /// When the grace period ends; `None` for a node without a Lease.
     fn grace_period_end(&self, name: &str) -> Option<Timestamp> {
         let lease = self
             .leases
@@ -107,7 +107,7 @@ impl NodeLifecycleController {
         lease_grace_end(&lease)
     }
 
-    /// Nobody has heard from the node.
+    /// Sets all conditions of an unreachable node to Unknown.
     async fn mark_node_unknown(&self, node: &Node) -> kube::Result<()> {
         let time = self.clock.time();
         let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
@@ -144,7 +144,7 @@ impl NodeLifecycleController {
         Ok(())
     }
 
-    /// Nobody knows whether a pod on a lost node still serves.
+    /// Sets a pod on an unreachable node to not Ready.
     async fn mark_pod_not_ready(&self, pod: &Pod) {
         let conditions = pod.status.as_ref().and_then(|s| s.conditions.as_ref());
         let mut all = conditions.into_iter().flatten();
@@ -158,7 +158,7 @@ impl NodeLifecycleController {
         self.record_event(pod, "NodeNotReady", "Node is not ready".into());
     }
 
-    /// The taints the node should have, where it has others.
+    /// The desired taints of the node, if they differ from the current ones.
     fn taints(&self, node: &Node, status: &str) -> Option<Vec<Taint>> {
         let key = match status {
             "True" => None,
@@ -211,65 +211,7 @@ impl NodeLifecycleController {
         Ok(())
     }
 
-    /// Deletes the pods whose patience with the node is over; when the next one's will be.
-    async fn evict_pods(&self, node: &Node, now: Timestamp) -> kube::Result<Option<Timestamp>> {
-        let taints = node.spec.as_ref().and_then(|s| s.taints.as_ref());
-        let executing: Vec<&Taint> = taints
-            .into_iter()
-            .flatten()
-            .filter(|t| t.effect == "NoExecute")
-            .collect();
-        let mut next: Option<Timestamp> = None;
-        for pod in self.pods.by_index("node", &node.name_any()) {
-            if pod.metadata.deletion_timestamp.is_some() {
-                continue;
-            }
-            let Some(at) = executing
-                .iter()
-                .filter_map(|t| toleration_expiry(&pod, t, now))
-                .min()
-            else {
-                continue;
-            };
-            if at <= now {
-                self.delete(&pod).await?;
-            } else {
-                next = Some(next.map_or(at, |n| n.min(at)));
-            }
-        }
-        Ok(next)
-    }
-
-    async fn delete(&self, pod: &Pod) -> kube::Result<()> {
-        let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [{
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-            "lastTransitionTime": self.clock.time(),
-        }]}});
-        self.patch_pod(pod, patch).await;
-        let key = ObjectKey::of(pod);
-        self.record_event(
-            pod,
-            "TaintManagerEviction",
-            format!("Marking for deletion Pod {key}"),
-        );
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
-        let params = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: pod.uid(),
-                resource_version: None,
-            }),
-            ..DeleteParams::default()
-        };
-        match api.delete(&key.name, &params).await {
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            other => other.map(drop),
-        }
-    }
-
-    async fn patch_pod(&self, pod: &Pod, patch: Value) {
+    pub(super) async fn patch_pod(&self, pod: &Pod, patch: Value) {
         let key = ObjectKey::of(pod);
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
         let params = PatchParams::default();
@@ -282,25 +224,25 @@ impl NodeLifecycleController {
         }
     }
 
-    fn record_event<K: kube::Resource<DynamicType = ()>>(
+    pub(super) fn record_event<K: kube::Resource<DynamicType = ()>>(
         &self,
         object: &K,
         reason: &'static str,
         message: String,
     ) {
-        let note = match reason {
+        let event = match reason {
             "NodeNotReady" if object.namespace().is_some() => NewEvent::warning(reason, message),
             _ => NewEvent::normal(reason, message),
         };
-        self.recorder.event(object, note);
+        self.recorder.event(object, event);
     }
 }
 
-/// When the silence since the last heartbeat is too long.
+/// When the grace period after the last heartbeat ends.
 fn lease_grace_end(lease: &Lease) -> Option<Timestamp> {
     let spec = lease.spec.as_ref()?;
     let renewed = spec.renew_time.as_ref()?.0;
-    // Where hearts beat seldom, patience is longer.
+    // Nodes with a longer Lease duration have a longer grace period.
     let duration = i64::from(spec.lease_duration_seconds.unwrap_or(0)) + 10;
     renewed
         .checked_add(SignedDuration::from_secs(
@@ -313,22 +255,4 @@ fn ready(node: &Node) -> Option<&str> {
     let conditions = node.status.as_ref()?.conditions.as_ref()?;
     let ready = conditions.iter().find(|c| c.type_ == "Ready");
     ready.map(|c| c.status.as_str())
-}
-
-/// Until when a pod bears a taint; for ever is none.
-fn toleration_expiry(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
-    let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
-    let since = taint.time_added.as_ref().map_or(now, |t| t.0);
-    let bearing: Vec<Option<i64>> = tolerations
-        .into_iter()
-        .flatten()
-        .filter(|t| crate::scheduler::tolerates(t, taint))
-        .map(|t| t.toleration_seconds)
-        .collect();
-    if bearing.is_empty() {
-        return Some(now);
-    }
-    let shortest = bearing.into_iter().flatten().min()?;
-    let time = SignedDuration::from_secs(shortest.max(0));
-    Some(since.checked_add(time).unwrap_or(Timestamp::MAX))
 }

@@ -1,4 +1,4 @@
-//! The node-pool file: what stands in it, read strictly. What the values must be like is in `check`.
+//! The node-pool file, parsed strictly. [`super::validation`] checks the values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,59 +11,58 @@ use super::{RealNodes, fake_gpus, validation};
 use kueue_lab_quantity::Quantity;
 use kueue_lab_yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
 
-/// Pools of like nodes.
+/// The content of the node-pool file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodePools {
     /// The pools, in the order of the file.
     pub pools: Vec<NodePool>,
-    /// What nodes that are really there are given; of several entries the first that has a node
-    /// counts.
+    /// Fake resources of real nodes; the first entry that matches a node wins.
     pub real: Vec<RealNodes>,
 }
 
-/// A number of like nodes.
+/// A pool of identical nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePool {
     /// Name of the pool; its nodes are `NAME-0`, `NAME-1` and so on.
     pub name: String,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub count: u32,
-    /// What each node has, by resource.
+    /// Capacity of each node.
     pub resources: BTreeMap<String, Quantity>,
     /// Labels of each node.
     pub labels: BTreeMap<String, String>,
     /// Taints of each node.
     pub taints: Vec<Taint>,
-    /// Zones the nodes take turns in.
+    /// Zones, assigned to the nodes round-robin.
     pub zones: Vec<String>,
-    /// Domains of the network topology, such as blocks and racks, from the widest.
+    /// Topology levels, such as blocks and racks, from the widest.
     pub topology: Vec<PoolTopologyLevel>,
-    /// How far the pool may grow for ProvisioningRequests.
+    /// Scale-up by ProvisioningRequests.
     pub autoscale: Option<Autoscale>,
 }
 
-/// A level of topology: nodes in a row share a domain.
+/// A topology level: consecutive nodes share a domain.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct PoolTopologyLevel {
     /// The node label that names the domain.
     pub label: String,
-    /// How many nodes in a row are in one domain.
+    /// Number of consecutive nodes in a domain.
     pub nodes_per_domain: u32,
-    /// What domain names begin with; the pool's name and the label's last word otherwise.
+    /// Prefix of domain names; by default the pool's name and the last segment of the label.
     #[serde(default)]
     pub prefix: Option<String>,
 }
 
-/// Bounds of a pool that grows on request.
+/// Bounds of the autoscaler for a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Autoscale {
-    /// The most nodes the pool may have.
+    /// Maximum number of nodes.
     pub max: u32,
 }
 
-/// Why a pool file cannot be used.
+/// Why a node-pool file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolsError {
     /// The file cannot be read.
@@ -71,20 +70,20 @@ pub enum PoolsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// Something in it is wrong.
+    /// The file has an error.
     #[error("{}:{problem}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// Position and message.
         problem: Problem,
     },
 }
 
-/// An amount as written: a number, or a string such as `64Gi`.
+/// A quantity in the file: a number, or a string such as `64Gi`.
 #[derive(Clone, Debug)]
 pub(super) struct RawQuantity(pub(super) String);
 
@@ -94,7 +93,7 @@ impl<'de> Deserialize<'de> for RawQuantity {
         impl de::Visitor<'_> for Read {
             type Value = RawQuantity;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an amount such as 8, 500m or 64Gi")
+                f.write_str("a quantity such as 8, 500m or 64Gi")
             }
             fn visit_u64<E>(self, n: u64) -> Result<RawQuantity, E> {
                 Ok(RawQuantity(n.to_string()))
@@ -122,7 +121,7 @@ struct File {
     real_nodes: Option<Vec<fake_gpus::RawRealNodes>>,
 }
 
-/// A pool as it is written.
+/// A pool as read from the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawNodePool {
@@ -141,7 +140,7 @@ pub(super) struct RawNodePool {
     pub(super) autoscale: Option<Located<Autoscale>>,
 }
 
-/// A taint as it is written.
+/// A taint as read from the file.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTaint {
@@ -151,7 +150,7 @@ pub(super) struct RawTaint {
     pub(super) effect: Effect,
 }
 
-/// What a taint does to pods that do not tolerate it.
+/// The effect of a taint.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) enum Effect {
     NoSchedule,
@@ -160,16 +159,16 @@ pub(super) enum Effect {
 }
 
 impl NodePools {
-    /// The pools a lab has without a file of its own.
+    /// The default pools.
     pub fn built_in() -> Self {
-        // The text is part of the program and a test reads it.
+        // The text is embedded and checked by a test.
         Self::parse(include_str!("../../../lab/nodes.yaml")).unwrap_or_default()
     }
 
-    /// Reads a pool file.
+    /// Reads a node-pool file.
     ///
     /// # Errors
-    /// The file cannot be read, or the first mistake in it with its line and column.
+    /// The file cannot be read, or its first error with line and column.
     pub fn load(path: &Path) -> Result<Self, PoolsError> {
         let text = std::fs::read_to_string(path).map_err(|source| PoolsError::Read {
             path: path.to_path_buf(),
@@ -181,11 +180,11 @@ impl NodePools {
         })
     }
 
-    /// Reads the text of a pool file: a mapping with the lists `pools` and `realNodes`, or the first
-    /// of them alone.
+    /// Parses a node-pool file: a mapping with the lists `pools` and `realNodes`, or only the list
+    /// of pools.
     ///
     /// # Errors
-    /// The first mistake, with its place.
+    /// The first error, with its position.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let root: Node = parse_one(text, Limits::default())?;
         let file = match root.kind {
@@ -204,7 +203,7 @@ impl NodePools {
         for pool in file.pools.unwrap_or_default() {
             if !names.insert(pool.name.value.clone()) {
                 let message = format!(
-                    "there is a pool named {:?} already; give this one another name",
+                    "pool {:?} is already defined; choose another name",
                     pool.name.value
                 );
                 return Err(Problem::new(pool.name.at, message));

@@ -1,4 +1,4 @@
-//! Taking away from a cluster whatever any lab's machines put there.
+//! Removes from a cluster everything that the machines of any lab created.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, ListParams};
@@ -8,20 +8,21 @@ use kueue_lab_runtime::Api;
 use super::fake_gpus;
 use super::virtual_node::MANAGED;
 
-/// What was taken away.
+/// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemovedNodes {
-    /// How many virtual nodes.
+    /// Number of virtual nodes.
     pub nodes: usize,
-    /// How many real nodes have nothing fake on them any more.
+    /// Number of restored real nodes.
     pub restored: usize,
 }
 
-/// Removes all virtual nodes and takes back what real ones were given. Pods on virtual nodes are left
-/// to the cluster, which removes pods whose node is gone.
+/// Removes all virtual nodes and reverts fake resources of real ones. Pods on virtual nodes are
+/// left to the cluster's pod garbage collector.
 ///
 /// # Errors
-/// The cluster refuses or does not answer. What was done stays done; it can be called again.
+/// The cluster rejects a request or does not answer. Completed steps stay; the call can be
+/// repeated.
 pub async fn remove_all(client: &Client) -> kube::Result<RemovedNodes> {
     let restored = fake_gpus::restore_all(client).await?;
     let api: Api<Node> = Api::all(client.clone());

@@ -1,4 +1,4 @@
-//! What a pool must be like: names, units, bounds. Must not know YAML beyond the places of values.
+//! Validates node pools: names, quantities, bounds.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::resources::{CPU, MEMORY, PODS};
 use kueue_lab_quantity::{Format, Quantity};
 use kueue_lab_yaml::{Located, Position, Problem};
 
-/// The most nodes one pool may have.
+/// Maximum number of nodes per pool.
 const POOL_NODES: i64 = 5_000;
-/// The most nodes all pools may have together.
+/// Maximum number of nodes in all pools.
 const ALL_NODES: u64 = 10_000;
-/// How many pods a node holds where the pool does not say, as with a real kubelet.
+/// Default number of pods per node, as a kubelet's.
 const USUAL_PODS: i64 = 110;
-/// Below this a node's memory was surely meant in another unit.
+/// Less memory than this indicates a wrong unit.
 const LEAST_MEMORY: i64 = 1 << 20;
 
-/// Makes a pool of what is written.
+/// Validates a pool.
 pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
     let name = written.name;
     if !is_label(&name.value) || name.value.len() > 50 {
         return invalid(
             name.at,
             format!(
-                "{:?} cannot name a pool: lower-case letters, digits and '-', beginning and ending with a letter or digit, at most 50",
+                "{:?} is not a pool name: lower-case letters, digits and '-', starting and ending with a letter or digit, at most 50",
                 name.value
             ),
         );
@@ -34,7 +34,7 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
         return invalid(
             written.count.at,
             format!(
-                "{} nodes cannot be; a pool has 0 to {POOL_NODES}",
+                "{} is not a number of nodes; a pool has 0 to {POOL_NODES}",
                 written.count.value
             ),
         );
@@ -46,7 +46,7 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
     }
     for needed in [CPU, MEMORY] {
         if !resources.contains_key(needed) {
-            let message = format!("every node has {needed}; say how much, such as {needed}: 64Gi");
+            let message = format!("every node needs {needed}, such as {needed}: 64Gi");
             let message = message.replace("cpu: 64Gi", "cpu: 16");
             return invalid(written.resources.at, message);
         }
@@ -60,7 +60,7 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
         if is_label_value(&zone.value) && !zone.value.is_empty() {
             Ok(zone.value)
         } else {
-            invalid(zone.at, format!("{:?} cannot name a zone", zone.value))
+            invalid(zone.at, format!("{:?} is not a zone name", zone.value))
         }
     });
     let topology = written.topology.into_iter().map(|level| {
@@ -99,7 +99,7 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
     })
 }
 
-/// Bounds all pools together.
+/// Validates the total number of nodes.
 pub(super) fn total(pools: &[NodePool], at: Position) -> Result<(), Problem> {
     let all: u64 = pools
         .iter()
@@ -114,7 +114,7 @@ pub(super) fn total(pools: &[NodePool], at: Position) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Labels, by key.
+/// Validates labels.
 pub(super) fn labels(
     written: BTreeMap<String, Located<String>>,
 ) -> Result<BTreeMap<String, String>, Problem> {
@@ -137,7 +137,7 @@ pub(super) fn labels(
     Ok(labels)
 }
 
-/// An amount of a resource.
+/// Validates a quantity.
 pub(super) fn amount(
     resource: &str,
     written: &Located<super::node_pools::RawQuantity>,
@@ -159,33 +159,32 @@ pub(super) fn amount(
         return invalid(
             at,
             format!(
-                "{text:?} is not an amount of {resource}; amounts look like 8, 500m or 64Gi (Gi with a capital G and a small i)"
+                "{text:?} is not an amount of {resource}; quantities look like 8, 500m or 64Gi (Gi with a capital G and a small i)"
             ),
         );
     };
     if quantity.is_negative() {
-        return invalid(at, format!("{text} of {resource} is less than nothing"));
+        return invalid(at, format!("{text} of {resource} is negative"));
     }
     let binary = quantity.format() == Format::BinarySi;
     match resource {
         CPU if binary => invalid(
             at,
-            format!("{text} is no number of processors; write 16 or 500m"),
+            format!("{text} is not an amount of cpu; write 16 or 500m"),
         ),
         MEMORY if quantity.value() < LEAST_MEMORY => invalid(
             at,
             format!("{text} of memory is {text} bytes; was {text}Gi meant?"),
         ),
         CPU | MEMORY | "ephemeral-storage" => Ok(quantity),
-        _ if !quantity.is_integer() || (binary && !resource.starts_with("hugepages-")) => invalid(
-            at,
-            format!("{resource} comes in whole pieces; {text} is not a number of them"),
-        ),
+        _ if !quantity.is_integer() || (binary && !resource.starts_with("hugepages-")) => {
+            invalid(at, format!("{resource} is an integer; {text} is not"))
+        }
         _ => Ok(quantity),
     }
 }
 
-/// A taint.
+/// Validates a taint.
 pub(super) fn taint(written: Located<RawTaint>) -> Result<Taint, Problem> {
     let (at, taint) = (written.at, written.value);
     if !is_qualified(&taint.key) {
@@ -209,7 +208,7 @@ pub(super) fn taint(written: Located<RawTaint>) -> Result<Taint, Problem> {
     })
 }
 
-/// A mistake.
+/// An error at a position.
 pub(super) fn invalid<T>(at: Position, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(at, message))
 }
@@ -234,12 +233,12 @@ fn is_qualified_name_part(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-/// A label value: a word, or nothing.
+/// A valid label value, possibly empty.
 fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_qualified_name_part(text)
 }
 
-/// A word, with a domain and a slash before it or without.
+/// A qualified name, with an optional DNS prefix.
 fn is_qualified(text: &str) -> bool {
     match text.split_once('/') {
         None => is_qualified_name_part(text),
@@ -260,14 +259,14 @@ mod tests {
     const OK: &str = "resources: {cpu: 4, memory: 8Gi";
 
     #[test]
-    fn the_built_in_pools_are_right() {
+    fn built_in_pools_are_valid() {
         let pools = NodePools::parse(include_str!("../../../lab/nodes.yaml")).unwrap();
         assert!(!pools.pools.is_empty());
         assert_eq!(pools, NodePools::built_in());
     }
 
     #[test]
-    fn a_list_and_a_mapping_mean_the_same() {
+    fn a_list_is_the_pools_of_a_mapping() {
         let list = format!("- name: a\n  count: 2\n  {OK}, nvidia.com/gpu: 8}}\n");
         let mapping = format!("pools:\n- name: a\n  count: 2\n  {OK}, nvidia.com/gpu: 8}}\n");
         let pools = NodePools::parse(&list).unwrap();
@@ -285,7 +284,7 @@ mod tests {
             ),
             (
                 "- name: a\n  count: 2\n  resources: {cpu: 4, memory: 64GB}\n".into(),
-                r#"3:31: "64GB" is not an amount of memory; amounts look like 8, 500m or 64Gi (Gi with a capital G and a small i)"#,
+                r#"3:31: "64GB" is not an amount of memory; quantities look like 8, 500m or 64Gi (Gi with a capital G and a small i)"#,
             ),
             (
                 "- name: a\n  count: 2\n  resources: {cpu: 4, memory: 64}\n".into(),
@@ -293,27 +292,27 @@ mod tests {
             ),
             (
                 "- name: a\n  count: 2\n  resources: {cpu: -4, memory: 64Gi}\n".into(),
-                "3:20: -4 of cpu is less than nothing",
+                "3:20: -4 of cpu is negative",
             ),
             (
                 format!("- name: a\n  count: 2\n  {OK}, nvidia.com/gpu: 1500m}}\n"),
-                "3:52: nvidia.com/gpu comes in whole pieces; 1500m is not a number of them",
+                "3:52: nvidia.com/gpu is an integer; 1500m is not",
             ),
             (
                 format!("- name: a\n  count: -1\n  {OK}}}\n"),
-                "2:10: -1 nodes cannot be; a pool has 0 to 5000",
+                "2:10: -1 is not a number of nodes; a pool has 0 to 5000",
             ),
             (
                 format!("- name: a\n  count: 1\n  {OK}}}\n- name: a\n  count: 1\n  {OK}}}\n"),
-                r#"4:9: there is a pool named "a" already; give this one another name"#,
+                r#"4:9: pool "a" is already defined; choose another name"#,
             ),
             (
                 format!("- name: a\n  count: 100000\n  {OK}}}\n"),
-                "2:10: 100000 nodes cannot be; a pool has 0 to 5000",
+                "2:10: 100000 is not a number of nodes; a pool has 0 to 5000",
             ),
             (
                 "- name: a\n  count: 2\n  resources: {cpu: 4}\n".into(),
-                "3:14: every node has memory; say how much, such as memory: 64Gi",
+                "3:14: every node needs memory, such as memory: 64Gi",
             ),
             (
                 format!(
@@ -324,15 +323,15 @@ mod tests {
             (
                 "realNodes:\n- name: w\n  selector: {}\n  resources: {nvidia.com/gpu: 8Gi}\n"
                     .into(),
-                "4:31: nvidia.com/gpu comes in whole pieces; 8Gi is not a number of them",
+                "4:31: nvidia.com/gpu is an integer; 8Gi is not",
             ),
             (
                 "realNodes:\n- name: w\n  selector: {}\n  resources: {cpu: 8}\n".into(),
-                "4:20: cpu of a real node is what its machine has; only resources with a domain, such as nvidia.com/gpu, can be given to it",
+                "4:20: cpu of a real node cannot be faked; only resources with a domain, such as nvidia.com/gpu, can",
             ),
             (
                 "realNodes:\n- name: w\n  selector: {}\n  labels: {kueue-lab.dev/pool: a}\n".into(),
-                "4:32: labels with kueue-lab.dev/ are the lab's own",
+                "4:32: labels with kueue-lab.dev/ are reserved",
             ),
             (
                 "nodes: []\n".into(),

@@ -1,4 +1,4 @@
-//! What the Node object of a pool's n-th node looks like, as its kubelet would register it.
+//! The Node object of a pool's n-th node, as its kubelet would register it.
 
 use std::collections::BTreeMap;
 
@@ -14,33 +14,33 @@ use kube::api::ObjectMeta;
 use super::NodePool;
 use kueue_lab_clock::whole_seconds;
 
-/// Label of the nodes this lab made; no other node is ever touched.
+/// Label of virtual nodes; nodes without it are never changed.
 pub const MANAGED: &str = "kueue-lab.dev/managed";
 /// Label that names the pool of a node.
 pub const POOL: &str = "kueue-lab.dev/pool";
-/// Annotation with the labels and taints that came from the pool, so that they can leave with it.
+/// Annotation with the labels and taints of the pool, so that they can be removed with it.
 pub(super) const FROM_POOL_ANNOTATION: &str = "kueue-lab.dev/from-pool";
-/// Where kubelets listen.
+/// The kubelet port.
 const KUBELET_PORT: i32 = 10250;
-/// The Kubernetes version the nodes claim to run.
+/// The kubelet version of the nodes.
 const VERSION: &str = "v1.36.0";
 
-/// Taint of virtual nodes that stand among real ones: who need not be there is sent elsewhere.
+/// Taint of virtual nodes in a real cluster: pods without a toleration prefer real nodes.
 const VIRTUAL: &str = "kueue-lab.dev/virtual";
 
-/// What a cluster has besides the lab's nodes.
+/// The kind of cluster that virtual nodes are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterType {
-    /// Nothing: addresses are ours to give.
+    /// The embedded cluster: the lab assigns addresses.
     Embedded,
-    /// Nodes and a network of its own. Its network add-ons must not look for ours: no addresses, no
-    /// pod ranges. Its pods are to prefer real nodes, its load balancers and autoscalers to leave
-    /// ours alone.
+    /// A real cluster with its own nodes and network. Virtual nodes have no addresses or pod CIDRs,
+    /// so that network add-ons skip them; load balancers and autoscalers ignore them, and pods
+    /// prefer real nodes.
     Remote,
 }
 
 impl ClusterType {
-    /// A pool with what its nodes need there.
+    /// The pool with the labels and taints its nodes need in this cluster.
     pub(super) fn adjust_pool(self, pool: &NodePool) -> NodePool {
         let mut pool = pool.clone();
         if self == Self::Remote {
@@ -49,7 +49,7 @@ impl ClusterType {
             labels
                 .entry(label.into())
                 .or_insert_with(|| "true".to_owned());
-            // Not NoSchedule: queued pods get there as they are written, without a toleration.
+            // PreferNoSchedule rather than NoSchedule: queued pods need no toleration.
             pool.taints.push(Taint {
                 key: VIRTUAL.into(),
                 value: Some("true".into()),
@@ -61,18 +61,18 @@ impl ClusterType {
     }
 }
 
-/// Where an API server in another process finds the kubelets of the lab's nodes.
+/// The address at which API servers in other processes reach the lab's kubelets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletAddress {
-    /// The name or address of this machine there.
+    /// Host name or address of this machine.
     pub host: String,
     /// The port.
     pub port: u16,
 }
 
 impl KubeletAddress {
-    /// The node's `Hostname`, and its kubelet's port. API servers look for a `Hostname` where there is
-    /// no `InternalIP`, which the cluster's network would take for a machine to reach.
+    /// The node's `Hostname` address and its kubelet port. API servers use `Hostname` if there is
+    /// no `InternalIP`, which network add-ons would treat as a reachable machine.
     pub(super) fn hostname_and_port(address: Option<&Self>, node: &str) -> (String, i32) {
         match address {
             Some(address) => (address.host.clone(), address.port.into()),
@@ -81,7 +81,7 @@ impl KubeletAddress {
     }
 }
 
-/// Whether this lab made the node.
+/// Whether this is a virtual node of the lab.
 pub fn is_managed(node: &Node) -> bool {
     node.labels().get(MANAGED).is_some_and(|v| v == "true")
 }
@@ -121,7 +121,7 @@ pub(super) fn labels(pool: &NodePool, index: u32) -> BTreeMap<String, String> {
     labels
 }
 
-/// The labels and taints of the pool, in one line.
+/// The labels and taints of the pool as the value of the annotation.
 pub(super) fn from_pool_annotation(pool: &NodePool, index: u32) -> String {
     let labels: Vec<String> = labels(pool, index).into_keys().collect();
     let taints: Vec<String> = pool
@@ -132,7 +132,7 @@ pub(super) fn from_pool_annotation(pool: &NodePool, index: u32) -> String {
     format!("{};{}", labels.join(","), taints.join(","))
 }
 
-/// The node; `find_port` counts all nodes of the lab and gives it its addresses.
+/// The node; `number` is unique among all nodes of the lab and determines its addresses.
 pub(super) fn node(
     pool: &NodePool,
     index: u32,
@@ -172,18 +172,18 @@ pub(super) fn node(
     }
 }
 
-/// What a pool's n-th node would look like, to ask whether pods would fit on it.
+/// The template node of a pool for scale-up simulations.
 pub fn template_node(pool: &NodePool, index: u32, now: Timestamp) -> Node {
     node(pool, index, index, now, ClusterType::Embedded, None)
 }
 
-/// Addresses of the pods of the n-th node: 10.64.0.0/10 holds 16,384 nodes.
+/// The pod CIDR of the n-th node: 10.64.0.0/10 has room for 16,384 nodes.
 fn pod_cidr(number: u32) -> String {
     let number = number % 16_384;
     format!("10.{}.{}.0/24", 64 + number / 256, number % 256)
 }
 
-/// What each node has, as the API writes it.
+/// The capacity of each node as the API writes it.
 pub(super) fn capacity(
     pool: &NodePool,
 ) -> BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity> {
@@ -192,7 +192,7 @@ pub(super) fn capacity(
         .collect()
 }
 
-/// The conditions of a healthy node, in the words of the kubelet.
+/// The conditions of a healthy node, with the kubelet's messages.
 pub(super) fn conditions(since: Timestamp, now: Timestamp) -> Vec<NodeCondition> {
     [
         (

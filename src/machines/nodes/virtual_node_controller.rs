@@ -1,4 +1,5 @@
-//! Keeps the lab's Node objects as the pools want them: makes, corrects, revives and removes them.
+//! Reconciles the lab's Node objects with the node pools: creates, updates, recovers and deletes
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed
 use super::{ClusterType, NodePool, NodePools, node_lease};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// How many nodes are written at a time.
+/// How many nodes are written concurrently.
 const WORKERS: usize = 8;
 
-/// Keeps the lab's nodes. Clones share everything.
+/// Reconciles the lab's nodes. Clones share everything.
 #[derive(Clone)]
 pub struct VirtualNodeController {
     shared: Arc<Shared>,
@@ -38,18 +39,18 @@ struct DesiredNodes {
     pools: Arc<NodePools>,
     nodes: BTreeMap<String, PoolNode>,
     failed: BTreeSet<String>,
-    /// How large pools have grown beyond what the file says.
+    /// Sizes of pools that were scaled up beyond the file's count.
     scaled_up: BTreeMap<String, u32>,
-    /// Whether any pools were applied: before that no node is removed.
+    /// Whether pools were applied; before that no node is deleted.
     applied: bool,
-    /// Whether somebody else keeps the nodes at the moment.
-    idle: bool,
-    /// Where their kubelets are asked, if they can be.
+    /// Whether writes are paused.
+    paused: bool,
+    /// Address of the kubelets, if they are served.
     kubelet: Option<KubeletAddress>,
     next_number: u32,
 }
 
-/// Which node of which pool a name stands for.
+/// The pool and index of a node name.
 #[derive(Clone)]
 struct PoolNode {
     pool: Arc<NodePool>,
@@ -58,9 +59,9 @@ struct PoolNode {
 }
 
 impl VirtualNodeController {
-    /// Starts to keep nodes; there are none until [`apply_metadata`](Self::apply_metadata).
+    /// Starts the controller; there are no nodes until [`apply`](Self::apply).
     pub fn start(context: &Context, nodes: Informer<Node>, surroundings: ClusterType) -> Self {
-        let keeper = Self {
+        let controller = Self {
             shared: Arc::new(Shared {
                 context: context.clone(),
                 nodes: nodes.clone(),
@@ -70,29 +71,29 @@ impl VirtualNodeController {
                 changed: Notify::new(),
             }),
         };
-        let queue = keeper.shared.queue.clone();
+        let queue = controller.shared.queue.clone();
         nodes.add_event_handler(move |change| {
             if is_managed(change.object()) {
                 queue.add(change.object().name_any());
             }
         });
-        let worker = keeper.clone();
-        keeper
+        let worker = controller.clone();
+        controller
             .shared
             .queue
             .run(context, "nodes", WORKERS, move |name| {
                 let worker = worker.clone();
                 async move { worker.reconcile(&name).await }
             });
-        let heart = keeper.clone();
+        let heartbeat = controller.clone();
         context
             .tasks
-            .spawn("heartbeats", async move { heart.renew_leases().await });
-        keeper
+            .spawn("heartbeats", async move { heartbeat.renew_leases().await });
+        controller
     }
 
-    /// Wants these pools from now on: nodes are added, changed and removed accordingly, and this
-    /// returns when that is done or has failed once.
+    /// Applies node pools: nodes are created, updated and deleted. Returns when that is done or has
+    /// failed once.
     pub async fn apply(&self, pools: NodePools) {
         self.shared.nodes.wait_for_cache_sync().await;
         let touched = {
@@ -115,14 +116,14 @@ impl VirtualNodeController {
         self.shared.changed.notify_one();
     }
 
-    /// The pools, and how many nodes each has now.
+    /// The pools and their current sizes.
     pub fn sizes(&self) -> Vec<(NodePool, u32)> {
         let wanted = self.shared.desired.lock();
         let size = |pool: &NodePool| (pool.clone(), wanted.size(pool));
         wanted.pools.pools.iter().map(size).collect()
     }
 
-    /// Makes a pool larger, within its bound; returns when the nodes are there.
+    /// Scales up a pool, within its maximum; returns when the nodes exist.
     pub async fn scale_up(&self, pool: &str, count: u32) {
         let pools = {
             let mut wanted = self.shared.desired.lock();
@@ -133,11 +134,11 @@ impl VirtualNodeController {
         self.apply(pools).await;
     }
 
-    /// Leaves the nodes to somebody else, or keeps them again.
-    pub fn set_idle(&self, idle: bool) {
+    /// Pauses writes, or resumes them.
+    pub fn set_paused(&self, paused: bool) {
         let names: Vec<String> = {
             let mut wanted = self.shared.desired.lock();
-            if std::mem::replace(&mut wanted.idle, idle) == idle || idle {
+            if std::mem::replace(&mut wanted.paused, paused) == paused || paused {
                 return;
             }
             wanted.nodes.keys().cloned().collect()
@@ -150,23 +151,23 @@ impl VirtualNodeController {
         self.shared.changed.notify_one();
     }
 
-    /// Says on the nodes from the next look at them on where their kubelets are asked.
+    /// Sets the kubelet address in the status of nodes from their next reconciliation.
     pub fn set_kubelet(&self, address: KubeletAddress) {
         self.shared.desired.lock().kubelet = Some(address);
     }
 
-    /// The pools that are wanted now.
+    /// The applied pools.
     pub fn pools(&self) -> Arc<NodePools> {
         self.shared.desired.lock().pools.clone()
     }
 
-    /// Whether somebody failed this node.
+    /// Whether a power failure of this node is simulated.
     pub fn has_failed(&self, name: &str) -> bool {
         self.shared.desired.lock().failed.contains(name)
     }
 
-    /// Stops a node's heart, as a power cut would, or starts it again. False for a node that is not
-    /// the lab's.
+    /// Stops a node's heartbeats, as a power failure would, or resumes them. False for a node that
+    /// is not the lab's.
     pub fn set_failed(&self, name: &str, failed: bool) -> bool {
         let mut wanted = self.shared.desired.lock();
         if !wanted.nodes.contains_key(name) {
@@ -184,25 +185,31 @@ impl VirtualNodeController {
     }
 
     async fn reconcile(&self, name: &str) -> kube::Result<ReconcileResult> {
-        let (place, failed, known, kubelet) = {
+        let (pool_node, failed, known, kubelet) = {
             let wanted = self.shared.desired.lock();
-            if wanted.idle {
+            if wanted.paused {
                 return Ok(ReconcileResult::Done);
             }
             let failed = wanted.failed.contains(name);
-            let place = wanted.nodes.get(name).cloned();
-            (place, failed, wanted.applied, wanted.kubelet.clone())
+            let pool_node = wanted.nodes.get(name).cloned();
+            (pool_node, failed, wanted.applied, wanted.kubelet.clone())
         };
         let api: Api<Node> = Api::all(self.shared.context.client.clone());
         let existing = self.shared.nodes.get(&ObjectKey::cluster(name));
-        match (place, existing) {
+        match (pool_node, existing) {
             (None, Some(node)) if known && is_managed(&node) => remove(&api, &node).await?,
-            (Some(place), None) => {
+            (Some(pool_node), None) => {
                 let now = self.shared.context.clock.now();
-                let (index, number) = (place.index, place.number);
-                let around = self.shared.cluster_type;
-                let node =
-                    virtual_node::node(&place.pool, index, number, now, around, kubelet.as_ref());
+                let (index, number) = (pool_node.index, pool_node.number);
+                let cluster_type = self.shared.cluster_type;
+                let node = virtual_node::node(
+                    &pool_node.pool,
+                    index,
+                    number,
+                    now,
+                    cluster_type,
+                    kubelet.as_ref(),
+                );
                 match api.create(&PostParams::default(), &node).await {
                     Ok(node) => self.shared.nodes.observe_write(Arc::new(node)),
                     Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -212,14 +219,14 @@ impl VirtualNodeController {
                 }
                 self.shared.changed.notify_one();
             }
-            (Some(place), Some(node)) if is_managed(&node) && !failed => {
-                self.update_node(&api, &place, &node, kubelet.as_ref())
+            (Some(pool_node), Some(node)) if is_managed(&node) && !failed => {
+                self.update_node(&api, &pool_node, &node, kubelet.as_ref())
                     .await?;
             }
             (Some(_), Some(node)) if !is_managed(&node) => {
                 tracing::warn!(
                     node = name,
-                    "a node of this name exists and is not the lab's; it stays as it is"
+                    "a node of this name exists and is not the lab's; it is not changed"
                 );
             }
             _ => {}
@@ -227,27 +234,27 @@ impl VirtualNodeController {
         Ok(ReconcileResult::Done)
     }
 
-    /// Brings a node in line with its pool.
+    /// Updates a node to its pool.
     async fn update_node(
         &self,
         api: &Api<Node>,
-        place: &PoolNode,
+        pool_node: &PoolNode,
         node: &Node,
         kubelet: Option<&KubeletAddress>,
     ) -> kube::Result<()> {
         let name = node.name_any();
         let params = PatchParams::default();
-        if let Some(patch) = metadata_patch(place, node) {
+        if let Some(patch) = metadata_patch(pool_node, node) {
             let patched = api.patch(&name, &params, &Patch::Merge(&patch)).await?;
             self.shared.nodes.observe_write(Arc::new(patched));
         }
         let now = self.shared.context.clock.now();
-        // Where nobody else is, addresses are given once.
+        // Only the embedded cluster gets addresses.
         let reached = (self.shared.cluster_type == ClusterType::Remote)
             .then(|| KubeletAddress::hostname_and_port(kubelet, &name));
-        if let Some(patch) = status_patch(place, node, now, reached) {
+        if let Some(patch) = status_patch(pool_node, node, now, reached) {
             if patch["status"].get("conditions").is_some() {
-                // First the pulse, then the claim to be well: nobody is to doubt it.
+                // The Lease before the Ready condition, so that the node is not marked Unknown.
                 let context = &self.shared.context;
                 let alone = [Arc::new(node.clone())];
                 node_lease::renew(&context.client, &context.clock, &alone).await;
@@ -260,14 +267,14 @@ impl VirtualNodeController {
         Ok(())
     }
 
-    /// Renews Leases for ever; sleeps while there are none.
+    /// Renews Leases periodically; waits while there are none.
     async fn renew_leases(&self) {
         let shared = &self.shared;
         loop {
             let changed = shared.changed.notified();
             let alive: Vec<Arc<Node>> = {
                 let wanted = shared.desired.lock();
-                let names = wanted.nodes.keys().filter(|_| !wanted.idle);
+                let names = wanted.nodes.keys().filter(|_| !wanted.paused);
                 names
                     .filter(|name| !wanted.failed.contains(*name))
                     .filter_map(|name| shared.nodes.get(&ObjectKey::cluster(name.as_str())))
@@ -288,7 +295,7 @@ impl VirtualNodeController {
 }
 
 impl DesiredNodes {
-    /// How many nodes a pool has: what the file says, or more when it has grown.
+    /// The size of a pool: the file's count, or more after a scale-up.
     fn size(&self, pool: &NodePool) -> u32 {
         let grown = self.scaled_up.get(&pool.name).copied().unwrap_or(0);
         let bound = pool.autoscale.map_or(pool.count, |a| a.max);
@@ -301,20 +308,20 @@ impl DesiredNodes {
             let shared = Arc::new(surroundings.adjust_pool(pool));
             for index in 0..self.size(pool) {
                 let name = node_name(&pool.name, index);
-                // A node keeps its number, and with that its addresses, as long as it lives.
+                // A node keeps its number and its addresses until it is deleted.
                 let number = match self.nodes.get(&name) {
-                    Some(place) => place.number,
+                    Some(pool_node) => pool_node.number,
                     None => {
                         self.next_number += 1;
                         self.next_number - 1
                     }
                 };
-                let place = PoolNode {
+                let pool_node = PoolNode {
                     pool: shared.clone(),
                     index,
                     number,
                 };
-                nodes.insert(name, place);
+                nodes.insert(name, pool_node);
             }
         }
         self.failed.retain(|name| nodes.contains_key(name));
@@ -341,16 +348,16 @@ async fn remove(api: &Api<Node>, node: &Node) -> kube::Result<()> {
     }
 }
 
-/// What must change in labels and taints; what the pool never set is left alone.
-fn metadata_patch(place: &PoolNode, node: &Node) -> Option<Value> {
-    let owned = virtual_node::from_pool_annotation(&place.pool, place.index);
+/// The patch of labels and taints; those not set by the pool stay.
+fn metadata_patch(pool_node: &PoolNode, node: &Node) -> Option<Value> {
+    let owned = virtual_node::from_pool_annotation(&pool_node.pool, pool_node.index);
     let before = node
         .annotations()
         .get(FROM_POOL_ANNOTATION)
         .map(String::as_str)
         .unwrap_or_default();
     let (old_labels, old_taints) = before.split_once(';').unwrap_or_default();
-    let labels = virtual_node::labels(&place.pool, place.index);
+    let labels = virtual_node::labels(&pool_node.pool, pool_node.index);
     let mut changes = serde_json::Map::new();
     for (key, value) in &labels {
         if node.labels().get(key) != Some(value) {
@@ -365,10 +372,10 @@ fn metadata_patch(place: &PoolNode, node: &Node) -> Option<Value> {
     let taints = node.spec.as_ref().and_then(|s| s.taints.clone());
     let taints = taints.unwrap_or_default();
     let old: BTreeSet<&str> = old_taints.split(',').collect();
-    let mut new = place.pool.taints.clone();
+    let mut new = pool_node.pool.taints.clone();
     for taint in &taints {
         let id = format!("{}:{}", taint.key, taint.effect);
-        let wanted = place.pool.taints.iter();
+        let wanted = pool_node.pool.taints.iter();
         let mut same = wanted.filter(|t| t.key == taint.key && t.effect == taint.effect);
         if !old.contains(id.as_str()) && same.next().is_none() {
             new.push(taint.clone());
@@ -382,22 +389,22 @@ fn metadata_patch(place: &PoolNode, node: &Node) -> Option<Value> {
         json!({"metadata": {"labels": changes, "annotations": {FROM_POOL_ANNOTATION: owned}}});
     if !same_taints {
         patch["spec"] = json!({"taints": new});
-        // Nobody else's taint may get lost between reading and writing.
+        // Optimistic lock: taints of others must not be lost.
         patch["metadata"]["resourceVersion"] = json!(node.resource_version());
     }
     Some(patch)
 }
 
-/// What must change in the status: amounts, where its kubelet is reached, and the conditions of a node
-/// that is not Ready.
+/// The patch of the status: capacity, kubelet address, and the conditions of a node that is not
+/// Ready.
 fn status_patch(
-    place: &PoolNode,
+    pool_node: &PoolNode,
     node: &Node,
     now: jiff::Timestamp,
     reached: Option<(String, i32)>,
 ) -> Option<Value> {
     let status = node.status.clone().unwrap_or_default();
-    let capacity = virtual_node::capacity(&place.pool);
+    let capacity = virtual_node::capacity(&pool_node.pool);
     let ready = status
         .conditions
         .iter()

@@ -1,5 +1,4 @@
-//! Which pods of lower priority would have to go so that a pod fits, as kube-scheduler's default
-//! preemption chooses them.
+//! The DefaultPreemption plugin: selects victims of lower priority on one node.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -10,24 +9,24 @@ use super::filter::{Filter, Nodes};
 use super::fit_error::{self, FilterFailure};
 use super::{NodeInfo, PodInfo};
 
-/// How many nodes with a way to make room are compared.
+/// Maximum number of candidate nodes.
 const CANDIDATES: usize = 100;
 
-/// A node, and who has to leave it.
+/// A candidate node and its victims.
 pub(super) struct Candidate {
     pub(super) node: String,
     pub(super) victims: Vec<Arc<PodInfo>>,
 }
 
-/// Looks for room; `obstacles` are those of the nodes in their order.
+/// Finds the best candidate; `obstacles` are the filter failures of the nodes, in order.
 ///
 /// # Errors
-/// There is none; the text says why, for the end of the sentence.
+/// There is none; the text is the reason at the end of the message.
 pub(super) fn find_candidate(
     pod: &PodInfo,
     nodes: &Nodes,
-    obstacles: &[FilterFailure],
-    minding: bool,
+    failures: &[FilterFailure],
+    any_pod_has_anti_affinity: bool,
 ) -> Result<Candidate, String> {
     let policy = pod.spec().and_then(|s| s.preemption_policy.as_deref());
     if policy == Some("Never") {
@@ -39,22 +38,22 @@ pub(super) fn find_candidate(
         return Err("not eligible due to a terminating pod on the nominated node.".into());
     }
     let known = nodes.values().filter(|n| n.node.is_some());
-    let rooms = known
-        .zip(obstacles)
+    let candidates = known
+        .zip(failures)
         .filter(|(_, obstacle)| obstacle.is_resolvable_by_preemption())
-        .filter_map(|(node, _)| select_victims_on_node(pod, node, nodes, minding))
+        .filter_map(|(node, _)| select_victims_on_node(pod, node, nodes, any_pod_has_anti_affinity))
         .take(CANDIDATES);
-    rooms
+    candidates
         .min_by_key(candidate_preference)
-        .ok_or_else(|| fit_error::no_victims_message(obstacles))
+        .ok_or_else(|| fit_error::no_victims_message(failures))
 }
 
-/// The least a node has to lose for the pod to fit.
+/// The smallest set of victims on a node.
 fn select_victims_on_node(
     pod: &PodInfo,
     node: &NodeInfo,
     nodes: &Nodes,
-    minding: bool,
+    any_pod_has_anti_affinity: bool,
 ) -> Option<Candidate> {
     let mut lower: Vec<Arc<PodInfo>> = node
         .pods
@@ -69,16 +68,28 @@ fn select_victims_on_node(
     for victim in &lower {
         trial.remove(&victim.key);
     }
-    let cares = minding || pod.depends_on_other_pods();
-    if !fits(pod, &trial, nodes, cares, minding) {
+    let needs_all_nodes = any_pod_has_anti_affinity || pod.depends_on_other_pods();
+    if !fits(
+        pod,
+        &trial,
+        nodes,
+        needs_all_nodes,
+        any_pod_has_anti_affinity,
+    ) {
         return None;
     }
-    // The most important are reprieved first: high priority, then long running.
+    // Reprieve the most important pods first: high priority, then early start.
     lower.sort_by_key(|p| (Reverse(p.priority), started(p)));
     let mut victims = Vec::new();
     for candidate in lower {
         trial.add(candidate.clone());
-        if !fits(pod, &trial, nodes, cares, minding) {
+        if !fits(
+            pod,
+            &trial,
+            nodes,
+            needs_all_nodes,
+            any_pod_has_anti_affinity,
+        ) {
             trial.remove(&candidate.key);
             victims.push(candidate);
         }
@@ -89,26 +100,34 @@ fn select_victims_on_node(
     })
 }
 
-fn fits(pod: &PodInfo, trial: &NodeInfo, nodes: &Nodes, cares: bool, minding: bool) -> bool {
-    if !cares {
+fn fits(
+    pod: &PodInfo,
+    trial: &NodeInfo,
+    nodes: &Nodes,
+    needs_all_nodes: bool,
+    any_pod_has_anti_affinity: bool,
+) -> bool {
+    if !needs_all_nodes {
         return Filter::new(pod, &Nodes::new(), false)
             .check(trial)
             .is_none();
     }
     let mut changed = nodes.clone();
     changed.insert(trial.name.clone(), trial.clone());
-    Filter::new(pod, &changed, minding).check(trial).is_none()
+    Filter::new(pod, &changed, any_pod_has_anti_affinity)
+        .check(trial)
+        .is_none()
 }
 
-/// Rooms in the order of preference: mild on priorities, few victims, those that started last.
-fn candidate_preference(room: &Candidate) -> (i32, i64, usize, Reverse<Timestamp>, String) {
-    let highest = room.victims.iter().map(|v| v.priority).max();
-    let sum = room
+/// Order of preference: low victim priorities, few victims, late start.
+fn candidate_preference(candidate: &Candidate) -> (i32, i64, usize, Reverse<Timestamp>, String) {
+    let highest = candidate.victims.iter().map(|v| v.priority).max();
+    let sum = candidate
         .victims
         .iter()
         .map(|v| i64::from(v.priority) - i64::from(i32::MIN))
         .sum();
-    let top = room
+    let top = candidate
         .victims
         .iter()
         .filter(|v| Some(v.priority) == highest)
@@ -117,9 +136,9 @@ fn candidate_preference(room: &Candidate) -> (i32, i64, usize, Reverse<Timestamp
     (
         highest.unwrap_or(i32::MIN),
         sum,
-        room.victims.len(),
+        candidate.victims.len(),
         Reverse(top.unwrap_or(Timestamp::MAX)),
-        room.node.clone(),
+        candidate.node.clone(),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Whether a node can take a pod, asked in kube-scheduler's order; the first obstacle counts.
+//! Filter plugins in kube-scheduler's order; the first failure counts.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::resources::PODS;
 /// All nodes by name.
 pub(super) type Nodes = BTreeMap<String, NodeInfo>;
 
-/// The taint that a cordoned node counts as having.
+/// The taint of a cordoned node.
 const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
 
-/// A pod with what was found out about all nodes together before they are asked one by one.
+/// A pod with the pre-filter state of all nodes.
 pub(super) struct Filter<'a> {
     pub(super) pod: &'a PodInfo,
     pub(super) spread: PodTopologySpread<'a>,
@@ -25,16 +25,16 @@ pub(super) struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// Prepares to ask nodes about a pod.
-    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, minding: bool) -> Self {
+    /// Computes the pre-filter state of a pod.
+    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, any_pod_has_anti_affinity: bool) -> Self {
         Self {
             pod,
             spread: PodTopologySpread::new(pod, nodes),
-            inter_pod_affinity: InterPodAffinity::new(pod, nodes, minding),
+            inter_pod_affinity: InterPodAffinity::new(pod, nodes, any_pod_has_anti_affinity),
         }
     }
 
-    /// The first obstacle to this pod on this node.
+    /// The first filter failure of the pod on this node.
     pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
         let pod = self.pod;
         self.static_filters(node)
@@ -47,7 +47,7 @@ impl<'a> Filter<'a> {
             .or_else(|| self.inter_pod_affinity.check(node))
     }
 
-    /// Obstacles that stay whoever is on the node.
+    /// Filters that do not depend on the pods on the node.
     fn static_filters(&self, node: &NodeInfo) -> Option<FilterFailure> {
         let pod = self.pod;
         let cordon = k8s_openapi::api::core::v1::Taint {
@@ -98,11 +98,11 @@ fn selector_and_affinity_match(spec: &PodSpec, name: &str, labels: &selector::La
         })
 }
 
-/// What there is too little of.
+/// The insufficient resources.
 pub(super) fn insufficient_resources(pod: &PodInfo, node: &NodeInfo) -> Option<FilterFailure> {
     let mut short = Vec::new();
     let mut too_small = false;
-    // Room that was made for a pod is not for others of its priority or less.
+    // Capacity of nominated pods is not available to others of their priority or less.
     let reserved: Vec<&PodInfo> = node
         .nominated
         .values()
@@ -128,7 +128,7 @@ pub(super) fn insufficient_resources(pod: &PodInfo, node: &NodeInfo) -> Option<F
             too_small |= wanted > all;
         }
     }
-    // kube-scheduler names cpu, memory and local storage before anything else.
+    // kube-scheduler lists cpu, memory and ephemeral storage first.
     short.sort_by_key(|name| match name.as_str() {
         PODS => 0,
         "cpu" => 1,

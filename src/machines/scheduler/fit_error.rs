@@ -1,8 +1,8 @@
-//! Why a pod is on no node, in kube-scheduler's words.
+//! Messages for unschedulable pods, with kube-scheduler's wording.
 
 use std::collections::BTreeMap;
 
-/// Why a node cannot take a pod.
+/// Why a node fails the filters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FilterFailure {
     NodeUnschedulable,
@@ -10,8 +10,7 @@ pub(super) enum FilterFailure {
     TaintToleration,
     NodeAffinity,
     NodePorts,
-    /// Resources there is too little of, or `pods`; the flag says that the node is too small even
-    /// when empty.
+    /// Insufficient resources, or `pods`; the flag is set if even the empty node is too small.
     NodeResourcesFit(Vec<String>, bool),
     PodTopologySpread,
     PodTopologySpreadMissingLabel,
@@ -21,7 +20,7 @@ pub(super) enum FilterFailure {
 }
 
 impl FilterFailure {
-    /// The texts it is counted under.
+    /// The reasons it is counted under.
     pub(super) fn reasons(&self) -> Vec<String> {
         let text = match self {
             Self::NodeUnschedulable => "node(s) were unschedulable",
@@ -49,7 +48,7 @@ impl FilterFailure {
         vec![text.to_string()]
     }
 
-    /// Whether taking pods off the node could help.
+    /// Whether preemption on the node could resolve it.
     pub(super) fn is_resolvable_by_preemption(&self) -> bool {
         match self {
             Self::NodeResourcesFit(_, too_small) => !too_small,
@@ -62,7 +61,7 @@ impl FilterFailure {
     }
 }
 
-/// Counts texts and puts them in the order of the sentence.
+/// Counts reasons, in the order of the message.
 fn histogram(texts: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for text in texts {
@@ -73,21 +72,21 @@ fn histogram(texts: impl Iterator<Item = String>) -> String {
     parts.join(", ")
 }
 
-/// The sentence of the condition and the Event.
-pub(super) fn fit_error_message(obstacles: &[FilterFailure], preemption: &str) -> String {
-    if obstacles.is_empty() {
+/// The message of the condition and the Event.
+pub(super) fn fit_error_message(failures: &[FilterFailure], preemption: &str) -> String {
+    if failures.is_empty() {
         return "no nodes available to schedule pods".into();
     }
-    let reasons = histogram(obstacles.iter().flat_map(FilterFailure::reasons));
-    let mut text = format!("0/{} nodes are available: {reasons}.", obstacles.len());
+    let reasons = histogram(failures.iter().flat_map(FilterFailure::reasons));
+    let mut text = format!("0/{} nodes are available: {reasons}.", failures.len());
     if !preemption.is_empty() {
         text.push_str(&format!(" preemption: {preemption}"));
     }
     text
 }
 
-/// What is said when preemption found nobody to make room.
-pub(super) fn no_victims_message(obstacles: &[FilterFailure]) -> String {
+/// The message when preemption finds no victims.
+pub(super) fn no_victims_message(failures: &[FilterFailure]) -> String {
     let text = |o: &FilterFailure| {
         if o.is_resolvable_by_preemption() {
             "No preemption victims found for incoming pod".to_string()
@@ -95,8 +94,8 @@ pub(super) fn no_victims_message(obstacles: &[FilterFailure]) -> String {
             "Preemption is not helpful for scheduling".to_string()
         }
     };
-    let reasons = histogram(obstacles.iter().map(text));
-    format!("0/{} nodes are available: {reasons}.", obstacles.len())
+    let reasons = histogram(failures.iter().map(text));
+    format!("0/{} nodes are available: {reasons}.", failures.len())
 }
 
 #[cfg(test)]
@@ -108,13 +107,13 @@ mod tests {
         let short = |names: &[&str]| {
             FilterFailure::NodeResourcesFit(names.iter().map(|n| n.to_string()).collect(), false)
         };
-        let obstacles = [
+        let failures = [
             short(&["cpu", "nvidia.com/gpu"]),
             FilterFailure::TaintToleration,
             short(&["cpu"]),
         ];
         assert_eq!(
-            fit_error_message(&obstacles, &no_victims_message(&obstacles)),
+            fit_error_message(&failures, &no_victims_message(&failures)),
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s), 2 Insufficient cpu. preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."
         );
     }

@@ -1,4 +1,5 @@
-//! Required affinity and anti-affinity between pods: a pod's own, and that of pods already placed.
+//! The InterPodAffinity plugin: required affinity and anti-affinity of the pod and of existing
+//! pods.
 
 use std::collections::HashSet;
 
@@ -12,22 +13,23 @@ use super::{NodeInfo, PodInfo};
 /// A topology domain: the index of a term, and the value of its topology label.
 type Domain = (usize, String);
 
-/// Where a pod's friends and foes are.
+/// The pre-filter state of a pod.
 pub(super) struct InterPodAffinity<'a> {
     affinity: &'a [PodAffinityTerm],
     anti: &'a [PodAffinityTerm],
     affinity_domains: HashSet<Domain>,
     anti_affinity_domains: HashSet<Domain>,
-    /// Domains, by label and value, that placed pods do not want to share with this one.
+    /// Domains, by label and value, that the anti-affinity of existing pods excludes.
     existing_anti_affinity_domains: HashSet<(String, String)>,
-    /// Nobody matches the affinity yet, but the pod itself does: it may be the first.
+    /// No existing pod matches the affinity but the pod itself does: it may be the first.
     is_first_match: bool,
 }
 
 impl<'a> InterPodAffinity<'a> {
-    /// Looks where everybody is. `pods_with_anti_affinity` says whether any placed pod has anti-affinity.
-    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, minding: bool) -> Self {
-        let mut neighbours = Self {
+    /// Computes the state. `any_pod_has_anti_affinity` is whether any existing pod has
+    /// anti-affinity.
+    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, any_pod_has_anti_affinity: bool) -> Self {
+        let mut state = Self {
             affinity: pod.affinity_terms(),
             anti: pod.anti_affinity_terms(),
             affinity_domains: HashSet::new(),
@@ -35,26 +37,26 @@ impl<'a> InterPodAffinity<'a> {
             existing_anti_affinity_domains: HashSet::new(),
             is_first_match: false,
         };
-        let own = !neighbours.affinity.is_empty() || !neighbours.anti.is_empty();
-        if !own && !minding {
-            return neighbours;
+        let own = !state.affinity.is_empty() || !state.anti.is_empty();
+        if !own && !any_pod_has_anti_affinity {
+            return state;
         }
         for node in nodes.values() {
             for other in node.pods.values().filter(|p| p.key != pod.key) {
-                neighbours.count_pod(pod, other, node);
+                state.count_pod(pod, other, node);
             }
         }
-        neighbours.is_first_match = neighbours.affinity_domains.is_empty()
-            && neighbours
+        state.is_first_match = state.affinity_domains.is_empty()
+            && state
                 .affinity
                 .iter()
                 .all(|term| term_matches(term, pod, pod));
-        neighbours
+        state
     }
 
     fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo) {
         let labels = node.labels();
-        // Affinity wants one pod that matches all terms.
+        // Affinity requires one pod that matches all terms.
         if !self.affinity.is_empty() && self.affinity.iter().all(|t| term_matches(t, pod, other)) {
             for (index, term) in self.affinity.iter().enumerate() {
                 if let Some(value) = labels.get(&term.topology_key) {
@@ -79,7 +81,7 @@ impl<'a> InterPodAffinity<'a> {
         }
     }
 
-    /// The obstacle other pods are on this node.
+    /// The filter failure on this node.
     pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
         let labels = node.labels();
         let near = |(index, term): (usize, &PodAffinityTerm)| {
@@ -106,10 +108,10 @@ impl<'a> InterPodAffinity<'a> {
     }
 }
 
-/// Whether a term of `owner` is about `other`.
+/// Whether a term of `owner` matches `other`.
 pub(super) fn term_matches(term: &PodAffinityTerm, owner: &PodInfo, other: &PodInfo) -> bool {
     let namespaces = term.namespaces.as_deref().unwrap_or_default();
-    // Namespaces are chosen by name here; a selector over their labels stands for all of them.
+    // Namespaces are matched by name only; a `namespaceSelector` matches all.
     let here = match &term.namespace_selector {
         Some(_) => true,
         None if namespaces.is_empty() => other.key.namespace == owner.key.namespace,

@@ -1,9 +1,11 @@
-//! The pod scheduler: binds pods of `default-scheduler` to nodes, by filters and scores as
-//! kube-scheduler has them. Decisions are made on a picture of the cluster held in memory; `run`
-//! feeds it and carries out what it decides. Must not know who made the nodes or runs the pods.
+//! The pod scheduler: binds pods of `default-scheduler` to nodes, with filters and scores of
+//! kube-scheduler. Decisions are made on an in-memory cache; `scheduling_loop` carries them out.
+//! Must not depend on the node controllers or the kubelet.
 
 mod binding_cycle;
+mod cache;
 mod default_preemption;
+mod event_handlers;
 mod filter;
 mod fit_error;
 mod inter_pod_affinity;
@@ -11,6 +13,7 @@ mod node_info;
 mod pod_info;
 mod pod_topology_spread;
 mod schedule_one;
+mod scheduling_loop;
 mod scheduling_queue;
 mod score;
 mod selector;
@@ -20,11 +23,12 @@ mod taint_toleration;
 #[cfg(test)]
 mod tests;
 
-pub use binding_cycle::start;
-pub use node_info::NodeInfo;
-pub use pod_info::PodInfo;
-pub use simulation::Simulation;
-pub(crate) use taint_toleration::tolerates;
+pub(crate) use node_info::NodeInfo;
+pub(crate) use pod_info::PodInfo;
+pub(crate) use scheduling_loop::start;
+pub(crate) use selector::node_term;
+pub(crate) use simulation::Simulation;
+pub(crate) use taint_toleration::{tolerated, tolerates};
 
-/// The name under which pods ask for this scheduler.
-pub const NAME: &str = "default-scheduler";
+/// The value of `spec.schedulerName` for this scheduler.
+pub(crate) const NAME: &str = "default-scheduler";

@@ -1,4 +1,4 @@
-//! What the scheduler needs to know of a node: what it has, what is taken, who is on it.
+//! The scheduler's view of a node: allocatable and requested resources, and its pods.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use super::selector::Labels;
 use crate::resources::{PODS, ResourceAmounts};
 use kueue_lab_runtime::ObjectKey;
 
-/// A node as the scheduler sees it.
+/// A node and its pods.
 #[derive(Clone, Debug)]
-pub struct NodeInfo {
+pub(crate) struct NodeInfo {
     /// Its name.
     pub name: String,
-    /// What it offers to pods.
+    /// Allocatable resources.
     pub allocatable: ResourceAmounts,
-    /// What the pods on it asked for.
+    /// Sum of the requests of its pods.
     pub requested: ResourceAmounts,
     /// The pods on it.
     pub pods: BTreeMap<ObjectKey, Arc<PodInfo>>,
-    /// Pods that room is being made for.
+    /// Pods nominated to run on it.
     pub nominated: BTreeMap<ObjectKey, Arc<PodInfo>>,
-    /// How many pods it may hold.
+    /// Maximum number of pods.
     pub max_pods: usize,
-    /// The node itself; none as long as only pods on it are known.
+    /// The Node object; `None` while only pods on it are known.
     pub node: Option<Arc<Node>>,
 }
 
 impl NodeInfo {
-    /// A node of which nothing is known but its name.
-    pub fn named(name: &str) -> Self {
+    /// A node of which only the name is known.
+    pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_string(),
             allocatable: ResourceAmounts::default(),
@@ -44,8 +44,8 @@ impl NodeInfo {
         }
     }
 
-    /// Takes over what the Node object says.
-    pub fn set_node(&mut self, node: Option<Arc<Node>>) {
+    /// Updates the Node object and the amounts derived from it.
+    pub(crate) fn set_node(&mut self, node: Option<Arc<Node>>) {
         let status = node.as_ref().and_then(|n| n.status.as_ref());
         let allocatable = status.and_then(|s| s.allocatable.as_ref().or(s.capacity.as_ref()));
         self.allocatable = allocatable.map(ResourceAmounts::of).unwrap_or_default();
@@ -53,15 +53,15 @@ impl NodeInfo {
         self.node = node;
     }
 
-    /// Puts a pod on the node.
-    pub fn add(&mut self, pod: Arc<PodInfo>) {
+    /// Adds a pod.
+    pub(crate) fn add(&mut self, pod: Arc<PodInfo>) {
         self.remove(&pod.key.clone());
         self.requested.add(&pod.requests);
         self.pods.insert(pod.key.clone(), pod);
     }
 
-    /// Takes a pod off the node.
-    pub fn remove(&mut self, key: &ObjectKey) -> Option<Arc<PodInfo>> {
+    /// Removes a pod.
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Arc<PodInfo>> {
         let pod = self.pods.remove(key)?;
         self.requested.sub(&pod.requests);
         Some(pod)
@@ -84,7 +84,7 @@ impl NodeInfo {
         spec.is_some_and(|s| s.unschedulable == Some(true))
     }
 
-    /// Whether one of the ports is taken by a pod on the node.
+    /// Whether a pod on the node uses one of the host ports.
     pub(super) fn ports_conflict(&self, ports: &[(String, String, i32)]) -> bool {
         const ANY: &str = "0.0.0.0";
         let clash = |a: &(String, String, i32), b: &(String, String, i32)| {

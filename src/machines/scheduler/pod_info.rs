@@ -1,4 +1,4 @@
-//! What the scheduler needs to know of a pod, taken from it once.
+//! The scheduler's view of a pod, computed once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use kube::ResourceExt;
 use crate::resources::{ResourceAmounts, pod_requests};
 use kueue_lab_runtime::ObjectKey;
 
-/// A pod as the scheduler sees it.
+/// A pod with precomputed requests and ports.
 #[derive(Debug)]
-pub struct PodInfo {
+pub(crate) struct PodInfo {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// What it asks for.
+    /// Its effective requests.
     pub requests: ResourceAmounts,
     /// Its priority.
     pub priority: i32,
-    /// Ports of the node it takes: address, protocol, port.
+    /// Host ports: address, protocol, port.
     pub ports: Vec<(String, String, i32)>,
     /// The pod itself.
     pub pod: Arc<Pod>,
 }
 
 impl PodInfo {
-    /// Looks at a pod.
-    pub fn of(pod: Arc<Pod>) -> Self {
+    /// Computes the view of a pod.
+    pub(crate) fn of(pod: Arc<Pod>) -> Self {
         let empty = PodSpec::default();
         let spec = pod.spec.as_ref().unwrap_or(&empty);
         Self {
@@ -59,18 +59,18 @@ impl PodInfo {
             .unwrap_or_default()
     }
 
-    /// Whether it is on its way out.
+    /// Whether it is being deleted.
     pub(super) fn terminating(&self) -> bool {
         self.pod.metadata.deletion_timestamp.is_some()
     }
 
-    /// The node a preemption made room on.
+    /// Its nominated node.
     pub(super) fn nominated(&self) -> Option<&str> {
         let status = self.pod.status.as_ref()?;
         status.nominated_node_name.as_deref()
     }
 
-    /// Terms it must be near to.
+    /// Required affinity terms.
     pub(super) fn affinity_terms(&self) -> &[PodAffinityTerm] {
         self.spec()
             .and_then(|s| s.affinity.as_ref()?.pod_affinity.as_ref())
@@ -81,7 +81,7 @@ impl PodInfo {
             .unwrap_or_default()
     }
 
-    /// Terms it must be away from.
+    /// Required anti-affinity terms.
     pub(super) fn anti_affinity_terms(&self) -> &[PodAffinityTerm] {
         self.spec()
             .and_then(|s| s.affinity.as_ref()?.pod_anti_affinity.as_ref())
@@ -92,7 +92,7 @@ impl PodInfo {
             .unwrap_or_default()
     }
 
-    /// Whether where other pods are can keep it from a node.
+    /// Whether other pods can make a node infeasible for it.
     pub(super) fn depends_on_other_pods(&self) -> bool {
         let spread = self
             .spec()
@@ -102,8 +102,8 @@ impl PodInfo {
             || spread.is_some_and(|s| !s.is_empty())
     }
 
-    /// Text that is the same for pods that fit the same nodes. Labels matter only to pods that mind
-    /// other pods, or where others mind them.
+    /// A key that is equal for pods that fit the same nodes. Labels are included only if pods have
+    /// affinity or spread constraints.
     pub(super) fn equivalence_class(&self, with_labels: bool) -> String {
         let Some(spec) = self.spec() else {
             return String::new();

@@ -1,4 +1,4 @@
-//! Topology spread: how unevenly a pod's kin may be spread over domains.
+//! The PodTopologySpread plugin: `DoNotSchedule` constraints.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::fit_error::FilterFailure;
 use super::selector;
 use super::{NodeInfo, PodInfo, taint_toleration};
 
-/// A pod's hard constraints, with how many of its kin are in each domain.
+/// A pod's hard constraints, with the number of matching pods per domain.
 pub(super) struct PodTopologySpread<'a> {
     rules: Vec<SpreadConstraint<'a>>,
 }
@@ -17,12 +17,12 @@ pub(super) struct PodTopologySpread<'a> {
 struct SpreadConstraint<'a> {
     constraint: &'a TopologySpreadConstraint,
     domains: BTreeMap<String, i64>,
-    /// Whether the pod is its own kin.
+    /// Whether the pod matches its own selector.
     self_match: bool,
 }
 
 impl<'a> PodTopologySpread<'a> {
-    /// Counts, for every constraint that must hold.
+    /// Counts matching pods for every hard constraint.
     pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes) -> Self {
         let constraints = pod
             .spec()
@@ -46,7 +46,7 @@ impl<'a> PodTopologySpread<'a> {
             .map(|r| r.constraint.topology_key.clone())
             .collect();
         for node in nodes.values().filter(|n| n.node.is_some()) {
-            // Only nodes with all the labels make domains.
+            // Only nodes with all topology keys count.
             if !keys.iter().all(|key| node.labels().contains_key(key)) {
                 continue;
             }
@@ -57,18 +57,18 @@ impl<'a> PodTopologySpread<'a> {
                 let Some(domain) = node.labels().get(&rule.constraint.topology_key) else {
                     continue;
                 };
-                let kin = node.pods.values().filter(|other| {
+                let matching = node.pods.values().filter(|other| {
                     other.key.namespace == pod.key.namespace
                         && !other.terminating()
                         && matches_constraint(rule.constraint, pod, other)
                 });
-                *rule.domains.entry(domain.clone()).or_default() += kin.count() as i64;
+                *rule.domains.entry(domain.clone()).or_default() += matching.count() as i64;
             }
         }
         Self { rules }
     }
 
-    /// The obstacle that the pod would be too many in the node's domain.
+    /// The filter failure if the skew on this node would be too large.
     pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
         for rule in &self.rules {
             let Some(domain) = node.labels().get(&rule.constraint.topology_key) else {
@@ -89,7 +89,7 @@ impl<'a> PodTopologySpread<'a> {
     }
 }
 
-/// Whether the node's domain counts for the constraint.
+/// Whether the constraint includes the node (`nodeAffinityPolicy`, `nodeTaintsPolicy`).
 fn node_is_included(constraint: &TopologySpreadConstraint, pod: &PodInfo, node: &NodeInfo) -> bool {
     let honours = |policy: &Option<String>, usual: bool| match policy.as_deref() {
         Some("Honor") => true,

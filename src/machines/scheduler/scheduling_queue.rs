@@ -1,6 +1,5 @@
-//! Pods that wait for a node, in the order of priority and arrival, and which of them it makes sense
-//! to try. Pods that fit the same nodes are one class: when the first of a class finds no node, the
-//! others would not either, until something changes.
+//! The scheduling queue: pending pods by priority and arrival. Pods that fit the same nodes are one
+//! equivalence class: if its head is unschedulable, so are the others until something changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,14 +7,14 @@ use std::sync::Arc;
 
 use kueue_lab_runtime::ObjectKey;
 
-/// The place of a pod in the line.
+/// The position of a pod in the queue.
 type QueueKey = (Reverse<i32>, u64);
 
-/// Waiting pods.
+/// The queue.
 #[derive(Default)]
 pub(super) struct SchedulingQueue {
     classes: HashMap<Arc<str>, EquivalenceClass>,
-    /// The first pod of every class that may be tried.
+    /// The head of every active class.
     heads: BTreeMap<QueueKey, Arc<str>>,
     positions: HashMap<ObjectKey, (Arc<str>, QueueKey)>,
     arrivals: u64,
@@ -24,16 +23,16 @@ pub(super) struct SchedulingQueue {
 #[derive(Default)]
 struct EquivalenceClass {
     pods: BTreeMap<QueueKey, ObjectKey>,
-    /// No node was found since anything became freer.
+    /// Whether it is unschedulable.
     unschedulable: bool,
-    /// Pods placed elsewhere may help.
+    /// Whether assigned pods may make it schedulable.
     depends_on_other_pods: bool,
-    /// Pods nobody has told yet that there is no node for them.
+    /// Unschedulable pods that were not reported yet.
     unreported: Vec<ObjectKey>,
 }
 
 impl SchedulingQueue {
-    /// Puts a pod in the line, or in another class at the same place.
+    /// Adds a pod, or moves it to another class at the same position.
     pub(super) fn put(&mut self, key: &ObjectKey, priority: i32, class: &str, minds_pods: bool) {
         let rank = match self.positions.get(key) {
             Some((known, rank)) if &**known == class && rank.0.0 == priority => return,
@@ -53,7 +52,7 @@ impl SchedulingQueue {
         self.refresh(&name);
     }
 
-    /// Takes a pod out of the line.
+    /// Removes a pod.
     pub(super) fn remove(&mut self, key: &ObjectKey) -> bool {
         let Some((name, rank)) = self.positions.remove(key) else {
             return false;
@@ -71,14 +70,13 @@ impl SchedulingQueue {
         true
     }
 
-    /// The pod to try next; it stays in the line.
+    /// The next pod to schedule; it stays in the queue.
     pub(super) fn first(&self) -> Option<ObjectKey> {
         let (rank, class) = self.heads.first_key_value()?;
         self.classes.get(class)?.pods.get(rank).cloned()
     }
 
-    /// Notes that there is no node for this pod, hence for none of its class. Returns the pods that
-    /// are to be told.
+    /// Marks the class of a pod as unschedulable. Returns the pods to report.
     pub(super) fn mark_unschedulable(&mut self, key: &ObjectKey) -> Vec<ObjectKey> {
         let Some((name, rank)) = self.positions.get(key).cloned() else {
             return Vec::new();
@@ -88,18 +86,18 @@ impl SchedulingQueue {
             return Vec::new();
         };
         class.unschedulable = true;
-        let mut told = std::mem::take(&mut class.unreported);
-        if !told.contains(key) {
-            told.push(key.clone());
+        let mut unreported = std::mem::take(&mut class.unreported);
+        if !unreported.contains(key) {
+            unreported.push(key.clone());
         }
-        // A class may have got a new head since; a blocked one has none.
+        // A class may have got a new head since; an unschedulable one has none.
         if let Some((first, _)) = class.pods.first_key_value() {
             self.heads.remove(first);
         }
-        told
+        unreported
     }
 
-    /// Pods arrived whose class is blocked: they are to be told as well.
+    /// Takes a new pod of an unschedulable class, which has to be reported.
     pub(super) fn take_unreported(&mut self, key: &ObjectKey) -> bool {
         let Some((name, _)) = self.positions.get(key) else {
             return false;
@@ -115,12 +113,12 @@ impl SchedulingQueue {
         before != class.unreported.len()
     }
 
-    /// Something became freer: every class may be tried again.
+    /// Capacity was freed: moves all classes to active.
     pub(super) fn move_all_to_active(&mut self) {
         self.move_to_active(|_| true);
     }
 
-    /// A pod was placed: classes that mind pods may be tried again.
+    /// A pod was assigned: moves classes that depend on other pods to active.
     pub(super) fn move_pod_dependent_to_active(&mut self) {
         self.move_to_active(|class| class.depends_on_other_pods);
     }
@@ -136,14 +134,14 @@ impl SchedulingQueue {
         }
     }
 
-    /// Makes the first pod of a class the one to try.
+    /// Updates the head of a class.
     fn refresh(&mut self, name: &Arc<str>) {
         let Some(class) = self.classes.get(name) else {
             return;
         };
         let mut ranks = class.pods.keys();
         let (first, second) = (ranks.next(), ranks.next());
-        // A newcomer may have taken the place of the head.
+        // A new pod may be the head.
         if let Some(second) = second {
             self.heads.remove(second);
         }

@@ -1,17 +1,17 @@
-//! Which of the nodes that can take a pod is best, by kube-scheduler's default scores and weights.
+//! Score plugins with kube-scheduler's default weights.
 
 use super::filter::Nodes;
 use super::{NodeInfo, PodInfo, inter_pod_affinity, selector, taint_toleration};
 use crate::resources::{CPU, MEMORY};
 
-/// The best score of one kind.
+/// Maximum score of a plugin.
 const MAX: i64 = 100;
-/// What a pod that asks for no cpu is taken to use, in thousandths.
+/// Assumed cpu request of a pod without one, in millicores.
 const DEFAULT_MILLI_CPU_REQUEST: i64 = 100;
-/// What a pod that asks for no memory is taken to use, in bytes.
+/// Assumed memory request of a pod without one, in bytes.
 const DEFAULT_MEMORY_REQUEST: i64 = 200 * 1024 * 1024;
 
-/// The best of `candidates`; among equals the first.
+/// The best of `candidates`; the first of equals.
 pub(super) fn select_host<'a>(
     pod: &PodInfo,
     candidates: &[&'a NodeInfo],
@@ -58,7 +58,7 @@ pub(super) fn select_host<'a>(
     Some(candidates[best])
 }
 
-/// Stretches scores to 0..=100, the other way round where less is better.
+/// Normalizes scores to 0..=100, optionally reversed.
 fn default_normalize_score(raw: &[i64], reverse: bool) -> Vec<i64> {
     let max = raw.iter().copied().max().unwrap_or(0);
     let one = |score: &i64| match (max, reverse) {
@@ -70,7 +70,7 @@ fn default_normalize_score(raw: &[i64], reverse: bool) -> Vec<i64> {
     raw.iter().map(one).collect()
 }
 
-/// Stretches scores that may be negative to 0..=100.
+/// Normalizes scores that may be negative to 0..=100.
 fn min_max_normalize_score(raw: &[i64]) -> Vec<i64> {
     let min = raw.iter().copied().min().unwrap_or(0);
     let max = raw.iter().copied().max().unwrap_or(0);
@@ -99,7 +99,7 @@ fn node_affinity_score(pod: &PodInfo, node: &NodeInfo) -> i64 {
     matching.map(|t| i64::from(t.weight)).sum()
 }
 
-/// How much a pod likes the company each node, or its domain, offers.
+/// Preferred inter-pod affinity scores of each node.
 fn inter_pod_affinity_scores(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &Nodes) -> Vec<i64> {
     let affinity = pod.spec().and_then(|s| s.affinity.as_ref());
     let near = affinity.and_then(|a| a.pod_affinity.as_ref()).map(|a| {
@@ -136,7 +136,7 @@ fn inter_pod_affinity_scores(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &No
     scores
 }
 
-/// Requested and allocatable amounts of cpu and memory once the pod is there.
+/// Requested and allocatable cpu and memory with the pod on the node.
 fn requested_and_allocatable(pod: &PodInfo, node: &NodeInfo) -> [(i64, i64); 2] {
     [
         (CPU, DEFAULT_MILLI_CPU_REQUEST),
@@ -152,7 +152,7 @@ fn requested_and_allocatable(pod: &PodInfo, node: &NodeInfo) -> [(i64, i64); 2] 
     })
 }
 
-/// More for nodes that stay emptier.
+/// Prefers nodes with more free capacity.
 fn least_allocated(pod: &PodInfo, node: &NodeInfo) -> i64 {
     let free = |(used, all): (i64, i64)| {
         if all <= 0 || used > all {
@@ -168,7 +168,7 @@ fn least_allocated(pod: &PodInfo, node: &NodeInfo) -> i64 {
         / 2
 }
 
-/// More for nodes whose cpu and memory are used in like measure.
+/// Prefers nodes with balanced use of cpu and memory.
 fn balanced_allocation(pod: &PodInfo, node: &NodeInfo) -> i64 {
     let fraction = |(used, all): (i64, i64)| {
         if all <= 0 {

@@ -1,4 +1,4 @@
-//! Whether labels match: label selectors, and node selectors with their two extra operators.
+//! Label selectors, and node selector terms with their two extra operators.
 
 use std::collections::BTreeMap;
 

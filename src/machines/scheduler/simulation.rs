@@ -1,21 +1,22 @@
-//! Asks the scheduler what it would do with pods that do not exist.
+//! Simulates scheduling of pods that do not exist, for the autoscaler.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
-use super::schedule_one::{SchedulerState, SchedulingDecision};
+use super::cache::SchedulerState;
+use super::schedule_one::SchedulingDecision;
 
-/// A copy of a cluster in which pods can be placed without anybody noticing.
-pub struct Simulation {
+/// A copy of the cluster's scheduling state.
+pub(crate) struct Simulation {
     state: SchedulerState,
     placed: usize,
 }
 
 impl Simulation {
-    /// The cluster with these nodes and pods. Of the pods only those on nodes count.
-    pub fn new(nodes: &[Arc<Node>], pods: &[Arc<Pod>]) -> Self {
+    /// The cluster with these nodes and their pods; pending pods are ignored.
+    pub(crate) fn new(nodes: &[Arc<Node>], pods: &[Arc<Pod>]) -> Self {
         let mut state = SchedulerState::default();
         for node in nodes {
             state.update_node(&node.name_any(), Some(node.clone()));
@@ -31,14 +32,13 @@ impl Simulation {
     }
 
     /// Adds a node.
-    pub fn add(&mut self, node: Node) {
+    pub(crate) fn add(&mut self, node: Node) {
         self.state
             .update_node(&node.name_any(), Some(Arc::new(node)));
     }
 
-    /// Places up to `count` pods of one kind where the scheduler would; returns how many fit. Nobody
-    /// is preempted for them.
-    pub fn schedule_pods(&mut self, pod: &Pod, count: usize) -> usize {
+    /// Schedules up to `count` copies of a pod; returns how many fit. Without preemption.
+    pub(crate) fn schedule_pods(&mut self, pod: &Pod, count: usize) -> usize {
         for done in 0..count {
             let mut one = pod.clone();
             self.placed += 1;

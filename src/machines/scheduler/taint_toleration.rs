@@ -1,4 +1,4 @@
-//! Which taints keep which pods away.
+//! The TaintToleration plugin.
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
@@ -7,7 +7,7 @@ pub(crate) fn tolerated(tolerations: &[Toleration], taint: &Taint) -> bool {
     tolerations.iter().any(|t| tolerates(t, taint))
 }
 
-/// Whether a toleration is about a taint.
+/// Whether a toleration matches a taint.
 pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration.effect.as_deref().unwrap_or_default();
     let key = toleration.key.as_deref().unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
-/// The first taint that keeps a pod with these tolerations off the node.
+/// The first NoSchedule or NoExecute taint that is not tolerated.
 pub(crate) fn find_untolerated_taint<'a>(
     tolerations: &[Toleration],
     taints: &'a [Taint],
@@ -38,7 +38,7 @@ pub(crate) fn find_untolerated_taint<'a>(
         .find(|t| matches!(&*t.effect, "NoSchedule" | "NoExecute") && !tolerated(tolerations, t))
 }
 
-/// How many taints the pod would rather avoid.
+/// The number of PreferNoSchedule taints that are not tolerated.
 pub(crate) fn count_intolerable_prefer_no_schedule(
     tolerations: &[Toleration],
     taints: &[Taint],

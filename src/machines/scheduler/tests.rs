@@ -1,4 +1,4 @@
-//! What holds for every cluster and every order of events.
+//! Properties that hold for every cluster and every order of events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::schedule_one::{SchedulerState, SchedulingDecision};
+use super::cache::SchedulerState;
+use super::schedule_one::SchedulingDecision;
 use kueue_lab_runtime::ObjectKey;
 
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ fn pod(index: usize, life: usize, cpu: i64, gpu: i64, priority: i32) -> Pod {
     .unwrap()
 }
 
-/// The cluster as the API server would have it.
+/// The objects of the API server.
 #[derive(Default)]
 struct TestCluster {
     state: SchedulerState,
@@ -107,7 +108,7 @@ impl TestCluster {
         }
     }
 
-    /// Carries out decisions until there are none; whoever has to make room goes at once.
+    /// Applies decisions until there are none; victims are deleted at once.
     fn schedule_until_idle(&mut self) {
         for _ in 0..1_000 {
             match self.state.next() {
@@ -139,10 +140,10 @@ impl TestCluster {
                 }
             }
         }
-        panic!("the scheduler does not come to rest");
+        panic!("the scheduler does not become idle");
     }
 
-    /// The decision has not put more on the node than it has.
+    /// Asserts that the node's capacity is not exceeded.
     fn fits(&self, pod: &super::PodInfo, node: &str) {
         let info = &self.state.nodes()[node];
         assert!(info.pods.len() <= info.max_pods);
@@ -155,7 +156,7 @@ impl TestCluster {
         }
     }
 
-    /// Whoever still waits fits nowhere.
+    /// Asserts that no pending pod is feasible.
     fn assert_no_pending_pod_fits(&self) {
         for pod in self.pods.values() {
             let spec = pod.spec.as_ref().unwrap();
@@ -164,11 +165,11 @@ impl TestCluster {
             }
             let wanted = crate::resources::pod_requests(spec);
             for info in self.state.nodes().values().filter(|n| n.node.is_some()) {
-                let room = wanted.iter().all(|(name, amount)| {
+                let fits = wanted.iter().all(|(name, amount)| {
                     amount <= 0 || amount <= info.allocatable.get(name) - info.requested.get(name)
                 });
                 let full = info.pods.len() >= info.max_pods;
-                assert!(!room || full, "{:?} fits {}", pod.metadata.name, info.name);
+                assert!(!fits || full, "{:?} fits {}", pod.metadata.name, info.name);
             }
         }
     }
@@ -178,13 +179,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn nodes_are_never_overcommitted_and_room_is_used(events in prop::collection::vec(event(), 1..80)) {
-        let mut world = TestCluster::default();
+    fn nodes_are_never_overcommitted_and_capacity_is_used(events in prop::collection::vec(event(), 1..80)) {
+        let mut cluster = TestCluster::default();
         for event in events {
-            world.apply_event(event);
-            world.schedule_until_idle();
+            cluster.apply_event(event);
+            cluster.schedule_until_idle();
         }
-        world.assert_no_pending_pod_fits();
+        cluster.assert_no_pending_pod_fits();
     }
 }
 
@@ -194,7 +195,7 @@ fn a_failed_binding_frees_its_resources_for_pending_pods() {
     state.update_node("n0", Some(node(0, 4, 0)));
     state.update_pod(Arc::new(pod(0, 1, 4, 0, 0)));
     let Some(SchedulingDecision::Bind { pod: refused, .. }) = state.next() else {
-        panic!("there is room for the first")
+        panic!("the first fits")
     };
     state.update_pod(Arc::new(pod(1, 1, 2, 0, 0)));
     assert!(matches!(
@@ -205,12 +206,12 @@ fn a_failed_binding_frees_its_resources_for_pending_pods() {
     state.delete_pod(&refused.key);
     assert!(
         matches!(state.next(), Some(SchedulingDecision::Bind { pod, .. }) if pod.key.name == "p1"),
-        "the second has the room now"
+        "the second fits now"
     );
 }
 
 #[test]
-fn ten_thousand_like_pods_without_room_cost_one_search_each_time() {
+fn ten_thousand_equal_unschedulable_pods_cost_one_search() {
     let mut state = SchedulerState::default();
     state.update_node("n0", Some(node(0, 4, 0)));
     for index in 0..10_000 {
@@ -225,7 +226,7 @@ fn ten_thousand_like_pods_without_room_cost_one_search_each_time() {
         }
     }
     assert_eq!((bound.len(), decisions), (4, 5));
-    // One leaves, one comes.
+    // One pod ends, one arrives.
     for _ in 0..100 {
         state.delete_pod(&bound.remove(0).key);
         let Some(SchedulingDecision::Bind { pod, .. }) = state.next() else {

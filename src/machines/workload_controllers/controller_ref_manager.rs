@@ -1,5 +1,5 @@
-//! Whose an object is: a controller adopts what its selector matches and nobody controls, and lets
-//! go of what it no longer matches. Must not know any controller.
+//! Controller references: adopts matching orphans and releases dependents that no longer match.
+//! Must not depend on any controller.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,31 +17,31 @@ use super::pod_template::controller_reference;
 use kueue_lab_runtime::Informer;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 
-/// An informer's index of objects nobody controls: by namespace.
-pub const UNCONTROLLED: &str = "uncontrolled";
-/// An informer's index by the UID of the controlling owner.
-pub const CONTROLLER_UID_INDEX: &str = "controller";
+/// Informer index of objects without a controller, by namespace.
+pub(crate) const UNCONTROLLED: &str = "uncontrolled";
+/// Informer index by the UID of the controller.
+pub(crate) const CONTROLLER_UID_INDEX: &str = "controller";
 
 /// The values of [`UNCONTROLLED`].
-pub fn uncontrolled<K: Resource>(object: &K) -> Vec<String> {
+pub(crate) fn uncontrolled<K: Resource>(object: &K) -> Vec<String> {
     match super::pods::controller_of(object) {
         Some(_) => Vec::new(),
         None => object.namespace().into_iter().collect(),
     }
 }
 
-/// A selector that can be asked. One that makes no sense matches nothing, and is `None`.
-pub fn selector(selector: &LabelSelector) -> Option<Selector> {
+/// A parsed selector; `None` if it is invalid or matches nothing.
+pub(crate) fn selector(selector: &LabelSelector) -> Option<Selector> {
     Selector::try_from(selector.clone()).ok()
 }
 
 /// Whether labels are matched.
-pub fn matches<K: Resource>(selector: &Selector, object: &K) -> bool {
+pub(crate) fn matches<K: Resource>(selector: &Selector, object: &K) -> bool {
     selector.matches(object.labels())
 }
 
-/// Owners and what they can own, in namespaces, known at compile time.
-pub trait NamespacedObject:
+/// Namespaced owners and dependents with static types.
+pub(crate) trait NamespacedObject:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + Debug
@@ -63,11 +63,11 @@ impl<K> NamespacedObject for K where
 {
 }
 
-/// The objects `owner` controls, once it has adopted and released. Both indexes must be there.
+/// The objects that `owner` controls, after adoption and release. Requires both indexes.
 ///
 /// # Errors
-/// The API refused a change, or the owner is not the one that was known.
-pub async fn claim<O: NamespacedObject, K: NamespacedObject>(
+/// The API server rejected a change, or the owner's UID has changed.
+pub(crate) async fn claim<O: NamespacedObject, K: NamespacedObject>(
     client: &kube::Client,
     owner: &O,
     selects: &Selector,
@@ -104,7 +104,7 @@ pub async fn claim<O: NamespacedObject, K: NamespacedObject>(
     Ok(claimed)
 }
 
-/// Changes the owners of an object; what it is afterwards, if it is still there.
+/// Patches the owner references of an object; returns the result, if it still exists.
 async fn patch<K: NamespacedObject>(
     api: &Api<K>,
     informer: &Informer<K>,

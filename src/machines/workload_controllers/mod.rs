@@ -1,79 +1,17 @@
-//! The controllers of a real cluster's controller manager: jobs and other workloads, garbage
-//! collection, namespaces, accounts. Must not know nodes, scheduler or kubelet stand-in.
+//! The workload controllers of kube-controller-manager: Job, CronJob and `apps/v1`. Must not depend
+//! on nodes or the kubelet; of the scheduler only node affinity and tolerations are used.
 
-pub mod apps;
-pub mod controller_ref_manager;
-pub mod cronjob;
+pub(crate) mod apps;
+pub(crate) mod controller_ref_manager;
+pub(crate) mod cronjob;
 pub mod job;
-pub mod pod_control;
-pub mod pod_template;
+pub(crate) mod pod_control;
+pub(crate) mod pod_template;
 pub mod pods;
-pub mod ttl_after_finished;
+mod shared_informers;
+mod start_controllers;
+pub(crate) mod ttl_after_finished;
 
-use k8s_openapi::api::apps::v1::{ControllerRevision, ReplicaSet};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
-
-use self::controller_ref_manager::{CONTROLLER_UID_INDEX, NamespacedObject, UNCONTROLLED};
-use super::MachinesConfig;
-use super::event_recorder::EventRecorder;
-use kueue_lab_runtime::{Api, Context, Informer, InformerBuilder};
-
-/// What the controllers share: one watch per kind, one writer of Events.
-pub struct SharedInformers {
-    /// All pods.
-    pub pods: Informer<Pod>,
-    /// All nodes.
-    pub nodes: Informer<Node>,
-    /// All Jobs.
-    pub jobs: Informer<Job>,
-    /// All ReplicaSets.
-    pub replica_sets: Informer<ReplicaSet>,
-    /// All revisions of StatefulSets and DaemonSets.
-    pub revisions: Informer<ControllerRevision>,
-    /// Writes Events.
-    pub recorder: EventRecorder,
-}
-
-impl SharedInformers {
-    /// Starts the watches that are not there yet, in the tasks of `context`.
-    pub fn new(context: &Context, pods: Informer<Pod>, nodes: Informer<Node>) -> Self {
-        Self {
-            pods,
-            nodes,
-            jobs: controlled_informer(context).start(context),
-            replica_sets: controlled_informer(context).start(context),
-            revisions: controlled_informer(context).start(context),
-            recorder: EventRecorder::new(context, "controllermanager"),
-        }
-    }
-}
-
-/// Starts the controllers that `config` switches on, in the tasks of `context`.
-pub fn start(context: &Context, config: &MachinesConfig, shared: &SharedInformers) {
-    if !config.workload_controllers {
-        return;
-    }
-    job::start(context, shared);
-    ttl_after_finished::start(context, shared);
-    cronjob::start(context, shared);
-    apps::replicaset::start(context, shared);
-    apps::deployment::start(context, shared);
-    apps::statefulset::start(context, shared);
-    apps::daemonset::start(context, shared);
-}
-
-/// Follows all pods, by those who control them and by the nodes they are on.
-pub fn pod_informer(context: &Context) -> Informer<Pod> {
-    controlled_informer(context)
-        .index(pods::ON_NODE, pods::on_node)
-        .index(pods::ENDED, pods::ended)
-        .start(context)
-}
-
-/// Follows all objects of a kind, by those who control them.
-fn controlled_informer<K: NamespacedObject>(context: &Context) -> InformerBuilder<K> {
-    Informer::builder(Api::<K>::all(context.client.clone()))
-        .index(CONTROLLER_UID_INDEX, pods::controller_uid)
-        .index(UNCONTROLLED, controller_ref_manager::uncontrolled)
-}
+pub(crate) use shared_informers::SharedInformers;
+pub use shared_informers::pod_informer;
+pub(crate) use start_controllers::start;

@@ -1,5 +1,5 @@
-//! Creating and deleting pods for a controller, with the Events real controllers write, the caches
-//! kept in step, and a gentle start where the API refuses. Must not know any controller.
+//! Creates and deletes pods for a controller: records Events, keeps informers current, and starts
+//! slowly when requests are rejected. Must not depend on any controller.
 
 use std::sync::Arc;
 
@@ -16,35 +16,35 @@ use kueue_lab_runtime::api_errors::{
 };
 use kueue_lab_runtime::{Api, Context, Informer};
 
-/// Creates and deletes pods in the name of one controller.
+/// Creates and deletes pods for one controller.
 #[derive(Clone)]
-pub struct PodControl {
+pub(crate) struct PodControl {
     context: Context,
     pods: Informer<Pod>,
     recorder: EventRecorder,
 }
 
-/// What came of creating pods.
+/// The result of creating pods.
 #[derive(Debug, Default)]
-pub struct CreateResult {
-    /// How many were.
+pub(crate) struct CreateResult {
+    /// Number of created pods.
     pub done: usize,
-    /// Why the first of the others was not.
+    /// The first error.
     pub error: Option<kube::Error>,
 }
 
-/// What came of deleting pods.
+/// The result of deleting pods.
 #[derive(Debug, Default)]
-pub struct DeleteResult {
-    /// The pods that are gone or going.
+pub(crate) struct DeleteResult {
+    /// The deleted or terminating pods.
     pub done: Vec<Arc<Pod>>,
-    /// Why the first of the others is not.
+    /// The first error.
     pub error: Option<kube::Error>,
 }
 
 impl PodControl {
-    /// A control whose writes are seen at once in `pods`.
-    pub fn new(context: &Context, pods: Informer<Pod>, recorder: EventRecorder) -> Self {
+    /// A pod control whose writes are visible in `pods` at once.
+    pub(crate) fn new(context: &Context, pods: Informer<Pod>, recorder: EventRecorder) -> Self {
         Self {
             context: context.clone(),
             pods,
@@ -56,9 +56,9 @@ impl PodControl {
         Api::namespaced(self.context.client.clone(), namespace)
     }
 
-    /// Creates pods of `owner`: one, then twice as many each time, so that an owner whose pods are
-    /// all refused costs one request and not thousands. Stops at the first round with a refusal.
-    pub async fn create<K>(&self, owner: &K, pods: Vec<Pod>) -> CreateResult
+    /// Creates pods of `owner` in batches of doubling size (slow start), so that an owner whose
+    /// pods are all rejected costs one request. Stops after the first batch with an error.
+    pub(crate) async fn create<K>(&self, owner: &K, pods: Vec<Pod>) -> CreateResult
     where
         K: Resource<DynamicType = ()>,
     {
@@ -95,8 +95,8 @@ impl PodControl {
         created
     }
 
-    /// Deletes pods of `owner`, after taking `finalizer` from them where one is given.
-    pub async fn delete<K>(
+    /// Deletes pods of `owner`, after removing `finalizer` if given.
+    pub(crate) async fn delete<K>(
         &self,
         owner: &K,
         pods: &[Arc<Pod>],
@@ -129,8 +129,8 @@ impl PodControl {
         deleted
     }
 
-    /// Deletes a pod without telling anybody.
-    pub async fn delete_without_event(&self, pod: &Pod) -> Result<(), kube::Error> {
+    /// Deletes a pod without recording an Event.
+    pub(crate) async fn delete_without_event(&self, pod: &Pod) -> Result<(), kube::Error> {
         match self.delete_one(pod, None).await {
             Err(error) if !is_not_found(&error) && !is_conflict(&error) => Err(error),
             _ => Ok(()),
@@ -162,9 +162,8 @@ impl PodControl {
         Ok(())
     }
 
-    /// Takes `finalizer` from pods: the UIDs of those that are free of it, and what went wrong
-    /// first with the others.
-    pub async fn remove_finalizers(
+    /// Removes `finalizer` from pods: returns the UIDs without it and the first error.
+    pub(crate) async fn remove_finalizers(
         &self,
         pods: &[Arc<Pod>],
         finalizer: &str,

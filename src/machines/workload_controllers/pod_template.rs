@@ -1,15 +1,15 @@
-//! Pods made from a controller's template. Must not know any controller.
+//! Pods from a controller's template. Must not depend on any controller.
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
-/// The longest prefix the API keeps of a generated name.
+/// The maximum length of `generateName` that the API server keeps.
 const LONGEST_PREFIX: usize = 58;
 
-/// A pod as the template describes it, owned by `owner`, whose name the API server makes up.
-pub fn pod_from_template<K: Resource<DynamicType = ()>>(
+/// A pod of the template, owned by `owner`, with a generated name.
+pub(crate) fn pod_from_template<K: Resource<DynamicType = ()>>(
     template: &PodTemplateSpec,
     owner: &K,
 ) -> Pod {
@@ -29,8 +29,8 @@ pub fn pod_from_template<K: Resource<DynamicType = ()>>(
     }
 }
 
-/// The reference by which `owner` controls an object.
-pub fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+/// The controller reference to `owner`.
+pub(crate) fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     OwnerReference {
         api_version: K::api_version(&()).to_string(),
         kind: K::kind(&()).to_string(),
@@ -41,9 +41,9 @@ pub fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerRe
     }
 }
 
-/// `<name><suffix>`, where the name gives way so that a generated name fits.
-pub fn name_prefix(name: &str, suffix: &str) -> String {
-    let room = LONGEST_PREFIX.saturating_sub(suffix.len());
-    let end = name.len().min(room);
+/// `<name><suffix>`, with the name truncated so that a generated name fits.
+pub(crate) fn name_prefix(name: &str, suffix: &str) -> String {
+    let max_len = LONGEST_PREFIX.saturating_sub(suffix.len());
+    let end = name.len().min(max_len);
     format!("{}{suffix}", name.get(..end).unwrap_or(name))
 }

@@ -1,5 +1,4 @@
-//! What controllers ask of a pod: is it active, ready, on its way out, and whose is it. Must not
-//! know any controller.
+//! Properties of pods: active, ready, terminating, controller. Must not depend on any controller.
 
 use std::cmp::Ordering;
 
@@ -8,28 +7,28 @@ use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 
-/// The phase, empty where nobody reported one.
+/// The phase; empty if none was reported.
 pub fn phase(pod: &Pod) -> &str {
     let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
     phase.unwrap_or_default()
 }
 
-/// Whether the pod ran to its end, well or not.
+/// Whether the pod is terminal: Succeeded or Failed.
 pub fn is_terminal(pod: &Pod) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
 
-/// Whether the pod counts as running or about to run: neither at its end nor being deleted.
+/// Whether the pod is active: neither terminal nor being deleted.
 pub fn is_active(pod: &Pod) -> bool {
     !is_terminal(pod) && !is_deleting(pod)
 }
 
-/// Whether deletion was asked for.
+/// Whether the pod has a deletion timestamp.
 pub fn is_deleting(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Whether the pod is being deleted and has not come to its end yet.
+/// Whether the pod is being deleted and is not terminal yet.
 pub fn is_terminating(pod: &Pod) -> bool {
     is_deleting(pod) && !is_terminal(pod)
 }
@@ -54,13 +53,13 @@ pub fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
             }))
 }
 
-/// Since when the pod is Ready.
+/// Since when the pod has been Ready.
 pub fn ready_since(pod: &Pod) -> Option<Timestamp> {
     let ready = condition(pod, "Ready").filter(|c| c.status == "True")?;
     ready.last_transition_time.as_ref().map(|t| t.0)
 }
 
-/// The owner that controls the object, if any does.
+/// The controller of the object, if any.
 pub fn controller_of<K: kube::Resource>(object: &K) -> Option<&OwnerReference> {
     let owners = object
         .meta()
@@ -70,13 +69,13 @@ pub fn controller_of<K: kube::Resource>(object: &K) -> Option<&OwnerReference> {
     owners.iter().find(|o| o.controller == Some(true))
 }
 
-/// An informer's index: the UID of the controlling owner.
+/// Informer index by the UID of the controller.
 pub fn controller_uid<K: kube::Resource>(object: &K) -> Vec<String> {
     let owner = controller_of(object);
     owner.map(|o| o.uid.clone()).into_iter().collect()
 }
 
-/// An informer's index: the node of a pod.
+/// Informer index by node.
 pub const ON_NODE: &str = "node";
 
 /// The values of [`ON_NODE`].
@@ -84,7 +83,7 @@ pub fn on_node(pod: &Pod) -> Vec<String> {
     node_of(pod).map(str::to_string).into_iter().collect()
 }
 
-/// An informer's index of pods that ran to their end, all under one value.
+/// Informer index of terminal pods, all under one value.
 pub const ENDED: &str = "ended";
 
 /// The values of [`ENDED`].
@@ -104,7 +103,7 @@ pub fn has_finalizer<K: kube::Resource>(object: &K, finalizer: &str) -> bool {
     finalizers.iter().any(|f| f == finalizer)
 }
 
-/// How often the containers of the pod were restarted: the highest count of any.
+/// The highest restart count of the pod's containers.
 fn restarts(pod: &Pod) -> i32 {
     let statuses = pod
         .status
@@ -114,13 +113,13 @@ fn restarts(pod: &Pod) -> i32 {
     counts.max().unwrap_or(0)
 }
 
-/// Which of two pods goes first when there are too many: the one whose loss costs less.
+/// The deletion order of surplus pods, cheapest first.
 pub fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
     order(a, (0, 0), b, (0, 0))
 }
 
-/// [`compare_active_pods`] among pods that have a price (an annotation) and a rank, such as how many of
-/// their kind share the node: of two in the same state the cheaper goes first, then the higher rank.
+/// [`compare_active_pods`] with deletion cost (an annotation) and rank, such as the number of
+/// related pods on the node: of pods in the same state, first the lower cost, then the higher rank.
 pub fn compare_active_pods_with_ranks(a: &Pod, rank_a: usize, b: &Pod, rank_b: usize) -> Ordering {
     order(a, (deletion_cost(a), rank_a), b, (deletion_cost(b), rank_b))
 }
@@ -150,7 +149,7 @@ fn order(
         .then_with(|| a.name_any().cmp(&b.name_any()))
 }
 
-/// The annotation `controller.kubernetes.io/pod-deletion-cost`, 0 where there is none.
+/// The annotation `controller.kubernetes.io/pod-deletion-cost`, by default 0.
 fn deletion_cost(pod: &Pod) -> i32 {
     let cost = pod
         .annotations()
@@ -163,7 +162,7 @@ pub fn created<K: kube::Resource>(object: &K) -> Option<Timestamp> {
     object.meta().creation_timestamp.as_ref().map(|t| t.0)
 }
 
-/// No moment before a late one before an early one.
+/// No time before a late one before an early one.
 fn later_first(a: Option<Timestamp>, b: Option<Timestamp>) -> Ordering {
     match (a, b) {
         (None, None) => Ordering::Equal,
@@ -173,8 +172,8 @@ fn later_first(a: Option<Timestamp>, b: Option<Timestamp>) -> Ordering {
     }
 }
 
-/// When the pod ended: by its containers where all of them say so, by its Ready condition, by the
-/// moment its deletion was asked for, or, where nothing is known, when it was created.
+/// When the pod finished: from its containers if all are terminated, otherwise from its Ready
+/// condition, its deletion timestamp or its creation.
 pub fn finished_at(pod: &Pod) -> Timestamp {
     containers_finished(pod)
         .or_else(|| {

@@ -1,4 +1,4 @@
-//! Deletes finished Jobs when their `ttlSecondsAfterFinished` is over.
+//! The TTL-after-finished controller: deletes finished Jobs after `ttlSecondsAfterFinished`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, Work
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let due = queue.clone();
     shared.jobs.add_event_handler(move |change| {
@@ -33,7 +33,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
 }
 
-/// When a Job is to go, once it is finished and if it says so.
+/// When a finished Job with a TTL expires.
 fn expiry(job: &Job) -> Option<Timestamp> {
     let seconds = job.spec.as_ref()?.ttl_seconds_after_finished?;
     let finished = conditions::finished(job)?.last_transition_time.as_ref()?.0;
@@ -56,7 +56,7 @@ impl TtlAfterFinishedController {
             return Ok(ReconcileResult::Done);
         }
         let api: Api<Job> = Api::namespaced(self.context.client.clone(), &key.namespace);
-        // What is about to be deleted is looked at as it is, not as it was last seen.
+        // The current version decides about the deletion, not the cached one.
         let Some(job) = api.get_opt(&key.name).await? else {
             return Ok(ReconcileResult::Done);
         };

@@ -1,4 +1,5 @@
-//! What happens to one object: nothing, its deletion, or a change of its references.
+//! Processes one object: deletes it, changes its owner references, or leaves it; as upstream's
+//! garbagecollector.go.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{
@@ -13,19 +14,19 @@ use super::graph::{self, FOREGROUND, GraphNode, ORPHAN};
 use kueue_lab_runtime::ReconcileResult;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 
-/// How the owners of an object stand.
+/// The owner references of an object, classified.
 #[derive(Default)]
 struct ClassifiedReferences {
-    /// They exist.
+    /// How many owners exist.
     solid: usize,
-    /// They do not exist, or wait for this very object to go: their UIDs.
+    /// UIDs of owners that do not exist or wait for the deletion of this object.
     dangling: Vec<String>,
-    /// Whether any of them waits for its dependents to go.
+    /// Whether any of them waits for the deletion of its dependents.
     waiting: bool,
 }
 
 impl GarbageCollector {
-    /// Looks at the object of that UID.
+    /// Processes the object of that UID.
     pub(super) async fn process_item(&self, uid: &str) -> Result<ReconcileResult, kube::Error> {
         let Some(node) = self.graph.lock().get(uid).cloned() else {
             return Ok(ReconcileResult::Done);
@@ -42,13 +43,14 @@ impl GarbageCollector {
         match done {
             Ok(()) => Ok(ReconcileResult::Done),
             Err(error) if is_not_found(&error) => Ok(ReconcileResult::Done),
-            // The watch will soon bring what it was changed to.
+            // The watch will deliver the newer version.
             Err(error) if is_conflict(&error) => Ok(ReconcileResult::Requeue),
             Err(error) => Err(error),
         }
     }
 
-    /// Deletes an object without owners, and takes owners that are gone from one that has others.
+    /// Deletes an object without solid owners, and removes dangling owner references from one that
+    /// has others.
     async fn attempt_to_delete_item(&self, uid: &str, node: &GraphNode) -> Result<(), kube::Error> {
         let owners = self.classify_references(node).await?;
         if owners.dangling.is_empty() && !owners.waiting {
@@ -132,7 +134,7 @@ impl GarbageCollector {
         // The watch of its kind may lag behind: ask the server.
         let group = graph::group_of(&reference.api_version);
         let Some(kind) = self.kinds.find(group, &reference.kind) else {
-            // A kind nobody knows: it may be defined yet, so its objects stay.
+            // An unknown kind: it may be defined later, so its dependents stay.
             return Ok(OwnerState::Solid);
         };
         if kind.namespaced && node.namespace.is_empty() {
@@ -162,7 +164,8 @@ impl GarbageCollector {
         }
     }
 
-    /// Lets an owner go once no dependent keeps it, and sees to those that do.
+    /// Removes the finalizer of an owner that no dependent blocks; otherwise enqueues the blocking
+    /// dependents.
     async fn process_deleting_dependents_item(
         &self,
         uid: &str,
@@ -186,7 +189,7 @@ impl GarbageCollector {
         Ok(())
     }
 
-    /// Takes the owner from all its dependents, then lets it go.
+    /// Removes the owner reference from all dependents, then the finalizer of the owner.
     async fn orphan_dependents(&self, uid: &str, node: &GraphNode) -> Result<(), kube::Error> {
         let dependents = self.graph.lock().dependents(uid);
         for dependent in dependents {
@@ -204,7 +207,7 @@ impl GarbageCollector {
         self.remove_finalizer(uid, node, ORPHAN).await
     }
 
-    /// Takes owners from an object.
+    /// Removes owner references from an object.
     async fn delete_owner_references(
         &self,
         uid: &str,
@@ -225,8 +228,8 @@ impl GarbageCollector {
             .await
     }
 
-    /// Lets the owners of an object go before it, which ends a circle of objects that wait for
-    /// each other.
+    /// Sets `blockOwnerDeletion: false` on the owner references of an object, which resolves cycles
+    /// of objects that wait for each other.
     async fn unblock_owner_references(
         &self,
         uid: &str,
@@ -268,7 +271,7 @@ impl GarbageCollector {
             .await
     }
 
-    /// Changes the metadata of an object, if it is still the version that was seen.
+    /// Patches the metadata of an object, if its resourceVersion is unchanged.
     async fn patch(&self, uid: &str, node: &GraphNode, mut meta: Value) -> Result<(), kube::Error> {
         let Some(api) = self.api(node) else {
             return Ok(());
@@ -282,7 +285,7 @@ impl GarbageCollector {
             .map(|_| ())
     }
 
-    /// The way to objects of a node's kind; `None` if the kind is gone.
+    /// The API for objects of a node's kind; `None` if the kind no longer exists.
     fn api(&self, node: &GraphNode) -> Option<Api<DynamicObject>> {
         let kind = self.kinds.find(&node.kind.0, &node.kind.1)?;
         let client = self.context.client.clone();
@@ -294,7 +297,7 @@ impl GarbageCollector {
     }
 }
 
-/// How an owner stands.
+/// The state of an owner.
 enum OwnerState {
     Solid,
     Dangling,

@@ -1,4 +1,4 @@
-//! Who owns whom: the objects of the cluster by UID, with their owners and dependents. Pure.
+//! The owner graph: objects by UID with their owners and dependents. Pure.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,12 +6,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use crate::controller_manager::discovery::GroupKind;
 
-/// The finalizer of an owner that goes only after its dependents.
+/// The finalizer of an owner that is deleted after its dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of an owner whose dependents are to stay.
+/// The finalizer of an owner whose dependents are orphaned.
 pub(super) const ORPHAN: &str = "orphan";
 
-/// What the collector remembers of an object.
+/// An object of the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct GraphNode {
     pub(super) kind: GroupKind,
@@ -40,24 +40,24 @@ impl GraphNode {
         }
     }
 
-    /// Whether the object waits for its dependents to go.
+    /// Whether the object waits for the deletion of its dependents.
     pub(super) fn is_deleting_dependents(&self) -> bool {
         self.deleting && self.foreground
     }
 
-    /// Whether the object waits for its dependents to be set free.
+    /// Whether the object waits until its dependents are orphaned.
     pub(super) fn is_orphaning_dependents(&self) -> bool {
         self.deleting && self.orphan
     }
 
-    /// Whether this object keeps the owner of that UID from going.
+    /// Whether this object blocks the deletion of the owner of that UID.
     fn blocks(&self, owner: &str) -> bool {
         let mut owners = self.owners.iter();
         owners.any(|o| o.uid == owner && o.block_owner_deletion == Some(true))
     }
 }
 
-/// The objects and who depends on whom.
+/// The objects and their dependents.
 #[derive(Default)]
 pub(super) struct Graph {
     nodes: HashMap<String, GraphNode>,
@@ -76,14 +76,14 @@ impl Graph {
         found.into_iter().flatten().cloned().collect()
     }
 
-    /// The UIDs of the dependents that keep their owner from going.
+    /// The UIDs of the dependents that block the deletion of their owner.
     pub(super) fn blocking_dependents(&self, owner: &str) -> Vec<String> {
         let mut found = self.dependents(owner);
         found.retain(|uid| self.nodes.get(uid).is_some_and(|n| n.blocks(owner)));
         found
     }
 
-    /// Takes note of an object; the UIDs that need a look because of it.
+    /// Adds or updates an object; returns the UIDs to process because of it.
     pub(super) fn put(&mut self, uid: &str, new: GraphNode) -> Vec<String> {
         let old = self.nodes.insert(uid.to_string(), new.clone());
         let mut look = Vec::new();
@@ -101,7 +101,7 @@ impl Graph {
         }
         let references_changed = old.as_ref().is_none_or(|o| o.owners != new.owners);
         if references_changed {
-            // Owners that waited for this object may be free of it; new ones may be absent.
+            // Owners that waited for this object may be unblocked; new owners may be absent.
             let waiting = before.iter().filter(|o| self.waits_for_dependents(o));
             look.extend(waiting.cloned());
             if !new.owners.is_empty() && self.needs_processing(&new) {
@@ -119,7 +119,7 @@ impl Graph {
         look
     }
 
-    /// Forgets an object; the UIDs that need a look because of it.
+    /// Removes an object; returns the UIDs to process because of it.
     pub(super) fn remove(&mut self, uid: &str) -> Vec<String> {
         let Some(node) = self.nodes.remove(uid) else {
             return Vec::new();
@@ -146,7 +146,7 @@ impl Graph {
             .is_some_and(GraphNode::is_deleting_dependents)
     }
 
-    /// Whether any owner is unknown or on its way out.
+    /// Whether any owner is unknown or being deleted.
     fn needs_processing(&self, node: &GraphNode) -> bool {
         let mut owners = node.owners.iter();
         owners.any(|o| {
@@ -166,8 +166,8 @@ impl Graph {
     }
 }
 
-/// Whether a known object is the owner that `object_reference` of `dependent` means: of that kind and
-/// name, and where the dependent can see it.
+/// Whether a known object is the owner that `reference` of `dependent` means: of that kind and
+/// name, and in a namespace that the dependent may refer to.
 pub(super) fn owner_reference_matches(
     dependent: &GraphNode,
     reference: &OwnerReference,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn dependents_of_a_missing_owner_need_a_look() {
+    fn dependents_of_an_absent_owner_are_processed() {
         let mut graph = Graph::default();
         assert_eq!(graph.put("a", node("a", &[])), Vec::<String>::new());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What objects use of a quota. Pure.
+//! The quota usage of objects. Pure.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) type ResourceList = BTreeMap<String, Quantity>;
 
 const CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// What a name in a quota is about: group and plural name.
+/// The group and plural name of the resource that a quota name counts.
 pub(super) fn resource_of(name: &str) -> (String, String) {
     let core = |plural: &str| (String::new(), plural.to_string());
     if let Some(counted) = name.strip_prefix("count/") {
@@ -52,7 +52,7 @@ fn amounts(texts: Option<&BTreeMap<String, Text>>) -> ResourceList {
         .collect()
 }
 
-/// What a pod uses: itself, and while it lives what it asks for and is limited to.
+/// The usage of a pod: `pods`, and until it is terminal its requests and limits.
 pub(super) fn pod(pod: &Pod, now: Timestamp) -> ResourceList {
     let mut used = ResourceList::new();
     if counts_toward_quota(pod, now) {
@@ -78,7 +78,7 @@ fn is_native(name: &str) -> bool {
     matches!(name, "cpu" | "memory" | "ephemeral-storage")
 }
 
-/// Whether a pod has neither ended nor outlived the time it was given to end.
+/// Whether a pod is neither terminal nor past its deletion grace period.
 fn counts_toward_quota(pod: &Pod, now: Timestamp) -> bool {
     let marked = pod.metadata.deletion_timestamp.as_ref().map(|t| t.0);
     let grace = pod.metadata.deletion_grace_period_seconds;
@@ -91,8 +91,8 @@ fn counts_toward_quota(pod: &Pod, now: Timestamp) -> bool {
 
 type Resources = k8s_openapi::api::core::v1::ResourceRequirements;
 
-/// What the containers of a pod ask for together: those that run at the same time added up, the
-/// others by the largest.
+/// The effective amounts of a pod: the sum of containers that run at the same time, or the largest
+/// init container.
 fn total(pod: &Pod, of: fn(&Resources) -> Option<&BTreeMap<String, Text>>) -> ResourceList {
     let Some(spec) = &pod.spec else {
         return ResourceList::new();
@@ -102,7 +102,7 @@ fn total(pod: &Pod, of: fn(&Resources) -> Option<&BTreeMap<String, Text>>) -> Re
     spec.containers
         .iter()
         .for_each(|c| add(&mut running, asked(c)));
-    // Sidecars run beside everything that comes after them.
+    // Sidecars run beside all containers after them.
     let (mut sidecars, mut starting) = (ResourceList::new(), ResourceList::new());
     for container in spec.init_containers.iter().flatten() {
         let mut together = sidecars.clone();
@@ -126,7 +126,7 @@ fn total(pod: &Pod, of: fn(&Resources) -> Option<&BTreeMap<String, Text>>) -> Re
     running
 }
 
-/// Makes every amount at least as large as in `other`.
+/// Raises every amount to at least that in `other`.
 fn raise(amounts: &mut ResourceList, other: &ResourceList) {
     for (name, amount) in other {
         let known = amounts.entry(name.clone()).or_default();
@@ -134,7 +134,7 @@ fn raise(amounts: &mut ResourceList, other: &ResourceList) {
     }
 }
 
-/// What a Service uses: itself, its node ports, its load balancer.
+/// The usage of a Service: itself, its node ports, its load balancer.
 pub(super) fn service(service: &Service) -> ResourceList {
     let spec = service.spec.clone().unwrap_or_default();
     let ports = spec.ports.map_or(0, |p| p.len() as i64);
@@ -154,7 +154,7 @@ pub(super) fn service(service: &Service) -> ResourceList {
     .into()
 }
 
-/// What a volume claim uses, in all and of its class.
+/// The usage of a PersistentVolumeClaim, in total and by storage class.
 pub(super) fn claim(claim: &PersistentVolumeClaim) -> ResourceList {
     let spec = claim.spec.clone().unwrap_or_default();
     let beta = claim
@@ -186,7 +186,7 @@ pub(super) fn claim(claim: &PersistentVolumeClaim) -> ResourceList {
     used
 }
 
-/// Whether the scopes of a quota include a pod.
+/// Whether a pod matches the scopes of a quota.
 pub(super) fn in_scope(quota: &ResourceQuotaSpec, pod: &Pod) -> bool {
     let plain = quota.scopes.iter().flatten();
     let plain = plain.map(|name| ScopedResourceSelectorRequirement {
@@ -203,7 +203,7 @@ pub(super) fn in_scope(quota: &ResourceQuotaSpec, pod: &Pod) -> bool {
         .all(|scope| pod_matches_scope(&scope, pod))
 }
 
-/// Whether a quota has any scope; one that has counts only pods.
+/// Whether a quota has any scope; a scoped quota counts only pods.
 pub(super) fn is_scoped(quota: &ResourceQuotaSpec) -> bool {
     quota.scopes.as_ref().is_some_and(|s| !s.is_empty()) || quota.scope_selector.is_some()
 }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_use_what_runs_at_the_same_time() {
+    fn pod_usage_counts_concurrent_containers() {
         let now = Timestamp::UNIX_EPOCH;
         let cpu = |name: &str, cpu: &str| json!({"name": name, "resources": {"requests": {"cpu": cpu, "nvidia.com/gpu": "1"}}});
         let mut sidecar = cpu("s", "1");
@@ -271,15 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_what_they_are_about() {
-        let place = |name: &str| {
+    fn quota_names_resolve_to_resources() {
+        let resolved = |name: &str| {
             let (group, plural) = resource_of(name);
             format!("{plural}.{group}")
         };
-        assert_eq!(place("requests.nvidia.com/gpu"), "pods.");
-        assert_eq!(place("count/jobs.batch"), "jobs.batch");
+        assert_eq!(resolved("requests.nvidia.com/gpu"), "pods.");
+        assert_eq!(resolved("count/jobs.batch"), "jobs.batch");
         assert_eq!(
-            place("fast.storageclass.storage.k8s.io/requests.storage"),
+            resolved("fast.storageclass.storage.k8s.io/requests.storage"),
             "persistentvolumeclaims."
         );
     }

@@ -1,12 +1,12 @@
-//! Words of a shell: expansion, arithmetic, tests, and what `printf` and `seq` make of theirs.
+//! Shell words: expansion, arithmetic, `test`, `printf` and `seq`.
 
 use super::interpreter::Shell;
 use super::lexer::WordPart;
 
-/// The most numbers `seq` gives.
+/// Maximum number of values of `seq`.
 const NUMBERS: usize = 10_000;
 
-/// Puts values in; what an unquoted variable or command gives falls apart at spaces.
+/// Expands words; unquoted variables and command substitutions are split at spaces.
 pub(super) fn expand(shell: &mut Shell, pieces: &[WordPart], words: &mut Vec<String>) {
     let alone = matches!(
         pieces,
@@ -20,7 +20,7 @@ pub(super) fn expand(shell: &mut Shell, pieces: &[WordPart], words: &mut Vec<Str
     }
 }
 
-/// The numbers of `seq LAST`, `seq FIRST LAST` or `seq FIRST STEP LAST`.
+/// The values of `seq LAST`, `seq FIRST LAST` or `seq FIRST STEP LAST`.
 pub(super) fn seq(arguments: &[&str]) -> Vec<i64> {
     let numbers: Vec<i64> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
     let (first, step, last) = match numbers[..] {
@@ -36,7 +36,7 @@ pub(super) fn seq(arguments: &[&str]) -> Vec<i64> {
         .collect()
 }
 
-/// What `printf` prints.
+/// The output of `printf`.
 pub(super) fn printf(arguments: &[&str]) -> String {
     let mut arguments = arguments.iter();
     let format = arguments.next().copied().unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) fn printf(arguments: &[&str]) -> String {
             text.push(c);
             continue;
         }
-        // Width and precision are left out.
+        // Width and precision are ignored.
         match letters.find(char::is_ascii_alphabetic) {
             Some(_) => text.push_str(arguments.next().copied().unwrap_or_default()),
             None => text.push('%'),
@@ -57,7 +57,7 @@ pub(super) fn printf(arguments: &[&str]) -> String {
     text
 }
 
-/// Whether a test holds; files never exist.
+/// The result of `test`; files never exist.
 pub(super) fn test(arguments: &[&str]) -> bool {
     let arguments: Vec<&str> = arguments
         .iter()
@@ -84,7 +84,7 @@ pub(super) fn test(arguments: &[&str]) -> bool {
     }
 }
 
-/// The value of `$((...))`: whole numbers, `+ - * / %`, brackets, variables, `x++`, `x += n`.
+/// The value of `$((...))`: integers, `+ - * / %`, parentheses, variables, `x++`, `x += n`.
 pub(super) fn arithmetic(shell: &mut Shell, expression: &str) -> i64 {
     let expression = expression.trim();
     if let Some(name) = expression.strip_suffix("++") {

@@ -1,5 +1,5 @@
-//! Goes through a script as a shell would and notes what shows: lines, waits, the end. Commands that
-//! are not known succeed at once and say nothing.
+//! Interprets a shell script and records its visible effects: output, waits and exit. Unknown
+//! commands succeed at once without output.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use super::lexer::{Token, WordPart, tokenize};
 use super::{Environment, duration, expansion};
 use crate::kubelet::program::Step;
 
-/// Commands that are understood outside a script too.
+/// Commands that are also interpreted outside of a script.
 pub(super) const BUILTINS: [&str; 11] = [
     "sleep", "echo", "true", "false", "printf", "date", "hostname", "env", "printenv", "seq",
     "timeout",
 ];
-/// How often a loop is gone through before it counts as endless.
+/// Iterations after which a loop counts as endless.
 const ROUNDS: usize = 100;
-/// How many steps a script may come to.
+/// Maximum number of steps of a script.
 const STEPS: usize = 20_000;
-/// How many commands are gone through.
+/// Maximum number of interpreted commands.
 const COMMANDS: usize = 50_000;
-/// How deep commands may be nested.
+/// Maximum nesting depth.
 const DEPTH: usize = 40;
 
-/// What a script does.
+/// The steps of a script.
 pub(super) fn run(script: &str, environment: &Environment, strict: bool) -> Vec<Step> {
     let mut shell = Shell::new(environment.clone(), 0);
     shell.errexit = strict;
@@ -29,7 +29,7 @@ pub(super) fn run(script: &str, environment: &Environment, strict: bool) -> Vec<
     shell.steps
 }
 
-/// What one command does.
+/// The steps of one command.
 pub(super) fn single(words: &[&str], environment: &Environment) -> Vec<Step> {
     let mut shell = Shell::new(environment.clone(), 0);
     let words: Vec<String> = words.iter().map(|w| w.to_string()).collect();
@@ -44,22 +44,22 @@ pub(super) struct Shell {
     pub(super) steps: Vec<Step>,
     /// The exit code of the last command.
     pub(super) status: i32,
-    /// It has ended, or hangs.
+    /// Whether it has exited or hangs.
     exited: bool,
-    /// It is on its way out of a loop.
+    /// Whether it is leaving a loop (`break`).
     breaking: bool,
-    /// It goes on with the next round of a loop.
+    /// Whether it skips to the next iteration of a loop (`continue`).
     continuing: bool,
-    /// It ends with the first command that fails.
+    /// `set -e`: exit at the first command that fails.
     pub(super) errexit: bool,
-    /// Commands are only passed over.
+    /// Parses commands without executing them.
     skipping: bool,
     functions: HashMap<String, Vec<Token>>,
     depth: usize,
     budget: usize,
 }
 
-/// A place in a list of tokens.
+/// A position in a list of tokens.
 struct Cursor<'a> {
     tokens: &'a [Token],
     at: usize,
@@ -116,13 +116,13 @@ impl Shell {
         };
         while cursor.peek().is_some() {
             self.list(&mut cursor, &[]);
-            // A word that closes nothing.
+            // An unmatched keyword.
             cursor.at += 1;
         }
         self.close();
     }
 
-    /// Ends with the code of the last command.
+    /// Exits with the code of the last command.
     fn close(&mut self) {
         if !self.exited && self.status != 0 {
             self.steps.push(Step::Exit(self.status));
@@ -145,7 +145,7 @@ impl Shell {
         }
     }
 
-    /// Commands up to one of the words, or to a bracket or the end.
+    /// Executes commands up to one of the words, a parenthesis or the end.
     fn list(&mut self, cursor: &mut Cursor<'_>, until: &[&str]) {
         loop {
             cursor.skip_newlines();
@@ -166,7 +166,7 @@ impl Shell {
         }
     }
 
-    /// Commands joined by `&&`, `||` and `|`.
+    /// Executes commands joined by `&&`, `||` and `|`.
     fn and_or(&mut self, cursor: &mut Cursor<'_>) {
         let passing = self.skipping;
         let mut joined = false;
@@ -231,7 +231,7 @@ impl Shell {
         self.depth -= 1;
     }
 
-    /// A command of words, or the definition of a function.
+    /// Executes a simple command, or defines a function.
     fn words(&mut self, cursor: &mut Cursor<'_>) {
         let first = cursor.at;
         let mut words = Vec::new();
@@ -242,7 +242,7 @@ impl Shell {
             }
         }
         if cursor.at == first {
-            // An operator where a command should be.
+            // An operator in command position.
             cursor.at += 1;
             return;
         }
@@ -296,7 +296,7 @@ impl Shell {
         self.leave_loop(cursor, begin);
     }
 
-    /// Passes over the body once more to find its end, and stops leaving.
+    /// Skips over the body to its end, and resets `break`.
     fn leave_loop(&mut self, cursor: &mut Cursor<'_>, begin: usize) {
         let passing = std::mem::replace(&mut self.skipping, true);
         cursor.at = begin;
@@ -375,7 +375,7 @@ impl Shell {
         }
     }
 
-    /// One command, its words ready.
+    /// Executes a command with expanded words.
     pub(super) fn simple_command(&mut self, words: &[String]) {
         let mut words = words.iter().map(String::as_str).peekable();
         while let Some((name, value)) = words.peek().and_then(|w| w.split_once('=')) {
@@ -459,7 +459,7 @@ impl Shell {
             }
             "sh" | "bash" => {
                 let all: Vec<&str> = std::iter::once(command).chain(arguments).collect();
-                if let Some((script, _)) = super::script(&all)
+                if let Some((script, _)) = super::command::script(&all)
                     && self.depth < DEPTH
                 {
                     let mut inner = Self::new(self.variables.clone(), self.depth + 1);
@@ -488,7 +488,7 @@ impl Shell {
         self.step(Step::Wait(total));
     }
 
-    /// The lines a command prints.
+    /// The output of a command substitution.
     pub(super) fn output(&mut self, script: &str) -> Vec<String> {
         if self.depth >= DEPTH {
             return Vec::new();
@@ -514,7 +514,7 @@ impl Shell {
         }
     }
 
-    /// The text of a piece.
+    /// The expanded text of a piece.
     pub(super) fn text(&mut self, piece: &WordPart) -> String {
         match piece {
             WordPart::Text(text) => text.clone(),

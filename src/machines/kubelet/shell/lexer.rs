@@ -1,5 +1,5 @@
-//! Cuts a shell script into words and operators. Redirections, comments and here-documents are left
-//! out: nothing is ever written to a file.
+//! Splits a shell script into words and operators. Redirections, comments and here-documents are
+//! dropped: nothing is written to files.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -7,13 +7,13 @@ use std::str::Chars;
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum WordPart {
-    /// Text as it stands.
+    /// Literal text.
     Text(String),
-    /// A variable, and what stands in for it when it is empty.
+    /// A variable and its default.
     Variable(String, Option<String>),
-    /// The output of a command; the flag says that it stood in quotes.
+    /// A command substitution; the flag is set if it is quoted.
     Command(String, bool),
-    /// The value of an expression.
+    /// An arithmetic expansion.
     Arithmetic(String),
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// The word when it is plain text.
+    /// The word if it is plain text.
     pub(super) fn plain(&self) -> Option<&str> {
         match self {
             Self::Word(pieces) => match &pieces[..] {
@@ -37,7 +37,7 @@ impl Token {
     }
 }
 
-/// Cuts a script.
+/// Splits a script.
 pub(super) fn tokenize(script: &str) -> Vec<Token> {
     let mut lexer = Lexer {
         rest: script.chars().peekable(),
@@ -53,7 +53,7 @@ struct Lexer<'a> {
     rest: Peekable<Chars<'a>>,
     tokens: Vec<Token>,
     word: Option<Vec<WordPart>>,
-    /// Ends of here-documents that begin with the next line.
+    /// Delimiters of here-documents that start on the next line.
     here: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Lexer<'_> {
                 '|' if self.rest.next_if_eq(&'|').is_some() => self.operator("||"),
                 '|' => self.operator("|"),
                 '>' | '<' => {
-                    // A number before it is a file, not an argument.
+                    // A number before it is a file descriptor, not an argument.
                     if self.word.as_deref().is_some_and(is_number) {
                         self.word = None;
                     }
@@ -102,7 +102,7 @@ impl Lexer<'_> {
         self.tokens.extend(self.word.take().map(Token::Word));
     }
 
-    /// Leaves out where output goes: `>file`, `>>file`, `>&2`.
+    /// Skips a redirection: `>file`, `>>file`, `>&2`.
     fn redirection(&mut self) {
         self.rest.next_if(|c| matches!(c, '>' | '|'));
         self.rest.next_if_eq(&'&');
@@ -231,7 +231,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// What stands before the brackets that close `open` ones.
+    /// The text up to the parentheses that close `open` ones.
     fn balanced(&mut self, open: usize) -> String {
         let (mut depth, mut text) = (open, String::new());
         for c in self.rest.by_ref() {

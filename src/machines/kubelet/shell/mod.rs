@@ -1,21 +1,20 @@
-//! Reads the commands of containers: what they print, how long they sleep, how they exit. It knows
-//! the words that scripts in job examples are made of and takes every other command for one that
-//! succeeds at once.
+//! Derives steps from container commands: output, sleeps and exit codes. Interprets the shell
+//! features that job examples use; every other command succeeds at once.
 
+mod command;
+mod environment;
 mod expansion;
 mod interpreter;
 mod lexer;
+mod python;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container, Pod};
-use kube::ResourceExt;
+pub(super) use command::steps;
+pub(super) use environment::{Environment, environment};
 
+#[cfg(test)]
 use super::program::Step;
-
-/// Variables of a container.
-pub(super) type Environment = BTreeMap<String, String>;
 
 /// A duration as commands and annotations write it: `30`, `1.5`, `10s`, `500ms`, `2m`, `1h30m`.
 pub(super) fn duration(text: &str) -> Option<Duration> {
@@ -52,89 +51,6 @@ fn seconds_to_duration(seconds: f64) -> Option<Duration> {
     (seconds.is_finite() && seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(3.2e9)))
 }
 
-/// The variables a container sees, as far as they stand in its pod.
-pub(super) fn environment(container: &Container, pod: &Pod) -> Environment {
-    let mut known = Environment::from([("HOSTNAME".to_string(), pod.name_any())]);
-    for variable in container.env.iter().flatten() {
-        let value = match &variable.value_from {
-            None => variable.value.clone(),
-            Some(source) => source
-                .field_ref
-                .as_ref()
-                .and_then(|field| pod_field(pod, &field.field_path)),
-        };
-        if let Some(value) = value {
-            known.insert(variable.name.clone(), value);
-        }
-    }
-    known
-}
-
-fn pod_field(pod: &Pod, path: &str) -> Option<String> {
-    let keyed = |prefix: &str| path.strip_prefix(prefix)?.strip_suffix("']");
-    if let Some(key) = keyed("metadata.annotations['") {
-        return pod.annotations().get(key).cloned();
-    }
-    if let Some(key) = keyed("metadata.labels['") {
-        return pod.labels().get(key).cloned();
-    }
-    match path {
-        "metadata.name" => Some(pod.name_any()),
-        "metadata.namespace" => pod.namespace(),
-        "metadata.uid" => pod.uid(),
-        "spec.nodeName" => pod.spec.as_ref()?.node_name.clone(),
-        _ => None,
-    }
-}
-
-/// What a command does; none when it says nothing about that.
-pub(super) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Step>> {
-    let program = words.first()?;
-    let name = program.rsplit('/').next().unwrap_or_default();
-    match name {
-        "sh" | "bash" | "ash" | "dash" | "zsh" => {
-            let (script, strict) = script(words)?;
-            Some(interpreter::run(script, environment, strict))
-        }
-        "python" | "python3" => {
-            let at = words.iter().position(|w| *w == "-c")?;
-            Some(python(words.get(at + 1)?))
-        }
-        _ if interpreter::BUILTINS.contains(&name) => Some(interpreter::single(words, environment)),
-        _ => None,
-    }
-}
-
-/// The script of `sh -c SCRIPT`, with options before it and a lone `--`; and whether it ends with
-/// the first command that fails.
-fn script<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
-    let short = |w: &&str| w.starts_with('-') && !w.starts_with("--");
-    let flag = words.iter().position(|w| short(w) && w.ends_with('c'))?;
-    let strict = words[..=flag].iter().any(|w| short(w) && w.contains('e'));
-    let script = words[flag + 1..].iter().find(|w| **w != "--")?;
-    Some((script, strict))
-}
-
-/// What a line of Python does, as far as it prints, sleeps and exits.
-fn python(text: &str) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for statement in text.split([';', '\n']) {
-        let argument = |call: &str| {
-            let after = &statement[statement.find(call)? + call.len()..];
-            Some(after[..after.rfind(')')?].trim())
-        };
-        if let Some(time) = argument("sleep(") {
-            steps.push(Step::Wait(duration(time).unwrap_or_default()));
-        } else if let Some(text) = argument("print(") {
-            let text = text.trim_matches(['\'', '"']);
-            steps.push(Step::Print(text.to_string()));
-        } else if let Some(code) = argument("exit(") {
-            steps.push(Step::Exit(code.parse().unwrap_or(1)));
-        }
-    }
-    steps
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +77,7 @@ mod tests {
         steps(&["/bin/sh", "-c", script], &environment).unwrap()
     }
 
-    /// Lines, seconds and the exit code, in one line.
+    /// Lines, seconds and the exit code, on one line.
     fn trace(script: &str) -> String {
         let words = run(script).into_iter().map(|step| match step {
             Step::Print(line) => line,
@@ -224,12 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn endless_loops_stay_small() {
+    fn endless_loops_are_bounded() {
         let steps = run("while true; do echo tick; sleep 1; done");
         assert!(matches!(steps.last(), Some(Step::Loop(body)) if body.len() == 2));
         let steps = run("i=0; until false; do echo $((i++)); sleep 1; done");
         assert!(steps.len() < 1_000 && matches!(steps.last(), Some(Step::Loop(_))));
-        // Nonsense ends, and does not panic.
+        // Invalid scripts end, and do not panic.
         for nonsense in [
             "for",
             "while",

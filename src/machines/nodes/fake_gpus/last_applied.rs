@@ -1,5 +1,5 @@
-//! What the lab has given to a real node, written on the node itself, so that exactly that can be
-//! taken away again by any later run.
+//! The fake resources, labels and taints applied to a real node, recorded in an annotation so that
+//! any later run can revert exactly those.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::RealNodes;
 
-/// The annotation that says it.
+/// The annotation.
 pub(super) const ANNOTATION: &str = "kueue-lab.dev/given";
 
-/// What the lab has given to a node.
+/// What the lab has applied to a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct LastApplied {
@@ -24,24 +24,24 @@ pub(super) struct LastApplied {
     pub(super) taints: BTreeSet<String>,
 }
 
-/// A taint's identity: there is one of each key and effect.
+/// The identity of a taint: key and effect.
 pub(super) fn id(taint: &Taint) -> String {
     format!("{}:{}", taint.key, taint.effect)
 }
 
 impl LastApplied {
-    /// Reads a node's mark. One that cannot be read counts as nothing given but still as a mark.
+    /// Reads a node's annotation. An invalid one counts as empty but present.
     pub(super) fn of(node: &Node) -> Option<Self> {
         let text = node.annotations().get(ANNOTATION)?;
         Some(serde_json::from_str(text).unwrap_or_default())
     }
 
-    /// The mark as the annotation's value.
+    /// The value of the annotation.
     pub(super) fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whatever is in this or the other.
+    /// The union of both.
     pub(super) fn union(&self, other: &Self) -> Self {
         let both = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.union(b).cloned().collect();
         Self {
@@ -51,8 +51,8 @@ impl LastApplied {
         }
     }
 
-    /// What of the wanted can be given to a node without taking from anybody, and what cannot, in
-    /// words. What the lab gave before is its own to give again.
+    /// The part of `wanted` that can be applied without overwriting existing fields, and the
+    /// conflicts as messages. What the lab applied before is no conflict.
     pub(super) fn resolve_conflicts(&self, node: &Node, wanted: &RealNodes) -> (Self, Vec<String>) {
         let mut mark = Self::default();
         let mut kept = Vec::new();
@@ -64,7 +64,7 @@ impl LastApplied {
         for name in wanted.resources.keys() {
             match self.resources.contains(name) || !has.contains(name.as_str()) {
                 true => drop(mark.resources.insert(name.clone())),
-                false => kept.push(format!("it really has {name}")),
+                false => kept.push(format!("it has real {name}")),
             }
         }
         for (key, value) in &wanted.labels {
@@ -72,7 +72,7 @@ impl LastApplied {
                 Some(_) if self.labels.contains(key) => drop(mark.labels.insert(key.clone())),
                 None => drop(mark.labels.insert(key.clone())),
                 Some(there) if there == value => {}
-                Some(there) => kept.push(format!("somebody set its label {key} to {there:?}")),
+                Some(there) => kept.push(format!("its label {key} is already {there:?}")),
             }
         }
         let taints = node.spec.iter().flat_map(|s| s.taints.iter().flatten());
@@ -85,7 +85,7 @@ impl LastApplied {
         (mark, kept)
     }
 
-    /// A node's taints once those in this mark are replaced by the granted ones of `wanted`.
+    /// A node's taints after those recorded here are replaced by the granted ones of `wanted`.
     pub(super) fn merge_taints(&self, node: &Node, granted: &Self, wanted: &[Taint]) -> Vec<Taint> {
         let there = node.spec.as_ref().and_then(|s| s.taints.clone());
         let mut taints: Vec<Taint> = there.unwrap_or_default();
@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(
             kept,
             [
-                "it really has nvidia.com/gpu",
-                r#"somebody set its label a to "c""#
+                "it has real nvidia.com/gpu",
+                r#"its label a is already "c""#
             ]
         );
         let taints = mark.merge_taints(&theirs, &mark, &wanted().taints);

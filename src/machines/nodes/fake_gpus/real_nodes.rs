@@ -1,4 +1,4 @@
-//! What the node-pool file says of nodes that are really there.
+//! The `realNodes` of the node-pool file.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use crate::nodes::validation::{self, invalid};
 use kueue_lab_quantity::Quantity;
 use kueue_lab_yaml::{Located, Problem};
 
-/// Keys the lab itself gives; no file may.
+/// Prefix of the lab's own labels; files must not use it.
 const RESERVED: &str = "kueue-lab.dev/";
-/// Label and taint of nodes that run the control plane.
+/// Label and taint of control plane nodes.
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
-/// Real nodes that are given what they do not have.
+/// Fake resources for the real nodes that a selector matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RealNodes {
-    /// What they are called in messages.
+    /// Their name in messages.
     pub name: String,
-    /// Labels a node must have to be among them.
+    /// Labels that select the nodes.
     pub selector: BTreeMap<String, String>,
-    /// What each is given; resources with a domain only.
+    /// Extended resources of each node; only domain-prefixed names.
     pub resources: BTreeMap<String, Quantity>,
-    /// Labels each is given.
+    /// Labels of each node.
     pub labels: BTreeMap<String, String>,
-    /// Taints each is given.
+    /// Taints of each node.
     pub taints: Vec<Taint>,
 }
 
 impl RealNodes {
-    /// Whether a node is among them. Nodes that the lab made never are; nodes kept for the control
-    /// plane are where the selector names that label.
+    /// Whether the selector matches a node. Virtual nodes never match; control plane nodes match
+    /// only if the selector has their label.
     pub fn selects(&self, node: &Node) -> bool {
         let matches = |(key, value): (&String, &String)| node.labels().get(key) == Some(value);
         let taints = node.spec.iter().flat_map(|s| s.taints.iter().flatten());
@@ -45,7 +45,7 @@ impl RealNodes {
     }
 }
 
-/// Real nodes as they are written.
+/// An entry as read from the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(in crate::nodes) struct RawRealNodes {
@@ -60,16 +60,16 @@ pub(in crate::nodes) struct RawRealNodes {
 }
 
 impl RawRealNodes {
-    /// Makes sure that all of it can be.
+    /// Validates the entry.
     ///
     /// # Errors
-    /// The first mistake, with its place.
+    /// The first error, with its position.
     pub(in crate::nodes) fn check(self) -> Result<RealNodes, Problem> {
         let mut resources = BTreeMap::new();
         for (resource, amount) in self.resources {
             if !resource.contains('/') || resource.starts_with("kubernetes.io/") {
                 let message = format!(
-                    "{resource} of a real node is what its machine has; only resources with a domain, such as nvidia.com/gpu, can be given to it"
+                    "{resource} of a real node cannot be faked; only resources with a domain, such as nvidia.com/gpu, can"
                 );
                 return invalid(amount.at, message);
             }
@@ -78,10 +78,7 @@ impl RawRealNodes {
         }
         for (key, value) in &self.labels {
             if key.starts_with(RESERVED) {
-                return invalid(
-                    value.at,
-                    format!("labels with {RESERVED} are the lab's own"),
-                );
+                return invalid(value.at, format!("labels with {RESERVED} are reserved"));
             }
         }
         let taints = self.taints.into_iter().map(validation::taint);

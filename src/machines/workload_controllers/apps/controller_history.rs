@@ -1,5 +1,5 @@
-//! The revisions of a StatefulSet or DaemonSet: each template it had, kept as a
-//! ControllerRevision, which is what `kubectl rollout history` and `undo` read.
+//! The controller history of a StatefulSet or DaemonSet: ControllerRevisions of its templates, as
+//! `kubectl rollout history` and `undo` read them.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::workload_controllers::{SharedInformers, pod_template};
 use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey};
 
-/// The label of a revision's hash.
+/// The label with the hash of a revision.
 const HASH: &str = "controller.kubernetes.io/hash";
 
-/// Keeps the revisions of sets. Clones share them.
+/// Manages the revisions of sets. Clones share them.
 #[derive(Clone)]
 pub(super) struct ControllerHistory {
     client: kube::Client,
@@ -47,7 +47,7 @@ impl ControllerHistory {
         all
     }
 
-    /// The revision of that name, if it is one of the set's.
+    /// The revision of that name, if the set owns it.
     pub(super) fn find<K: NamespacedObject>(
         &self,
         set: &K,
@@ -59,7 +59,8 @@ impl ControllerHistory {
         all.iter().any(|r| r.uid() == found.uid()).then_some(found)
     }
 
-    /// The revision of a template: a new one, or one that was before and becomes the newest again.
+    /// The revision of the current template: a new one, or an equal older one with a new revision
+    /// number.
     pub(super) async fn sync_revision<K: NamespacedObject>(
         &self,
         set: &K,
@@ -83,7 +84,7 @@ impl ControllerHistory {
             return Ok(self.observed(written));
         }
         let hash = template_hash::compute_hash(&data, collisions);
-        let mut labels = super::statefulset::revision_labels(selector);
+        let mut labels = selector.match_labels.clone().unwrap_or_default();
         labels.insert(HASH.to_string(), hash.clone());
         let revision = ControllerRevision {
             metadata: ObjectMeta {
@@ -111,14 +112,14 @@ impl ControllerHistory {
         revision
     }
 
-    /// The template a revision keeps.
+    /// The template of a revision.
     pub(super) fn template(revision: &ControllerRevision) -> Option<PodTemplateSpec> {
         let data = &revision.data.as_ref()?.0;
         let template = data.get("spec")?.get("template")?;
         serde_json::from_value(template.clone()).ok()
     }
 
-    /// Forgets the oldest revisions beyond `limit` that no pod is of.
+    /// Deletes the oldest revisions beyond `limit` that no pod uses.
     pub(super) async fn truncate_history<K: NamespacedObject>(
         &self,
         set: &K,
@@ -144,7 +145,7 @@ impl ControllerHistory {
     }
 }
 
-/// What a revision keeps: a patch that brings a set's template back.
+/// The data of a revision: a patch that restores the set's template.
 fn revision_patch(template: &PodTemplateSpec) -> Value {
     let mut template = serde_json::to_value(template).unwrap_or_default();
     template["$patch"] = "replace".into();

@@ -1,7 +1,7 @@
-//! The DaemonSet controller: one pod on every node that suits.
+//! The DaemonSet controller: one pod on every eligible node.
 //!
-//! Which nodes suit is decided by node selector, required node affinity and taints; the pod is then
-//! bound by the scheduler, to which its affinity leaves one choice.
+//! Node selector, required node affinity and taints decide which nodes are eligible; the pod is
+//! bound by the scheduler, with affinity to that one node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,11 +23,12 @@ use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 2;
+
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
     let recorder = shared.recorder.with_component("daemonset-controller", None);
-    let controller = Arc::new(Controller {
+    let controller = Arc::new(DaemonSetController {
         context: context.clone(),
         sets: Informer::builder(Api::all(context.client.clone())).start(context),
         nodes: shared.nodes.clone(),
@@ -62,7 +63,7 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     reconciler::run(context, "daemonset", WORKERS, queue, controller, ready);
 }
 
-/// Whether a change of a node can change where pods belong: heartbeats do not.
+/// Whether a change of a node can affect its eligibility; heartbeats cannot.
 fn should_sync_for_node_change(change: &Change<Node>) -> bool {
     match change {
         Change::Updated { old, new } => {
@@ -72,7 +73,7 @@ fn should_sync_for_node_change(change: &Change<Node>) -> bool {
     }
 }
 
-struct Controller {
+struct DaemonSetController {
     context: Context,
     sets: Informer<DaemonSet>,
     nodes: Informer<Node>,
@@ -81,7 +82,7 @@ struct Controller {
     control: PodControl,
 }
 
-impl Reconciler for Controller {
+impl Reconciler for DaemonSetController {
     type Object = DaemonSet;
 
     fn objects(&self) -> &Informer<DaemonSet> {
@@ -131,8 +132,8 @@ impl Reconciler for Controller {
     }
 }
 
-impl Controller {
-    /// The names of the nodes that suit the set.
+impl DaemonSetController {
+    /// The names of the eligible nodes.
     fn nodes_to_run_on(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
         let nodes = self.nodes.list().into_iter();
         let suits = |node: &Node| {
@@ -165,7 +166,7 @@ fn plan(
     let mut by_node: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
     for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
         match target_node_name(pod).filter(|node| suited.contains(*node)) {
-            // A pod that ended is replaced like one that is not wanted there.
+            // A terminal pod is replaced, like one on a node that is no longer eligible.
             Some(node) if !pods::is_terminal(pod) => {
                 by_node
                     .entry(node.to_string())
@@ -198,7 +199,7 @@ fn plan(
     DaemonSetPlan { create, delete }
 }
 
-/// Pods of templates before, as many as may be missing at a time.
+/// Pods of old templates to delete, up to `maxUnavailable`.
 fn rolling_update_deletions(
     spec: &DaemonSetSpec,
     by_node: &BTreeMap<String, Vec<Arc<Pod>>>,
@@ -214,7 +215,7 @@ fn rolling_update_deletions(
     let most = rolling.and_then(|r| r.max_unavailable.as_ref());
     let most = most
         .map_or(1, |m| {
-            super::deployment::scaled_value_from_int_or_percent(m, wanted as i32, true)
+            crate::int_or_percent::scaled_value_from_int_or_percent(m, wanted as i32, true)
         })
         .max(1);
     let min_ready = spec.min_ready_seconds.unwrap_or(0);
@@ -230,7 +231,7 @@ fn rolling_update_deletions(
         .collect()
 }
 
-/// The node a pod is on, or meant for.
+/// The node that a pod is bound to, or has affinity to.
 fn target_node_name(pod: &Pod) -> Option<&str> {
     let spec = pod.spec.as_ref()?;
     if let Some(node) = spec.node_name.as_deref().filter(|n| !n.is_empty()) {
@@ -250,7 +251,7 @@ fn target_node_name(pod: &Pod) -> Option<&str> {
         .map(String::as_str)
 }
 
-/// The pod of one node.
+/// The pod for one node.
 fn pod(set: &DaemonSet, spec: &DaemonSetSpec, node: &str, revision: &str) -> Pod {
     let mut pod = pod_template::pod_from_template(&spec.template, set);
     let labels = pod.metadata.labels.get_or_insert_default();

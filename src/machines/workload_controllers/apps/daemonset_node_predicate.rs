@@ -1,12 +1,12 @@
-//! Which nodes suit a pod that is to be on every node that does: by node selector, required node
-//! affinity and taints. Pure.
+//! Whether a DaemonSet's pod should run on a node: node selector, required node affinity and
+//! taints. Pure.
 
-use k8s_openapi::api::core::v1::{
-    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
-};
+use k8s_openapi::api::core::v1::{Node, PodSpec};
 use kube::ResourceExt;
 
-/// Taints of nodes in trouble, which pods of DaemonSets bear.
+use crate::scheduler::{node_term, tolerated};
+
+/// Taints that pods of DaemonSets tolerate.
 pub(super) const DAEMON_TOLERATIONS: [(&str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -16,9 +16,10 @@ pub(super) const DAEMON_TOLERATIONS: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// Whether a pod of that template belongs on the node.
+/// Whether a pod with this spec should run on the node.
 pub(super) fn should_run_on_node(spec: &PodSpec, node: &Node) -> bool {
     let labels = node.labels();
+    let name = node.name_any();
     let selector = spec.node_selector.iter().flatten();
     let selected = selector.fold(true, |all, (key, value)| {
         all && labels.get(key) == Some(value)
@@ -31,7 +32,11 @@ pub(super) fn should_run_on_node(spec: &PodSpec, node: &Node) -> bool {
         a.required_during_scheduling_ignored_during_execution
             .as_ref()
     });
-    let accepted = required.is_none_or(|r| r.node_selector_terms.iter().any(|t| is_met(t, node)));
+    let accepted = required.is_none_or(|r| {
+        r.node_selector_terms
+            .iter()
+            .any(|t| node_term(t, &name, labels))
+    });
     let named = spec.node_name.as_deref().filter(|n| !n.is_empty());
     let taints = node
         .spec
@@ -39,67 +44,10 @@ pub(super) fn should_run_on_node(spec: &PodSpec, node: &Node) -> bool {
         .and_then(|s| s.taints.as_deref())
         .unwrap_or_default();
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
-    let repelled = taints
-        .iter()
-        .any(|t| t.effect != "PreferNoSchedule" && !is_tolerated(t, tolerations));
-    selected && accepted && !repelled && named.is_none_or(|n| n == node.name_any())
-}
-
-fn is_tolerated(taint: &Taint, tolerations: &[Toleration]) -> bool {
-    let always = DAEMON_TOLERATIONS.contains(&(taint.key.as_str(), taint.effect.as_str()));
-    always
-        || tolerations.iter().any(|t| {
-            let text = |value: &Option<String>| value.clone().unwrap_or_default();
-            let (key, effect) = (text(&t.key), text(&t.effect));
-            let exists = t.operator.as_deref() == Some("Exists");
-            (key == taint.key || key.is_empty() && exists)
-                && (effect.is_empty() || effect == taint.effect)
-                && (exists || text(&t.value) == text(&taint.value))
-        })
-}
-
-fn is_met(term: &NodeSelectorTerm, node: &Node) -> bool {
-    let labels = node.labels();
-    let name = node.name_any();
-    let by_label = term.match_expressions.iter().flatten();
-    let by_field = term.match_fields.iter().flatten();
-    let mut asked = false;
-    let mut met = true;
-    for requirement in by_label {
-        asked = true;
-        met &= requirement_met(
-            requirement,
-            labels.get(&requirement.key).map(String::as_str),
-        );
-    }
-    for requirement in by_field {
-        asked = true;
-        met &= requirement.key == "metadata.name" && requirement_met(requirement, Some(&name));
-    }
-    // A term that asks nothing is met by no node.
-    asked && met
-}
-
-fn requirement_met(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
-    let values = requirement.values.as_deref().unwrap_or_default();
-    let listed = || value.is_some_and(|v| values.iter().any(|wanted| wanted == v));
-    let number = |text: &str| text.parse::<i64>().ok();
-    let compare = |greater: bool| {
-        let (Some(have), Some(limit)) = (
-            value.and_then(number),
-            values.first().and_then(|v| number(v)),
-        ) else {
-            return false;
-        };
-        if greater { have > limit } else { have < limit }
-    };
-    match requirement.operator.as_str() {
-        "In" => listed(),
-        "NotIn" => !listed(),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => compare(true),
-        "Lt" => compare(false),
-        _ => false,
-    }
+    let repelled = taints.iter().any(|t| {
+        t.effect != "PreferNoSchedule"
+            && !DAEMON_TOLERATIONS.contains(&(t.key.as_str(), t.effect.as_str()))
+            && !tolerated(tolerations, t)
+    });
+    selected && accepted && !repelled && named.is_none_or(|n| n == name)
 }

@@ -1,10 +1,10 @@
-//! Controllers that keep pods running: ReplicaSet, Deployment, StatefulSet, DaemonSet.
+//! The controllers of `apps/v1`: ReplicaSet, Deployment, StatefulSet, DaemonSet.
 
 mod controller_history;
-pub mod daemonset;
+pub(crate) mod daemonset;
 mod daemonset_node_predicate;
-pub mod deployment;
+pub(crate) mod deployment;
 mod reconciler;
-pub mod replicaset;
-pub mod statefulset;
-pub mod template_hash;
+pub(crate) mod replicaset;
+pub(crate) mod statefulset;
+pub(crate) mod template_hash;

@@ -1,5 +1,4 @@
-//! What the controllers of `apps/v1` have in common: they hear of objects and of what belongs to them,
-//! look at one object at a time, and write its status.
+//! The common part of the `apps/v1` controllers: event handlers, workers and status updates.
 
 use std::sync::Arc;
 
@@ -12,28 +11,27 @@ use crate::workload_controllers::{controller_ref_manager, pods};
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// A kind these controllers keep up: what can own pods, and be written.
+/// A kind that these controllers reconcile: it owns pods and has a status.
 pub(super) trait OwnerObject: controller_ref_manager::NamespacedObject + Serialize {}
 
 impl<K: controller_ref_manager::NamespacedObject + Serialize> OwnerObject for K {}
 
 /// A controller of one kind.
 pub(super) trait Reconciler: Send + Sync + 'static {
-    /// The kind.
+    /// The kind of its objects.
     type Object: OwnerObject;
 
-    /// The objects it keeps up.
+    /// The informer of its objects.
     fn objects(&self) -> &Informer<Self::Object>;
 
-    /// Brings what belongs to an object a step closer to what the object asks for.
+    /// Reconciles one object.
     fn reconcile(
         &self,
         object: &Self::Object,
     ) -> impl Future<Output = Result<ReconcileResult, kube::Error>> + Send;
 }
 
-/// Has every object looked at that changes or is put into `queue`, once `ready` says that the
-/// controller knows what it needs to.
+/// Reconciles every object that changes or is added to `queue`, once `ready` resolves.
 pub(super) fn run<C: Reconciler>(
     context: &Context,
     name: &'static str,
@@ -71,11 +69,27 @@ async fn reconcile_key<C: Reconciler>(
     }
 }
 
-/// The objects that `dependent` matters to: the one that controls it, or those that may adopt it.
-pub(super) fn owner_keys<K: OwnerObject>(
+/// Adds the owners of every changed dependent to `queue`.
+pub(super) fn enqueue_owners<K: OwnerObject, D: controller_ref_manager::NamespacedObject>(
+    dependents: &Informer<D>,
+    owners: &Informer<K>,
+    queue: &WorkQueue<ObjectKey>,
+    selector: fn(&K) -> Option<&LabelSelector>,
+) {
+    let (owners, queue) = (owners.clone(), queue.clone());
+    dependents.add_event_handler(move |change| {
+        for key in owner_keys(&owners, change.object().as_ref(), selector) {
+            queue.add(key);
+        }
+    });
+}
+
+/// The objects to reconcile for a change of `dependent`: its controller, or those that may adopt
+/// it.
+fn owner_keys<K: OwnerObject>(
     objects: &Informer<K>,
     dependent: &impl Resource<DynamicType = ()>,
-    selector: impl Fn(&K) -> Option<&LabelSelector>,
+    selector: fn(&K) -> Option<&LabelSelector>,
 ) -> Vec<ObjectKey> {
     let namespace = dependent.namespace().unwrap_or_default();
     if let Some(owner) = pods::controller_of(dependent) {
@@ -94,7 +108,7 @@ pub(super) fn owner_keys<K: OwnerObject>(
         .collect()
 }
 
-/// Writes the status of an object as it is in `next`.
+/// Writes the status of `next`.
 pub(super) async fn write_status<K: OwnerObject>(
     client: &Client,
     objects: &Informer<K>,

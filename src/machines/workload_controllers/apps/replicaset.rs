@@ -1,4 +1,4 @@
-//! The ReplicaSet controller: keeps as many pods of one template as asked for.
+//! The ReplicaSet controller: keeps the desired number of pods of one template.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,43 +18,38 @@ use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::api_errors::error_message;
 use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// The most pods created or deleted in one look.
+/// Maximum number of pods created or deleted per sync.
 const BURST_REPLICAS: usize = 500;
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let recorder = shared
         .recorder
         .with_component("replicaset-controller", None);
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
-    let controller = Arc::new(Controller {
+    let controller = Arc::new(ReplicaSetController {
         context: context.clone(),
         sets: shared.replica_sets.clone(),
         pods: shared.pods.clone(),
         control: PodControl::new(context, shared.pods.clone(), recorder),
     });
-    let (on_pod, sets) = (queue.clone(), controller.sets.clone());
-    controller.pods.add_event_handler(move |change| {
-        for key in reconciler::owner_keys(&sets, change.object().as_ref(), |set| {
-            set.spec.as_ref().map(|s| &s.selector)
-        }) {
-            on_pod.add(key);
-        }
+    reconciler::enqueue_owners(&controller.pods, &controller.sets, &queue, |set| {
+        set.spec.as_ref().map(|s| &s.selector)
     });
     let pods = controller.pods.clone();
     let ready = async move { pods.wait_for_cache_sync().await };
     reconciler::run(context, "replicaset", WORKERS, queue, controller, ready);
 }
 
-struct Controller {
+struct ReplicaSetController {
     context: Context,
     sets: Informer<ReplicaSet>,
     pods: Informer<Pod>,
     control: PodControl,
 }
 
-impl Reconciler for Controller {
+impl Reconciler for ReplicaSetController {
     type Object = ReplicaSet;
 
     fn objects(&self) -> &Informer<ReplicaSet> {
@@ -100,8 +95,8 @@ impl Reconciler for Controller {
     }
 }
 
-impl Controller {
-    /// Creates what lacks, deletes what is too much; what went wrong, with the reason for the
+impl ReplicaSetController {
+    /// Creates missing pods or deletes surplus ones; returns the first error and its reason for the
     /// condition.
     async fn manage_replicas(
         &self,
@@ -133,7 +128,7 @@ impl Controller {
         deleted.error.map(|error| ("FailedDelete", error))
     }
 
-    /// How many active pods of this set and its siblings are on each node.
+    /// The number of active pods per node of this set and its siblings, for the deletion order.
     fn related_pods_per_node(&self, set: &ReplicaSet) -> HashMap<String, usize> {
         let siblings = match pods::controller_of(set) {
             Some(owner) => self.sets.by_index(CONTROLLER_UID_INDEX, &owner.uid),
@@ -156,7 +151,7 @@ impl Controller {
     }
 }
 
-/// What the status says of the pods a set controls.
+/// The status for the pods that a set controls.
 fn status(
     set: &ReplicaSet,
     owned: &[Arc<Pod>],
@@ -213,7 +208,7 @@ fn conditions(
     Some(conditions).filter(|c| !c.is_empty())
 }
 
-/// When the next pod that is Ready becomes available, where that takes time.
+/// When the next ready pod becomes available, with `minReadySeconds`.
 fn next_availability_check(
     set: &ReplicaSet,
     owned: &[Arc<Pod>],
@@ -223,7 +218,7 @@ fn next_availability_check(
     min_next_availability_check(owned, min_ready, now)
 }
 
-/// How long until the next of these pods has been Ready for long enough.
+/// The time until the next of these pods has been ready for `minReadySeconds`.
 pub(super) fn min_next_availability_check(
     owned: &[Arc<Pod>],
     min_ready: i32,

@@ -1,14 +1,13 @@
-//! Hashes of pod templates, as they appear in names and labels.
+//! Hashes of pod templates for names and labels.
 
 use serde::Serialize;
 
-/// The alphabet Kubernetes writes hashes in: no vowels, no digits that look like them.
+/// The alphabet of Kubernetes' `SafeEncodeString`: no vowels and no look-alike digits.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A short name for what `value` says, and for the number of collisions seen with it. It is the
-/// same for the same value, and safe in names.
-pub fn compute_hash<T: Serialize>(value: &T, collisions: Option<i32>) -> String {
-    // A template always can be written as JSON; if one could not, all such would share a name.
+/// A short hash of `value` and the collision count, safe in names.
+pub(crate) fn compute_hash<T: Serialize>(value: &T, collisions: Option<i32>) -> String {
+    // A template can always be serialized; otherwise all such would share a hash.
     let text = serde_json::to_vec(value).unwrap_or_default();
     let mut hash = fnv(&text, 0x811c_9dc5);
     if let Some(count) = collisions {
@@ -17,14 +16,14 @@ pub fn compute_hash<T: Serialize>(value: &T, collisions: Option<i32>) -> String 
     safe_encode_string(&hash.to_string())
 }
 
-/// The 32-bit hash of Fowler, Noll and Vo, variant 1a.
+/// The 32-bit FNV-1a hash.
 fn fnv(bytes: &[u8], start: u32) -> u32 {
     bytes.iter().fold(start, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     })
 }
 
-/// Writes a text in the safe alphabet.
+/// Encodes a text in the safe alphabet.
 fn safe_encode_string(text: &str) -> String {
     let letter = |byte: u8| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]);
     text.bytes().map(letter).collect()
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_fnv_in_safe_letters() {
+    fn hash_is_fnv_safe_encoded() {
         assert_eq!(fnv(b"a", 0x811c_9dc5), 0xe40c_292c);
         assert_eq!(safe_encode_string("0189"), "45df");
         assert_ne!(compute_hash(&"a", None), compute_hash(&"b", None));

@@ -1,4 +1,4 @@
-//! What to do about a CronJob now. Pure.
+//! The sync of a CronJob. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,31 +14,31 @@ use crate::event_recorder::NewEvent;
 use crate::workload_controllers::job::conditions;
 use crate::workload_controllers::pods;
 
-/// How many missed times are gone through one by one; of more, the last is taken.
+/// Maximum number of missed times that are enumerated; with more, the last one is used.
 const MISSED: usize = 100;
 
-/// A Job to start.
+/// A Job to create.
 #[derive(Debug)]
 pub(super) struct ScheduledJob {
-    /// The time it is for.
+    /// Its scheduled time.
     pub(super) at: Timestamp,
-    /// Jobs that give way to it.
+    /// Active Jobs that it replaces.
     pub(super) replaces: Vec<Arc<Job>>,
 }
 
-/// What to do.
+/// The changes of one sync.
 #[derive(Debug, Default)]
 pub(super) struct CronJobPlan {
     pub(super) status: CronJobStatus,
     pub(super) start: Option<ScheduledJob>,
-    /// Finished Jobs beyond what is to be kept.
+    /// Finished Jobs beyond the history limits.
     pub(super) jobs_to_delete: Vec<Arc<Job>>,
     pub(super) events: Vec<NewEvent>,
-    /// When to look again.
+    /// When to requeue.
     pub(super) requeue_after: Option<Duration>,
 }
 
-/// Decides from the Jobs the CronJob controls.
+/// The plan for the Jobs that the CronJob controls.
 pub(super) fn sync_cron_job(
     cron: &CronJob,
     spec: &CronJobSpec,
@@ -58,7 +58,7 @@ pub(super) fn sync_cron_job(
 }
 
 impl CronJobPlan {
-    /// Takes finished and vanished Jobs from the list of active ones.
+    /// Removes finished and deleted Jobs from `status.active`.
     fn update_active_jobs(&mut self, jobs: &[Arc<Job>]) {
         let active = self.status.active.get_or_insert_default();
         for job in jobs {
@@ -70,7 +70,7 @@ impl CronJobPlan {
                         job.name_any()
                     );
                     self.events.push(NewEvent::warning("UnexpectedJob", text));
-                    // It counts from now on, so that this is told once.
+                    // Added to `status.active`, so that the Event is recorded once.
                     active.push(crate::event_recorder::object_reference(job.as_ref()));
                 }
                 continue;
@@ -148,7 +148,7 @@ impl CronJobPlan {
         self.start = Some(ScheduledJob { at, replaces });
     }
 
-    /// The last time that has come and was not seen to.
+    /// The most recent scheduled time without a Job.
     fn most_recent_schedule_time(
         &mut self,
         cron: &CronJob,
@@ -171,7 +171,7 @@ impl CronJobPlan {
             due = Some(time);
             missed += 1;
             if missed > MISSED {
-                // Too far behind to count: the last of the past day is as good.
+                // Too many to enumerate: search the past day only.
                 let day = now.checked_sub(SignedDuration::from_hours(24)).ok()?;
                 at = schedule.next(day.max(time));
                 if missed > MISSED * 20 {
@@ -197,7 +197,7 @@ fn zone(spec: &CronJobSpec) -> Option<TimeZone> {
     }
 }
 
-/// A time as the CronJob's zone writes it.
+/// A time in the CronJob's time zone.
 pub(super) fn format_scheduled_time(spec: &CronJobSpec, at: Timestamp) -> String {
     match zone(spec).filter(|_| spec.time_zone.is_some()) {
         Some(zone) => at
@@ -208,12 +208,12 @@ pub(super) fn format_scheduled_time(spec: &CronJobSpec, at: Timestamp) -> String
     }
 }
 
-/// A time as statuses write it.
+/// A time for the status.
 pub(super) fn time(at: Timestamp) -> Time {
     Time(at)
 }
 
-/// The oldest finished Jobs beyond the limits of history.
+/// The oldest finished Jobs beyond the history limits.
 fn finished_jobs_to_delete(spec: &CronJobSpec, jobs: &[Arc<Job>]) -> Vec<Arc<Job>> {
     let of = |type_: &str, limit: Option<i32>| -> Vec<Arc<Job>> {
         let Some(limit) = limit.and_then(|l| usize::try_from(l).ok()) else {

@@ -1,5 +1,5 @@
-//! How long a Job waits before it replaces a failed pod: 10 seconds, doubled with each failure
-//! after the last success, at most ten minutes.
+//! Pod failure backoff of a Job: 10 seconds, doubled with each failure since the last success, at
+//! most ten minutes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::workload_controllers::pods;
 const DEFAULT_JOB_POD_FAILURE_BACKOFF: Duration = Duration::from_secs(10);
 const MAX_JOB_POD_FAILURE_BACKOFF: Duration = Duration::from_secs(600);
 
-/// The failures of a Job's pods since one last succeeded.
+/// The failures since the last success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
-    /// How many pods failed since.
+    /// Number of failures.
     pub failures: u32,
-    /// When the last of them did.
+    /// Time of the last failure.
     pub last_failure: Option<Timestamp>,
 }
 
 impl Backoff {
-    /// The record once pods that finished since the last look are counted.
+    /// The record after newly finished pods.
     pub fn after(self, succeeded: &[Arc<Pod>], failed: &[Arc<Pod>]) -> Self {
         let last_success = succeeded.iter().map(|p| pods::finished_at(p)).max();
         let before = if last_success.is_some() {
@@ -41,14 +41,14 @@ impl Backoff {
         }
     }
 
-    /// How long is left to wait.
+    /// The remaining backoff.
     pub fn remaining(self, now: Timestamp) -> Duration {
         remaining(self.failures, self.last_failure, now)
     }
 }
 
-/// How long is left to wait after that many failures.
-pub fn remaining(failures: u32, last: Option<Timestamp>, now: Timestamp) -> Duration {
+/// The remaining backoff after that many failures.
+pub(super) fn remaining(failures: u32, last: Option<Timestamp>, now: Timestamp) -> Duration {
     let (Some(last), true) = (last, failures > 0) else {
         return Duration::ZERO;
     };
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_ten_minutes() {
+    fn backoff_doubles_up_to_ten_minutes() {
         let now = Timestamp::UNIX_EPOCH;
         let waits = [0, 1, 2, 3, 7, 8, 40].map(|n| remaining(n, Some(now), now).as_secs());
         assert_eq!(waits, [0, 10, 20, 40, 600, 600, 600]);

@@ -1,4 +1,4 @@
-//! Conditions of a Job: finding, setting and asking them.
+//! Conditions of a Job.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
@@ -6,13 +6,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use kueue_lab_clock::whole_seconds;
 
-/// The pods of the Job are held back.
+/// The Job is suspended.
 pub const SUSPENDED: &str = "Suspended";
 /// The Job will fail once its pods are gone.
 pub const FAILURE_TARGET: &str = "FailureTarget";
 /// The Job will be complete once its pods are gone.
 pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
-/// The Job is done.
+/// The Job has completed.
 pub const COMPLETE: &str = "Complete";
 /// The Job has failed.
 pub const FAILED: &str = "Failed";
@@ -26,7 +26,7 @@ pub fn find<'a>(status: &'a JobStatus, type_: &str) -> Option<&'a JobCondition> 
         .find(|c| c.type_ == type_)
 }
 
-/// The condition of that type where it is True.
+/// The condition of that type, if it is True.
 pub fn find_true<'a>(status: &'a JobStatus, type_: &str) -> Option<&'a JobCondition> {
     find(status, type_).filter(|c| c.status == "True")
 }
@@ -36,13 +36,13 @@ pub fn is_finished(job: &Job) -> bool {
     finished(job).is_some()
 }
 
-/// The condition that says the Job is Complete or Failed.
+/// The True condition Complete or Failed.
 pub fn finished(job: &Job) -> Option<&JobCondition> {
     let status = job.status.as_ref()?;
     find_true(status, COMPLETE).or_else(|| find_true(status, FAILED))
 }
 
-/// A True condition of now.
+/// A True condition with the current time.
 pub fn new(type_: &str, reason: &str, message: &str, now: Timestamp) -> JobCondition {
     let now = Time(whole_seconds(now));
     JobCondition {
@@ -55,8 +55,7 @@ pub fn new(type_: &str, reason: &str, message: &str, now: Timestamp) -> JobCondi
     }
 }
 
-/// Adds the condition or changes the one of its type; whether that changed anything. A condition
-/// that never was is not added to say that it is not.
+/// Adds or updates a condition; returns whether anything changed. A False condition is not added.
 pub fn ensure(status: &mut JobStatus, wanted: JobCondition) -> bool {
     let conditions = status.conditions.get_or_insert_default();
     match conditions.iter_mut().find(|c| c.type_ == wanted.type_) {

@@ -1,4 +1,4 @@
-//! Follows Jobs and their pods and carries out what is decided.
+//! The Job controller: event handlers, work queue, and the writes of a sync.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// How long changes of pods are gathered before their Job is looked at.
+/// Batch period for changes of pods.
 const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);
-/// The same of a Job that is suspended. A real control plane gathers them for a second too, but from
-/// the last of several writes on, one after the other: whoever waits until no pod is counted any more
-/// has waited 1.1 to 1.4 s on a machine of its own, and longer on one that is busy.
+/// The same for a suspended Job. A real control plane batches for a second too, but from the last
+/// of several consecutive writes: 1.1 to 1.4 s were measured on an idle machine until no pod was
+/// counted, and more on a busy one.
 const SUSPENDED_BATCH_PERIOD: Duration = Duration::from_millis(1_300);
-/// How long a Job waits that could not be written: at first, and at most. One that is being stopped
-/// is written by whoever stops it meanwhile, so that its counts come so much later.
+/// Initial and maximum backoff of a Job that could not be written. The writer that suspends a Job
+/// causes conflicts, which delays its counts accordingly.
 const BACKOFF: (Duration, Duration) = (SUSPENDED_BATCH_PERIOD, Duration::from_secs(60));
 const WORKERS: usize = 5;
 
@@ -35,7 +35,7 @@ const WORKERS: usize = 5;
 pub fn start(context: &Context, shared: &SharedInformers) {
     let recorder = shared.recorder.with_component("job-controller", None);
     let jobs = shared.jobs.clone();
-    let controller = Arc::new(Controller {
+    let controller = Arc::new(JobController {
         context: context.clone(),
         control: PodControl::new(context, shared.pods.clone(), recorder.clone()),
         recorder,
@@ -64,19 +64,19 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     });
 }
 
-struct Controller {
+struct JobController {
     context: Context,
     jobs: Informer<Job>,
     pods: Informer<Pod>,
     control: PodControl,
     recorder: EventRecorder,
     queue: WorkQueue<ObjectKey>,
-    /// Pods with the tracking finalizer that no running Job will remove.
+    /// Pods with the tracking finalizer that no active Job will remove.
     orphans: WorkQueue<ObjectKey>,
     backoffs: Mutex<HashMap<ObjectKey, Backoff>>,
 }
 
-impl Controller {
+impl JobController {
     fn subscribe(self: &Arc<Self>) {
         let (on_job, on_pod) = (Arc::downgrade(self), Arc::downgrade(self));
         self.jobs.add_event_handler(move |change| {
@@ -126,7 +126,7 @@ impl Controller {
         }
     }
 
-    /// The Job that controls the pod, where it is known.
+    /// The Job that controls the pod, if it exists.
     fn controlling_job(&self, pod: &Pod) -> Option<Arc<Job>> {
         let owner = pods::controller_of(pod).filter(|o| is_job(&o.api_version, &o.kind))?;
         let key = ObjectKey::new(pod.namespace().unwrap_or_default(), owner.name.as_str());
@@ -156,16 +156,16 @@ impl Controller {
         if let Some(status) = settled.status.clone() {
             current = self.update_status(&current, status).await?;
             self.backoffs.lock().insert(key, settled.backoff);
-            // Told once it is true: a write that comes too late is decided anew.
+            // Recorded after the write: a conflict means a new sync.
             self.record_events(&current, settled.events.clone());
         }
         let (released, stuck) = self
             .control
             .remove_finalizers(&settled.pods_to_remove_finalizer, JOB_TRACKING_FINALIZER)
             .await;
-        if let Some((status, notes)) = settled.finish(&released, self.context.clock.now()) {
+        if let Some((status, events)) = settled.finish(&released, self.context.clock.now()) {
             let written = self.update_status(&current, status).await?;
-            self.record_events(&written, notes);
+            self.record_events(&written, events);
         }
         if let Some(error) = stuck.or(failure) {
             return Err(error);
@@ -173,7 +173,7 @@ impl Controller {
         Ok(look_again.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
     }
 
-    /// Creates and deletes pods; what came of it, and what went wrong first.
+    /// Creates and deletes pods; returns the counts and the first error.
     async fn manage_pods(
         &self,
         job: &Arc<Job>,
@@ -196,7 +196,7 @@ impl Controller {
         (acted, deleted.error.or(created.error))
     }
 
-    /// Writes the status and takes note of the answer.
+    /// Writes the status and updates the informer.
     async fn update_status(&self, job: &Job, status: JobStatus) -> Result<Arc<Job>, kube::Error> {
         let namespace = job.namespace().unwrap_or_default();
         let api: Api<Job> = Api::namespaced(self.context.client.clone(), &namespace);
@@ -214,13 +214,13 @@ impl Controller {
         Ok(written)
     }
 
-    fn record_events(&self, job: &Job, notes: Vec<NewEvent>) {
-        for note in notes {
-            self.recorder.event(job, note);
+    fn record_events(&self, job: &Job, events: Vec<NewEvent>) {
+        for event in events {
+            self.recorder.event(job, event);
         }
     }
 
-    /// Lets a pod go that nobody will count any more.
+    /// Removes the tracking finalizer from an orphaned pod.
     async fn sync_orphan_pod(&self, key: ObjectKey) -> Result<ReconcileResult, kube::Error> {
         let Some(pod) = self.pods.get(&key) else {
             return Ok(ReconcileResult::Done);
@@ -242,7 +242,7 @@ impl Controller {
     }
 }
 
-/// How long changes around a Job are gathered.
+/// The batch period of a Job.
 fn batch_period(job: &Job) -> Duration {
     match job.spec.as_ref().and_then(|spec| spec.suspend) {
         Some(true) => SUSPENDED_BATCH_PERIOD,
@@ -254,7 +254,7 @@ fn is_job(api_version: &str, kind: &str) -> bool {
     kind == "Job" && api_version == "batch/v1"
 }
 
-/// Whether `spec.managedBy` gives the Job to another controller.
+/// Whether `spec.managedBy` names another controller.
 fn is_managed_elsewhere(job: &Job) -> bool {
     let manager = job.spec.as_ref().and_then(|s| s.managed_by.as_deref());
     manager.is_some_and(|name| name != CONTROLLER_NAME)

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// A set of indexes, kept as ranges that neither touch nor overlap, in order.
+/// A set of indexes as sorted, disjoint ranges that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Indexes {
     ranges: Vec<(i32, i32)>,
 }
 
 impl Indexes {
-    /// Reads the text form. Ranges that make no sense and indexes from `limit` on are left out.
+    /// Parses the text form. Invalid ranges and indexes from `limit` on are dropped.
     pub fn parse(text: &str, limit: i32) -> Self {
         let mut set = Self::default();
         for part in text.split(',').filter(|p| !p.is_empty()) {
@@ -27,7 +27,7 @@ impl Indexes {
         set
     }
 
-    /// Adds a range that begins no earlier than any before it.
+    /// Appends a range that starts no earlier than any before it.
     fn append(&mut self, first: i32, last: i32) {
         match self.ranges.last_mut() {
             Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
@@ -35,7 +35,7 @@ impl Indexes {
         }
     }
 
-    /// Both sets together.
+    /// The union of both sets.
     pub fn union(&self, other: &Self) -> Self {
         let mut all: Vec<(i32, i32)> = Vec::with_capacity(self.ranges.len() + other.ranges.len());
         all.extend(&self.ranges);
@@ -48,7 +48,7 @@ impl Indexes {
         set
     }
 
-    /// How many indexes are in the set.
+    /// The number of indexes.
     pub fn len(&self) -> i32 {
         self.ranges
             .iter()
@@ -56,7 +56,7 @@ impl Indexes {
             .sum()
     }
 
-    /// Whether the set has no index.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -69,7 +69,7 @@ impl Indexes {
             .is_some_and(|(first, _)| *first <= index)
     }
 
-    /// How many indexes both sets have.
+    /// The number of common indexes.
     pub fn overlap(&self, other: &Self) -> i32 {
         let (mut a, mut b, mut shared) = (0, 0, 0);
         while let (Some(x), Some(y)) = (self.ranges.get(a), other.ranges.get(b)) {

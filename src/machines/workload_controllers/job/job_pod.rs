@@ -1,4 +1,4 @@
-//! The pods of a Job, plain and with an index.
+//! The pods of a Job, NonIndexed and Indexed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::workload_controllers::pod_template;
 
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 
-/// A pod of a Job without indexes.
+/// A pod of a NonIndexed Job.
 pub(super) fn pod(job: &Job, spec: &JobSpec) -> Pod {
     let mut pod = pod_template::pod_from_template(&spec.template, job);
     let finalizers = pod.metadata.finalizers.get_or_insert_default();
@@ -21,8 +21,8 @@ pub(super) fn pod(job: &Job, spec: &JobSpec) -> Pod {
     pod
 }
 
-/// The pod of one index: with its number as annotation, label, variable and part of the host name,
-/// and, with a backoff limit per index, the failures it inherits.
+/// The pod of one index: with the index as annotation, label, variable and part of the host name,
+/// and with a backoff limit per index the failure count it inherits.
 pub(super) fn indexed_pod(
     job: &Job,
     spec: &JobSpec,
@@ -52,7 +52,7 @@ pub(super) fn indexed_pod(
     pod
 }
 
-/// Gives a container the index in its environment, unless it has set that itself.
+/// Sets the index in a container's environment, unless it is set already.
 fn add_completion_index_env(container: &mut Container) {
     let variables = container.env.get_or_insert_default();
     if variables.iter().any(|v| v.name == INDEX_VARIABLE) {

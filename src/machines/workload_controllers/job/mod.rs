@@ -1,8 +1,8 @@
 //! The Job controller: runs the pods of a Job until enough have succeeded, or too many failed.
 //!
-//! What to do is decided by pure functions: [`decide()`] says which pods to create and delete, and
-//! [`Decision::settle`] and [`Settled::finish`] what the status says afterwards. The controller
-//! carries that out.
+//! Pure functions decide: [`sync_job()`] which pods to create and delete,
+//! [`SyncPlan::track_job_status`] and [`TrackedStatus::finish`] the resulting status. The
+//! controller carries that out.
 
 mod backoff;
 pub mod conditions;
@@ -10,6 +10,7 @@ mod controller;
 mod indexes;
 mod job_pod;
 mod pod_failure_policy;
+mod success_policy;
 mod sync_context;
 mod sync_job;
 mod track_job_status;
@@ -23,13 +24,13 @@ pub use indexes::Indexes;
 pub use sync_job::{SyncPlan, sync_job};
 pub use track_job_status::{ManagedPods, TrackedStatus};
 
-/// The finalizer that keeps a pod until it is counted.
+/// The finalizer of pods that are not counted yet.
 pub const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// Annotation and label: the completion index of a pod.
 pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Annotation: how many pods of the index failed before.
+/// Annotation: the number of earlier failures of the index.
 pub const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
-/// Annotation: how many failed without being held against the Job.
+/// Annotation: the number of ignored failures of the index.
 pub const INDEX_IGNORED_FAILURES: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
-/// The value of `spec.managedBy` that means this controller.
+/// The value of `spec.managedBy` for this controller.
 pub const CONTROLLER_NAME: &str = "kubernetes.io/job-controller";

@@ -1,4 +1,4 @@
-//! The policies of a Job about its pods: what a failed one means, and when enough have succeeded.
+//! `spec.podFailurePolicy` of a Job.
 
 use k8s_openapi::api::batch::v1::{
     JobSpec, PodFailurePolicyOnExitCodesRequirement as ExitCodes, PodFailurePolicyRule,
@@ -6,21 +6,19 @@ use k8s_openapi::api::batch::v1::{
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 use kube::ResourceExt;
 
-use super::indexes::Indexes;
-
-/// What the failure policy says of a failed pod.
+/// The action of the pod failure policy for a failed pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PodFailurePolicyMatch {
-    /// Why the whole Job fails, where it does.
+pub(super) struct PodFailurePolicyMatch {
+    /// The message, if the action is `FailJob`.
     pub fails_job: Option<String>,
-    /// Whether the pod's index fails for good.
+    /// Whether the action is `FailIndex`.
     pub fails_index: bool,
-    /// Whether the failure is not held against the Job.
+    /// Whether the action is `Ignore`.
     pub ignored: bool,
 }
 
-/// Asks the first rule of `spec.podFailurePolicy` that matches the pod.
-pub fn match_pod_failure_policy(spec: &JobSpec, pod: &Pod) -> PodFailurePolicyMatch {
+/// Applies the first rule of `spec.podFailurePolicy` that matches the pod.
+pub(super) fn match_pod_failure_policy(spec: &JobSpec, pod: &Pod) -> PodFailurePolicyMatch {
     let rules = spec.pod_failure_policy.iter().flat_map(|p| &p.rules);
     for (index, rule) in rules.enumerate() {
         let Some(what) = matches(rule, pod) else {
@@ -76,7 +74,7 @@ fn matches<'a>(rule: &PodFailurePolicyRule, pod: &'a Pod) -> Option<MatchedRule<
     found.map(MatchedRule::Condition)
 }
 
-/// The exit code of a container, where it is one the rule is about.
+/// The exit code of a container, if the rule matches it.
 fn exit_code(container: &ContainerStatus, wanted: &ExitCodes) -> Option<i32> {
     let code = container.state.as_ref()?.terminated.as_ref()?.exit_code;
     let named = wanted.container_name.as_ref();
@@ -90,28 +88,4 @@ fn exit_code(container: &ContainerStatus, wanted: &ExitCodes) -> Option<i32> {
         _ => false,
     }
     .then_some(code)
-}
-
-/// Which rule of `spec.successPolicy` is met by the indexes that succeeded, in words.
-pub fn match_success_policy(
-    spec: &JobSpec,
-    succeeded: &Indexes,
-    completions: i32,
-) -> Option<String> {
-    let policy = spec.success_policy.as_ref()?;
-    if succeeded.is_empty() {
-        return None;
-    }
-    let met = policy.rules.iter().position(|rule| {
-        let enough = |count: i32| rule.succeeded_count.is_some_and(|wanted| count >= wanted);
-        match &rule.succeeded_indexes {
-            Some(text) => {
-                let required = Indexes::parse(text, completions);
-                let shared = required.overlap(succeeded);
-                !required.is_empty() && (shared == required.len() || enough(shared))
-            }
-            None => enough(succeeded.len()),
-        }
-    });
-    met.map(|index| format!("Matched rules at index {index}"))
 }

@@ -1,4 +1,4 @@
-//! How a Job stands: what its status and its pods say together. Pure.
+//! The input of a Job's sync: its status and its pods. Pure.
 
 use std::collections::BTreeMap;
 use std::collections::HashSet;
@@ -17,30 +17,30 @@ use super::{
 };
 use crate::workload_controllers::pods;
 
-/// Everything one look at a Job needs to know.
+/// The state of a Job during one sync.
 pub(super) struct SyncJobContext<'a> {
     pub(super) job: &'a Job,
     pub(super) spec: &'a JobSpec,
-    /// The status as it will be written.
+    /// The status to write.
     pub(super) status: JobStatus,
     pub(super) pods: Vec<Arc<Pod>>,
     pub(super) active: Vec<Arc<Pod>>,
     pub(super) ready: i32,
     pub(super) terminating: i32,
-    /// Pods that succeeded or failed, with those the status does not count yet.
+    /// Succeeded and failed pods, including those not yet in the status.
     pub(super) succeeded: i32,
     pub(super) failed: i32,
     pub(super) uncounted: UncountedPods,
     pub(super) prev_succeeded_indexes: Indexes,
     pub(super) succeeded_indexes: Indexes,
-    /// Only with a backoff limit per index.
+    /// Only with `backoffLimitPerIndex`.
     pub(super) failed_indexes: Option<Indexes>,
-    /// Failed pods that stay until their index has a new one, which inherits their failures.
+    /// Failed pods that are kept until a new pod of their index inherits their failure count.
     pub(super) pods_with_delayed_deletion: BTreeMap<i32, Arc<Pod>>,
     pub(super) backoff: Backoff,
 }
 
-/// UIDs of pods the status has noted and not counted.
+/// UIDs in `status.uncountedTerminatedPods`.
 #[derive(Default)]
 pub(super) struct UncountedPods {
     pub(super) succeeded: HashSet<String>,
@@ -48,7 +48,7 @@ pub(super) struct UncountedPods {
 }
 
 impl<'a> SyncJobContext<'a> {
-    /// Puts together how the Job stands. `None` for a Job without a spec.
+    /// Computes the state. `None` for a Job without a spec.
     pub(super) fn new(job: &'a Job, pods: &[Arc<Pod>], before: Backoff) -> Option<Self> {
         let spec = job.spec.as_ref()?;
         let mut status = job.status.clone().unwrap_or_default();
@@ -69,7 +69,7 @@ impl<'a> SyncJobContext<'a> {
         let count = |pods: &[Arc<Pod>], which: fn(&Pod) -> bool| {
             pods.iter().filter(|p| which(p)).count() as i32
         };
-        let mut standing = Self {
+        let mut ctx = Self {
             ready: count(&active, pods::is_ready),
             terminating: count(&pods, pods::is_terminating),
             succeeded: 0,
@@ -86,8 +86,8 @@ impl<'a> SyncJobContext<'a> {
             active,
             uncounted,
         };
-        standing.count();
-        Some(standing)
+        ctx.count();
+        Some(ctx)
     }
 
     fn count(&mut self) {
@@ -138,7 +138,7 @@ impl<'a> SyncJobContext<'a> {
         self.failed_indexes = Some(failed_indexes);
     }
 
-    /// Of each index that needs a new pod, the pod that failed last.
+    /// For each index that needs a new pod, the pod that failed last.
     fn delayed_deletion_pods(
         &self,
         failed: &[Arc<Pod>],
@@ -169,7 +169,8 @@ impl<'a> SyncJobContext<'a> {
         last
     }
 
-    /// Pods that count: with the tracking finalizer, not noted, of an index the Job has.
+    /// Pods to count: with the tracking finalizer, not in `uncountedTerminatedPods`, and with a
+    /// valid index.
     fn valid_pods_with_finalizer(
         &self,
         noted: &HashSet<String>,
@@ -185,17 +186,17 @@ impl<'a> SyncJobContext<'a> {
         self.pods.iter().filter(counts).cloned().collect()
     }
 
-    /// The index of a pod, where it is one the Job has.
+    /// The index of a pod, if it is valid.
     pub(super) fn valid_index(&self, pod: &Pod) -> Option<i32> {
         completion_index(pod).filter(|index| *index < self.completions())
     }
 
-    /// `spec.completions`; an indexed Job always has them.
+    /// `spec.completions`; Indexed Jobs always have it.
     pub(super) fn completions(&self) -> i32 {
         self.spec.completions.unwrap_or(0)
     }
 
-    /// When the next pod of `index` may start.
+    /// The remaining backoff of `index`.
     pub(super) fn remaining_time_per_index(
         &self,
         index: i32,
@@ -208,7 +209,7 @@ impl<'a> SyncJobContext<'a> {
         backoff::remaining(count, Some(pods::finished_at(pod)), now)
     }
 
-    /// The failures a new pod of `index` inherits: those that count, and those that do not.
+    /// The counted and ignored failures that a new pod of `index` inherits.
     pub(super) fn inherited_failures(&self, index: i32) -> (i32, i32) {
         let Some(pod) = self.pods_with_delayed_deletion.get(&index) else {
             return (0, 0);
@@ -225,7 +226,7 @@ impl<'a> SyncJobContext<'a> {
     }
 }
 
-/// Whether each completion has an index.
+/// Whether the completion mode is Indexed.
 pub(super) fn is_indexed(spec: &JobSpec) -> bool {
     spec.completion_mode.as_deref() == Some("Indexed")
 }
@@ -235,12 +236,12 @@ pub(super) fn is_suspended(spec: &JobSpec) -> bool {
     spec.suspend == Some(true)
 }
 
-/// Whether a pod is replaced only once it has come to its end, not already while it terminates.
+/// Whether pods are replaced only once they have failed (`podReplacementPolicy: Failed`).
 pub(super) fn only_replace_failed_pods(spec: &JobSpec) -> bool {
     spec.pod_replacement_policy.as_deref() == Some("Failed") || spec.pod_failure_policy.is_some()
 }
 
-/// Whether the pod counts as failed: it has, or it is being deleted and will never say so.
+/// Whether the pod counts as failed: it has failed, or is terminating and counts by the policy.
 pub(super) fn is_pod_failed(spec: &JobSpec, pod: &Pod) -> bool {
     match pods::phase(pod) {
         "Failed" => true,
@@ -264,7 +265,7 @@ fn failures(pod: &Pod) -> i32 {
     number(pod, INDEX_FAILURES).saturating_add(number(pod, INDEX_IGNORED_FAILURES))
 }
 
-/// A count in an annotation; 0 where there is none that makes sense.
+/// The number in an annotation; 0 if it is missing or invalid.
 fn number(pod: &Pod, annotation: &str) -> i32 {
     let text = pod.annotations().get(annotation);
     text.and_then(|t| t.parse().ok()).unwrap_or(0).max(0)

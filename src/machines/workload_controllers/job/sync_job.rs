@@ -1,4 +1,4 @@
-//! What to do about a Job: which pods to create and to delete, whether it comes to its end. Pure.
+//! The sync of a Job: which pods to create and delete, and whether it finishes. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,15 @@ use super::sync_context::{
     SyncJobContext, completion_index, is_indexed, is_pod_failed, is_suspended,
     only_replace_failed_pods,
 };
-use super::{job_pod, pod_failure_policy};
+use super::{job_pod, pod_failure_policy, success_policy};
 use crate::workload_controllers::pods;
 use kueue_lab_clock::whole_seconds;
 
-/// The most pods created or deleted in one look, so that a big Job does not starve small ones.
+/// Maximum number of pods created or deleted per sync, so that a large Job does not starve small
+/// ones.
 const MAX_POD_CREATE_DELETE_PER_SYNC: usize = 500;
 
-/// How a Job ends.
+/// How a Job finishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FinishedCondition {
     pub(super) success: bool,
@@ -40,7 +41,7 @@ impl FinishedCondition {
         }
     }
 
-    /// Every completion was reached.
+    /// All completions are reached.
     fn completions_reached() -> Self {
         Self {
             success: true,
@@ -50,25 +51,25 @@ impl FinishedCondition {
     }
 }
 
-/// What is to be done before the status can be told.
+/// The changes of one sync before the status update.
 pub struct SyncPlan<'a> {
     /// Pods to delete.
     pub deletions: Vec<Arc<Pod>>,
-    /// Whether the deleted pods lose their tracking finalizer first, so that they do not count as
+    /// Whether the tracking finalizer is removed before deletion, so that the pods do not count as
     /// failed.
     pub remove_finalizers_on_delete: bool,
     /// Pods to create, in this order.
     pub creations: Vec<Pod>,
-    /// When to look again although nothing changed.
+    /// When to requeue.
     pub requeue_after: Option<Duration>,
     pub(super) sync_context: SyncJobContext<'a>,
     pub(super) finished_condition: Option<FinishedCondition>,
-    /// Whether pods were managed, so that suspension and completion may be told.
+    /// Whether pods were managed, so that conditions for suspension and completion are updated.
     pub(super) managed: bool,
 }
 
-/// Decides from a Job, the pods it controls and the failures it had.
-/// `None` where there is nothing to decide: the Job is finished or not ours.
+/// The plan for a Job, its pods and its backoff record. `None` for a Job that is finished or
+/// managed by another controller.
 pub fn sync_job<'a>(
     job: &'a Job,
     pods: &[Arc<Pod>],
@@ -78,18 +79,18 @@ pub fn sync_job<'a>(
     if conditions::is_finished(job) {
         return None;
     }
-    let mut standing = SyncJobContext::new(job, pods, backoff)?;
-    if standing.status.start_time.is_none() && !is_suspended(standing.spec) {
-        standing.status.start_time = Some(Time(whole_seconds(now)));
+    let mut ctx = SyncJobContext::new(job, pods, backoff)?;
+    if ctx.status.start_time.is_none() && !is_suspended(ctx.spec) {
+        ctx.status.start_time = Some(Time(whole_seconds(now)));
     }
     let mut look_again = None;
-    let ending = finished_condition(&standing, now, &mut look_again);
+    let ending = finished_condition(&ctx, now, &mut look_again);
     let mut decision = SyncPlan {
         deletions: Vec::new(),
         remove_finalizers_on_delete: false,
         creations: Vec::new(),
         requeue_after: look_again,
-        sync_context: standing,
+        sync_context: ctx,
         finished_condition: ending,
         managed: false,
     };
@@ -102,13 +103,13 @@ pub fn sync_job<'a>(
     Some(decision)
 }
 
-/// Whether the Job ends, and how.
+/// Whether the Job finishes, and how.
 fn finished_condition(
-    standing: &SyncJobContext<'_>,
+    ctx: &SyncJobContext<'_>,
     now: Timestamp,
     again: &mut Option<Duration>,
 ) -> Option<FinishedCondition> {
-    let (spec, status) = (standing.spec, &standing.status);
+    let (spec, status) = (ctx.spec, &ctx.status);
     let known = |type_: &str, success: bool| {
         conditions::find_true(status, type_).map(|c| FinishedCondition {
             success,
@@ -119,7 +120,7 @@ fn finished_condition(
     known(SUCCESS_CRITERIA_MET, true)
         .or_else(|| known(FAILURE_TARGET, false))
         .or_else(|| {
-            let mut failed = standing.pods.iter().filter(|p| is_pod_failed(spec, p));
+            let mut failed = ctx.pods.iter().filter(|p| is_pod_failed(spec, p));
             let why = failed
                 .find_map(|p| pod_failure_policy::match_pod_failure_policy(spec, p).fails_job)?;
             Some(FinishedCondition::failure("PodFailurePolicy", &why))
@@ -127,18 +128,15 @@ fn finished_condition(
         .or_else(|| {
             let limit = spec.backoff_limit.unwrap_or(6);
             let message = "Job has reached the specified backoff limit";
-            (standing.failed > limit || past_backoff_limit_on_failure(standing, limit))
+            (ctx.failed > limit || past_backoff_limit_on_failure(ctx, limit))
                 .then(|| FinishedCondition::failure("BackoffLimitExceeded", message))
         })
-        .or_else(|| past_active_deadline(standing, now, again))
-        .or_else(|| failed_indexes_condition(standing))
+        .or_else(|| past_active_deadline(ctx, now, again))
+        .or_else(|| failed_indexes_condition(ctx))
         .or_else(|| {
-            let completions = standing.completions();
-            let message = pod_failure_policy::match_success_policy(
-                spec,
-                &standing.succeeded_indexes,
-                completions,
-            )?;
+            let completions = ctx.completions();
+            let message =
+                success_policy::match_success_policy(spec, &ctx.succeeded_indexes, completions)?;
             Some(FinishedCondition {
                 success: true,
                 reason: "SuccessPolicy".to_string(),
@@ -147,13 +145,13 @@ fn finished_condition(
         })
 }
 
-/// Pods that are restarted in place fail the Job by their restarts.
-fn past_backoff_limit_on_failure(standing: &SyncJobContext<'_>, limit: i32) -> bool {
-    let template = standing.spec.template.spec.as_ref();
+/// With `restartPolicy: OnFailure`, container restarts count toward the backoff limit.
+fn past_backoff_limit_on_failure(ctx: &SyncJobContext<'_>, limit: i32) -> bool {
+    let template = ctx.spec.template.spec.as_ref();
     if template.and_then(|s| s.restart_policy.as_deref()) != Some("OnFailure") {
         return false;
     }
-    let running = standing.pods.iter().filter(|p| !pods::is_terminal(p));
+    let running = ctx.pods.iter().filter(|p| !pods::is_terminal(p));
     let statuses = running.filter_map(|p| p.status.as_ref()).flat_map(|s| {
         let init = s.init_container_statuses.iter().flatten();
         init.chain(s.container_statuses.iter().flatten())
@@ -162,15 +160,15 @@ fn past_backoff_limit_on_failure(standing: &SyncJobContext<'_>, limit: i32) -> b
     restarts > 0 && restarts >= limit
 }
 
-/// Whether the Job has been active for too long; if it may become so, when to look again.
+/// Whether `activeDeadlineSeconds` is exceeded; otherwise sets the requeue time.
 fn past_active_deadline(
-    standing: &SyncJobContext<'_>,
+    ctx: &SyncJobContext<'_>,
     now: Timestamp,
     again: &mut Option<Duration>,
 ) -> Option<FinishedCondition> {
-    let seconds = standing.spec.active_deadline_seconds?;
-    let start = standing.status.start_time.as_ref()?.0;
-    if is_suspended(standing.spec) {
+    let seconds = ctx.spec.active_deadline_seconds?;
+    let start = ctx.status.start_time.as_ref()?.0;
+    if is_suspended(ctx.spec) {
         return None;
     }
     let left = SignedDuration::from_secs(seconds).saturating_sub(now.duration_since(start));
@@ -182,37 +180,33 @@ fn past_active_deadline(
     Some(FinishedCondition::failure("DeadlineExceeded", message))
 }
 
-fn failed_indexes_condition(standing: &SyncJobContext<'_>) -> Option<FinishedCondition> {
-    let lost = standing.failed_indexes.as_ref()?.len();
-    if standing
-        .spec
-        .max_failed_indexes
-        .is_some_and(|most| lost > most)
-    {
+fn failed_indexes_condition(ctx: &SyncJobContext<'_>) -> Option<FinishedCondition> {
+    let lost = ctx.failed_indexes.as_ref()?.len();
+    if ctx.spec.max_failed_indexes.is_some_and(|most| lost > most) {
         let message = "Job has exceeded the specified maximal number of failed indexes";
         return Some(FinishedCondition::failure(
             "MaxFailedIndexesExceeded",
             message,
         ));
     }
-    let settled = lost + standing.succeeded_indexes.len() >= standing.completions();
+    let settled = lost + ctx.succeeded_indexes.len() >= ctx.completions();
     (lost > 0 && settled)
         .then(|| FinishedCondition::failure("FailedIndexes", "Job has failed indexes"))
 }
 
 impl SyncPlan<'_> {
-    /// Brings the number of active pods to what it should be.
+    /// Creates or deletes pods to reach the desired parallelism.
     fn manage_job(&mut self, now: Timestamp) {
-        let standing = &self.sync_context;
-        let spec = standing.spec;
-        let active = standing.active.len();
+        let ctx = &self.sync_context;
+        let spec = ctx.spec;
+        let active = ctx.active.len();
         if is_suspended(spec) {
-            self.deletions = active_pods_for_removal(standing, active);
+            self.deletions = active_pods_for_removal(ctx, active);
             self.remove_finalizers_on_delete = true;
             return;
         }
-        let wanted = wanted_active(standing, active);
-        let mut surplus = active_pods_for_removal(standing, active.saturating_sub(wanted));
+        let wanted = wanted_active(ctx, active);
+        let mut surplus = active_pods_for_removal(ctx, active.saturating_sub(wanted));
         surplus.truncate(MAX_POD_CREATE_DELETE_PER_SYNC);
         if !surplus.is_empty() {
             self.deletions = surplus;
@@ -220,7 +214,7 @@ impl SyncPlan<'_> {
             return;
         }
         let leaving = if only_replace_failed_pods(spec) {
-            standing.terminating.max(0) as usize
+            ctx.terminating.max(0) as usize
         } else {
             0
         };
@@ -231,29 +225,29 @@ impl SyncPlan<'_> {
     }
 
     fn create(&mut self, lacking: usize, now: Timestamp) {
-        let standing = &self.sync_context;
-        let per_index = standing.spec.backoff_limit_per_index.is_some();
+        let ctx = &self.sync_context;
+        let per_index = ctx.spec.backoff_limit_per_index.is_some();
         let mut wait = if per_index {
             Duration::ZERO
         } else {
-            standing.backoff.remaining(now)
+            ctx.backoff.remaining(now)
         };
         let count = lacking.min(MAX_POD_CREATE_DELETE_PER_SYNC);
-        if !is_indexed(standing.spec) {
+        if !is_indexed(ctx.spec) {
             if wait.is_zero() {
-                let pod = job_pod::pod(standing.job, standing.spec);
+                let pod = job_pod::pod(ctx.job, ctx.spec);
                 self.creations = vec![pod; count];
             }
         } else if wait.is_zero() {
-            let indexes = first_pending_indexes(standing, count);
-            let ready = |index: &i32| standing.remaining_time_per_index(*index, now).is_zero();
+            let indexes = first_pending_indexes(ctx, count);
+            let ready = |index: &i32| ctx.remaining_time_per_index(*index, now).is_zero();
             let waits = indexes
                 .iter()
-                .map(|i| standing.remaining_time_per_index(*i, now));
+                .map(|i| ctx.remaining_time_per_index(*i, now));
             let shortest = waits.min().unwrap_or_default();
             let creations = indexes.iter().filter(|i| ready(i)).map(|index| {
-                let failures = per_index.then(|| standing.inherited_failures(*index));
-                job_pod::indexed_pod(standing.job, standing.spec, *index, failures)
+                let failures = per_index.then(|| ctx.inherited_failures(*index));
+                job_pod::indexed_pod(ctx.job, ctx.spec, *index, failures)
             });
             self.creations = creations.collect();
             wait = shortest;
@@ -264,7 +258,7 @@ impl SyncPlan<'_> {
         }
     }
 
-    /// Whether nothing is left to do but to say that the Job is complete.
+    /// Whether only the completion has to be reported.
     pub(super) fn finished_by_completions(&self, active: i32) -> Option<FinishedCondition> {
         let succeeded = self.sync_context.succeeded;
         let enough = match self.sync_context.spec.completions {
@@ -275,25 +269,26 @@ impl SyncPlan<'_> {
     }
 }
 
-/// How many pods should be active.
-fn wanted_active(standing: &SyncJobContext<'_>, active: usize) -> usize {
-    let parallelism = standing.spec.parallelism.unwrap_or(1);
-    let wanted = match standing.spec.completions {
-        // As soon as one has succeeded nobody new starts, and whoever runs may finish.
-        None if standing.succeeded > 0 => return active,
+/// The desired number of active pods.
+fn wanted_active(ctx: &SyncJobContext<'_>, active: usize) -> usize {
+    let parallelism = ctx.spec.parallelism.unwrap_or(1);
+    let wanted = match ctx.spec.completions {
+        // Without `completions`, no new pods start after the first success, and active ones may
+        // finish.
+        None if ctx.succeeded > 0 => return active,
         None => parallelism,
-        Some(completions) => parallelism.min(completions - standing.succeeded),
+        Some(completions) => parallelism.min(completions - ctx.succeeded),
     };
     usize::try_from(wanted).unwrap_or(0)
 }
 
-/// At least so many active pods to remove: first those whose index is wrong or taken twice.
-fn active_pods_for_removal(standing: &SyncJobContext<'_>, at_least: usize) -> Vec<Arc<Pod>> {
+/// At least this many active pods to remove: first those with an invalid or duplicate index.
+fn active_pods_for_removal(ctx: &SyncJobContext<'_>, at_least: usize) -> Vec<Arc<Pod>> {
     let (mut gone, mut left) = (Vec::new(), Vec::new());
-    if is_indexed(standing.spec) {
+    if is_indexed(ctx.spec) {
         let mut by_index: BTreeMap<Option<i32>, Vec<Arc<Pod>>> = BTreeMap::new();
-        for pod in &standing.active {
-            let index = standing.valid_index(pod);
+        for pod in &ctx.active {
+            let index = ctx.valid_index(pod);
             by_index.entry(index).or_default().push(pod.clone());
         }
         for (index, mut same) in by_index {
@@ -302,7 +297,7 @@ fn active_pods_for_removal(standing: &SyncJobContext<'_>, at_least: usize) -> Ve
             gone.extend(same);
         }
     } else {
-        left = standing.active.clone();
+        left = ctx.active.clone();
     }
     if gone.len() < at_least {
         left.sort_by(|a, b| pods::compare_active_pods(a, b));
@@ -311,17 +306,17 @@ fn active_pods_for_removal(standing: &SyncJobContext<'_>, at_least: usize) -> Ve
     gone
 }
 
-/// The first indexes that have neither succeeded nor failed nor a pod.
-fn first_pending_indexes(standing: &SyncJobContext<'_>, count: usize) -> Vec<i32> {
-    let leaving = standing
+/// The first indexes that have neither succeeded nor failed nor an active pod.
+fn first_pending_indexes(ctx: &SyncJobContext<'_>, count: usize) -> Vec<i32> {
+    let leaving = ctx
         .pods
         .iter()
-        .filter(|p| only_replace_failed_pods(standing.spec) && pods::is_terminating(p));
-    let taken = standing.active.iter().chain(leaving);
+        .filter(|p| only_replace_failed_pods(ctx.spec) && pods::is_terminating(p));
+    let taken = ctx.active.iter().chain(leaving);
     let taken: Indexes = taken.filter_map(|p| completion_index(p)).collect();
-    let mut settled = standing.succeeded_indexes.union(&taken);
-    if let Some(lost) = &standing.failed_indexes {
+    let mut settled = ctx.succeeded_indexes.union(&taken);
+    if let Some(lost) = &ctx.failed_indexes {
         settled = settled.union(lost);
     }
-    settled.missing(count, standing.completions())
+    settled.missing(count, ctx.completions())
 }

@@ -1,4 +1,4 @@
-//! Laws of Jobs: whatever pods do, each is counted once and the Job comes to its end.
+//! Properties of Jobs: each pod is counted once and the Job finishes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::workload_controllers::pods;
 
-/// A Job with its pods, whose controller is carried out at once.
+/// A Job with its pods; plans are applied at once.
 struct SimulatedJob {
     job: Job,
     pods: Vec<Arc<Pod>>,
@@ -50,7 +50,7 @@ impl SimulatedJob {
         self.job.status.clone().unwrap_or_default()
     }
 
-    /// One look of the controller; whether it changed anything.
+    /// One sync; returns whether anything changed.
     fn sync(&mut self) -> bool {
         let job = self.job.clone();
         let Some(mut decision) = sync_job(&job, &self.pods, self.backoff, self.now) else {
@@ -95,7 +95,7 @@ impl SimulatedJob {
             released.extend(pod.uid());
             self.change(&pod, |p| p.metadata.finalizers = None);
         }
-        // A pod that was being deleted is gone with its finalizer.
+        // A terminating pod is deleted with its last finalizer.
         self.pods
             .retain(|p| !pods::is_deleting(p) || !p.finalizers().is_empty());
         if let Some((status, _)) = settled.finish(&released, self.now) {
@@ -126,10 +126,10 @@ impl SimulatedJob {
                 return;
             }
         }
-        panic!("the controller never rests: {:?}", self.status());
+        panic!("the controller does not become idle: {:?}", self.status());
     }
 
-    /// Lets the `nth` active pod end.
+    /// Terminates the `nth` active pod.
     fn finish_pod(&mut self, nth: usize, well: bool) {
         let active: Vec<_> = self
             .pods
@@ -176,11 +176,11 @@ fn spec(indexed: bool, completions: i32, parallelism: i32, limit: i32) -> JobSpe
     }
 }
 
-fn check(world: &SimulatedJob) -> Result<(), TestCaseError> {
-    let status = world.status();
-    let active = world.pods.iter().filter(|p| pods::is_active(p)).count() as i32;
+fn check(simulated: &SimulatedJob) -> Result<(), TestCaseError> {
+    let status = simulated.status();
+    let active = simulated.pods.iter().filter(|p| pods::is_active(p)).count() as i32;
     prop_assert_eq!(status.active.unwrap_or(0), active);
-    let Some(spec) = &world.job.spec else {
+    let Some(spec) = &simulated.job.spec else {
         return Ok(());
     };
     prop_assert!(active <= spec.parallelism.unwrap_or(1));
@@ -199,67 +199,67 @@ proptest! {
         limit in 0..4i32,
         story in prop::collection::vec((0..10usize, 0..20u8), 1..60),
     ) {
-        let mut world = SimulatedJob::new(spec(indexed, completions, parallelism, limit));
+        let mut simulated = SimulatedJob::new(spec(indexed, completions, parallelism, limit));
         for (nth, what) in story {
-            let suspended = world.job.spec.as_ref().unwrap().suspend == Some(true);
+            let suspended = simulated.job.spec.as_ref().unwrap().suspend == Some(true);
             match what {
-                0 => world.job.spec.as_mut().unwrap().suspend = Some(!suspended),
-                1..=3 => world.finish_pod(nth, false),
-                _ => world.finish_pod(nth, true),
+                0 => simulated.job.spec.as_mut().unwrap().suspend = Some(!suspended),
+                1..=3 => simulated.finish_pod(nth, false),
+                _ => simulated.finish_pod(nth, true),
             }
-            world.sync_until_stable();
-            check(&world)?;
+            simulated.sync_until_stable();
+            check(&simulated)?;
         }
-        world.job.spec.as_mut().unwrap().suspend = Some(false);
+        simulated.job.spec.as_mut().unwrap().suspend = Some(false);
         for _ in 0..200 {
-            world.sync_until_stable();
-            world.finish_pod(0, true);
+            simulated.sync_until_stable();
+            simulated.finish_pod(0, true);
         }
-        let status = world.status();
-        prop_assert!(conditions::is_finished(&world.job), "{status:?}");
+        let status = simulated.status();
+        prop_assert!(conditions::is_finished(&simulated.job), "{status:?}");
         let failed = conditions::find_true(&status, conditions::FAILED).is_some();
         prop_assert_eq!(failed, status.failed.unwrap_or(0) > limit);
         if failed {
-            // What still ran when the Job failed has failed with it.
-            prop_assert!(status.failed.unwrap_or(0) >= world.failed);
-            prop_assert_eq!(status.succeeded.unwrap_or(0), world.succeeded);
+            // Pods that were active when the Job failed count as failed.
+            prop_assert!(status.failed.unwrap_or(0) >= simulated.failed);
+            prop_assert_eq!(status.succeeded.unwrap_or(0), simulated.succeeded);
         } else {
-            prop_assert_eq!(status.failed.unwrap_or(0), world.failed);
+            prop_assert_eq!(status.failed.unwrap_or(0), simulated.failed);
             prop_assert_eq!(status.succeeded, Some(completions));
         }
         prop_assert_eq!((status.active, status.terminating), (None, Some(0)));
         prop_assert_eq!(status.uncounted_terminated_pods, Some(Default::default()));
-        prop_assert!(world.pods.iter().all(|p| p.finalizers().is_empty()));
+        prop_assert!(simulated.pods.iter().all(|p| p.finalizers().is_empty()));
     }
 }
 
 #[test]
-fn an_index_that_fails_too_often_does_not_stop_the_others() {
+fn a_failed_index_does_not_stop_the_others() {
     let mut spec = spec(true, 3, 3, 100);
     spec.backoff_limit_per_index = Some(1);
-    let mut world = SimulatedJob::new(spec);
-    world.sync_until_stable();
+    let mut simulated = SimulatedJob::new(spec);
+    simulated.sync_until_stable();
     for _ in 0..2 {
-        let second = world
+        let second = simulated
             .pods
             .iter()
             .position(|p| pods::is_active(p) && p.annotations()[COMPLETION_INDEX] == "1");
-        let active = world.pods[..second.unwrap()]
+        let active = simulated.pods[..second.unwrap()]
             .iter()
             .filter(|p| pods::is_active(p))
             .count();
-        world.finish_pod(active, false);
-        world.sync_until_stable();
+        simulated.finish_pod(active, false);
+        simulated.sync_until_stable();
     }
-    assert_eq!(world.status().failed_indexes.as_deref(), Some("1"));
-    world.finish_pod(0, true);
-    world.finish_pod(0, true);
-    world.sync_until_stable();
-    let status = world.status();
+    assert_eq!(simulated.status().failed_indexes.as_deref(), Some("1"));
+    simulated.finish_pod(0, true);
+    simulated.finish_pod(0, true);
+    simulated.sync_until_stable();
+    let status = simulated.status();
     assert_eq!(status.completed_indexes.as_deref(), Some("0,2"));
     let failed = conditions::find_true(&status, conditions::FAILED).unwrap();
     assert_eq!(failed.reason.as_deref(), Some("FailedIndexes"));
-    let retried = world
+    let retried = simulated
         .pods
         .iter()
         .filter(|p| p.annotations()[COMPLETION_INDEX] == "1");
@@ -270,20 +270,20 @@ fn an_index_that_fails_too_often_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_success_policy_ends_a_job_early() {
+fn success_policy_finishes_a_job_early() {
     let mut spec = spec(true, 4, 4, 6);
     spec.success_policy = serde_json::from_value(serde_json::json!({
         "rules": [{"succeededIndexes": "0,2"}, {"succeededCount": 3}]
     }))
     .unwrap();
-    let mut world = SimulatedJob::new(spec);
-    world.sync_until_stable();
-    world.finish_pod(0, true);
-    world.sync_until_stable();
-    assert!(!conditions::is_finished(&world.job));
-    world.finish_pod(1, true);
-    world.sync_until_stable();
-    let status = world.status();
+    let mut simulated = SimulatedJob::new(spec);
+    simulated.sync_until_stable();
+    simulated.finish_pod(0, true);
+    simulated.sync_until_stable();
+    assert!(!conditions::is_finished(&simulated.job));
+    simulated.finish_pod(1, true);
+    simulated.sync_until_stable();
+    let status = simulated.status();
     let complete = conditions::find_true(&status, conditions::COMPLETE).unwrap();
     assert_eq!(complete.reason.as_deref(), Some("SuccessPolicy"));
     assert_eq!(
@@ -291,6 +291,6 @@ fn a_success_policy_ends_a_job_early() {
         Some("Matched rules at index 0")
     );
     assert_eq!(status.completed_indexes.as_deref(), Some("0,2"));
-    // Pods that still ran are no failures.
+    // Active pods do not count as failed.
     assert_eq!(status.failed, None);
 }

@@ -1,9 +1,9 @@
-//! What a Job's status says after pods were created and deleted, and which finished pods may go.
-//! Pure.
+//! The status of a Job after pods were created and deleted, and the pods whose finalizer can be
+//! removed. Pure.
 //!
-//! A pod is counted in three steps, so that none is counted twice or missed whatever fails in
-//! between: its UID is noted in `status.uncountedTerminatedPods`, its tracking finalizer is
-//! removed, and only then the UID becomes part of a counter.
+//! A pod is counted in three steps, so that it is counted exactly once even after failures: its UID
+//! is added to `status.uncountedTerminatedPods`, its tracking finalizer is removed, and then the
+//! UID is moved to a counter.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,43 +23,43 @@ use crate::event_recorder::NewEvent;
 use crate::workload_controllers::pods;
 use kueue_lab_clock::whole_seconds;
 
-/// The most UIDs the status notes at a time, to bound its size.
+/// Maximum number of uncounted UIDs in the status.
 const MAX_UNCOUNTED_PODS: usize = 500;
 
-/// What came of a decision's creations and deletions.
+/// The results of a plan's creations and deletions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ManagedPods {
     /// Pods created.
     pub created: usize,
-    /// Pods deleted, or gone already.
+    /// Pods deleted, including those already gone.
     pub deleted: usize,
-    /// Pods among them that were Ready.
+    /// The deleted pods that were Ready.
     pub deleted_ready: usize,
 }
 
-/// The status after the pods were managed, and the pods that need their finalizer no longer.
+/// The status after the pods were managed, and the pods whose finalizer can be removed.
 pub struct TrackedStatus {
-    /// The status to write now, where it changed.
+    /// The status to write now, if it changed.
     pub status: Option<JobStatus>,
-    /// Pods whose tracking finalizer is to be removed once that is written.
+    /// Pods whose tracking finalizer is removed after that write.
     pub pods_to_remove_finalizer: Vec<Arc<Pod>>,
-    /// What to tell about the Job.
+    /// Events to record.
     pub events: Vec<NewEvent>,
-    /// The failures to remember once the status is written.
+    /// The backoff record to keep once the status is written.
     pub backoff: Backoff,
     status_after: JobStatus,
     with_finalizer: HashSet<String>,
     finished_condition: Option<FinishedCondition>,
     completions: Option<i32>,
-    /// More finished pods are there than were noted.
+    /// Whether more finished pods remain than were added.
     more: bool,
 }
 
 impl SyncPlan<'_> {
-    /// Says what follows once the decision's creations and deletions came to `acted`.
+    /// The result after the plan's creations and deletions, given as `acted`.
     pub fn track_job_status(mut self, acted: ManagedPods, now: Timestamp) -> TrackedStatus {
         let before = self.sync_context.job.status.clone().unwrap_or_default();
-        let mut notes = Vec::new();
+        let mut events = Vec::new();
         let was_active = self.sync_context.active.len();
         let active = (was_active + acted.created).saturating_sub(acted.deleted) as i32;
         let mut changed = false;
@@ -70,42 +70,42 @@ impl SyncPlan<'_> {
         } else if let Some(complete) = self.finished_by_completions(active) {
             self.finished_condition = Some(complete);
         } else if self.managed {
-            changed = sync_suspended_condition(&mut self.sync_context, now, &mut notes);
+            changed = sync_suspended_condition(&mut self.sync_context, now, &mut events);
         }
-        let standing = &mut self.sync_context;
-        let status = &mut standing.status;
+        let ctx = &mut self.sync_context;
+        let status = &mut ctx.status;
         status.active = Some(active).filter(|n| *n > 0);
-        status.ready = Some((standing.ready - acted.deleted_ready as i32).max(0));
-        status.terminating = Some(standing.terminating + acted.deleted as i32);
+        status.ready = Some((ctx.ready - acted.deleted_ready as i32).max(0));
+        status.terminating = Some(ctx.terminating + acted.deleted as i32);
         changed |= status.active.unwrap_or(0) != before.active.unwrap_or(0)
             || status.ready != before.ready
             || status.terminating != before.terminating;
-        self.track(changed, notes, now)
+        self.track(changed, events, now)
     }
 
-    /// Notes pods that finished since, and the ending.
-    fn track(self, mut changed: bool, notes: Vec<NewEvent>, now: Timestamp) -> TrackedStatus {
+    /// Adds finished pods and the finished condition.
+    fn track(self, mut changed: bool, events: Vec<NewEvent>, now: Timestamp) -> TrackedStatus {
         let Self {
-            sync_context: mut standing,
+            sync_context: mut ctx,
             finished_condition: ending,
             ..
         } = self;
-        let with_finalizer: HashSet<String> = standing
+        let with_finalizer: HashSet<String> = ctx
             .pods
             .iter()
             .filter(|p| pods::has_finalizer(p.as_ref(), JOB_TRACKING_FINALIZER))
             .map(|p| uid(p).to_string())
             .collect();
-        changed |= count_pods_without_finalizer(&mut standing.status, &with_finalizer);
-        let (releases, indexes, noted) = track_finished_pods(&mut standing, ending.as_ref());
+        changed |= count_pods_without_finalizer(&mut ctx.status, &with_finalizer);
+        let (releases, indexes, noted) = track_finished_pods(&mut ctx, ending.as_ref());
         changed |= noted;
-        let uncounted = standing.status.uncounted_terminated_pods.as_ref();
+        let uncounted = ctx.status.uncounted_terminated_pods.as_ref();
         let waiting = uncounted.map_or(0, |u| {
             u.succeeded.as_ref().map_or(0, Vec::len) + u.failed.as_ref().map_or(0, Vec::len)
         });
         let more = waiting + indexes.len() >= MAX_UNCOUNTED_PODS;
-        if is_indexed(standing.spec) {
-            changed |= update_indexes(&mut standing, indexes);
+        if is_indexed(ctx.spec) {
+            changed |= update_indexes(&mut ctx, indexes);
         }
         if let Some(ending) = &ending {
             let interim = if ending.success {
@@ -113,33 +113,32 @@ impl SyncPlan<'_> {
             } else {
                 FAILURE_TARGET
             };
-            if conditions::find_true(&standing.status, interim).is_none() {
-                let told = conditions::new(interim, &ending.reason, &ending.message, now);
-                standing
-                    .status
+            if conditions::find_true(&ctx.status, interim).is_none() {
+                let condition = conditions::new(interim, &ending.reason, &ending.message, now);
+                ctx.status
                     .conditions
                     .get_or_insert_default()
-                    .push(told);
+                    .push(condition);
                 changed = true;
             }
         }
         TrackedStatus {
             pods_to_remove_finalizer: releases,
-            events: notes,
-            backoff: standing.backoff,
+            events,
+            backoff: ctx.backoff,
             with_finalizer,
             finished_condition: ending,
-            completions: standing.spec.completions,
+            completions: ctx.spec.completions,
             more,
-            status: changed.then(|| standing.status.clone()),
-            status_after: standing.status,
+            status: changed.then(|| ctx.status.clone()),
+            status_after: ctx.status,
         }
     }
 }
 
 impl TrackedStatus {
-    /// The status to write once the finalizers of `released` pods (their UIDs) are gone, where it
-    /// changed again; and what to tell once it is written.
+    /// The status to write once the finalizers of `released` pods (by UID) are removed, if it
+    /// changed again; and the Events to record after that write.
     pub fn finish(
         mut self,
         released: &[String],
@@ -150,19 +149,19 @@ impl TrackedStatus {
         }
         let mut changed =
             count_pods_without_finalizer(&mut self.status_after, &self.with_finalizer);
-        let mut notes = Vec::new();
+        let mut events = Vec::new();
         if let Some(ending) = self
             .finished_condition
             .take()
             .filter(|_| !self.more && self.can_finish())
         {
             changed = true;
-            notes = self.enact_job_finished(&ending, now);
+            events = self.enact_job_finished(&ending, now);
         }
-        changed.then_some((self.status_after, notes))
+        changed.then_some((self.status_after, events))
     }
 
-    /// Whether every pod is counted and gone.
+    /// Whether every pod is counted and deleted.
     fn can_finish(&self) -> bool {
         let uncounted = self.status_after.uncounted_terminated_pods.as_ref();
         let all_counted = uncounted.is_none_or(|u| {
@@ -181,26 +180,26 @@ impl TrackedStatus {
             return vec![NewEvent::warning(&ending.reason, &ending.message)];
         }
         status.completion_time = Some(Time(whole_seconds(now)));
-        let mut notes = Vec::new();
+        let mut events = Vec::new();
         if self
             .completions
             .is_some_and(|most| status.succeeded.unwrap_or(0) > most)
         {
             let text = "Too many succeeded pods running after completion count reached";
-            notes.push(NewEvent::warning("TooManySucceededPods", text));
+            events.push(NewEvent::warning("TooManySucceededPods", text));
         }
-        notes.push(NewEvent::normal("Completed", "Job completed"));
-        notes
+        events.push(NewEvent::normal("Completed", "Job completed"));
+        events
     }
 }
 
-/// Says whether the Job is suspended; whether that is news.
+/// Updates the condition Suspended; returns whether it changed.
 fn sync_suspended_condition(
-    standing: &mut SyncJobContext<'_>,
+    ctx: &mut SyncJobContext<'_>,
     now: Timestamp,
-    notes: &mut Vec<NewEvent>,
+    events: &mut Vec<NewEvent>,
 ) -> bool {
-    let suspended = is_suspended(standing.spec);
+    let suspended = is_suspended(ctx.spec);
     let (reason, message) = if suspended {
         ("JobSuspended", "Job suspended")
     } else {
@@ -210,21 +209,21 @@ fn sync_suspended_condition(
     if !suspended {
         condition.status = "False".to_string();
     }
-    let changed = conditions::ensure(&mut standing.status, condition);
+    let changed = conditions::ensure(&mut ctx.status, condition);
     if changed && suspended {
-        notes.push(NewEvent::normal("Suspended", message));
-        // The API lets a start time be taken back only while the Job is suspended, and refuses
-        // another one afterwards.
-        standing.status.start_time = None;
+        events.push(NewEvent::normal("Suspended", message));
+        // The API server allows removal of the start time only while the Job is suspended, and
+        // rejects other changes.
+        ctx.status.start_time = None;
     } else if changed {
-        notes.push(NewEvent::normal("Resumed", message));
-        // The deadline counts from here: time in suspension is not held against the Job.
-        standing.status.start_time = Some(Time(whole_seconds(now)));
+        events.push(NewEvent::normal("Resumed", message));
+        // The active deadline restarts: time in suspension does not count.
+        ctx.status.start_time = Some(Time(whole_seconds(now)));
     }
     changed
 }
 
-/// Turns noted pods that lost their finalizer into counts; whether there were any.
+/// Counts uncounted pods without the finalizer; returns whether there were any.
 fn count_pods_without_finalizer(status: &mut JobStatus, with_finalizer: &HashSet<String>) -> bool {
     let uncounted = status.uncounted_terminated_pods.get_or_insert_default();
     let take = |list: &mut Option<Vec<String>>, count: &mut Option<i32>| {
@@ -242,45 +241,46 @@ fn count_pods_without_finalizer(status: &mut JobStatus, with_finalizer: &HashSet
     take(&mut uncounted.failed, &mut status.failed) || succeeded
 }
 
-/// Notes finished pods; the pods to release, the indexes that succeeded, and whether any was noted.
+/// Adds finished pods to the uncounted ones; returns the pods to release, the succeeded indexes,
+/// and whether any was added.
 fn track_finished_pods(
-    standing: &mut SyncJobContext<'_>,
+    ctx: &mut SyncJobContext<'_>,
     ending: Option<&FinishedCondition>,
 ) -> (Vec<Arc<Pod>>, Vec<i32>, bool) {
-    let uncounted = standing.status.uncounted_terminated_pods.take();
+    let uncounted = ctx.status.uncounted_terminated_pods.take();
     let mut uncounted = uncounted.unwrap_or_default();
     let (mut succeeded, mut failed) = (
         uncounted.succeeded.take().unwrap_or_default(),
         uncounted.failed.take().unwrap_or_default(),
     );
     let (mut releases, mut indexes, mut noted) = (Vec::new(), Vec::new(), false);
-    let indexed = is_indexed(standing.spec);
-    for pod in &standing.pods {
+    let indexed = is_indexed(ctx.spec);
+    for pod in &ctx.pods {
         if !pods::has_finalizer(pod.as_ref(), JOB_TRACKING_FINALIZER) {
             continue;
         }
-        let has_failed = is_pod_failed(standing.spec, pod);
-        if !can_remove_finalizer(standing, pod, has_failed, ending) {
+        let has_failed = is_pod_failed(ctx.spec, pod);
+        if !can_remove_finalizer(ctx, pod, has_failed, ending) {
             continue;
         }
         releases.push(pod.clone());
-        let index = standing.valid_index(pod);
-        let noted_failed = standing.uncounted.failed.contains(uid(pod));
+        let index = ctx.valid_index(pod);
+        let noted_failed = ctx.uncounted.failed.contains(uid(pod));
         if pods::phase(pod) == "Succeeded" && !noted_failed {
             if indexed {
-                let new = index.filter(|i| !standing.prev_succeeded_indexes.contains(*i));
+                let new = index.filter(|i| !ctx.prev_succeeded_indexes.contains(*i));
                 noted |= new.is_some();
                 indexes.extend(new);
-            } else if !standing.uncounted.succeeded.contains(uid(pod)) {
+            } else if !ctx.uncounted.succeeded.contains(uid(pod)) {
                 succeeded.push(uid(pod).to_string());
                 noted = true;
             }
         } else if (has_failed || ending.is_some_and(|e| !e.success))
             && !noted_failed
             && (!indexed || index.is_some())
-            && !pod_failure_policy::match_pod_failure_policy(standing.spec, pod).ignored
+            && !pod_failure_policy::match_pod_failure_policy(ctx.spec, pod).ignored
         {
-            // When a Job fails, whatever still runs has failed with it.
+            // When a Job fails, active pods count as failed.
             failed.push(uid(pod).to_string());
             noted = true;
         }
@@ -290,39 +290,39 @@ fn track_finished_pods(
     }
     uncounted.succeeded = Some(succeeded).filter(|l| !l.is_empty());
     uncounted.failed = Some(failed).filter(|l| !l.is_empty());
-    standing.status.uncounted_terminated_pods = Some(uncounted);
+    ctx.status.uncounted_terminated_pods = Some(uncounted);
     (releases, indexes, noted)
 }
 
-/// Whether the pod needs to be kept no longer for the sake of counting it.
+/// Whether the finalizer of the pod can be removed.
 fn can_remove_finalizer(
-    standing: &SyncJobContext<'_>,
+    ctx: &SyncJobContext<'_>,
     pod: &Pod,
     has_failed: bool,
     ending: Option<&FinishedCondition>,
 ) -> bool {
-    if standing.job.metadata.deletion_timestamp.is_some()
+    if ctx.job.metadata.deletion_timestamp.is_some()
         || ending.is_some()
         || pods::phase(pod) == "Succeeded"
     {
         return true;
     }
-    let awaiting = standing
+    let awaiting = ctx
         .valid_index(pod)
-        .and_then(|index| standing.pods_with_delayed_deletion.get(&index));
+        .and_then(|index| ctx.pods_with_delayed_deletion.get(&index));
     has_failed && awaiting.is_none_or(|kept| uid(kept) != uid(pod))
 }
 
-/// Writes the indexes that succeeded and failed; whether that is news.
-fn update_indexes(standing: &mut SyncJobContext<'_>, new: Vec<i32>) -> bool {
+/// Updates the succeeded and failed indexes; returns whether they changed.
+fn update_indexes(ctx: &mut SyncJobContext<'_>, new: Vec<i32>) -> bool {
     let new: Indexes = new.into_iter().collect();
-    let succeeded = standing.succeeded_indexes.union(&new);
-    let status = &mut standing.status;
+    let succeeded = ctx.succeeded_indexes.union(&new);
+    let status = &mut ctx.status;
     let text = Some(succeeded.to_string()).filter(|t| !t.is_empty());
     let mut changed = text != status.completed_indexes.clone().filter(|t| !t.is_empty());
     status.succeeded = Some(succeeded.len()).filter(|n| *n > 0);
     status.completed_indexes = text;
-    let failed = standing.failed_indexes.as_ref().map(Indexes::to_string);
+    let failed = ctx.failed_indexes.as_ref().map(Indexes::to_string);
     if failed != status.failed_indexes {
         status.failed_indexes = failed;
         changed = true;

@@ -1,4 +1,4 @@
-//! The ReplicaSets of a Deployment: which is the new one, how many pods each may have. Pure.
+//! Helpers for the ReplicaSets of a Deployment, as upstream's deployment_util.go. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,18 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
+use crate::int_or_percent::scaled_value_from_int_or_percent;
 use crate::workload_controllers::apps::template_hash;
 use crate::workload_controllers::{pod_template, pods};
 
-/// The label that tells pods of one ReplicaSet from those of another.
+/// The label that distinguishes the pods of ReplicaSets.
 pub(super) const HASH: &str = "pod-template-hash";
-/// Annotation: the number of the rollout.
+/// Annotation with the revision of the rollout.
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 const DESIRED_REPLICAS_ANNOTATION: &str = "deployment.kubernetes.io/desired-replicas";
 const MAX_REPLICAS_ANNOTATION: &str = "deployment.kubernetes.io/max-replicas";
-/// Annotations of a Deployment that its ReplicaSets do not get.
+/// Annotations of a Deployment that are not copied to its ReplicaSets.
 const ANNOTATIONS_TO_SKIP: [&str; 6] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     REVISION,
@@ -28,30 +29,30 @@ const ANNOTATIONS_TO_SKIP: [&str; 6] = [
     "deprecated.deployment.rollback.to",
 ];
 
-/// How many pods are wanted.
+/// `spec.replicas` of the Deployment.
 pub(super) fn replicas(deployment: &Deployment) -> i32 {
     let replicas = deployment.spec.as_ref().and_then(|s| s.replicas);
     replicas.unwrap_or(1)
 }
 
-/// How many pods a ReplicaSet is told to have.
+/// `spec.replicas` of a ReplicaSet.
 pub(super) fn size(set: &ReplicaSet) -> i32 {
     set.spec.as_ref().and_then(|s| s.replicas).unwrap_or(1)
 }
 
-/// How many available pods a ReplicaSet has.
+/// The number of available pods of a ReplicaSet.
 pub(super) fn available(set: &ReplicaSet) -> i32 {
     let status = set.status.as_ref();
     status.and_then(|s| s.available_replicas).unwrap_or(0)
 }
 
-/// Whether old pods go before new ones come.
+/// Whether the strategy is `Recreate`.
 pub(super) fn recreates(deployment: &Deployment) -> bool {
     let strategy = deployment.spec.as_ref().and_then(|s| s.strategy.as_ref());
     strategy.and_then(|s| s.type_.as_deref()) == Some("Recreate")
 }
 
-/// How many pods too many, and how many too few, a rolling update may have at a time.
+/// `maxSurge` and `maxUnavailable` as numbers.
 pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i32, i32) {
     let wanted = replicas(deployment);
     if recreates(deployment) || wanted == 0 {
@@ -69,7 +70,7 @@ pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i32, i32) {
         wanted,
         false,
     );
-    // With neither, nothing could ever move.
+    // With both 0 the rollout could never progress.
     let missing = if surge == 0 && missing == 0 {
         1
     } else {
@@ -78,28 +79,7 @@ pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i32, i32) {
     (surge, missing.min(wanted))
 }
 
-/// A number, or a percentage of `of` rounded up or down.
-pub(in crate::workload_controllers::apps) fn scaled_value_from_int_or_percent(
-    value: &IntOrString,
-    of: i32,
-    up: bool,
-) -> i32 {
-    match value {
-        IntOrString::Int(number) => *number,
-        IntOrString::String(text) => {
-            let percent = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok());
-            let share = percent.unwrap_or(0) * i64::from(of);
-            let rounded = if up {
-                (share + 99).div_euclid(100)
-            } else {
-                share.div_euclid(100)
-            };
-            i32::try_from(rounded).unwrap_or(i32::MAX)
-        }
-    }
-}
-
-/// Which of `sets` has the Deployment's template: the oldest that does.
+/// The index in `sets` of the oldest ReplicaSet with the Deployment's template.
 pub(super) fn find_new_replica_set(deployment: &Deployment, sets: &[ReplicaSet]) -> Option<usize> {
     let wanted = deployment.spec.as_ref().map(|s| s.template.clone())?;
     let mut same: Vec<usize> = (0..sets.len())
@@ -120,27 +100,27 @@ fn without_hash(mut template: PodTemplateSpec) -> PodTemplateSpec {
     template
 }
 
-/// The number of the rollout a ReplicaSet was made for.
+/// The revision of a ReplicaSet.
 pub(super) fn revision_of(set: &ReplicaSet) -> i64 {
     let text = set.annotations().get(REVISION);
     text.and_then(|t| t.parse().ok()).unwrap_or(0)
 }
 
-/// How many pods the Deployment wanted when the ReplicaSet was last sized.
+/// The Deployment's replicas when the ReplicaSet was last scaled.
 pub(super) fn desired_replicas_annotation(set: &ReplicaSet) -> Option<i32> {
     set.annotations()
         .get(DESIRED_REPLICAS_ANNOTATION)
         .and_then(|t| t.parse().ok())
 }
 
-/// How many pods there could be altogether when the ReplicaSet was last sized.
+/// The maximum number of pods (replicas and surge) when the ReplicaSet was last scaled.
 pub(super) fn max_replicas_annotation(set: &ReplicaSet) -> Option<i32> {
     set.annotations()
         .get(MAX_REPLICAS_ANNOTATION)
         .and_then(|t| t.parse().ok())
 }
 
-/// Sizes a ReplicaSet and notes what for.
+/// Sets the size of a ReplicaSet and its desired and max replicas annotations.
 pub(super) fn set_replicas(set: &mut ReplicaSet, deployment: &Deployment, size: i32) {
     let wanted = replicas(deployment);
     let (surge, _) = resolve_fenceposts(deployment);
@@ -155,7 +135,7 @@ pub(super) fn set_replicas(set: &mut ReplicaSet, deployment: &Deployment, size: 
     }
 }
 
-/// Brings the annotations of the new ReplicaSet up to date.
+/// Updates the annotations of the new ReplicaSet.
 pub(super) fn set_new_replica_set_annotations(
     set: &mut ReplicaSet,
     deployment: &Deployment,
@@ -178,7 +158,7 @@ pub(super) fn set_new_replica_set_annotations(
     }
 }
 
-/// A new ReplicaSet with the Deployment's template, still without pods.
+/// A new ReplicaSet with the Deployment's template and without replicas.
 pub(super) fn new_replica_set(
     deployment: &Deployment,
     spec: &DeploymentSpec,

@@ -1,4 +1,4 @@
-//! What to do about a Deployment: which ReplicaSet to make, and how to size each. Pure.
+//! The sync of a Deployment: which ReplicaSet to create, and the size of each. Pure.
 
 use std::cmp::Reverse;
 
@@ -6,25 +6,27 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::ResourceExt;
 
 use super::deployment_util::{self, available, replicas, size};
+use super::recreate::rollout_recreate;
+use super::rolling::rollout_rolling;
 use crate::workload_controllers::pods;
 
-/// What to do next.
+/// The changes of one sync.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeploymentPlan {
-    /// A ReplicaSet to make for the template.
+    /// The new ReplicaSet to create.
     pub(super) create: Option<ReplicaSet>,
-    /// ReplicaSets to change, as they shall be; with the size they had.
+    /// ReplicaSets to update, each with its former size.
     pub(super) update: Vec<(ReplicaSet, i32)>,
-    /// Old ReplicaSets to forget, by name.
+    /// Names of old ReplicaSets to delete.
     pub(super) delete: Vec<String>,
-    /// The number of the rollout.
+    /// The revision of the rollout.
     pub(super) revision: Option<i64>,
-    /// Whether the sizes follow a rollout, whose progress is to be told.
+    /// Whether a rollout is in progress, so that its progress is reported.
     pub(super) rollout: bool,
 }
 
-/// Decides what to do with a Deployment whose ReplicaSets are `all`. `old_pods` tells whether pods
-/// of old ReplicaSets are still there.
+/// The plan for a Deployment with the ReplicaSets `all`. `old_pods` is whether pods of old
+/// ReplicaSets still exist.
 pub(super) fn sync_deployment(
     deployment: &Deployment,
     all: &[ReplicaSet],
@@ -51,7 +53,7 @@ pub(super) fn sync_deployment(
         }
         plan.revision = Some(deployment_util::revision_of(&wanted));
         if wanted != *set {
-            // One thing at a time: sizes follow when this is written.
+            // Sizes follow in the sync after this update.
             plan.update.push((wanted, size(set)));
             plan.rollout = spec.paused != Some(true);
             return plan;
@@ -79,16 +81,16 @@ pub(super) fn sync_deployment(
 }
 
 fn old_replica_sets(all: &[ReplicaSet], new: Option<usize>) -> Vec<&ReplicaSet> {
-    let places = all.iter().enumerate();
-    places
+    let indexed = all.iter().enumerate();
+    indexed
         .filter(|(at, _)| Some(*at) != new)
         .map(|(_, set)| set)
         .collect()
 }
 
 impl DeploymentPlan {
-    /// Sizes a ReplicaSet, unless it has that size and knows what for.
-    fn scale_replica_set(
+    /// Scales a ReplicaSet unless it has that size.
+    pub(super) fn scale_replica_set(
         &mut self,
         deployment: &Deployment,
         set: &ReplicaSet,
@@ -110,110 +112,7 @@ impl DeploymentPlan {
     }
 }
 
-/// New pods come as old ones go, within the leeway.
-fn rollout_rolling(
-    deployment: &Deployment,
-    new: Option<ReplicaSet>,
-    old: &[&ReplicaSet],
-    revision: i64,
-    plan: &mut DeploymentPlan,
-) {
-    let wanted = replicas(deployment);
-    let (surge, missing) = deployment_util::resolve_fenceposts(deployment);
-    let old_size: i32 = old.iter().map(|s| size(s)).sum();
-    let room = |have: i32| (wanted + surge - old_size - have).max(0);
-    let Some(new) = new else {
-        if let Some(spec) = &deployment.spec {
-            let mut set = deployment_util::new_replica_set(deployment, spec, revision);
-            deployment_util::set_replicas(&mut set, deployment, room(0).min(wanted));
-            plan.revision = Some(revision);
-            plan.create = Some(set);
-        }
-        return;
-    };
-    let have = size(&new);
-    let target = if have > wanted {
-        wanted
-    } else {
-        have + room(have).min(wanted - have)
-    };
-    if plan.scale_replica_set(deployment, &new, target) {
-        return;
-    }
-    let spare = old_size + have - (wanted - missing) - (have - available(&new));
-    if old_size > 0 && spare > 0 {
-        reconcile_old_replica_sets(deployment, &new, old, spare, wanted - missing, plan);
-        if !plan.update.is_empty() {
-            return;
-        }
-    }
-    if deployment_complete(deployment) {
-        cleanup_deployment(deployment, old, plan);
-    }
-}
-
-/// Takes pods from old ReplicaSets: at most `spare` that are not available anyway, and of the
-/// available ones those beyond `least`.
-fn reconcile_old_replica_sets(
-    deployment: &Deployment,
-    new: &ReplicaSet,
-    old: &[&ReplicaSet],
-    spare: i32,
-    least: i32,
-    plan: &mut DeploymentPlan,
-) {
-    let mut old: Vec<(&ReplicaSet, i32)> = old.iter().map(|s| (*s, size(s))).collect();
-    old.sort_by_key(|(set, _)| (pods::created(*set), set.name_any()));
-    let mut left = spare;
-    for (set, target) in &mut old {
-        let broken = (*target - available(set)).max(0).min(left);
-        *target -= broken;
-        left -= broken;
-    }
-    let running: i32 = old.iter().map(|(set, _)| available(set)).sum();
-    let mut left = (running + available(new) - least).max(0);
-    for (_, target) in &mut old {
-        let taken = (*target).min(left);
-        *target -= taken;
-        left -= taken;
-    }
-    for (set, target) in old {
-        plan.scale_replica_set(deployment, set, target);
-    }
-}
-
-/// New pods come once the old ones are gone.
-fn rollout_recreate(
-    deployment: &Deployment,
-    new: Option<ReplicaSet>,
-    old: &[&ReplicaSet],
-    old_pods: bool,
-    revision: i64,
-    plan: &mut DeploymentPlan,
-) {
-    for set in old {
-        plan.scale_replica_set(deployment, set, 0);
-    }
-    if !plan.update.is_empty() || old_pods {
-        return;
-    }
-    let wanted = replicas(deployment);
-    let Some(new) = new else {
-        if let Some(spec) = &deployment.spec {
-            let mut set = deployment_util::new_replica_set(deployment, spec, revision);
-            deployment_util::set_replicas(&mut set, deployment, wanted);
-            plan.revision = Some(revision);
-            plan.create = Some(set);
-        }
-        return;
-    };
-    if !plan.scale_replica_set(deployment, &new, wanted) && deployment_complete(deployment) {
-        cleanup_deployment(deployment, old, plan);
-    }
-}
-
-/// Follows a change of the wanted number outside of a rollout, or in the midst of one: every
-/// ReplicaSet gets its share, so that the change neither hastens nor undoes the rollout.
+/// Scales during or outside of a rollout: active ReplicaSets are scaled proportionally.
 fn scale(
     deployment: &Deployment,
     new: Option<&ReplicaSet>,
@@ -237,7 +136,7 @@ fn scale(
         for set in old.iter().filter(|s| size(s) > 0) {
             plan.scale_replica_set(deployment, set, 0);
         }
-        // The new one has the wanted size and only needs to know it.
+        // The new one has the desired size; only its annotation changes.
         new.into_iter()
             .for_each(|set| plan.set_size_and_annotations(deployment, set, wanted));
         return;
@@ -264,7 +163,7 @@ fn scale_proportionally(
     let allowed = if wanted > 0 { wanted + surge } else { 0 };
     let total: i32 = active.iter().map(|s| size(s)).sum();
     let change = allowed - total;
-    // The largest first; of equals, the newer grows and the older shrinks.
+    // The largest first; of equals, the newest when scaling up and the oldest when scaling down.
     if change > 0 {
         active.sort_by_key(|s| Reverse((size(s), pods::created(*s), s.name_any())));
     } else {
@@ -285,7 +184,7 @@ fn scale_proportionally(
     }
 }
 
-/// The part of a change that falls to one ReplicaSet, by its part in the whole before.
+/// The share of a scaling change for one ReplicaSet, in proportion to its size.
 fn replica_set_proportion(
     deployment: &Deployment,
     set: &ReplicaSet,
@@ -317,7 +216,7 @@ fn replica_set_proportion(
     }
 }
 
-/// Whether the status says that every pod is new and available.
+/// Whether all pods are updated and available.
 pub(super) fn deployment_complete(deployment: &Deployment) -> bool {
     let wanted = replicas(deployment);
     let status = deployment.status.clone().unwrap_or_default();
@@ -333,8 +232,12 @@ pub(super) fn deployment_complete(deployment: &Deployment) -> bool {
         && status.observed_generation >= deployment.metadata.generation
 }
 
-/// Forgets the oldest of the old ReplicaSets beyond the limit.
-fn cleanup_deployment(deployment: &Deployment, old: &[&ReplicaSet], plan: &mut DeploymentPlan) {
+/// Deletes the oldest ReplicaSets beyond `revisionHistoryLimit`.
+pub(super) fn cleanup_deployment(
+    deployment: &Deployment,
+    old: &[&ReplicaSet],
+    plan: &mut DeploymentPlan,
+) {
     let limit = deployment
         .spec
         .as_ref()

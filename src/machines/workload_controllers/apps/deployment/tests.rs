@@ -1,4 +1,4 @@
-//! Laws of rollouts: whatever pods do, sizes stay within the leeway and the end is reached.
+//! Properties of rollouts: sizes stay within surge and unavailability, and rollouts complete.
 
 use k8s_openapi::api::apps::v1::{
     Deployment, DeploymentSpec, DeploymentStrategy, ReplicaSet, ReplicaSetStatus,
@@ -60,8 +60,8 @@ fn deployment(replicas: i32, surge: &str, missing: &str, image: &str) -> Deploym
     }
 }
 
-/// Carries out one plan, with ReplicaSets whose pods come at once and of which `ready` more become
-/// available each time. Whether anything changed.
+/// Applies one plan to ReplicaSets whose pods are created at once, with up to `ready` more
+/// available per step. Returns whether anything changed.
 fn step(deployment: &mut Deployment, all: &mut Vec<ReplicaSet>, ready: i32) -> bool {
     let planned = sync_deployment(deployment, all, false);
     let mut changed = planned.create.is_some() || !planned.update.is_empty();
@@ -91,9 +91,9 @@ fn step(deployment: &mut Deployment, all: &mut Vec<ReplicaSet>, ready: i32) -> b
         set.status = Some(now);
     }
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let told = status(deployment, all, planned.rollout, None, now);
-    changed |= Some(&told) != deployment.status.as_ref();
-    deployment.status = Some(told);
+    let new_status = status(deployment, all, planned.rollout, None, now);
+    changed |= Some(&new_status) != deployment.status.as_ref();
+    deployment.status = Some(new_status);
     changed
 }
 
@@ -103,12 +103,12 @@ fn sync_until_stable(deployment: &mut Deployment, all: &mut Vec<ReplicaSet>, rea
             return;
         }
     }
-    panic!("the rollout goes on for ever");
+    panic!("the rollout does not finish");
 }
 
 proptest! {
     #[test]
-    fn rollouts_end_and_keep_to_their_leeway(
+    fn rollouts_complete_within_surge_and_unavailability(
         replicas in 0..30i32,
         surge in prop::sample::select(vec!["0%", "10%", "25%", "100%"]),
         missing in prop::sample::select(vec!["0%", "10%", "25%", "100%"]),

@@ -1,4 +1,4 @@
-//! Who a pod of a StatefulSet is: its name, host name, labels and volumes. Pure.
+//! The identity of a StatefulSet's pod: name, host name, labels and volumes. Pure.
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{
@@ -8,24 +8,24 @@ use kube::ResourceExt;
 
 use crate::workload_controllers::pod_template;
 
-/// The label that names the revision of a pod.
+/// The label with the revision of a pod.
 pub(crate) const REVISION: &str = "controller-revision-hash";
 const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
 const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
-/// The number in the name of a pod of the set.
+/// The ordinal in the name of a pod of the set.
 pub(super) fn ordinal(set: &str, pod: &str) -> Option<i32> {
     let number = pod.strip_prefix(set)?.strip_prefix('-')?;
     let plain = number.bytes().all(|b| b.is_ascii_digit());
     number.parse().ok().filter(|_| plain)
 }
 
-/// The revision a pod was made from.
+/// The revision of a pod.
 pub(crate) fn revision_of(pod: &Pod) -> &str {
     pod.labels().get(REVISION).map_or("", String::as_str)
 }
 
-/// The pod of that number.
+/// The pod with that ordinal.
 pub(super) fn pod(
     set: &StatefulSet,
     spec: &StatefulSetSpec,
@@ -65,7 +65,7 @@ pub(super) fn pod(
     pod
 }
 
-/// The claims of the pod of that number, by the names of its volumes.
+/// The claims of the pod with that ordinal, by volume name.
 pub(super) fn claims(
     set: &StatefulSet,
     spec: &StatefulSetSpec,
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_pods_of_the_set_have_a_number() {
+    fn only_pods_of_the_set_have_an_ordinal() {
         assert_eq!(ordinal("web", "web-12"), Some(12));
         assert_eq!(ordinal("web", "web-db-1"), None);
         assert_eq!(ordinal("web", "web-+1"), None);

@@ -1,4 +1,4 @@
-//! What to do about a StatefulSet: one pod after the other, in the order of their numbers. Pure.
+//! The sync of a StatefulSet: one pod after the other, in the order of their ordinals. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,35 +11,35 @@ use kube::ResourceExt;
 use super::identity::{ordinal, revision_of};
 use crate::workload_controllers::pods;
 
-/// One thing to do with a pod.
+/// One change of a pod.
 #[derive(Clone, Debug)]
 pub(super) enum PodAction {
-    /// Make the pod of that number, from the current or the updated template.
+    /// Create the pod with that ordinal, of the current or the update revision.
     Create {
-        /// Its number.
+        /// Its ordinal.
         ordinal: i32,
-        /// Whether it still is of the revision before the update.
+        /// Whether it is of the current revision.
         current: bool,
     },
-    /// Delete the pod. The text tells people why, where that is not plain.
+    /// Delete the pod. The text is the message of a warning Event.
     Delete(Arc<Pod>, Option<String>),
 }
 
-/// What to do, and the status before it is done.
+/// The changes of one sync, and the status before them.
 #[derive(Debug)]
 pub(super) struct StatefulSetPlan {
     pub(super) actions: Vec<PodAction>,
     pub(super) status: StatefulSetStatus,
 }
 
-/// The names of the revision pods had and of the one they are to have.
+/// The names of the current and the update revision.
 #[derive(Clone, Copy)]
 pub(super) struct Revisions<'a> {
     pub(super) current: &'a str,
     pub(super) update: &'a str,
 }
 
-/// Decides from the pods the set controls.
+/// The plan for the pods that the set controls.
 pub(super) fn update_stateful_set(
     set: &StatefulSet,
     spec: &StatefulSetSpec,
@@ -58,7 +58,7 @@ pub(super) fn update_stateful_set(
     decision
 }
 
-/// The numbers the pods of the set have.
+/// The ordinals of the set.
 fn range(spec: &StatefulSetSpec) -> std::ops::Range<i32> {
     let start = spec.ordinals.as_ref().and_then(|o| o.start).unwrap_or(0);
     start..start.saturating_add(spec.replicas.unwrap_or(1).max(0))
@@ -137,7 +137,7 @@ impl StatefulSetPlan {
         }
     }
 
-    /// Replaces pods of the revision before, from the last to the partition.
+    /// Replaces pods of old revisions, from the last ordinal down to the partition.
     fn plan_rolling_update(
         &mut self,
         spec: &StatefulSetSpec,
@@ -174,7 +174,7 @@ fn partition(spec: &StatefulSetSpec) -> Option<i32> {
         .map(|r| r.partition.unwrap_or(0))
 }
 
-/// Whether a new pod of that number is still of the revision before the update.
+/// Whether a new pod with that ordinal is of the current revision.
 fn uses_current_revision(set: &StatefulSet, spec: &StatefulSetSpec, ordinal: i32) -> bool {
     let start = range(spec).start;
     match partition(spec) {
@@ -226,7 +226,7 @@ fn status(
         .as_ref()
         .and_then(|s| s.type_.as_deref());
     if strategy != Some("OnDelete") && updated == replicas && ready == replicas {
-        // The update is through: what was new is what is current.
+        // The update is complete: the update revision becomes the current one.
         status.current_replicas = status.updated_replicas;
         status.current_revision = status.update_revision.clone();
     }

@@ -1,0 +1,78 @@
+//! A cluster the lab runs on.
+
+use std::path::Path;
+
+use kube::Client;
+
+use crate::embedded::EmbeddedCluster;
+use crate::error::ClusterError;
+use crate::remote::RemoteCluster;
+
+/// A cluster the lab runs on.
+pub enum Cluster {
+    /// The embedded cluster in this process.
+    Embedded(EmbeddedCluster),
+    /// An existing cluster.
+    Remote(Box<RemoteCluster>),
+}
+
+impl Cluster {
+    /// The name of the cluster.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Embedded(embedded) => embedded.name(),
+            Self::Remote(remote) => remote.name(),
+        }
+    }
+
+    /// A client with full permissions.
+    pub fn client(&self) -> Client {
+        match self {
+            Self::Embedded(embedded) => embedded.client(),
+            Self::Remote(remote) => remote.client(),
+        }
+    }
+
+    /// Whether it is an existing cluster.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+
+    /// Opens the listener of an embedded cluster.
+    ///
+    /// # Errors
+    /// The port is in use, or TLS cannot be set up.
+    pub async fn open(&mut self) -> Result<(), ClusterError> {
+        match self {
+            Self::Embedded(embedded) => embedded.open().await,
+            Self::Remote(_) => Ok(()),
+        }
+    }
+
+    /// The CA certificate (PEM) of an embedded API server, once its listener is open.
+    pub fn authority(&self) -> Option<&str> {
+        match self {
+            Self::Embedded(embedded) => embedded.authority(),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// Writes a kubeconfig that is readable by its owner only.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {
+        match self {
+            Self::Embedded(embedded) => embedded.write_kubeconfig(path),
+            Self::Remote(remote) => remote.write_kubeconfig(path),
+        }
+    }
+
+    /// Closes the listener and waits for active requests.
+    pub async fn close(self) {
+        match self {
+            Self::Embedded(embedded) => embedded.close().await,
+            Self::Remote(_) => {}
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Configuration of a lab.
+
+use std::path::PathBuf;
+
+use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
+use kueue_lab_clock::Clock;
+use kueue_lab_cluster::RemoteCluster;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_machines::nodes::NodePools;
+
+/// Configuration of a lab.
+pub struct LabConfig {
+    /// The existing cluster to run on; `None` for an embedded cluster.
+    pub remote: Option<RemoteCluster>,
+    /// Lab time.
+    pub clock: Clock,
+    /// Source of randomness.
+    pub entropy: Entropy,
+    /// The presets folder.
+    pub presets: PathBuf,
+    /// The initial preset.
+    pub preset: String,
+    /// Whether preset files are watched.
+    pub watch: bool,
+    /// Loopback port for external clients, 0 for any; `None` for no listener. Ignored on an
+    /// existing cluster.
+    pub port: Option<u16>,
+    /// The node pools.
+    pub nodes: NodePools,
+    /// The node-pool file to watch, if any.
+    pub nodes_file: Option<PathBuf>,
+    /// Kueue's configuration; by default the lab's own.
+    pub kueue: Option<KueueConfig>,
+}

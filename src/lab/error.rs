@@ -1,0 +1,44 @@
+//! Errors of starting a lab.
+
+use std::sync::Arc;
+
+use crate::preflight::PreflightError;
+use kueue_lab_cluster::ClusterError;
+use kueue_lab_operator::OperatorError;
+use kueue_lab_presets::StartError;
+
+/// Why a lab did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The preset is invalid.
+    #[error("{0}")]
+    Presets(#[from] StartError),
+    /// The cluster cannot be used.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// A preflight check failed.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
+    /// The controller's objects cannot be installed.
+    #[error(transparent)]
+    Operator(#[from] Arc<OperatorError>),
+    /// It was cancelled before it was ready.
+    #[error(
+        "interrupted before the lab was ready; run `up` again, or remove what was installed with `down` or `uninstall`"
+    )]
+    Interrupted,
+}
+
+impl LabError {
+    /// Whether the request is invalid, rather than its execution failed.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Presets(StartError::Unreachable(_)) => false,
+            Self::Presets(_) => true,
+            Self::Cluster(error) => error.is_usage(),
+            Self::Preflight(error) => error.is_usage(),
+            Self::Operator(error) => error.is_usage(),
+            Self::Interrupted => false,
+        }
+    }
+}

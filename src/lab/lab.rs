@@ -1,0 +1,224 @@
+//! A running lab: starts and stops its parts in order.
+
+use std::sync::Arc;
+
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::LabConfig;
+use crate::error::LabError;
+use crate::job_webhooks::JobWebhooksPlugin;
+use crate::validate_preset::validate_preset;
+use crate::{kubelet_logs, kueue_crds, kueue_webhooks, node_pools_reloader, remote};
+use kueue_lab_clock::Clock;
+use kueue_lab_cluster::Cluster;
+use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
+use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_machines::{Machines, MachinesConfig};
+use kueue_lab_operator::Operator;
+use kueue_lab_presets::{Presets, PresetsConfig};
+use kueue_lab_runtime::Context;
+use kueue_lab_skypilot::SkyEnv;
+use kueue_lab_skypilot::jobs::ManagedJobs;
+
+/// A running lab.
+pub struct Lab {
+    cluster: Cluster,
+    context: Context,
+    machines: Arc<Machines>,
+    controller: Controller,
+    /// Runs the controller on an existing cluster.
+    operator: Option<Operator>,
+    presets: Arc<Presets>,
+    jobs: ManagedJobs,
+}
+
+impl Lab {
+    /// Starts all parts; returns when the first preset is applied and the listener is open.
+    ///
+    /// # Errors
+    /// [`LabError`]; all parts are stopped again.
+    pub async fn start(config: LabConfig) -> Result<Self, LabError> {
+        Self::start_cancellable(config, &CancellationToken::new()).await
+    }
+
+    /// Like [`start`](Self::start), with cancellation: it may wait long while another lab leads.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and [`LabError::Interrupted`]; installed objects stay, except
+    /// webhooks that no process would answer.
+    pub async fn start_cancellable(
+        mut config: LabConfig,
+        stop: &CancellationToken,
+    ) -> Result<Self, LabError> {
+        let kueue = config.kueue.take();
+        let kueue = kueue.map(ControllerConfig::from).unwrap_or_default();
+        let gates = kueue.gates;
+        if config.remote.is_some() {
+            // An invalid preset must not leave a partial installation behind.
+            validate_preset(&config.presets, &config.preset, &gates)?;
+        }
+        let mut led = None;
+        let cluster = match &config.remote {
+            None => Cluster::Embedded(EmbeddedCluster::new(EmbeddedConfig {
+                clock: config.clock.clone(),
+                entropy: config.entropy.clone(),
+                port: config.port.unwrap_or_default(),
+                admission: vec![Arc::new(kueue_webhooks::KueueWebhooks::new(gates))],
+                converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
+                kinds: kueue_crds::definitions(),
+            })),
+            Some(remote) => {
+                let lead =
+                    remote::start_leading(remote, &config.clock, &config.entropy, &kueue, stop);
+                led = Some(lead.await?);
+                Cluster::Remote(Box::new(remote.clone()))
+            }
+        };
+        let (operator, controller) = match led {
+            Some((operator, controller)) => (Some(operator), Some(controller)),
+            None => (None, None),
+        };
+        let raised = tokio::select! {
+            raised = Self::start_components(config, kueue, cluster, operator.as_ref(), controller) => raised,
+            () = stop.cancelled() => Err(LabError::Interrupted),
+        };
+        match raised {
+            Ok(lab) => Ok(Self { operator, ..lab }),
+            Err(error) => {
+                if let Some(operator) = operator {
+                    operator.stop().await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts all other parts for `controller`, or with a new one.
+    async fn start_components(
+        config: LabConfig,
+        kueue: ControllerConfig,
+        mut cluster: Cluster,
+        operator: Option<&Operator>,
+        controller: Option<Controller>,
+    ) -> Result<Self, LabError> {
+        let gates = kueue.gates;
+        let client = cluster.client();
+        let context = Context::new(client.clone(), config.clock.clone(), config.entropy.clone());
+        let machines = Machines::start(
+            client.clone(),
+            config.clock.clone(),
+            config.entropy.clone(),
+            match cluster {
+                Cluster::Embedded(_) => MachinesConfig::embedded(),
+                Cluster::Remote(_) => MachinesConfig::real_cluster(),
+            },
+        )
+        .await;
+        if let Cluster::Embedded(embedded) = &cluster {
+            embedded.set_kubelet(Arc::new(kubelet_logs::KubeletLogs::new(machines.logs())));
+        }
+        if let Cluster::Remote(remote) = &cluster {
+            remote::serve_logs(remote, &machines, &config.clock).await;
+        }
+        machines.apply_pools(config.nodes).await;
+        let machines = Arc::new(machines);
+        if let Some(file) = config.nodes_file {
+            node_pools_reloader::watch_file(&context, &machines, file);
+        }
+        let controller = match controller {
+            Some(controller) => controller,
+            None => Controller::start(&context, kueue).await,
+        };
+        if let Cluster::Embedded(embedded) = &cluster {
+            embedded.add_admission(Arc::new(JobWebhooksPlugin::new(controller.webhooks())));
+        }
+        let presets = PresetsConfig {
+            folder: config.presets,
+            active: config.preset,
+            watch: config.watch,
+            gates,
+        };
+        let started = async {
+            let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
+            if config.port.is_some() {
+                cluster.open().await?;
+                cluster
+                    .authority()
+                    .into_iter()
+                    .for_each(|pem| machines.set_root_ca(pem));
+            }
+            Ok::<_, LabError>(presets)
+        };
+        let presets = match started.await {
+            Ok(presets) => presets,
+            Err(error) => {
+                context.tasks.shutdown().await;
+                machines.shutdown().await;
+                cluster.close().await;
+                return Err(error);
+            }
+        };
+        let presets = Arc::new(presets);
+        if let Some(operator) = operator {
+            remote::pause_when_not_leading(operator, &context, &machines, &presets);
+        }
+        let sky = SkyEnv::new(cluster.name());
+        Ok(Self {
+            jobs: ManagedJobs::new(client, config.clock, config.entropy, sky),
+            presets,
+            context,
+            machines,
+            controller,
+            operator: None,
+            cluster,
+        })
+    }
+
+    /// A client with full permissions.
+    pub fn client(&self) -> Client {
+        self.cluster.client()
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Lab time.
+    pub fn clock(&self) -> &Clock {
+        &self.context.clock
+    }
+
+    /// The presets.
+    pub fn presets(&self) -> &Arc<Presets> {
+        &self.presets
+    }
+
+    /// SkyPilot's managed jobs.
+    pub fn jobs(&self) -> &ManagedJobs {
+        &self.jobs
+    }
+
+    /// The nodes and the pods on them.
+    pub fn machines(&self) -> &Arc<Machines> {
+        &self.machines
+    }
+
+    /// The admission controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Stops all parts, the listener first.
+    pub async fn stop(self) {
+        self.cluster.close().await;
+        self.jobs.shutdown().await;
+        self.presets.shutdown().await;
+        self.context.tasks.shutdown().await;
+        if let Some(operator) = self.operator {
+            operator.stop().await;
+        }
+        self.machines.shutdown().await;
+    }
+}

@@ -1,0 +1,47 @@
+//! Errors of the preflight checks.
+
+use super::upstream::UpstreamKueue;
+
+/// Why the lab does not start on a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    /// Another Kueue runs there.
+    #[error(
+        "{upstream} already admits workloads on this cluster, and two admission controllers would undo each other's decisions; add --observe to watch it, or uninstall it first"
+    )]
+    Upstream {
+        /// The running manager.
+        upstream: UpstreamKueue,
+    },
+    /// Webhooks of another Kueue are still registered.
+    #[error(
+        "webhooks of another Kueue are registered on this cluster and would be called for every write of this lab; uninstall that Kueue first, or delete them: kubectl delete {webhooks}"
+    )]
+    Webhooks {
+        /// As arguments of `kubectl delete`.
+        webhooks: String,
+    },
+    /// Permissions are missing.
+    #[error(
+        "the user of this context may not {missing}; request these permissions, or use a context that has them"
+    )]
+    MissingPermissions {
+        /// Verbs and resources.
+        missing: String,
+    },
+    /// A request failed.
+    #[error("cannot determine {what}: {reason}")]
+    CannotVerify {
+        /// What was checked.
+        what: &'static str,
+        /// The error.
+        reason: String,
+    },
+}
+
+impl PreflightError {
+    /// Whether the cluster or the user has to be changed, rather than that a request failed.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Self::CannotVerify { .. })
+    }
+}

@@ -1,0 +1,33 @@
+//! The simulated steps of a container command.
+
+use super::environment::Environment;
+use super::interpreter;
+use super::python::python;
+use crate::kubelet::program::Step;
+
+/// The steps of a command; `None` if they cannot be derived.
+pub(crate) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Step>> {
+    let program = words.first()?;
+    let name = program.rsplit('/').next().unwrap_or_default();
+    match name {
+        "sh" | "bash" | "ash" | "dash" | "zsh" => {
+            let (script, strict) = script(words)?;
+            Some(interpreter::run(script, environment, strict))
+        }
+        "python" | "python3" => {
+            let at = words.iter().position(|w| *w == "-c")?;
+            Some(python(words.get(at + 1)?))
+        }
+        _ if interpreter::BUILTINS.contains(&name) => Some(interpreter::single(words, environment)),
+        _ => None,
+    }
+}
+
+/// The script of `sh -c SCRIPT`, after options and an optional `--`; and whether `-e` is set.
+pub(super) fn script<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
+    let short = |w: &&str| w.starts_with('-') && !w.starts_with("--");
+    let flag = words.iter().position(|w| short(w) && w.ends_with('c'))?;
+    let strict = words[..=flag].iter().any(|w| short(w) && w.contains('e'));
+    let script = words[flag + 1..].iter().find(|w| **w != "--")?;
+    Some((script, strict))
+}

@@ -1,0 +1,181 @@
+//! The running machines of a cluster: start, node pools, failures, shutdown.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::autoscaler::Autoscaler;
+use crate::config::MachinesConfig;
+use crate::controller_manager::ControllerManager;
+use crate::kubelet::{Kubelet, LogStore};
+use crate::nodes::{
+    ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController,
+};
+use crate::{autoscaler, controller_manager, nodes, scheduler, workload_controllers};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_runtime::{Api, Context, Informer};
+
+/// The running machines of a cluster.
+pub struct Machines {
+    context: Context,
+    virtual_nodes: Option<VirtualNodeController>,
+    fake_gpus: Option<FakeGpuController>,
+    kubelet: Option<Kubelet>,
+    autoscaler: Option<Autoscaler>,
+    logs: LogStore,
+    controller_manager: ControllerManager,
+}
+
+impl Machines {
+    /// Starts the parts that `config` enables. There are no nodes until
+    /// [`apply_pools`](Self::apply_pools).
+    pub async fn start(
+        client: kube::Client,
+        clock: Clock,
+        entropy: Entropy,
+        config: MachinesConfig,
+    ) -> Self {
+        let context = Context::new(client.clone(), clock.clone(), entropy);
+        let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
+        let pods = workload_controllers::pod_informer(&context);
+        let cluster_type = config.cluster_type;
+        let virtual_nodes = config
+            .nodes
+            .then(|| VirtualNodeController::start(&context, nodes.clone(), cluster_type));
+        let has_others = cluster_type == ClusterType::Remote;
+        let fake_gpus =
+            (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
+        if config.node_lifecycle {
+            nodes::node_lifecycle::start(&context, &nodes, &pods);
+        }
+        if config.scheduler {
+            scheduler::start(&context, &pods, &nodes);
+        }
+        let kubelet = config.kubelet.then(|| {
+            let virtual_nodes = virtual_nodes.clone();
+            let has_failed = Arc::new(move |node: &str| {
+                virtual_nodes
+                    .as_ref()
+                    .is_some_and(|virtual_nodes| virtual_nodes.has_failed(node))
+            });
+            Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
+        });
+        let autoscaler = config
+            .autoscaler
+            .then(|| autoscaler::start(&context, &pods, &nodes, virtual_nodes.clone()));
+        let controller_manager = controller_manager::start(&context, &config, &pods, &nodes);
+        nodes.wait_for_cache_sync().await;
+        pods.wait_for_cache_sync().await;
+        let logs = kubelet
+            .as_ref()
+            .map_or_else(|| LogStore::new(clock), Kubelet::logs);
+        Self {
+            context,
+            virtual_nodes,
+            fake_gpus,
+            kubelet,
+            autoscaler,
+            logs,
+            controller_manager,
+        }
+    }
+
+    /// Applies node pools and fake resources of real nodes; returns when the nodes exist.
+    pub async fn apply_pools(&self, pools: NodePools) {
+        if let Some(fake_gpus) = &self.fake_gpus {
+            fake_gpus.apply(pools.real.clone()).await;
+        }
+        if let Some(virtual_nodes) = &self.virtual_nodes {
+            virtual_nodes.apply(pools).await;
+        }
+    }
+
+    /// The applied pools.
+    pub fn pools(&self) -> Arc<NodePools> {
+        self.virtual_nodes
+            .as_ref()
+            .map(VirtualNodeController::pools)
+            .unwrap_or_default()
+    }
+
+    /// The logs of the containers on the lab's nodes.
+    pub fn logs(&self) -> LogStore {
+        self.logs.clone()
+    }
+
+    /// Serves container logs to API servers in other processes, and publishes `host` and the port
+    /// in the status of nodes: `host` is the name under which API servers reach this machine.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub async fn serve_logs(
+        &self,
+        listen: SocketAddr,
+        host: String,
+        tls: Arc<rustls::ServerConfig>,
+    ) -> std::io::Result<()> {
+        let (Some(kubelet), Some(virtual_nodes)) = (&self.kubelet, &self.virtual_nodes) else {
+            return Ok(());
+        };
+        let port = kubelet.serve(listen, tls).await?.port();
+        virtual_nodes.set_kubelet(KubeletAddress { host, port });
+        Ok(())
+    }
+
+    /// Publishes the certificate (PEM) that signs the API server's in every namespace, if
+    /// namespaces are managed here.
+    pub fn set_root_ca(&self, pem: &str) {
+        if let Some(publisher) = &self.controller_manager.root_ca_publisher {
+            publisher.set_root_ca(pem);
+        }
+    }
+
+    /// Simulates a power failure of a node: its heartbeats stop and its pods freeze. False for a
+    /// node that is not the lab's.
+    pub fn fail_node(&self, name: &str) -> bool {
+        self.set_failed(name, true)
+    }
+
+    /// Ends the simulated power failure of a node. False for a node that is not the lab's.
+    pub fn recover_node(&self, name: &str) -> bool {
+        self.set_failed(name, false)
+    }
+
+    fn set_failed(&self, name: &str, failed: bool) -> bool {
+        let known = self
+            .virtual_nodes
+            .as_ref()
+            .is_some_and(|virtual_nodes| virtual_nodes.set_failed(name, failed));
+        if let Some(kubelet) = &self.kubelet
+            && known
+        {
+            kubelet.requeue_pods(name);
+        }
+        known
+    }
+
+    /// Pauses writes to nodes, pods and ProvisioningRequests while another lab leads, or resumes
+    /// them.
+    pub fn set_paused(&self, paused: bool) {
+        // Nodes resume first: kubelets check whether their node has failed.
+        if let Some(virtual_nodes) = &self.virtual_nodes {
+            virtual_nodes.set_paused(paused);
+        }
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.set_paused(paused);
+        }
+        if let Some(fake_gpus) = &self.fake_gpus {
+            fake_gpus.set_paused(paused);
+        }
+        if let Some(autoscaler) = &self.autoscaler {
+            autoscaler.set_paused(paused);
+        }
+    }
+
+    /// Stops all parts and waits for them. Nodes are not removed.
+    pub async fn shutdown(&self) {
+        self.context.tasks.shutdown().await;
+    }
+}

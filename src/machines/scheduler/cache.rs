@@ -1,0 +1,244 @@
+//! The scheduler cache: nodes with the pods on them, pending, assumed and nominated pods.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt;
+
+use super::filter::Nodes;
+use super::scheduling_queue::SchedulingQueue;
+use super::{NAME, NodeInfo, PodInfo};
+use kueue_lab_runtime::ObjectKey;
+
+/// The scheduler cache and queue. Reads no clock and makes no requests.
+#[derive(Default)]
+pub(super) struct SchedulerState {
+    pub(super) nodes: Nodes,
+    /// Unscheduled pods.
+    pub(super) pending: HashMap<ObjectKey, Arc<PodInfo>>,
+    pub(super) queue: SchedulingQueue,
+    /// The nodes of assigned and assumed pods.
+    assigned: HashMap<ObjectKey, String>,
+    /// Nominated nodes of preemptors.
+    nominated: HashMap<ObjectKey, String>,
+    /// The number of assigned pods with anti-affinity.
+    pub(super) pods_with_anti_affinity: usize,
+    /// Whether labels of pending pods affect where they fit; set once and kept.
+    pub(super) labels_matter: bool,
+    /// Whether capacity was freed since the last decision.
+    pub(super) capacity_freed: bool,
+    /// The last message reported for each pod.
+    pub(super) reported_messages: HashMap<ObjectKey, Arc<str>>,
+    /// New pods, which may belong to an unschedulable class.
+    pub(super) arrived: Vec<ObjectKey>,
+    /// Round-robin start of the search for feasible nodes.
+    pub(super) next_start_node_index: usize,
+    /// The last message of each equivalence class.
+    pub(super) class_messages: HashMap<String, Arc<str>>,
+}
+
+impl SchedulerState {
+    /// Adds, updates or removes a node.
+    pub(super) fn update_node(&mut self, name: &str, node: Option<Arc<Node>>) {
+        let gone = node.is_none();
+        let info = self
+            .nodes
+            .entry(name.to_string())
+            .or_insert_with(|| NodeInfo::named(name));
+        let before = info.node.take();
+        self.capacity_freed |=
+            !gone && !is_unchanged_for_scheduling(before.as_deref(), node.as_deref());
+        info.set_node(node);
+        if gone && info.pods.is_empty() {
+            self.nodes.remove(name);
+        }
+    }
+
+    /// Adds or updates a pod.
+    pub(super) fn update_pod(&mut self, pod: Arc<Pod>) {
+        let info = Arc::new(PodInfo::of(pod));
+        let key = info.key.clone();
+        let spec = info.spec();
+        let ended = info
+            .pod
+            .status
+            .as_ref()
+            .and_then(|s| s.phase.as_deref())
+            .is_some_and(|phase| matches!(phase, "Succeeded" | "Failed"));
+        let node = spec
+            .and_then(|s| s.node_name.clone())
+            .filter(|n| !n.is_empty());
+        match node {
+            _ if ended => self.delete_pod(&key),
+            Some(node) => {
+                self.remove_pending(&key);
+                self.assign_pod(info, node);
+            }
+            None if info.terminating() => self.delete_pod(&key),
+            None if self.assigned.contains_key(&key) => {
+                // Assumed, and the watch has not delivered the binding yet.
+                let same = self.assumed_uid(&key).is_some_and(|uid| uid == info.uid());
+                if !same {
+                    self.unassign_pod(&key);
+                    self.add_pending(info);
+                }
+            }
+            None => self.add_pending(info),
+        }
+    }
+
+    /// Removes a pod that was deleted or is terminal.
+    pub(super) fn delete_pod(&mut self, key: &ObjectKey) {
+        self.remove_pending(key);
+        self.unassign_pod(key);
+    }
+
+    /// Forgets an assumed pod whose binding failed, and requeues it.
+    pub(super) fn binding_failed(&mut self, pod: &Arc<PodInfo>) {
+        if self
+            .assumed_uid(&pod.key)
+            .is_some_and(|uid| uid == pod.uid())
+        {
+            self.unassign_pod(&pod.key);
+            self.add_pending(pod.clone());
+        }
+    }
+
+    /// Nominates a node for a preemptor, which reserves the freed capacity.
+    pub(super) fn nominate(&mut self, pod: &Arc<PodInfo>, node: &str) {
+        self.remove_nomination(&pod.key);
+        if let Some(info) = self.nodes.get_mut(node) {
+            info.nominated.insert(pod.key.clone(), pod.clone());
+            self.nominated.insert(pod.key.clone(), node.to_string());
+        }
+        let class = self.equivalence_class(pod);
+        self.queue
+            .put(&pod.key, pod.priority, &class, pod.depends_on_other_pods());
+    }
+
+    fn remove_nomination(&mut self, key: &ObjectKey) {
+        if let Some(node) = self.nominated.remove(key)
+            && let Some(info) = self.nodes.get_mut(&node)
+        {
+            info.nominated.remove(key);
+        }
+    }
+
+    pub(super) fn add_pending(&mut self, info: Arc<PodInfo>) {
+        let key = info.key.clone();
+        let spec = info.spec();
+        let gated = spec
+            .and_then(|s| s.scheduling_gates.as_ref())
+            .is_some_and(|gates| !gates.is_empty());
+        let ours = spec
+            .and_then(|s| s.scheduler_name.as_deref())
+            .unwrap_or(NAME)
+            == NAME;
+        if gated || !ours {
+            self.remove_pending(&key);
+            return;
+        }
+        if self
+            .pending
+            .get(&key)
+            .is_some_and(|known| known.uid() != info.uid())
+        {
+            self.remove_pending(&key);
+        }
+        let class = self.equivalence_class(&info);
+        self.queue
+            .put(&key, info.priority, &class, info.depends_on_other_pods());
+        if self.pending.insert(key.clone(), info).is_none() {
+            self.arrived.push(key);
+        }
+    }
+
+    pub(super) fn remove_pending(&mut self, key: &ObjectKey) {
+        if self.pending.remove(key).is_some() {
+            self.queue.remove(key);
+        }
+        self.reported_messages.remove(key);
+        if self.nominated.contains_key(key) {
+            self.remove_nomination(key);
+            self.capacity_freed = true;
+        }
+        if self.pending.is_empty() {
+            self.class_messages.clear();
+        }
+    }
+
+    pub(super) fn equivalence_class(&self, pod: &PodInfo) -> String {
+        let mut class = pod.equivalence_class(self.labels_matter);
+        if let Some(node) = self.nominated.get(&pod.key) {
+            // A nominated pod is a class of its own.
+            class.push_str(&format!("{node} {}", pod.key));
+        }
+        class
+    }
+
+    pub(super) fn assign_pod(&mut self, info: Arc<PodInfo>, node: String) {
+        let key = info.key.clone();
+        if self.assigned.get(&key).is_some_and(|known| *known != node) {
+            self.unassign_pod(&key);
+        }
+        let with_anti_affinity = usize::from(!info.anti_affinity_terms().is_empty());
+        let node_info = self
+            .nodes
+            .entry(node.clone())
+            .or_insert_with(|| NodeInfo::named(&node));
+        if let Some(before) = node_info.remove(&key) {
+            self.pods_with_anti_affinity -= usize::from(!before.anti_affinity_terms().is_empty());
+            self.capacity_freed |= before.requests != info.requests;
+        }
+        node_info.add(info);
+        self.pods_with_anti_affinity += with_anti_affinity;
+        self.assigned.insert(key, node);
+        if with_anti_affinity > 0 && !self.labels_matter {
+            self.labels_matter = true;
+            let all: Vec<Arc<PodInfo>> = self.pending.values().cloned().collect();
+            for pod in all {
+                let class = self.equivalence_class(&pod);
+                self.queue
+                    .put(&pod.key, pod.priority, &class, pod.depends_on_other_pods());
+            }
+        }
+    }
+
+    /// Removes a pod from its node, which frees capacity.
+    fn unassign_pod(&mut self, key: &ObjectKey) {
+        let Some(node) = self.assigned.remove(key) else {
+            return;
+        };
+        self.capacity_freed = true;
+        let Some(info) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        if let Some(pod) = info.remove(key) {
+            self.pods_with_anti_affinity -= usize::from(!pod.anti_affinity_terms().is_empty());
+        }
+        if info.node.is_none() && info.pods.is_empty() {
+            self.nodes.remove(&node);
+        }
+    }
+
+    fn assumed_uid(&self, key: &ObjectKey) -> Option<&str> {
+        let node = self.assigned.get(key)?;
+        Some(self.nodes.get(node)?.pods.get(key)?.uid())
+    }
+
+    /// All nodes, for tests.
+    #[cfg(test)]
+    pub(super) fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+}
+
+/// Whether nothing changed that filters depend on.
+fn is_unchanged_for_scheduling(old: Option<&Node>, new: Option<&Node>) -> bool {
+    let (Some(old), Some(new)) = (old, new) else {
+        return false;
+    };
+    let allocatable = |n: &Node| n.status.as_ref().and_then(|s| s.allocatable.clone());
+    old.labels() == new.labels() && old.spec == new.spec && allocatable(old) == allocatable(new)
+}
