@@ -367,6 +367,10 @@ mod tests {
             "its credential plugin \"no-such-plugin\" cannot be run: no such program; Get it: https://example.dev/get"
         );
         missing.interactive_mode = Some(ExecInteractiveMode::Always);
-        assert!(ask(&missing).await.contains("requires an interactive login"));
+        assert!(
+            ask(&missing)
+                .await
+                .contains("requires an interactive login")
+        );
     }
 }
