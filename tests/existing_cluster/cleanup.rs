@@ -51,14 +51,14 @@ async fn down_removes_preset_objects_and_nothing_else() {
     let (code, said) = down(&desk, &file).await;
     assert_eq!(code, Some(2), "{said}");
     assert!(
-        said.contains("still runs on other; stop it first"),
+        said.contains("is still running on other; stop it first"),
         "{said}"
     );
     queues.get("research").await.unwrap();
     lab.kill();
     let (code, said) = down(&desk, &file).await;
     assert_eq!(code, Some(0), "{said}");
-    let told = "removed 4 objects of presets and 2 virtual nodes, took fake resources off 0 real nodes of other";
+    let told = "removed 4 objects of presets, 2 virtual nodes and the fake resources of 0 real nodes from other";
     assert!(said.contains(told), "{said}");
     assert!(
         queues

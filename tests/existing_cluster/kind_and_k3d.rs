@@ -202,7 +202,7 @@ async fn a_kind_cluster_is_created_reused_and_deleted() {
     let gone = machine.run(&["down"]).await;
     assert_eq!(
         String::from_utf8_lossy(&gone.stdout),
-        "the cluster kind-kueue-lab is gone\n"
+        "deleted the cluster kind-kueue-lab\n"
     );
     assert!(
         machine
@@ -210,7 +210,10 @@ async fn a_kind_cluster_is_created_reused_and_deleted() {
             .contains(&"kind delete cluster --name kueue-lab".to_owned())
     );
     let nothing = machine.refused(&["down"], 2).await;
-    assert!(nothing.starts_with("no cluster is remembered"), "{nothing}");
+    assert!(
+        nothing.starts_with("there is no record of a cluster"),
+        "{nothing}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,10 +225,10 @@ async fn an_existing_cluster_of_the_same_name_needs_confirmation_and_stays() {
     machine.cluster(&cluster, "kind-kueue-lab");
     machine.work_dir.write("clusters", "kind\nkueue-lab\n");
     let said = machine.refused(&up("kind"), 2).await;
-    assert!(said.contains("say --yes to go ahead"), "{said}");
+    assert!(said.contains("confirm with --yes"), "{said}");
     let said = machine.refused(&["down", "--cluster", "kind"], 2).await;
     assert!(
-        said.contains("was not made by kueue-lab, so it stays"),
+        said.contains("was not created by kueue-lab, so it is not deleted"),
         "{said}"
     );
     assert!(!machine.calls().iter().any(|c| c.contains("delete")));
@@ -295,7 +298,7 @@ esac
     let gone = machine.run(&["down", "--cluster", "k3d"]).await;
     assert_eq!(
         String::from_utf8_lossy(&gone.stdout),
-        "the cluster k3d-kueue-lab is gone\n"
+        "deleted the cluster k3d-kueue-lab\n"
     );
 }
 

@@ -54,7 +54,7 @@ async fn a_context_must_be_named() {
 async fn nothing_is_written_without_confirmation() {
     let cluster = ExternalCluster::start().await;
     let said = refused(&cluster.kubeconfig(), "--headless").await;
-    assert!(said.contains("say --yes to go ahead"), "{said}");
+    assert!(said.contains("confirm with --yes"), "{said}");
     assert!(has_no_kueue_objects(&cluster).await);
 }
 

@@ -119,7 +119,7 @@ async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
     // What is left of it goes as everything else does.
     let context = ["--cluster", "context:other", "--kubeconfig", &file];
     let said = run_ok(&desk, &[&["down", "--yes"], context.as_slice()].concat()).await;
-    let told = "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other";
+    let told = "removed 0 objects of presets, 0 virtual nodes and the fake resources of 0 real nodes from other";
     assert!(said.contains(told), "{said}");
     let uninstall = [
         "uninstall",
