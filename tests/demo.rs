@@ -1,4 +1,4 @@
-//! The demos from outside: the shipped stories come out, and a story that does not says so.
+//! `kueue-lab demo`: the shipped scenarios pass, and a failing scenario is reported.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,25 +15,25 @@ fn demo(args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The timeline of a story that must come out.
+/// The timeline of a demo that must pass.
 fn run_to_success(name: &str, speed: &str) -> String {
     let output = demo(&[name, "--headless", "--speed", speed]);
     let out = String::from_utf8(output.stdout).unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{out}\n{err}");
-    assert!(out.contains("came out as told"), "{out}");
+    assert!(out.contains(&format!("{name} passed in ")), "{out}");
     out
 }
 
 #[test]
 fn a_high_priority_job_preempts_and_the_other_runs_later() {
     let out = run_to_success("skypilot-priority-preemption", "20");
-    // In this order, whatever else is told between.
+    // In this order, with other lines between them.
     let mut rest = out.as_str();
     for line in [
-        "job1 asks for 6 of the 9 CPUs",
+        "job1 requests 6 of the 9 CPUs",
         "✓ job job1 is RUNNING",
-        "job2 asks for 6 CPUs at high priority",
+        "job2 requests 6 CPUs at high priority",
         "Preempted to accommodate a workload",
         "✓ job job2 is RUNNING",
         "✓ job job1 is RECOVERING",
@@ -61,7 +61,7 @@ fn borrowed_gpus_are_reclaimed() {
 fn a_failed_scenario_exits_nonzero_and_reports_what_was_observed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.yaml");
-    let story = "\
+    let scenario = "\
 # A queue that is not there.
 preset: skypilot-priority
 steps:
@@ -69,7 +69,7 @@ steps:
   expect:
   - {object: {kind: ClusterQueue, name: second}, fields: {spec.queueingStrategy: StrictFIFO}, within: 2s}
 ";
-    std::fs::write(&file, story).unwrap();
+    std::fs::write(&file, scenario).unwrap();
     let output = demo(&[&file.display().to_string(), "--headless"]);
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");
@@ -88,9 +88,9 @@ fn every_shipped_demo_is_tested() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let tried = [
+    let tested = [
         "cohort-borrow-and-reclaim.yaml",
         "skypilot-priority-preemption.yaml",
     ];
-    assert_eq!(names, tried);
+    assert_eq!(names, tested);
 }

@@ -1,5 +1,4 @@
-//! Scenarios on the embedded API, in virtual time: what is done, what is seen, and what a story that
-//! does not come out says.
+//! Scenarios on the embedded API, in virtual time: steps, expectations and failures.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,27 +31,27 @@ impl Observer for RecordingObserver {
     }
 }
 
-/// Runs a story written in place; lab time is virtual.
+/// Runs an inline scenario in virtual time.
 fn run_text(text: &str) -> (Outcome, RecordingObserver) {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("story.yaml"), text).unwrap();
+    std::fs::write(folder.path().join("scenario.yaml"), text).unwrap();
     let files = FileSource::Folder(folder.path().to_owned());
-    let story = Scenario::load(&files, Path::new("story.yaml")).unwrap();
-    let notes = RecordingObserver::default();
+    let scenario = Scenario::load(&files, Path::new("scenario.yaml")).unwrap();
+    let observer = RecordingObserver::default();
     let outcome = virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let entropy = Entropy::seeded(1);
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
-        let stage = ScenarioEnvironment {
+        let environment = ScenarioEnvironment {
             jobs: ManagedJobs::new(client.clone(), clock.clone(), entropy, SkyEnv::new("lab")),
             client,
             clock,
             presets: None,
         };
-        run_scenario(&stage, &story, &notes).await
+        run_scenario(&environment, &scenario, &observer).await
     });
-    (outcome, notes)
+    (outcome, observer)
 }
 
 const MAP: &str =
@@ -60,14 +59,14 @@ const MAP: &str =
 
 #[test]
 fn a_passing_scenario_reports_every_step() {
-    let (outcome, notes) = run_text(&format!(
+    let (outcome, observer) = run_text(&format!(
         "steps:\n- apply: {MAP}\n  expect:\n  - object: {{kind: ConfigMap, name: a*, labels: {{app: x}}}}\n    fields: {{data.size: 1, data.mass: null}}\n    count: 1\n- after: 90s\n  say: it changes\n  patch: {{object: {{kind: ConfigMap, name: a}}, merge: {{data: {{size: \"2\"}}}}}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, fields: {{data.size: \"2\"}}, holds: 10s}}\n- at: 200s\n  delete: {{kind: ConfigMap, name: a}}\n  expect:\n  - {{object: {{kind: ConfigMap, name: a}}, absent: true}}\n"
     ));
     assert_eq!(
         outcome.result.as_deref(),
-        Ok("story came out as told, in 3m 20s of lab time")
+        Ok("scenario passed in 3m 20s of lab time")
     );
-    let lines = notes.lines.lock().clone();
+    let lines = observer.lines.lock().clone();
     assert_eq!(
         lines,
         [
@@ -79,7 +78,7 @@ fn a_passing_scenario_reports_every_step() {
             "  3:20    ✓ no ConfigMap a",
         ]
     );
-    let last = notes.last.lock();
+    let last = observer.last.lock();
     assert!(
         last.steps
             .iter()
@@ -101,7 +100,7 @@ fn a_failed_expectation_reports_what_was_observed() {
         ),
         (
             "expect:\n  - {object: {kind: Workload, name: b}, within: 5s}",
-            "Workload b: not within 5s; there is no Workload at all",
+            "Workload b: not within 5s; there is no Workload",
         ),
         (
             "expect:\n  - {object: {kind: ConfigMap, name: a}, conditions: {Ready: true}, within: 1m}",
@@ -109,7 +108,7 @@ fn a_failed_expectation_reports_what_was_observed() {
         ),
         (
             "expect:\n  - {object: {kind: ConfigMap, name: a}, absent: true, within: 1s}",
-            "no ConfigMap a: not within 1s; 1 as described: a",
+            "no ConfigMap a: not within 1s; 1 match: a",
         ),
         (
             "delete: {kind: ConfigMap, name: \"z*\"}",
@@ -121,24 +120,24 @@ fn a_failed_expectation_reports_what_was_observed() {
             "",
         ),
     ] {
-        let (outcome, notes) = run_text(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
-        let said = outcome.result.unwrap_err();
+        let (outcome, observer) = run_text(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
+        let reason = outcome.result.unwrap_err();
         assert!(
-            said.starts_with("step 2 (") && said.contains("story.yaml:3:3): "),
-            "{said}"
+            reason.starts_with("step 2 (") && reason.contains("scenario.yaml:3:3): "),
+            "{reason}"
         );
-        assert!(said.contains(expected), "{said}\n{expected}");
-        let last = notes.last.lock();
+        assert!(reason.contains(expected), "{reason}\n{expected}");
+        let last = observer.last.lock();
         assert!(matches!(last.steps[1].state, StepState::Failed(_)));
-        assert!(notes.lines.lock().last().unwrap().contains('✗'));
+        assert!(observer.lines.lock().last().unwrap().contains('✗'));
     }
 }
 
 #[test]
 fn a_scenario_times_out() {
     let (outcome, _) = run_text("limit: 1m\nsteps:\n- wait: 2m\n");
-    let said = outcome.result.unwrap_err();
-    assert_eq!(said, "the story took longer than its limit of 1m");
+    let reason = outcome.result.unwrap_err();
+    assert_eq!(reason, "the scenario exceeded its limit of 1m");
     assert_eq!(outcome.took.as_secs(), 60);
 }
 
