@@ -2,12 +2,12 @@
 
 /// Condition of ClusterQueues, LocalQueues, AdmissionChecks and MultiKueueClusters.
 pub const ACTIVE: &str = "Active";
-/// Condition of a ClusterQueue whose quota follows those of worker clusters.
+/// Condition of a ClusterQueue with automated quota from worker clusters.
 pub const MULTI_KUEUE_MANAGER_QUOTA_AUTOMATION: &str = "MultiKueueManagerQuotaAutomation";
 
 /// ClusterQueue Active reasons, LocalQueue Active reasons where they fit.
 pub mod active {
-    /// All is well.
+    /// The queue is active.
     pub const READY: &str = "Ready";
     /// The queue is being deleted.
     pub const TERMINATING: &str = "Terminating";

@@ -3,7 +3,7 @@
 mod legacy;
 mod round_trip;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
