@@ -1,5 +1,4 @@
-//! The binary from outside: what it prints where, how it ends, and what it says of every kind of bad
-//! input.
+//! The command line of the binary: output, exit codes and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -169,7 +168,7 @@ fn help_version_and_completions_are_data() {
 fn usage_errors_are_one_line_and_exit_code_2() {
     let place = WorkDir::new();
     for (args, says) in [
-        (&["up", "--no-such-flag"][..], "--no-such-flag"),
+        (&["up", "--no-such-flag"][..], "; see kueue-lab up --help"),
         (&["up", "--port", "70000"], "70000"),
         (&["up", "--speed", "0"], "from 0.01 to 10000"),
         (

@@ -44,7 +44,7 @@ impl fmt::Display for Warning {
 /// Why an object cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
-    /// Not an object with `apiVersion` and `schema_type`.
+    /// Not an object with `apiVersion` and `kind`.
     #[error("not an object with apiVersion and kind")]
     NotAnObject,
     /// An unknown kind or version.
