@@ -27,7 +27,7 @@ impl PresetInfo {
     }
 }
 
-/// How what is in force relates to the files.
+/// Whether the applied state matches the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncStatus {
     /// Nothing has been applied yet.

@@ -48,7 +48,7 @@ impl NodeInfo {
                 .and_then(|q| Quantity::try_from(q).ok())
                 .map_or(0.0, Quantity::approximate)
         };
-        let room = |name: &str, unit: f64| NodeCapacity {
+        let node_capacity = |name: &str, unit: f64| NodeCapacity {
             capacity: amount(&capacity, name) / unit,
             allocatable: amount(&allocatable, name) / unit,
         };
@@ -59,8 +59,8 @@ impl NodeInfo {
             ready: ready
                 .iter()
                 .any(|c| c.type_ == "Ready" && c.status == "True"),
-            cpus: room("cpu", 1.0),
-            memory: room("memory", 1e9),
+            cpus: node_capacity("cpu", 1.0),
+            memory: node_capacity("memory", 1e9),
             gpus: GPU_RESOURCES
                 .iter()
                 .map(|name| ((*name).to_owned(), amount(&capacity, name) as u32))

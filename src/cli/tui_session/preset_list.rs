@@ -75,7 +75,7 @@ mod tests {
             errors: vec![
                 Finding::error("b/x.yaml", Position::START, "is wrong")
                     .about("ClusterQueue/q")
-                    .remedy("mend it"),
+                    .remedy("fix it"),
             ],
             ..PresetsState::default()
         };

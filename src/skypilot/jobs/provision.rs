@@ -172,10 +172,10 @@ fn unschedulable_message(pods: &[Pod]) -> String {
         let conditions = p.status.as_ref().and_then(|s| s.conditions.as_deref());
         conditions.unwrap_or_default().iter()
     });
-    let said = messages
+    let message = messages
         .filter(|c| c.type_ == "PodScheduled" && c.status == "False")
         .find_map(|c| c.message.clone());
-    match said {
+    match message {
         Some(message) => format!("the Pods were not scheduled in time: {message}"),
         None => "the Pods were not scheduled in time (provision_timeout)".into(),
     }
