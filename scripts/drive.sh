@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# (No `grep -q` after a pipe: it exits early, and pipefail reports the writer's SIGPIPE as failure.)
-# End-to-end check of a built kueue-lab: kubectl against the embedded cluster, a Job that is pending,
-# runs and finishes, a preset edit that is applied at once, an invalid one that changes nothing, the
-# demos, the exit codes. Stops at the first failure.
+# (No `grep -q` behind a pipe: it would end the writer early, which pipefail takes for a failure.)
+# End-to-end test of a built kueue-lab: kubectl against the embedded cluster, a Job that is pending,
+# runs and finishes, a preset edit that is applied, an invalid one that changes nothing, the demos and
+# the exit codes. Stops at the first failure.
 #   scripts/drive.sh [BINARY]
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,8 +18,8 @@ finish() {
 }
 trap finish EXIT
 
-passed=0
-say() { printf '  %s\n' "$*"; passed=$((passed + 1)); }
+steps=0
+say() { printf '  %s\n' "$*"; steps=$((steps + 1)); }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 k() { kubectl --kubeconfig "$work/kubeconfig" "$@"; }
 
@@ -36,7 +36,7 @@ until_is() {
   fail "$* printed '$got', not '$expected'"
 }
 
-# exits CODE COMMAND...: runs a command that must exit with CODE and print a one-line error.
+# exits CODE COMMAND...: runs a command that must exit with CODE.
 exits() {
   local want=$1 code=0
   shift
@@ -54,7 +54,7 @@ exits 2 "$lab" up --headless --presets-dir "$work/no-such-folder"
 exits 2 "$lab" up --no-such-flag
 exits 2 "$lab" demo no-such-demo --headless
 
-say "the lab starts"
+say "a lab starts"
 cp -r "$here/presets" "$work/presets"
 "$lab" up --headless --presets-dir "$work/presets" --kubeconfig-out "$work/kubeconfig" \
   >"$work/ready" 2>"$work/log" </dev/null &
@@ -92,12 +92,12 @@ until_is 10 1 k get jobs -l drive=first -o 'jsonpath={.items[0].status.active}'
 job second 1 | k create -f - >/dev/null
 until_is 10 false k get jobs -l drive=first -o 'jsonpath={.items[0].spec.suspend}'
 [ "$(k get jobs -l drive=second -o 'jsonpath={.items[0].spec.suspend}')" = true ] ||
-  fail "the second Job did not wait"
+  fail "the second Job was not pending"
 until_is 30 1 k get jobs -l drive=second -o 'jsonpath={.items[0].status.succeeded}'
 until_is 10 'True True' k get workloads -o \
   'jsonpath={.items[*].status.conditions[?(@.type=="Finished")].status}'
 
-say "a preset edit is applied at once; an invalid one changes nothing"
+say "a preset edit is applied; an invalid one changes nothing"
 quota() {
   k get clusterqueue cluster-queue -o \
     'jsonpath={.spec.resourceGroups[0].flavors[0].resources[0].nominalQuota}'
@@ -109,7 +109,7 @@ cp "$work/edited" "$file"
 until_is 5 12 quota
 sed 's/nominalQuota: 12$/nominalQuota: -3/' "$work/edited" >"$file"
 for _ in $(seq 50); do grep -q "$(basename "$file"):" "$work/log" && break; sleep 0.1; done
-grep -q "$(basename "$file"):[0-9]*" "$work/log" || fail "no error was logged for the invalid file"
+grep -q "$(basename "$file"):[0-9]*" "$work/log" || fail "the invalid file was not reported"
 [ "$(quota)" = 12 ] || fail "the invalid file changed the queue"
 
 say "a v1alpha2 ClusterQueue is accepted with a warning"
@@ -141,8 +141,8 @@ wait "$pid" || code=$?
 pid=
 [ $code -eq 0 ] || fail "SIGINT ended the lab with $code"
 
-say "the demos succeed"
+say "the demos pass"
 for demo in skypilot-priority-preemption cohort-borrow-and-reclaim; do
   exits 0 "$lab" demo "$demo" --headless --speed 20
 done
-printf '%d passed, 0 failed\n' "$passed"
+printf '%d passed, 0 failed\n' "$steps"

@@ -1,4 +1,4 @@
-//! The command line: output, exit codes, and messages for invalid input.
+//! The command line of the binary: output, exit codes and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -168,7 +168,7 @@ fn help_version_and_completions_are_printed_to_stdout() {
 fn usage_errors_are_one_line_and_exit_code_2() {
     let dir = WorkDir::new();
     for (args, says) in [
-        (&["up", "--no-such-flag"][..], "--no-such-flag"),
+        (&["up", "--no-such-flag"][..], "; see kueue-lab up --help"),
         (&["up", "--port", "70000"], "70000"),
         (&["up", "--speed", "0"], "from 0.01 to 10000"),
         (

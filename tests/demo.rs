@@ -1,4 +1,4 @@
-//! The shipped demos pass, and a failing scenario is reported.
+//! `kueue-lab demo`: the shipped scenarios pass, and a failing scenario is reported.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,20 +15,20 @@ fn demo(args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The timeline of a demo, which must pass.
+/// The timeline of a demo that must pass.
 fn run_to_success(name: &str, speed: &str) -> String {
     let output = demo(&[name, "--headless", "--speed", speed]);
     let out = String::from_utf8(output.stdout).unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{out}\n{err}");
-    assert!(out.contains("came out as told"), "{out}");
+    assert!(out.contains(&format!("{name} passed in ")), "{out}");
     out
 }
 
 #[test]
 fn a_high_priority_job_preempts_and_the_other_is_readmitted() {
     let out = run_to_success("skypilot-priority-preemption", "20");
-    // In this order, with other lines in between.
+    // In this order, with other lines between them.
     let mut rest = out.as_str();
     for line in [
         "job1 requests 6 of the 9 CPUs",
@@ -88,9 +88,9 @@ fn every_shipped_demo_is_tested() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let tried = [
+    let tested = [
         "cohort-borrow-and-reclaim.yaml",
         "skypilot-priority-preemption.yaml",
     ];
-    assert_eq!(names, tried);
+    assert_eq!(names, tested);
 }

@@ -176,7 +176,7 @@ async fn an_invalid_file_changes_nothing_and_is_reported_with_its_position() {
         (
             format!("{}{}", class("gold", 5), class("gold", 6)),
             "11:3",
-            "given twice",
+            "defined twice",
         ),
         (class("gold", 2_000_000_000), "6:1", "value"),
         (

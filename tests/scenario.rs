@@ -1,4 +1,4 @@
-//! Scenarios on the embedded API, in virtual time: actions, expectations, and the report of a failure.
+//! Scenarios on the embedded API, in virtual time: steps, expectations and failures.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,7 +31,7 @@ impl Observer for RecordingObserver {
     }
 }
 
-/// Runs a scenario given as text, in virtual time.
+/// Runs an inline scenario in virtual time.
 fn run_text(text: &str) -> (Outcome, RecordingObserver) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("scenario.yaml"), text).unwrap();
@@ -64,7 +64,7 @@ fn a_passing_scenario_reports_every_step() {
     ));
     assert_eq!(
         outcome.result.as_deref(),
-        Ok("scenario came out as told, in 3m 20s of lab time")
+        Ok("scenario passed in 3m 20s of lab time")
     );
     let lines = observer.lines.lock().clone();
     assert_eq!(
@@ -100,7 +100,7 @@ fn a_failed_expectation_reports_the_observed_state() {
         ),
         (
             "expect:\n  - {object: {kind: Workload, name: b}, within: 5s}",
-            "Workload b: not within 5s; there is no Workload at all",
+            "Workload b: not within 5s; there is no Workload",
         ),
         (
             "expect:\n  - {object: {kind: ConfigMap, name: a}, conditions: {Ready: true}, within: 1m}",
@@ -108,7 +108,7 @@ fn a_failed_expectation_reports_the_observed_state() {
         ),
         (
             "expect:\n  - {object: {kind: ConfigMap, name: a}, absent: true, within: 1s}",
-            "no ConfigMap a: not within 1s; 1 as described: a",
+            "no ConfigMap a: not within 1s; 1 match: a",
         ),
         (
             "delete: {kind: ConfigMap, name: \"z*\"}",
@@ -121,12 +121,12 @@ fn a_failed_expectation_reports_the_observed_state() {
         ),
     ] {
         let (outcome, observer) = run_text(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
-        let error = outcome.result.unwrap_err();
+        let reason = outcome.result.unwrap_err();
         assert!(
-            error.starts_with("step 2 (") && error.contains("scenario.yaml:3:3): "),
-            "{error}"
+            reason.starts_with("step 2 (") && reason.contains("scenario.yaml:3:3): "),
+            "{reason}"
         );
-        assert!(error.contains(expected), "{error}\n{expected}");
+        assert!(reason.contains(expected), "{reason}\n{expected}");
         let last = observer.last.lock();
         assert!(matches!(last.steps[1].state, StepState::Failed(_)));
         assert!(observer.lines.lock().last().unwrap().contains('✗'));
@@ -136,8 +136,8 @@ fn a_failed_expectation_reports_the_observed_state() {
 #[test]
 fn a_scenario_times_out() {
     let (outcome, _) = run_text("limit: 1m\nsteps:\n- wait: 2m\n");
-    let error = outcome.result.unwrap_err();
-    assert_eq!(error, "the story took longer than its limit of 1m");
+    let reason = outcome.result.unwrap_err();
+    assert_eq!(reason, "the scenario exceeded its limit of 1m");
     assert_eq!(outcome.took.as_secs(), 60);
 }
 

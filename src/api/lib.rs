@@ -1,7 +1,7 @@
-//! `kueue.x-k8s.io` and friends: typed Rust for every kind the lab owns, v1beta2 as the hub, with
-//! conversion, defaulting and validation as plain functions and the CRDs built from the same types.
+//! `kueue.x-k8s.io` and related API groups: types of every kind of the lab, with v1beta2 as the hub;
+//! conversion, defaulting and validation as plain functions; the CRDs, generated from the same types.
 //!
-//! Must not know any other room; other rooms read and write the cluster in these words.
+//! Depends on no crate that accesses a cluster.
 
 #[macro_use]
 mod wire;

@@ -1,6 +1,6 @@
-//! The forms of names: labels, label values, DNS names, and the words Kubernetes refuses others with.
+//! Validation of labels, label values and DNS names, with Kubernetes' messages.
 //!
-//! Each function says what is wrong with a text; nothing when it is fine.
+//! Each function returns the errors of a text, empty if it is valid.
 
 const LABEL_NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -20,7 +20,7 @@ fn too_long(max: usize) -> String {
     format!("must be no more than {max} bytes")
 }
 
-/// Whether a text is made of `inner` characters and starts and ends with `edge` characters.
+/// Whether a text consists of `inner` characters and starts and ends with `edge` characters.
 fn has_form(text: &str, edge: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
     match text.as_bytes() {
         [] => false,
@@ -79,7 +79,7 @@ pub fn dns1123_label(text: &str) -> Vec<String> {
     errors
 }
 
-/// A DNS label of old (RFC 1035), as service names are.
+/// A DNS label (RFC 1035), the form of Service names.
 pub fn dns1035_label(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn good_names_pass() {
+    fn valid_names_pass() {
         for key in ["cpu", "nvidia.com/gpu", "a.b-c/X_y.z-1", "0"] {
             assert!(label_key(key).is_empty(), "{key}");
         }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_names_get_the_messages_of_kubernetes() {
+    fn invalid_names_get_the_messages_of_kubernetes() {
         assert_eq!(
             label_key("@cpu"),
             [

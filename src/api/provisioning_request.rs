@@ -1,4 +1,4 @@
-//! `autoscaling.x-k8s.io/v1` ProvisioningRequest, as far as Kueue and the lab's autoscaler use it.
+//! `autoscaling.x-k8s.io/v1` ProvisioningRequest, with the fields that Kueue and the lab's autoscaler use.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::wire::nullable;
 
 /// The API group of ProvisioningRequest.
 pub const GROUP: &str = "autoscaling.x-k8s.io";
-/// Condition: the autoscaler took up the request.
+/// Condition: the autoscaler accepted the request.
 pub const ACCEPTED: &str = "Accepted";
-/// Condition: all that was asked for is there.
+/// Condition: the requested capacity is provisioned.
 pub const PROVISIONED: &str = "Provisioned";
-/// Condition: what was asked for cannot be had.
+/// Condition: the requested capacity cannot be provisioned.
 pub const FAILED: &str = "Failed";
-/// Condition: capacity was provisioned but is no longer kept for the request.
+/// Condition: capacity was provisioned but is no longer booked for the request.
 pub const BOOKING_EXPIRED: &str = "BookingExpired";
-/// Condition: capacity was provisioned and taken away again.
+/// Condition: capacity was provisioned and then revoked.
 pub const CAPACITY_REVOKED: &str = "CapacityRevoked";
-/// Class: only look whether the capacity is there.
+/// Class: only check whether the capacity exists.
 pub const CHECK_CAPACITY: &str = "check-capacity.autoscaling.x-k8s.io";
 /// Class: try to add all the nodes at once.
 pub const BEST_EFFORT_ATOMIC_SCALE_UP: &str = "best-effort-atomic-scale-up.autoscaling.x-k8s.io";
@@ -29,10 +29,10 @@ pub const BEST_EFFORT_ATOMIC_SCALE_UP: &str = "best-effort-atomic-scale-up.autos
 pub const CONSUME_ANNOTATION: &str = "autoscaling.x-k8s.io/consume-provisioning-request";
 /// Pod annotation that names the class of that request.
 pub const CLASS_ANNOTATION: &str = "autoscaling.x-k8s.io/provisioning-class-name";
-/// The annotation before [`CONSUME_ANNOTATION`], which Kueue still sets.
+/// The deprecated name of [`CONSUME_ANNOTATION`], which Kueue still sets.
 pub const DEPRECATED_CONSUME_ANNOTATION: &str =
     "cluster-autoscaler.kubernetes.io/consume-provisioning-request";
-/// The annotation before [`CLASS_ANNOTATION`], which Kueue still sets.
+/// The deprecated name of [`CLASS_ANNOTATION`], which Kueue still sets.
 pub const DEPRECATED_CLASS_ANNOTATION: &str =
     "cluster-autoscaler.kubernetes.io/provisioning-class-name";
 
@@ -72,7 +72,7 @@ pub struct ProvisioningRequestSpec {
     pub parameters: BTreeMap<String, String>,
 }
 
-/// Writes an empty map as null, as Go does with a nil map.
+/// Serializes an empty map as null, as Go does for a nil map.
 fn null_if_empty<S: serde::Serializer>(
     map: &BTreeMap<String, String>,
     serializer: S,

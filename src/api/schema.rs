@@ -1,6 +1,4 @@
-//! What our types tell the CRD generator beyond their shape: limits of names, list types, CEL rules.
-//!
-//! Must not know any particular kind.
+//! Schema markers for the CRD generator: patterns of names, list types, CEL rules.
 
 use std::borrow::Cow;
 
@@ -17,7 +15,7 @@ pub(crate) const LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 /// A qualified name as label keys have it: an optional DNS prefix, a slash, a name.
 pub(crate) const QUALIFIED: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 
-/// Declares a marker type that only says what the schema of a string is.
+/// Declares a marker type with the schema of a string.
 macro_rules! string_schema {
     ($(#[$meta:meta])* $name:ident $body:tt) => {
         $(#[$meta])*
@@ -77,7 +75,7 @@ pub(crate) fn cel(rules: &[(&str, &str)]) -> Value {
         .collect()
 }
 
-/// The rules every list of tolerations carries.
+/// The CEL rules of lists of tolerations.
 pub(crate) fn toleration_rules() -> Value {
     cel(&[
         (

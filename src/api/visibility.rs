@@ -1,5 +1,5 @@
-//! `visibility.kueue.x-k8s.io`: the pending workloads of a queue in the order in which they are tried.
-//! Not stored; served beside the other groups, in v1beta2 and v1beta1 alike.
+//! `visibility.kueue.x-k8s.io`: the pending workloads of a queue in order. An aggregated API without
+//! storage, in v1beta2 and v1beta1.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub const VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 /// The subresource of ClusterQueues and LocalQueues.
 pub const SUBRESOURCE: &str = "pendingworkloads";
 
-/// A pending workload and its place.
+/// A pending workload and its position.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PendingWorkload {
@@ -25,9 +25,9 @@ pub struct PendingWorkload {
     pub priority: i32,
     /// The LocalQueue it was submitted to.
     pub local_queue_name: String,
-    /// Place in the ClusterQueue, from 0.
+    /// Position in the ClusterQueue, from 0.
     pub position_in_cluster_queue: i32,
-    /// Place in the LocalQueue, from 0.
+    /// Position in the LocalQueue, from 0.
     pub position_in_local_queue: i32,
 }
 
@@ -35,7 +35,7 @@ pub struct PendingWorkload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingWorkloadsSummary {
-    /// Group and version it was asked for in.
+    /// The requested group and version.
     pub api_version: String,
     /// Always `PendingWorkloadsSummary`.
     pub kind: String,
@@ -58,12 +58,12 @@ impl PendingWorkloadsSummary {
     }
 }
 
-/// Which page is asked for.
+/// The requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingWorkloadOptions {
-    /// How many workloads to leave out.
+    /// The number of workloads to skip.
     pub offset: usize,
-    /// How many to list at most.
+    /// The maximum number of workloads.
     pub limit: usize,
 }
 
@@ -77,11 +77,11 @@ impl Default for PendingWorkloadOptions {
 }
 
 impl PendingWorkloadOptions {
-    /// Reads the options out of the query of a request. What is absent, empty or zero has its default;
-    /// limits beyond what is served are cut.
+    /// Parses the query of a request. An absent, empty or zero option gets its default; a limit above
+    /// the maximum is lowered to it.
     ///
     /// # Errors
-    /// A value is not a number, or negative; the text names it.
+    /// A value is not a number or negative; the message names it.
     pub fn from_query(query: &BTreeMap<String, String>) -> Result<Self, String> {
         let number = |name: &str| match query.get(name).map(String::as_str) {
             None | Some("") => Ok(0),

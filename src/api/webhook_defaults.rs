@@ -1,5 +1,5 @@
-//! What upstream's mutating webhooks set on new objects, as plain functions. The defaults of the CRDs
-//! are the API server's; [`super::load`] applies them where there is no server.
+//! The defaulting of upstream's mutating webhooks as plain functions. The API server applies the
+//! defaults of the CRDs; [`super::load`] does so without a server.
 
 use k8s_openapi::Resource;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub fn create(object: &mut Value, gates: &FeatureGates) {
     }
 }
 
-/// Keeps the object until nobody uses it any more.
+/// Adds the `resource-in-use` finalizer.
 fn add_finalizer(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;

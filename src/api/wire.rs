@@ -1,11 +1,9 @@
-//! How our kinds look on the wire: the macros that give a struct its `apiVersion` and `schema_type`, and an
-//! enumeration its spelling, so that the JSON equals what upstream's own types produce.
-//!
-//! Must not know any particular kind.
+//! Serialization of the kinds: macros that give a struct its `apiVersion` and `kind` and an enumeration
+//! its values, so that the JSON equals that of upstream's Go types.
 
 use serde::{Deserialize, Deserializer};
 
-/// Reads a value where the document may also say `null`, which Kubernetes treats as absent.
+/// Deserializes a value or `null`, which Kubernetes treats as absent.
 pub(crate) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -14,7 +12,7 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Whether a string reached through a reference is empty; for fields with Go's `omitempty`.
+/// Whether a string is empty; for fields with Go's `omitempty`.
 pub(crate) fn empty_str(s: &&String) -> bool {
     s.is_empty()
 }
@@ -24,7 +22,7 @@ pub(crate) fn zero(n: &i32) -> bool {
     *n == 0
 }
 
-/// A quantity that is always written: the zero value is `"0"`, never an empty string.
+/// A quantity that is always serialized: the zero value is `"0"`, never an empty string.
 pub(crate) mod quantity {
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
     use serde::{Deserializer, Serialize, Serializer};
@@ -102,12 +100,11 @@ macro_rules! wire_enum {
 }
 
 /// Defines a Kubernetes kind: the struct with `metadata` and the given fields, its identity, and a
-/// (de)serialisation that carries `apiVersion` and `schema_type`.
+/// (de)serialisation that carries `apiVersion` and `kind`.
 ///
-/// Reading accepts a missing `apiVersion` or `schema_type` (items of some lists have none) but refuses a
-/// different one, so that a document of another version is never read with fields dropped. A field
-/// that is absent or null is its default; every field is written unless `=> "path"` names a
-/// function that says when to leave it out.
+/// Deserialization accepts a missing `apiVersion` or `kind` (items of some lists have none) but rejects
+/// a different one. An absent or null field gets its default; every field is serialized unless
+/// `=> "path"` names a function that skips it.
 macro_rules! kind {
     (
         $(#[$meta:meta])*
@@ -204,7 +201,7 @@ macro_rules! kind {
     (@scope namespaced) => { k8s_openapi::NamespaceResourceScope };
 }
 
-/// Refuses a document that says it is of another kind or version.
+/// Rejects a document of another kind or version.
 pub(crate) fn check_identity<K: k8s_openapi::Resource, E: serde::de::Error>(
     api_version: Option<&str>,
     kind: Option<&str>,

@@ -1,16 +1,14 @@
-//! Which cluster a command works on, and whether it may.
+//! The cluster of a command (`--cluster` and its flags), and the confirmation before writing to it.
 
 use std::path::PathBuf;
 
-use super::down::local_cluster_error;
-use super::up::lab_error;
 use super::{CliError, confirm};
 use kueue_lab_lab::{
-    ClusterTool, FileSource, HostAccess, KubeconfigContext, LocalCluster, RemoteCluster, local,
-    preflight, state_dir,
+    ClusterTool, FileSource, HostAccess, KubeconfigContext, LabError, LocalCluster, RemoteCluster,
+    local, preflight, state_dir,
 };
 
-/// Where to run.
+/// The cluster to run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ClusterChoice {
     /// A Kubernetes API in this process.
@@ -25,7 +23,7 @@ impl ClusterChoice {
     /// Reads the value of `--cluster`.
     ///
     /// # Errors
-    /// What it may be.
+    /// The valid values.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "embedded" => Ok(Self::Embedded),
@@ -37,51 +35,52 @@ impl ClusterChoice {
     }
 }
 
-/// What else is said about the cluster.
+/// The flags that belong to `--cluster`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {
     /// With --cluster context:NAME: the kubeconfig file [default: $KUBECONFIG, then ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// On a cluster that `up` did not make: write to it without asking first.
+    /// On a cluster that `up` did not create: write to it without confirmation.
     #[arg(long, short)]
     yes: bool,
     /// On any cluster but the embedded one: serve no webhooks, so that its API server need not reach
-    /// this machine. Jobs are suspended after they were made, and single pods are not queued.
+    /// this machine. Jobs are suspended after their creation, and single pods are not queued.
     #[arg(long, conflicts_with = "observe")]
     no_webhooks: bool,
-    /// With --cluster context:NAME: start no controller and change nothing; show what the Kueue that
-    /// runs there decides.
+    /// With --cluster context:NAME: start no controller and change nothing; show the decisions of the
+    /// Kueue that runs there.
     #[arg(long, conflicts_with_all = ["headless", "yes"])]
     pub(super) observe: bool,
 }
 
 impl ClusterArgs {
-    /// Refuses what does not go together.
+    /// Rejects flags that do not apply to the chosen cluster.
     pub(super) fn check(&self, choice: &ClusterChoice, speed: f64) -> Result<(), CliError> {
-        let refuse = |message: &str| Err(CliError::Usage(message.to_owned()));
+        let reject = |message: &str| Err(CliError::Usage(message.to_owned()));
         match choice {
-            ClusterChoice::Embedded if self.kubeconfig.is_some() => refuse(
-                "--kubeconfig says where to find a cluster, so it needs --cluster context:NAME; to choose where the embedded cluster's is written, use --kubeconfig-out",
+            ClusterChoice::Embedded if self.kubeconfig.is_some() => reject(
+                "--kubeconfig needs --cluster context:NAME; to choose the file for the embedded cluster's kubeconfig, use --kubeconfig-out",
             ),
-            ClusterChoice::Embedded if self.observe => refuse(
-                "--observe watches a cluster where Kueue runs already, so it needs --cluster context:NAME",
+            ClusterChoice::Embedded if self.observe => reject(
+                "--observe shows a cluster where Kueue runs already, so it needs --cluster context:NAME",
             ),
-            ClusterChoice::Embedded if self.no_webhooks => refuse(
-                "--no-webhooks is for clusters whose API server may not reach this machine; the embedded one has none to call",
+            ClusterChoice::Embedded if self.no_webhooks => reject(
+                "--no-webhooks is for clusters whose API server cannot reach this machine; the embedded cluster calls no webhooks",
             ),
-            ClusterChoice::Local(_) if self.kubeconfig.is_some() => refuse(
+            ClusterChoice::Local(_) if self.kubeconfig.is_some() => reject(
                 "--kubeconfig is for --cluster context:NAME; kind and k3d write to $KUBECONFIG or ~/.kube/config",
             ),
-            ClusterChoice::Local(_) | ClusterChoice::Context(_) if speed != 1.0 => refuse(
-                "--speed is for the embedded cluster; time on any other passes as it does everywhere",
-            ),
+            ClusterChoice::Local(_) | ClusterChoice::Context(_) if speed != 1.0 => {
+                reject("--speed is for the embedded cluster; other clusters run in real time")
+            }
             _ => Ok(()),
         }
     }
 
-    /// Reaches the cluster, which is made first where it is one of kind or k3d, and asks whether it
-    /// may be written to. `files` has the descriptions of clusters. Writes nothing into it yet.
+    /// Connects to the cluster, after creating it if it is one of kind or k3d, and asks for
+    /// confirmation to write to it. `files` holds the cluster configurations of kind and k3d. Writes
+    /// nothing to the cluster.
     pub(super) async fn reach(
         &self,
         choice: &ClusterChoice,
@@ -97,9 +96,9 @@ impl ClusterArgs {
             ),
         };
         let context = KubeconfigContext::find(&name, self.kubeconfig.as_deref());
-        let context = context.map_err(|e| lab_error(e.into()))?;
+        let context = context.map_err(LabError::from)?;
         let remote = RemoteCluster::connect(context).await;
-        let remote = remote.map_err(|e| lab_error(e.into()))?;
+        let remote = remote.map_err(LabError::from)?;
         let remote = match local {
             Some(local) => remote.with_host_access(local.host_access),
             None => remote,
@@ -111,30 +110,30 @@ impl ClusterArgs {
         if self.observe {
             return Ok(Some(remote));
         }
-        let fit = preflight(&remote.client()).await;
-        fit.map_err(|e| lab_error(e.into()))?;
+        let checked = preflight(&remote.client()).await;
+        checked.map_err(LabError::from)?;
         if !self.yes && !local.is_some_and(|local| local.created_by_lab) {
-            let what = "Kueue's kinds, its admission controller's webhooks, virtual nodes and the objects of a preset will be put into";
+            let what = "Kueue's kinds, its admission controller's webhooks, virtual nodes and the objects of a preset will be created in";
             confirm_cluster_write(&remote, what)?;
         }
         Ok(Some(remote))
     }
 }
 
-/// Makes sure of the cluster of a tool.
+/// Creates the cluster of kind or k3d unless it exists.
 async fn create_local_cluster(
     tool: ClusterTool,
     files: &FileSource,
 ) -> Result<LocalCluster, CliError> {
     let file = PathBuf::from(format!("{}.yaml", tool.name()));
     let description = files.read(&file).map_err(CliError::Usage)?;
-    // The UI, if there is one, has not taken the screen yet.
+    // The terminal UI starts later, so stderr is free.
     let progress = |step: &str| eprintln!("{}: {step}", tool.name());
     let made = local::up(tool, &description, &state_dir(), &progress).await;
-    made.map_err(local_cluster_error)
+    Ok(made?)
 }
 
-/// Asks a person whether something may be done to a cluster. Without one the answer is no.
+/// Asks for confirmation before a cluster is changed; fails without a terminal.
 pub(super) fn confirm_cluster_write(remote: &RemoteCluster, what: &str) -> Result<(), CliError> {
     let cluster = format!(
         "cluster {} ({}, Kubernetes {})",
@@ -144,7 +143,7 @@ pub(super) fn confirm_cluster_write(remote: &RemoteCluster, what: &str) -> Resul
     );
     if !confirm::is_interactive() {
         let message = format!(
-            "nothing was written to {cluster}: there is no terminal to ask on; say --yes to go ahead"
+            "nothing was written to {cluster}: there is no terminal for the confirmation; confirm with --yes"
         );
         return Err(CliError::Usage(message));
     }
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_are_named() {
+    fn cluster_choices_are_parsed() {
         let parse = ClusterChoice::parse;
         assert_eq!(parse("embedded"), Ok(ClusterChoice::Embedded));
         assert_eq!(

@@ -15,5 +15,5 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "kueue-lab", &mut script);
-    super::crds::print_stdout(&script)
+    super::output::print_stdout(&script)
 }

@@ -5,24 +5,24 @@ use std::path::Path;
 use super::CliError;
 use kueue_lab_api::config::{LoadedConfiguration, load};
 
-/// Most bytes of a configuration.
+/// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Reads a configuration; warnings are logged.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place.
+/// Every problem with file, line and column.
 pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> {
-    let shown = path.display();
+    let file = path.display();
     let unreadable = |e: &dyn std::fmt::Display| {
-        CliError::Usage(format!("cannot read the configuration {shown}: {e}"))
+        CliError::Usage(format!("cannot read the configuration {file}: {e}"))
     };
     let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
     if size > MAX_FILE {
         return Err(unreadable(&format!("it is larger than {MAX_FILE} bytes")));
     }
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
-    let place = |p: &kueue_lab_api::load::Problem| {
+    let problem_text = |p: &kueue_lab_api::load::Problem| {
         let field = match p.path.as_str() {
             "" => String::new(),
             path => format!("{path}: "),
@@ -32,16 +32,16 @@ pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> 
             .as_ref()
             .map_or(String::new(), |r| format!("; {r}"));
         format!(
-            "{shown}:{}:{}: {field}{}{remedy}",
+            "{file}:{}:{}: {field}{}{remedy}",
             p.at.line, p.at.column, p.message
         )
     };
     let loaded = load(&text).map_err(|problems| {
-        let all: Vec<_> = problems.iter().map(place).collect();
+        let all: Vec<_> = problems.iter().map(problem_text).collect();
         CliError::Usage(all.join("\n"))
     })?;
     for warning in &loaded.warnings {
-        tracing::warn!("{}", place(warning));
+        tracing::warn!("{}", problem_text(warning));
     }
     Ok(loaded)
 }

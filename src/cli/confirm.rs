@@ -1,18 +1,18 @@
-//! A question that a person at the terminal answers with yes or no.
+//! Yes/no confirmation on the terminal.
 
 use std::io::{BufRead, IsTerminal, Write};
 
 use super::CliError;
 
-/// Whether there is somebody to ask: a terminal to write the question on and to read the answer from.
+/// Whether stdin and stderr are terminals.
 pub(super) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks; everything but a yes is a no.
+/// Asks on stderr; any answer but `y` or `yes` is a no.
 ///
 /// # Errors
-/// The question cannot be shown, or the answer not be read.
+/// The terminal cannot be written or read.
 pub(super) fn confirm(question: &str) -> Result<bool, CliError> {
     let mut out = std::io::stderr().lock();
     let asked = write!(out, "{question} [y/N] ");

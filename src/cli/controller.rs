@@ -19,18 +19,18 @@ use kueue_lab_webhooks::certificates::CertificateLifetimes;
 
 const EXAMPLES: &str = "\
 Examples:
-  kueue-lab controller --context kind-kueue-lab     on a cluster of a kubeconfig
-  kueue-lab controller --config kueue.yaml          inside a cluster (lab/deploy), configured
+  kueue-lab controller --context kind-kueue-lab     on the cluster of a kubeconfig context
+  kueue-lab controller --config kueue.yaml          inside a cluster (lab/deploy), with a configuration
   kueue-lab controller --context prod --webhook-host 10.1.2.3 --webhook-port 9443
 
-It serves /healthz, /readyz and /metrics, and hands over to another instance when it is told to stop.";
+It serves /healthz, /readyz and /metrics, and releases its Lease when it is stopped.";
 
-/// Where the namespace of a pod is written in the pod.
+/// The file in a pod that holds the pod's namespace.
 const POD_NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-/// The Service in front of the webhooks, as lab/deploy makes it.
+/// The Service of the webhooks in lab/deploy.
 const SERVICE: &str = "kueue-lab-webhook-service";
 
-/// Run the admission controller alone: on a cluster of a kubeconfig, or inside one.
+/// Run only the admission controller, on the cluster of a kubeconfig or inside a cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -39,37 +39,37 @@ pub(super) struct Args {
     /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The namespace for what has to be in one [default: the pod's own, or kueue-lab-system].
+    /// The namespace of the controller's own objects [default: the pod's own, or kueue-lab-system].
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// The port to serve webhooks on; 0 takes any that is free [default: 9443 inside a cluster].
+    /// The port to serve webhooks on; 0 takes any free port [default: 9443 inside a cluster].
     #[arg(long, value_name = "N")]
     webhook_port: Option<u16>,
-    /// The name or address under which the cluster's API server reaches this machine [default: found
-    /// out].
+    /// The name or address under which the cluster's API server reaches this machine [default:
+    /// detected].
     #[arg(long, value_name = "HOST")]
     webhook_host: Option<String>,
-    /// What happens to jobs and pods while no instance answers: `ignore` lets them through, `fail`
-    /// refuses them, as upstream does.
+    /// The failurePolicy of the webhooks for jobs and pods while no instance answers: `ignore` admits
+    /// them, `fail` rejects them, as upstream does.
     #[arg(long, value_name = "POLICY", default_value = "ignore")]
     webhook_failure: WebhookFailurePolicy,
-    /// Serve no webhooks: jobs are suspended after they were made rather than before, nobody checks
-    /// queues, v1beta1 is not served, and single pods are not queued.
+    /// Serve no webhooks: jobs are suspended after their creation, queues are not validated, v1beta1 is
+    /// not served, and single pods are not queued.
     #[arg(long, conflicts_with_all = ["webhook_port", "webhook_host", "webhook_failure"])]
     no_webhooks: bool,
-    /// How long the webhooks' certificates are good for, in seconds. For tests of their renewal.
+    /// Validity of the webhooks' certificates, in seconds. For tests of their renewal.
     #[arg(long, value_name = "SECONDS", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     webhook_certificate_lifetime: Option<u32>,
-    /// Where to serve /healthz, /readyz and, unless they have an address of their own, /metrics; port
-    /// 0 takes any that is free [default: `health.healthProbeBindAddress` of --config, otherwise
+    /// Address to serve /healthz, /readyz and, without an address of its own, /metrics on; port 0
+    /// takes any free port [default: `health.healthProbeBindAddress` of --config, otherwise
     /// 127.0.0.1:8081].
     #[arg(long, value_name = "ADDRESS")]
     health: Option<SocketAddr>,
-    /// Where to serve /metrics, as plain HTTP [default: `metrics.bindAddress` of --config where that
-    /// is not upstream's :8443, otherwise beside /healthz].
+    /// Address to serve /metrics on, as plain HTTP [default: `metrics.bindAddress` of --config unless
+    /// that is upstream's :8443, otherwise the address of /healthz].
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Lead without an election. Only where nobody else can run a controller.
+    /// Run without leader election. Only where no other instance can run.
     #[arg(long)]
     no_election: bool,
 }
@@ -110,18 +110,18 @@ async fn serve(args: Args) -> Result<(), CliError> {
             .filter(|_| inside);
         own.map_or_else(|| NAMESPACE.to_owned(), |own| own.trim().to_owned())
     });
-    let reach = match args.no_webhooks {
+    let route = match args.no_webhooks {
         true => {
             tracing::warn!("{WITHOUT_WEBHOOKS}");
             None
         }
-        false => Some(reach(&args, server.as_deref(), &namespace)?),
+        false => Some(route(&args, server.as_deref(), &namespace)?),
     };
     ensure_no_other_controller(&client, &namespace).await?;
     let entropy = Entropy::from_os();
     let elects = kueue.configuration.leader_election.as_ref();
-    let elects = !args.no_election && elects.is_none_or(|e| e.leader_elect != Some(false));
-    let role = match elects {
+    let leader_election = !args.no_election && elects.is_none_or(|e| e.leader_elect != Some(false));
+    let role = match leader_election {
         true => ReplicaRole::Leader,
         false => ReplicaRole::Standalone,
     };
@@ -131,7 +131,7 @@ async fn serve(args: Args) -> Result<(), CliError> {
         clock: Clock::real(),
         kueue,
         namespace,
-        route: reach,
+        route,
         port: args.webhook_port.unwrap_or(if inside { 9443 } else { 0 }),
         failure_policy: match args.webhook_failure {
             WebhookFailurePolicy::Ignore => FailurePolicy::Ignore,
@@ -143,27 +143,27 @@ async fn serve(args: Args) -> Result<(), CliError> {
             }
             None => CertificateLifetimes::default(),
         },
-        identity: elects.then(|| format!("{}_{}", host_name(), entropy.uid())),
+        identity: leader_election.then(|| format!("{}_{}", host_name(), entropy.uid())),
         metrics: Some(Metrics::new(role)),
         entropy,
     });
-    let refused = |e: &kueue_lab_operator::OperatorError| match e.is_usage() {
+    let operator_error = |e: &kueue_lab_operator::OperatorError| match e.is_usage() {
         true => CliError::usage(e),
         false => CliError::failed(e),
     };
-    let operator = operator.await.map_err(|e| refused(&e))?;
+    let operator = operator.await.map_err(|e| operator_error(&e))?;
     if let Err(error) = listen.serve(&operator, &name).await {
         operator.stop().await;
         return Err(error);
     }
     let lead = async {
         operator.wait_until_leader(|_| ()).await?;
-        // For scripts; everything else goes to stderr.
-        let _ = super::crds::print_stdout(b"leading\n");
+        // The line that scripts wait for; logs go to stderr.
+        let _ = super::output::print_stdout(b"leading\n");
         Err::<(), _>(operator.failed().await)
     };
     let outcome = tokio::select! {
-        failed = lead => failed.map_err(|e| refused(&e)),
+        failed = lead => failed.map_err(|e| operator_error(&e)),
         _ = stop => Ok(()),
     };
     tracing::info!("stopping");
@@ -171,8 +171,8 @@ async fn serve(args: Args) -> Result<(), CliError> {
     outcome
 }
 
-/// How the cluster's API server gets to the webhooks; `server` is its address seen from outside.
-fn reach(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRoute, CliError> {
+/// How the cluster's API server reaches the webhooks; `server` is its address in the kubeconfig.
+fn route(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRoute, CliError> {
     match (&args.webhook_host, server) {
         (Some(host), _) => Ok(WebhookRoute::Host(host.clone())),
         (None, None) => Ok(WebhookRoute::Service {
@@ -182,33 +182,33 @@ fn reach(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRo
         }),
         (None, Some(server)) => WebhookRoute::for_api_server(server).ok_or_else(|| {
             CliError::Usage(format!(
-                "there is no way to {server}; name the address under which its API server reaches this machine with --webhook-host, or go without webhooks with --no-webhooks"
+                "there is no route to {server}; name the address under which its API server reaches this machine with --webhook-host, or serve no webhooks with --no-webhooks"
             ))
         }),
     }
 }
 
-/// Refuses where somebody admits with whom there is no election: upstream's manager, or a controller
-/// in another namespace. Other instances in the same namespace are waited for.
+/// Fails if an admission controller runs that takes no part in the same leader election: upstream's
+/// manager, or an instance in another namespace.
 async fn ensure_no_other_controller(client: &Client, namespace: &str) -> Result<(), CliError> {
     match find_upstream(client, namespace).await {
         Ok(None) => Ok(()),
         Ok(Some(found)) => Err(CliError::Usage(format!(
-            "{found} already admits workloads on this cluster, and two admission controllers would undo each other's decisions; stop it first"
+            "{found} already admits workloads on this cluster, and two admission controllers would revert each other's decisions; stop it first"
         ))),
         Err(error) => Err(CliError::failed(error)),
     }
 }
 
-/// Where health and metrics are served.
+/// The addresses of health and metrics.
 struct ListenAddresses {
     health: Option<SocketAddr>,
-    /// Where metrics have an address of their own; `Some(None)` for none at all.
+    /// The address of metrics; `None` to serve them with health, `Some(None)` for no metrics.
     metrics: Option<Option<SocketAddr>>,
 }
 
 impl ListenAddresses {
-    /// What the flags say, and what the configuration says where they do not.
+    /// The addresses of the flags, then of the configuration.
     fn of(args: &Args, kueue: &ControllerConfig) -> Result<Self, CliError> {
         let manager = &kueue.configuration;
         let health = match (args.health, &args.config) {
@@ -221,16 +221,16 @@ impl ListenAddresses {
         };
         let metrics = match (args.metrics, manager.metrics.bind_address.as_str()) {
             (Some(metrics), _) => Some(Some(metrics)),
-            // Upstream's default, where it speaks TLS and asks who wants to know.
+            // Upstream's default, which serves TLS with authentication: not supported here.
             (None, ":8443") => None,
             (None, address) => Some(parse_bind_address("metrics.bindAddress", address)?),
         };
         Ok(Self { health, metrics })
     }
 
-    /// Begins to serve.
+    /// Starts to serve.
     async fn serve(&self, operator: &Operator, name: &str) -> Result<(), CliError> {
-        let cannot = |address: SocketAddr, what: &str, error: std::io::Error| {
+        let listen_error = |address: SocketAddr, what: &str, error: std::io::Error| {
             CliError::Usage(format!(
                 "cannot listen on {address} for {what}: {error}; choose another address with --{what}"
             ))
@@ -238,7 +238,7 @@ impl ListenAddresses {
         if let Some(address) = self.health {
             let with_metrics = self.metrics.is_none();
             let bound = operator.serve_health(address, with_metrics).await;
-            let bound = bound.map_err(|e| cannot(address, "health", e))?;
+            let bound = bound.map_err(|e| listen_error(address, "health", e))?;
             let what = if with_metrics {
                 "health and metrics"
             } else {
@@ -248,14 +248,14 @@ impl ListenAddresses {
         }
         if let Some(Some(address)) = self.metrics {
             let bound = operator.serve_metrics(address).await;
-            let bound = bound.map_err(|e| cannot(address, "metrics", e))?;
+            let bound = bound.map_err(|e| listen_error(address, "metrics", e))?;
             tracing::info!("metrics of the controller on {name}: http://{bound}/metrics");
         }
         Ok(())
     }
 }
 
-/// An address as upstream's configuration has it: `:8081` for all of this machine, `0` for none.
+/// Parses an address of Kueue's configuration: `:8081` for all interfaces, `0` for none.
 fn parse_bind_address(field: &str, text: &str) -> Result<Option<SocketAddr>, CliError> {
     if text == "0" {
         return Ok(None);
@@ -267,12 +267,12 @@ fn parse_bind_address(field: &str, text: &str) -> Result<Option<SocketAddr>, Cli
     match whole.parse() {
         Ok(address) => Ok(Some(address)),
         Err(_) => Err(CliError::Usage(format!(
-            "the configuration's {field} {text:?} is no address to listen on, such as :8081"
+            "the configuration's {field} {text:?} is not an address to listen on, such as :8081"
         ))),
     }
 }
 
-/// What this machine or pod is called, so that a person knows who leads.
+/// The name of this machine or pod, for the holder identity of the Lease.
 fn host_name() -> String {
     let named = std::env::var("HOSTNAME")
         .ok()
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_upstream_writes_them() {
+    fn bind_addresses_of_the_configuration_are_parsed() {
         let bound = |text| parse_bind_address("f", text).map_err(|e| e.to_string());
         assert_eq!(bound(":8081"), Ok("0.0.0.0:8081".parse().ok()));
         assert_eq!(bound("localhost:1"), Ok("127.0.0.1:1".parse().ok()));

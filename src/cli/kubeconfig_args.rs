@@ -1,4 +1,4 @@
-//! Which cluster a command speaks to that starts none itself: `--kubeconfig` and `--context`.
+//! `--kubeconfig` and `--context`: the cluster of commands that start none themselves.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use kube::config::Kubeconfig;
 use super::CliError;
 use kueue_lab_lab::{KubeconfigContext, context_names, error_chain, state_dir};
 
-/// Where to find the cluster.
+/// The flags that select a kubeconfig and a context.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct KubeconfigArgs {
     /// The kubeconfig context to use [default: the current one].
@@ -19,29 +19,29 @@ pub(super) struct KubeconfigArgs {
     kubeconfig: Option<PathBuf>,
 }
 
-/// A kubeconfig.
+/// A loaded kubeconfig and its origin.
 struct KubeconfigSource {
-    /// What it is called.
+    /// The origin as it appears in messages.
     source: String,
-    /// Its file; none for where `kubectl` looks.
+    /// The file; `None` for kubectl's default locations.
     file: Option<PathBuf>,
     config: Kubeconfig,
 }
 
 impl KubeconfigArgs {
-    /// Whether the cluster was named rather than found.
+    /// Whether a flag names the cluster.
     pub(super) fn is_named(&self) -> bool {
         self.context.is_some() || self.kubeconfig.is_some()
     }
 
-    /// A client of the cluster that keeps its credentials good, and what its context is called.
+    /// A client that renews its credentials, and the name of the context.
     pub(super) async fn connect(&self) -> Result<(Client, String), CliError> {
         let context = self.context()?;
         let client = context.client().await.map_err(CliError::usage)?;
         Ok((client, context.name().to_owned()))
     }
 
-    /// The context of the cluster.
+    /// The selected context.
     pub(super) fn context(&self) -> Result<KubeconfigContext, CliError> {
         let KubeconfigSource {
             source,
@@ -53,7 +53,7 @@ impl KubeconfigArgs {
             .map_err(CliError::usage)
     }
 
-    /// The kubeconfig to use.
+    /// The kubeconfig with the selected context.
     fn load_kubeconfig(&self) -> Result<KubeconfigSource, CliError> {
         if let Some(path) = &self.kubeconfig {
             let source = path.display().to_string();
@@ -74,7 +74,7 @@ impl KubeconfigArgs {
         }
         let mut found = Vec::new();
         let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
-        let own = || {
+        let running_lab = || {
             let path = state_dir().join("kubeconfig");
             let config = Kubeconfig::read_from(&path).ok()?;
             Some(KubeconfigSource {
@@ -83,7 +83,7 @@ impl KubeconfigArgs {
                 config,
             })
         };
-        let usual = |source: &str, config| KubeconfigSource {
+        let default_location = |source: &str, config| KubeconfigSource {
             source: source.to_owned(),
             file: None,
             config,
@@ -93,21 +93,21 @@ impl KubeconfigArgs {
             let config = config.map_err(|e| {
                 CliError::Usage(format!("cannot use $KUBECONFIG: {}", error_chain(&e)))
             })?;
-            found.push(usual("$KUBECONFIG", config));
-            found.extend(own());
+            found.push(default_location("$KUBECONFIG", config));
+            found.extend(running_lab());
         } else {
-            found.extend(own());
+            found.extend(running_lab());
             let config = Kubeconfig::read().ok();
-            found.extend(config.map(|config| usual("~/.kube/config", config)));
+            found.extend(config.map(|config| default_location("~/.kube/config", config)));
         }
         let index = self.find_context(&found)?;
         Ok(found.swap_remove(index))
     }
 
-    /// Which of several kubeconfigs has the context asked for.
+    /// The index of the first kubeconfig that has the selected context.
     fn find_context(&self, found: &[KubeconfigSource]) -> Result<usize, CliError> {
         if found.is_empty() {
-            let message = "there is no cluster to talk to: no lab runs, and there is no kubeconfig; start one with `kueue-lab up`, or name a file with --kubeconfig";
+            let message = "no cluster found: no lab is running, and there is no kubeconfig; start a lab with `kueue-lab up`, or name a file with --kubeconfig";
             return Err(CliError::Usage(message.into()));
         }
         let Some(context) = &self.context else {
@@ -117,20 +117,20 @@ impl KubeconfigArgs {
         found.iter().position(|f| has(&f.config)).ok_or_else(|| {
             let names = context_names(found.iter().flat_map(|f| &f.config.contexts));
             CliError::Usage(format!(
-                "there is no context {context:?}; there are: {names}"
+                "there is no context {context:?}; the contexts are: {names}"
             ))
         })
     }
 }
 
-/// What a failed call to the cluster means to a person.
+/// The message for a failed request to the cluster.
 pub(super) fn error_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if status.code == 401 || status.code == 403 => {
-            format!("the cluster refuses: {}", status.message)
+            format!("the cluster denied the request: {}", status.message)
         }
         kube::Error::Api(status) => status.message.clone(),
-        other => format!("the cluster does not answer: {}", error_chain(other)),
+        other => format!("the cluster cannot be reached: {}", error_chain(other)),
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_file_with_the_context_is_taken() {
+    fn the_first_kubeconfig_with_the_context_is_used() {
         let found =
             [("a", &["x", "y"][..]), ("b", &["z"])].map(|(source, contexts)| KubeconfigSource {
                 source: source.to_owned(),
@@ -164,7 +164,10 @@ mod tests {
             .find_context(&found)
             .unwrap_err()
             .to_string();
-        assert_eq!(missing, "there is no context \"w\"; there are: x, y, z");
+        assert_eq!(
+            missing,
+            "there is no context \"w\"; the contexts are: x, y, z"
+        );
         assert!(target(None).find_context(&[]).is_err());
     }
 }

@@ -1,5 +1,4 @@
-//! Progress for people: on stderr, or in a file while the terminal UI has the screen. `RUST_LOG`
-//! says more or less.
+//! Logging to stderr, or to a file while the terminal UI runs. `RUST_LOG` sets the level.
 
 use std::fs::File;
 use std::io::IsTerminal;
@@ -11,12 +10,12 @@ use tracing_subscriber::fmt::time::uptime;
 use kueue_lab_lab::state_dir;
 
 fn filter() -> EnvFilter {
-    // The client library says of each request that it failed; the lab says once what is the matter.
+    // kube-client logs every failed request; the lab's own components log the cause once.
     let default = "warn,kube_client=off,kueue_lab=info";
     EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default))
 }
 
-/// Starts logging to stderr; colours only for a terminal that wants them.
+/// Starts logging to stderr, with colours on a terminal unless `NO_COLOR` is set.
 pub(super) fn to_stderr() {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let subscriber = tracing_subscriber::fmt()
@@ -26,12 +25,12 @@ pub(super) fn to_stderr() {
         .with_timer(uptime())
         .with_target(false)
         .compact();
-    // A second call, as in tests, keeps the first.
+    // Fails when a subscriber is set already, as in tests: that one stays.
     let _ = subscriber.try_init();
 }
 
-/// Starts logging to `kueue-lab.log` where the lab keeps its state; nowhere when that cannot be
-/// written, since the screen belongs to the UI.
+/// Starts logging to `kueue-lab.log` in the state directory. Does not log if the file cannot be
+/// written: the terminal belongs to the UI.
 pub(super) fn to_file() {
     let folder = state_dir();
     let file =

@@ -1,4 +1,4 @@
-//! Being asked to stop.
+//! Termination signals.
 
 /// Waits for SIGINT or SIGTERM; a second one ends the process at once.
 pub(super) async fn shutdown_signal() -> std::io::Result<()> {

@@ -1,8 +1,8 @@
-//! `--speed`: how fast lab time passes.
+//! `--speed`: lab seconds per second.
 
 use kueue_lab_clock::SPEED_RANGE;
 
-/// Reads a speed.
+/// Parses a speed such as `10`, `10x` or `0.5`.
 pub(super) fn parse(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix(['x', 'X']).unwrap_or(text);
     match number.parse::<f64>() {
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn speeds() {
+    fn speeds_are_parsed() {
         assert_eq!(parse("10x"), Ok(10.0));
         assert_eq!(parse("0.5"), Ok(0.5));
         for bad in ["0", "-1", "fast", "NaN", "inf", "1e9", ""] {

@@ -10,23 +10,23 @@ use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_tui::{ClusterOperations, Colours, Exit, TuiConfig, screen_dump};
 
-/// Seconds a cluster has to show its objects before a picture is given up.
+/// Seconds to wait for the cluster's objects before `--picture` fails.
 const CAPTURE_TIMEOUT_SECONDS: u64 = 10;
 
 const EXAMPLES: &str = "\
 Examples:
-  kueue-lab tui                         a window on the lab that runs
-  kueue-lab tui --context kind-kueue    on any cluster with Kueue, whoever runs Kueue there
+  kueue-lab tui                         the running lab
+  kueue-lab tui --context kind-kueue    any cluster with Kueue
   kueue-lab tui --context prod --read-only
   kueue-lab tui --picture queues.svg --press 1 --press enter";
 
-/// Open the terminal UI on a cluster that runs already.
+/// Open the terminal UI on a running cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     target: KubeconfigArgs,
-    /// Change nothing: keys that would are off.
+    /// Change nothing: keys that write to the cluster are disabled.
     #[arg(long)]
     read_only: bool,
     /// Draw one screen to an SVG file (or as text to any other) instead of opening the UI.
@@ -61,17 +61,17 @@ async fn show(args: Args) -> Result<(), CliError> {
         return Err(CliError::Usage(message.into()));
     }
     let (client, name) = args.target.connect().await?;
-    // A cluster that cannot be reached is told before the screen is taken.
+    // Report an unreachable cluster before the UI takes the terminal.
     let version = client.apiserver_version().await;
-    version.map_err(|e| CliError::Failed(format!("{name}: {}", error_message(&e))))?;
+    version.map_err(|e| CliError::Failed(format!("context {name}: {}", error_message(&e))))?;
     let clock = Clock::real();
-    let actions = Arc::new(ClusterOperations::new(client.clone()));
-    let asked = EngineExplainer::new(client.clone(), clock.clone(), EngineConfig::default());
+    let operations = Arc::new(ClusterOperations::new(client.clone()));
+    let explainer = EngineExplainer::new(client.clone(), clock.clone(), EngineConfig::default());
     let config = TuiConfig {
         cluster: name,
         read_only: args.read_only,
-        explainer: Some(Arc::new(asked)),
-        ..args.tui_args.config(client, clock, actions)
+        explainer: Some(Arc::new(explainer)),
+        ..args.tui_args.config(client, clock, operations)
     };
     match args.picture {
         Some(file) => write_picture(config, &file, args.size, &args.press).await,

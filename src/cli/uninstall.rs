@@ -8,11 +8,11 @@ use kueue_lab_lab::clear_presets;
 
 const EXAMPLES: &str = "\
 Examples:
-  kueue-lab uninstall --context kind-kueue-lab         asks first
+  kueue-lab uninstall --context kind-kueue-lab         asks for confirmation
   kueue-lab uninstall --context kind-kueue-lab --yes   for scripts";
 
-/// Remove from a cluster what kueue-lab installed there, and let jobs and pods run that Kueue held
-/// back. Queues and Workloads go with their kinds.
+/// Remove kueue-lab from a cluster. Queues and Workloads are deleted with their kinds; suspended jobs
+/// and gated pods are released.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -21,7 +21,7 @@ pub(super) struct Args {
     /// The namespace it was installed in.
     #[arg(long, value_name = "NAME", default_value = NAMESPACE)]
     namespace: String,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
 }
@@ -33,7 +33,7 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 
 async fn uninstall(args: Args) -> Result<(), CliError> {
     if args.yes && !args.target.is_named() {
-        let why = "--yes takes everything away without asking, so name the cluster: --context NAME or --kubeconfig FILE";
+        let why = "--yes removes everything without confirmation, so name the cluster: --context NAME or --kubeconfig FILE";
         return Err(CliError::Usage(why.into()));
     }
     let (client, name) = args.target.connect().await?;
@@ -48,7 +48,7 @@ async fn uninstall(args: Args) -> Result<(), CliError> {
             true => CliError::usage(e),
             false => CliError::failed(e),
         })?;
-    // Of presets all that is not of Kueue's kinds is there still.
+    // Objects of presets that are not of Kueue's kinds still exist.
     let cleared = clear_presets(&client, true).await;
     let cleared = cleared.map_err(CliError::Failed)?;
     let mut text: String = report
@@ -66,20 +66,20 @@ async fn uninstall(args: Args) -> Result<(), CliError> {
         text.push_str(&format!("left: {left}\n"));
     }
     if text.is_empty() {
-        text = format!("there is nothing of kueue-lab on {name}\n");
+        text = format!("nothing of kueue-lab is installed on {name}\n");
     }
-    super::crds::print_stdout(text.as_bytes())
+    super::output::print_stdout(text.as_bytes())
 }
 
-/// Asks the person at the terminal.
+/// Asks for confirmation; fails without a terminal.
 fn confirm_uninstall(name: &str) -> Result<bool, CliError> {
     if !confirm::is_interactive() {
         let why = format!(
-            "this takes Kueue's kinds and all queues away from {name}; say --yes, there is no terminal to ask at"
+            "this removes Kueue's kinds and all queues from {name}; there is no terminal for the confirmation, so confirm with --yes"
         );
         return Err(CliError::Usage(why));
     }
     confirm::confirm(&format!(
-        "Take Kueue's kinds, all queues and Workloads away from {name}?"
+        "Remove Kueue's kinds, all queues and Workloads from {name}?"
     ))
 }

@@ -1,4 +1,4 @@
-//! Calls to the API server on objects of any kind, with the warnings it sends along.
+//! Requests to the API server for objects of any kind, with the warnings of the response.
 
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -10,49 +10,58 @@ use serde_json::Value;
 
 use super::ObjectKey;
 
-/// The field manager of everything a presets folder applies. One for all presets: when another
-/// preset is switched to, fields that only the old one set go by themselves.
+/// The field manager of all presets. One name for all, so that server-side apply removes the fields
+/// that only the previous preset set.
 pub(super) const FIELD_MANAGER: &str = "kueue-lab-presets";
 
-/// Why a call failed.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
-    /// The API server refused.
+    /// The API server returned an error.
     #[error("{}", .0.message)]
     Api(Box<Status>),
-    /// It did not answer.
-    #[error("the API server does not answer: {0}")]
+    /// The API server cannot be reached.
+    #[error("the API server cannot be reached: {0}")]
     Transport(#[from] kube::Error),
 }
 
 impl RequestError {
-    /// Whether the object or what holds it is not there.
+    /// Whether the object, its namespace or its kind does not exist.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self, Self::Api(status) if status.code == 404)
     }
 }
 
-/// What the API server answered.
+/// A response of the API server.
 #[derive(Debug)]
 pub(super) struct ApiResponse {
     /// The object.
     pub(super) object: Value,
-    /// Texts of its warnings.
+    /// Texts of the `Warning` headers.
     pub(super) warnings: Vec<String>,
 }
 
-/// How objects of a kind are reached.
+/// The REST mapping of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RestMapping {
     /// `v1` or `group/version`.
     pub(super) api_version: String,
     /// Plural name.
     pub(super) plural: String,
-    /// Whether its objects stand in namespaces.
+    /// Whether the kind is namespaced.
     pub(super) namespaced: bool,
 }
 
 impl RestMapping {
+    /// The mapping of Namespaces.
+    pub(super) fn namespaces() -> Self {
+        Self {
+            api_version: "v1".into(),
+            plural: "namespaces".into(),
+            namespaced: false,
+        }
+    }
+
     fn collection_path(&self, namespace: Option<&str>) -> String {
         let root = match self.api_version.contains('/') {
             true => format!("/apis/{}", self.api_version),
@@ -74,23 +83,23 @@ fn escape(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// How an object is applied.
+/// Options of server-side apply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ApplyMode {
-    /// Change nothing, only say what would happen.
+    /// `dryRun=All`.
     pub(super) dry_run: bool,
-    /// Take over fields that belong to others.
+    /// `force`: take over fields of other managers.
     pub(super) force: bool,
 }
 
-/// The API server.
+/// A client for objects of any kind.
 #[derive(Clone)]
 pub(super) struct ApiClient {
     pub(super) client: Client,
 }
 
 impl ApiClient {
-    /// Applies an object on the server, refusing fields its schema does not know.
+    /// Server-side apply with strict field validation.
     pub(super) async fn apply(
         &self,
         kind: &RestMapping,
@@ -112,7 +121,7 @@ impl ApiClient {
         self.request(request, object.to_string().into_bytes()).await
     }
 
-    /// The object, or `None` where it is not there.
+    /// Gets an object; `None` if it does not exist.
     pub(super) async fn get(
         &self,
         kind: &RestMapping,
@@ -122,22 +131,22 @@ impl ApiClient {
             .request(Request::get(kind.object_path(key)), Vec::new())
             .await
         {
-            Ok(reply) => Ok(Some(reply.object)),
+            Ok(response) => Ok(Some(response.object)),
             Err(e) if e.is_not_found() => Ok(None),
             Err(e) => Err(e),
         }
     }
 
-    /// All objects of a kind, in one namespace or everywhere.
+    /// Lists the objects of a kind, in one namespace or in all.
     pub(super) async fn list(
         &self,
         kind: &RestMapping,
         namespace: Option<&str>,
     ) -> Result<Vec<Value>, RequestError> {
-        let reply = self
+        let response = self
             .request(Request::get(kind.collection_path(namespace)), Vec::new())
             .await?;
-        match reply.object {
+        match response.object {
             Value::Object(mut list) => match list.remove("items") {
                 Some(Value::Array(items)) => Ok(items),
                 _ => Ok(Vec::new()),
@@ -146,7 +155,7 @@ impl ApiClient {
         }
     }
 
-    /// Deletes an object; one that is not there is fine.
+    /// Deletes an object. Succeeds if it does not exist.
     pub(super) async fn delete(
         &self,
         kind: &RestMapping,
@@ -159,8 +168,7 @@ impl ApiClient {
         }
     }
 
-    /// Merges a change into an object. One that is gone by then, or that somebody else changed, is left
-    /// to them.
+    /// Applies a JSON merge patch. Ignores NotFound and Conflict.
     pub(super) async fn merge_patch(
         &self,
         kind: &RestMapping,
@@ -178,8 +186,7 @@ impl ApiClient {
         }
     }
 
-    /// What the server serves in one group version, as its `APIResourceList`; `None` for one it does
-    /// not serve.
+    /// The `APIResourceList` of a group version; `None` if it is not served.
     pub(super) async fn api_resource_list(
         &self,
         api_version: &str,
@@ -189,7 +196,7 @@ impl ApiClient {
             false => format!("/api/{api_version}"),
         };
         match self.request(Request::get(path), Vec::new()).await {
-            Ok(reply) => Ok(Some(reply.object)),
+            Ok(response) => Ok(Some(response.object)),
             Err(e) if e.is_not_found() => Ok(None),
             Err(e) => Err(e),
         }
@@ -205,7 +212,7 @@ impl ApiClient {
             .body(Body::from(body))
             .map_err(kube::Error::HttpError)?;
         let response = self.client.send(request).await?;
-        let good = response.status().is_success();
+        let success = response.status().is_success();
         let code = response.status().as_u16();
         let warnings = response
             .headers()
@@ -214,7 +221,7 @@ impl ApiClient {
             .filter_map(|w| warning_text(w.to_str().ok()?))
             .collect();
         let bytes = response.into_body().collect_bytes().await?;
-        if good {
+        if success {
             let object = serde_json::from_slice(&bytes).map_err(kube::Error::SerdeError)?;
             return Ok(ApiResponse { object, warnings });
         }
@@ -238,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_warnings() {
+    fn object_paths_and_warning_headers() {
         let kind = RestMapping {
             api_version: "kueue.x-k8s.io/v1beta2".into(),
             plural: "localqueues".into(),

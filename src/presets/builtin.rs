@@ -1,7 +1,7 @@
-//! Presets inside the binary, for a lab that runs away from its checkout.
+//! Presets in the binary, for a lab without a checkout.
 //!
-//! They are written out as files, because a preset is there to be edited. What a person edited is
-//! never overwritten; what they did not is kept up to date with the binary.
+//! They are written as files so that the user can edit them. Edited files are never overwritten; others
+//! are updated with the binary.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,27 +9,27 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// A file inside the binary.
+/// A file in the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltInFile {
-    /// Path below the folder it belongs to.
+    /// Path relative to its folder.
     pub path: &'static str,
-    /// Its text.
+    /// Its content.
     pub text: &'static str,
 }
 
-/// Remembers what was written out, by path and SHA-256.
+/// The file that records the SHA-256 of each written file.
 const CHECKSUM_FILE: &str = ".written-by-kueue-lab";
 
-/// Writes files out below a folder: those missing, and those nobody has edited since they were
-/// written. Returns the paths of edited files that were left alone although the binary's differ.
+/// Writes missing files and updates those that were not edited since they were written. Returns the
+/// paths of edited files that differ from the binary's.
 ///
 /// # Errors
-/// What the file system says.
+/// An I/O error.
 pub fn write_out(folder: &Path, files: &[BuiltInFile]) -> io::Result<Vec<String>> {
     std::fs::create_dir_all(folder)?;
-    let stamp = folder.join(CHECKSUM_FILE);
-    let mut written: BTreeMap<String, String> = match std::fs::read_to_string(&stamp) {
+    let checksums = folder.join(CHECKSUM_FILE);
+    let mut written: BTreeMap<String, String> = match std::fs::read_to_string(&checksums) {
         Ok(text) => text
             .lines()
             .filter_map(|line| line.split_once("  "))
@@ -37,31 +37,31 @@ pub fn write_out(folder: &Path, files: &[BuiltInFile]) -> io::Result<Vec<String>
             .collect(),
         Err(_) => BTreeMap::new(),
     };
-    let mut left_alone = Vec::new();
+    let mut kept = Vec::new();
     for file in files {
         let path = folder.join(file.path);
-        let ours = hash(file.text.as_bytes());
-        let there = std::fs::read(&path).ok().map(|bytes| hash(&bytes));
-        // A file that was written once and is gone now was removed on purpose.
-        let removed = there.is_none() && written.contains_key(file.path);
-        let edited = there.is_some() && there.as_ref() != written.get(file.path);
-        if there.as_ref() == Some(&ours) {
-            written.insert(file.path.to_owned(), ours);
+        let built_in = hash(file.text.as_bytes());
+        let on_disk = std::fs::read(&path).ok().map(|bytes| hash(&bytes));
+        // A file that was written and no longer exists was deleted by the user.
+        let removed = on_disk.is_none() && written.contains_key(file.path);
+        let edited = on_disk.is_some() && on_disk.as_ref() != written.get(file.path);
+        if on_disk.as_ref() == Some(&built_in) {
+            written.insert(file.path.to_owned(), built_in);
         } else if edited {
-            left_alone.push(file.path.to_owned());
+            kept.push(file.path.to_owned());
         } else if !removed {
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
             std::fs::write(&path, file.text)?;
-            written.insert(file.path.to_owned(), ours);
+            written.insert(file.path.to_owned(), built_in);
         }
     }
     let lines = written
         .iter()
         .map(|(path, hash)| format!("{hash}  {path}\n"));
-    std::fs::write(stamp, lines.collect::<String>())?;
-    Ok(left_alone)
+    std::fs::write(checksums, lines.collect::<String>())?;
+    Ok(kept)
 }
 
 fn hash(bytes: &[u8]) -> String {

@@ -1,4 +1,4 @@
-//! Which kinds the cluster serves, asked once for each group version and again when one is missing.
+//! Discovery of the kinds that the cluster serves, cached per group version until a kind is missing.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::api_client::{ApiClient, RequestError, RestMapping};
 use super::{Finding, Manifest};
 
-/// What is known of the cluster's kinds.
+/// A cache of the served kinds.
 #[derive(Default)]
 pub(super) struct DiscoveryCache {
-    /// Kinds by group version; an empty map for one that is not served.
+    /// Kinds by group version; empty for a version that is not served.
     served: BTreeMap<String, BTreeMap<String, RestMapping>>,
 }
 
 impl DiscoveryCache {
-    /// How objects of a kind are reached; `None` where the cluster does not serve it.
+    /// The REST mapping of a kind; `None` if the cluster does not serve it.
     pub(super) async fn find(
         &mut self,
         remote: &ApiClient,
@@ -32,7 +32,7 @@ impl DiscoveryCache {
         Ok(info)
     }
 
-    /// The error for a kind that is neither served nor defined by the preset itself.
+    /// The error for a kind that is neither served nor defined by the preset.
     pub(super) fn unknown_kind_error(&self, manifest: &Manifest) -> Finding {
         let (version, kind) = (&manifest.api_version, &manifest.key.kind);
         let served = self.served.get(version).filter(|k| !k.is_empty());
@@ -69,7 +69,7 @@ fn parse_resource_list(api_version: &str, list: &Value) -> BTreeMap<String, Rest
         .collect()
 }
 
-/// The kinds a CustomResourceDefinition of the preset will make servable.
+/// The REST mapping of a kind that a CustomResourceDefinition of the preset defines.
 pub(super) fn kind_from_crd(
     definition: &Value,
     api_version: &str,

@@ -1,4 +1,4 @@
-//! Noticing that files changed: the operating system's notifications, brought down to "look again".
+//! File notifications of the operating system, debounced.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-/// A burst of changes is over when nothing happened for this long.
+/// A burst of changes ends after this long without a change.
 const DEBOUNCE: Duration = Duration::from_millis(20);
-/// A burst is looked at after this long even when it goes on.
+/// The maximum length of a burst before it is reported.
 const MAX_DEBOUNCE: Duration = Duration::from_millis(100);
-/// Between two looks where the system does not notify.
+/// The polling interval where notifications are not available.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Tells when something in a set of folders changed.
+/// Reports changes in a set of folders.
 pub struct FileWatcher {
     watcher: Option<RecommendedWatcher>,
     changed: mpsc::Receiver<()>,
@@ -30,18 +30,17 @@ impl Default for FileWatcher {
 }
 
 impl FileWatcher {
-    /// A watch on nothing yet. Where the system cannot notify, the folders are looked at twice a
-    /// second instead.
+    /// A watcher without folders. Falls back to polling if notifications are not available.
     pub fn new() -> Self {
-        let (tell, changed) = mpsc::channel(1);
+        let (sender, changed) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.map_or(true, |e| changes_content(&e.kind)) {
-                // A full channel says the same already.
-                let _ = tell.try_send(());
+                // A full channel already holds a notification.
+                let _ = sender.try_send(());
             }
         });
         if let Err(error) = &watcher {
-            tracing::warn!("file changes are polled for: {error}");
+            tracing::warn!("polling for file changes: {error}");
         }
         Self {
             watcher: watcher.ok(),
@@ -50,16 +49,16 @@ impl FileWatcher {
         }
     }
 
-    /// Watches exactly these folders; those that are not there are passed over.
+    /// Watches exactly these folders; ignores those that do not exist.
     pub fn watch_folders(&mut self, folders: BTreeSet<PathBuf>) {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
-        for gone in self.watched.difference(&folders) {
-            // Fails when the folder is gone, and with it the watch.
-            let _ = watcher.unwatch(gone);
+        for removed in self.watched.difference(&folders) {
+            // Fails if the folder was deleted, which also ends its watch.
+            let _ = watcher.unwatch(removed);
         }
-        // A folder that was replaced keeps its path but not its watch, so all are set anew.
+        // A replaced folder keeps its path but loses its watch, so all watches are renewed.
         let mut failed = None;
         self.watched = folders
             .into_iter()
@@ -76,12 +75,12 @@ impl FileWatcher {
             })
             .collect();
         if let Some(error) = failed {
-            tracing::warn!("file changes are polled for: {error}");
+            tracing::warn!("polling for file changes: {error}");
             self.watcher = None;
         }
     }
 
-    /// Waits for a change, and then until the burst it belongs to is over.
+    /// Waits for a change and for the end of its burst.
     pub async fn changed(&mut self) {
         if self.watcher.is_none() {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -90,14 +89,14 @@ impl FileWatcher {
         if self.changed.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-        let begun = Instant::now();
-        while begun.elapsed() < MAX_DEBOUNCE && timeout(DEBOUNCE, self.changed.recv()).await.is_ok()
-        {
-        }
+        let started = Instant::now();
+        while started.elapsed() < MAX_DEBOUNCE
+            && timeout(DEBOUNCE, self.changed.recv()).await.is_ok()
+        {}
     }
 }
 
-/// Whether an event can mean another content; reading a file is an event, too.
+/// Whether an event can change the content of a file; reads are events too.
 fn changes_content(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
@@ -106,8 +105,8 @@ fn changes_content(kind: &EventKind) -> bool {
     }
 }
 
-/// The folders that decide what a preset says: its own, the one it stands in, that one's, and
-/// wherever links lead.
+/// The folders to watch for a preset: its own, the presets folder, that folder's parent, and the
+/// targets of links.
 pub(super) fn folders_of_preset(root: &Path, active: &str) -> BTreeSet<PathBuf> {
     let preset = root.join(active);
     let mut folders = BTreeSet::new();
@@ -126,7 +125,7 @@ pub(super) fn folders_of_preset(root: &Path, active: &str) -> BTreeSet<PathBuf> 
     folders
 }
 
-/// The folders that decide what a file says: the one it stands in, and wherever links lead.
+/// The folders to watch for a file: its own and those of link targets.
 pub fn folders_of_file(file: &Path) -> BTreeSet<PathBuf> {
     let mut folders = BTreeSet::new();
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
@@ -135,27 +134,27 @@ pub fn folders_of_file(file: &Path) -> BTreeSet<PathBuf> {
     folders
 }
 
-/// Adds where a path really is: the folder itself, or the folder of a file, and of links on the way.
+/// Adds the resolved folder of a path, and the folders of the links on the way.
 fn add_resolved_path(folders: &mut BTreeSet<PathBuf>, path: &Path) {
     let mut next = path.to_owned();
-    // A chain of links that long is a loop.
+    // A longer chain of links is taken for a loop.
     for _ in 0..8 {
         let Ok(target) = std::fs::read_link(&next) else {
             break;
         };
         let parent = next.parent().map(Path::to_owned).unwrap_or_default();
         next = parent.join(target);
-        if let Some(holder) = next.parent() {
-            folders.insert(holder.to_owned());
+        if let Some(parent_folder) = next.parent() {
+            folders.insert(parent_folder.to_owned());
         }
     }
     if let Ok(real) = path.canonicalize() {
-        let holder = if real.is_dir() {
+        let parent_folder = if real.is_dir() {
             Some(real.as_path())
         } else {
             real.parent()
         };
-        folders.extend(holder.map(Path::to_owned));
+        folders.extend(parent_folder.map(Path::to_owned));
     }
 }
 
@@ -164,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_followed_to_where_the_files_are() {
+    fn link_targets_are_watched() {
         let root = tempfile::tempdir().unwrap();
         let at = |p: &str| root.path().join(p);
         for folder in ["presets/a", "elsewhere", "data"] {

@@ -1,32 +1,32 @@
-//! What is wrong or doubtful in a preset, and where.
+//! Errors and warnings about a preset, with their position.
 
 use std::fmt;
 
 use kueue_lab_yaml::Position;
 
-/// How much it matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The preset is not applied.
     Error,
-    /// The preset is applied, but probably does not do what was meant.
+    /// The preset is applied, but probably not as intended.
     Warning,
 }
 
-/// One complaint: file, line, object, what is wrong, what to do.
+/// One error or warning: file, position, object, message and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Whether the preset can be applied all the same.
+    /// The severity.
     pub severity: Severity,
-    /// The file, as the person would name it.
+    /// The file as the user names it.
     pub file: String,
-    /// Where in the file.
+    /// The position in the file.
     pub at: Position,
-    /// The object it is about, such as `ClusterQueue/cluster-queue`, where known.
+    /// The object, such as `ClusterQueue/cluster-queue`, if known.
     pub object: Option<String>,
-    /// What is wrong: one sentence without a final period.
+    /// The message: one sentence without a final period.
     pub message: String,
-    /// What to do about it, where that is not plain from the message.
+    /// What to do about it, if the message does not imply it.
     pub remedy: Option<String>,
 }
 
@@ -51,21 +51,21 @@ impl Finding {
         }
     }
 
-    /// Names the object.
+    /// Sets the object.
     #[must_use]
     pub fn about(mut self, object: impl fmt::Display) -> Self {
         self.object = Some(object.to_string());
         self
     }
 
-    /// Says what to do.
+    /// Sets the remedy.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }
 
-    /// Whether it keeps the preset from being applied.
+    /// Whether it prevents the preset from being applied.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -1,50 +1,50 @@
-//! The folder on disk: which presets there are and what their files say.
+//! Reads the presets folder: the list of presets, their files and samples.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use kueue_lab_yaml::leading_comment;
 
-/// Most bytes of one file.
+/// Maximum size of a file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-/// Most files of one preset, and most presets of one folder.
+/// Maximum number of files of a preset, and of presets of a folder.
 const MAX_FILES: usize = 200;
-/// Sub-folder of a preset that holds things to submit, which are not applied.
+/// The sub-folder of a preset with samples to submit, which are not applied.
 const SAMPLES: &str = "samples";
 
 /// Why the folder cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FolderError {
-    /// The presets folder.
+    /// The presets folder cannot be read.
     #[error("cannot read the presets folder {}: {reason}", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: String,
     },
-    /// No such preset in it.
-    #[error("there is no preset {name:?} in {}; there are {}", folder.display(), join_names(known))]
+    /// There is no such preset.
+    #[error("there is no preset {name:?} in {}; the presets are {}", folder.display(), join_names(known))]
     NoPreset {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The folder.
         folder: PathBuf,
-        /// The presets there are.
+        /// The existing presets.
         known: Vec<String>,
     },
-    /// A preset without files.
+    /// The preset has no files.
     #[error("the preset folder {} holds no YAML file", .0.display())]
     Empty(PathBuf),
-    /// A file of a preset.
+    /// A file of a preset cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// Far too many files.
+    /// There are too many files.
     #[error("{} holds more than {MAX_FILES} entries; is it a presets folder?", .0.display())]
     TooMany(PathBuf),
 }
@@ -56,34 +56,34 @@ fn join_names(names: &[String]) -> String {
     }
 }
 
-/// A file as it was read.
+/// A file of a preset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
     /// Path as the person would write it.
     pub name: String,
-    /// Its bytes; whether they are text is found out when they are parsed.
+    /// The content; may be invalid UTF-8.
     pub bytes: Vec<u8>,
 }
 
-/// Something to submit to the queues of a preset.
+/// A sample workload of a preset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// File name without its ending.
+    /// File name without extension.
     pub name: String,
-    /// What it says of itself in its first lines.
+    /// The leading comment.
     pub description: String,
     /// Path as the person would write it.
     pub file: String,
-    /// A SkyPilot task (`NAME.task.yaml`) rather than Kubernetes objects.
+    /// Whether it is a SkyPilot task (`NAME.task.yaml`) rather than a manifest.
     pub is_task: bool,
     /// The text.
     pub text: String,
 }
 
-/// A preset as it was read.
+/// The files of a preset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PresetSource {
-    /// What the preset teaches: the leading comment of its first file that has one.
+    /// The leading comment of the first file that has one.
     pub description: String,
     /// The files to apply, by name.
     pub files: Vec<SourceFile>,
@@ -92,20 +92,20 @@ pub struct PresetSource {
 }
 
 impl PresetSource {
-    /// Whether some file holds nothing at all, as while an editor is about to write it.
+    /// Whether a file is empty, as it is while an editor writes it.
     pub fn has_blank_file(&self) -> bool {
         self.files.iter().any(|f| f.bytes.trim_ascii().is_empty())
     }
 }
 
-/// Names of the presets in a folder, in order. Links to folders count; hidden entries do not.
+/// Names of the presets in a folder, sorted. Follows links to folders; ignores hidden entries.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn list(folder: &Path) -> Result<Vec<String>, FolderError> {
     let failed = |e: io::Error| FolderError::Folder {
         path: folder.to_owned(),
-        reason: words(&e),
+        reason: os_error(&e),
     };
     let mut names = Vec::new();
     for entry in folder.read_dir().map_err(failed)? {
@@ -187,17 +187,17 @@ pub(super) fn sample(file: &Path, text: String) -> Sample {
     }
 }
 
-/// Names a folder may have to be a preset: letters, digits, dashes, dots and underscores, not hidden.
+/// Whether a folder name is valid for a preset: letters, digits, `-`, `.` and `_`, not hidden.
 fn is_preset_name(name: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(part)
 }
 
-/// The YAML files directly in a folder, by name. What editors leave about is passed over.
+/// The YAML files directly in a folder, sorted. Ignores temporary files of editors.
 fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     let failed = |e: io::Error| FolderError::File {
         path: folder.to_owned(),
-        reason: words(&e),
+        reason: os_error(&e),
     };
     let mut files = Vec::new();
     for entry in folder.read_dir().map_err(failed)? {
@@ -218,7 +218,7 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     Ok(files)
 }
 
-/// The file's bytes; `None` when it went away since it was listed.
+/// The content of a file; `None` if it was deleted since it was listed.
 fn read_file(path: &Path) -> Result<Option<Vec<u8>>, FolderError> {
     let failed = |reason: String| FolderError::File {
         path: path.to_owned(),
@@ -226,7 +226,7 @@ fn read_file(path: &Path) -> Result<Option<Vec<u8>>, FolderError> {
     };
     match std::fs::metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(failed(words(&e))),
+        Err(e) => return Err(failed(os_error(&e))),
         Ok(meta) if !meta.is_file() => return Err(failed("it is not a file".into())),
         Ok(meta) if meta.len() > MAX_FILE => {
             return Err(failed(format!("it is larger than {MAX_FILE} bytes")));
@@ -236,12 +236,12 @@ fn read_file(path: &Path) -> Result<Option<Vec<u8>>, FolderError> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(failed(words(&e))),
+        Err(e) => Err(failed(os_error(&e))),
     }
 }
 
-/// An error of the operating system without its number.
-fn words(error: &io::Error) -> String {
+/// The text of an operating system error, without its number.
+fn os_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn presets_samples_and_what_editors_leave_about() {
+    fn presets_and_samples_are_read_without_temporary_files() {
         let root = tempfile::tempdir().unwrap();
         let at = |p: &str| root.path().join(p);
         for (file, text) in [
@@ -293,12 +293,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn missing_presets_and_folders_are_reported() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("a")).unwrap();
         let e = read(root.path(), "b").unwrap_err().to_string();
         assert!(
-            e.starts_with("there is no preset \"b\" in ") && e.ends_with("; there are a"),
+            e.starts_with("there is no preset \"b\" in ") && e.ends_with("; the presets are a"),
             "{e}"
         );
         assert!(matches!(
@@ -306,12 +306,12 @@ mod tests {
             Err(FolderError::NoPreset { .. })
         ));
         assert!(matches!(read(root.path(), "a"), Err(FolderError::Empty(_))));
-        let gone = root.path().join("gone");
+        let missing = root.path().join("missing");
         assert!(
-            list(&gone)
+            list(&missing)
                 .unwrap_err()
                 .to_string()
-                .ends_with("gone: it does not exist")
+                .ends_with("missing: it does not exist")
         );
     }
 }

@@ -1,5 +1,5 @@
-//! What a presets folder has put into the cluster, remembered in the cluster: so that a lab that is
-//! started again on the same cluster can take away what has left the files since.
+//! The inventory of applied objects, stored in the cluster, so that a later run on the same cluster can
+//! prune objects that were removed from the files meanwhile.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -8,31 +8,31 @@ use super::ObjectKey;
 use super::api_client::{ApiClient, ApplyMode, RequestError, RestMapping};
 use super::apply::namespace_contents;
 
-/// The label of every object the lab has made from a preset; its value is the preset's name.
+/// The label of every managed object; its value is the name of the preset.
 pub(super) const PRESET_LABEL: &str = "kueue-lab.dev/preset";
 const CONFIG_MAP_NAME: &str = "kueue-lab-presets";
 const NAMESPACE: &str = "kueue-system";
-/// Says of that namespace that it was made for this.
+/// The annotation of a namespace that was created for the inventory.
 const CREATED_FOR_PRESETS_ANNOTATION: &str = "kueue-lab.dev/made-for-presets";
-/// The configuration map's key.
+/// The key in the ConfigMap.
 const INVENTORY_KEY: &str = "inventory";
 
-/// One remembered object.
+/// One object of the inventory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InventoryEntry {
-    /// Version it was applied in.
+    /// The API version it was applied with.
     pub(super) api_version: String,
-    /// Which object.
+    /// The object.
     #[serde(flatten)]
     pub(super) key: ObjectKey,
 }
 
-/// What is remembered.
+/// The inventory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inventory {
-    /// The preset in force.
+    /// The active preset.
     pub(super) preset: String,
-    /// Objects the lab made, of this or an earlier preset.
+    /// Managed objects, of this or an earlier preset.
     pub(super) objects: Vec<InventoryEntry>,
 }
 
@@ -42,19 +42,13 @@ fn config_map() -> (RestMapping, ObjectKey) {
         plural: "configmaps".into(),
         namespaced: true,
     };
-    (kind, key("ConfigMap", Some(NAMESPACE), CONFIG_MAP_NAME))
+    (
+        kind,
+        ObjectKey::core("ConfigMap", Some(NAMESPACE), CONFIG_MAP_NAME),
+    )
 }
 
-fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
-    ObjectKey {
-        group: String::new(),
-        kind: kind.into(),
-        namespace: namespace.map(str::to_owned),
-        name: name.into(),
-    }
-}
-
-/// What an earlier run remembered; nothing where there was none or it cannot be read.
+/// Loads the inventory of an earlier run; empty if there is none or it cannot be parsed.
 pub(super) async fn load(remote: &ApiClient) -> Result<Inventory, RequestError> {
     let (kind, key) = config_map();
     let stored = remote.get(&kind, &key).await?;
@@ -66,18 +60,10 @@ pub(super) async fn load(remote: &ApiClient) -> Result<Inventory, RequestError> 
         .unwrap_or_default())
 }
 
-fn namespace() -> (RestMapping, ObjectKey) {
-    let kind = RestMapping {
-        api_version: "v1".into(),
-        plural: "namespaces".into(),
-        namespaced: false,
-    };
-    (kind, key("Namespace", None, NAMESPACE))
-}
-
-/// Remembers.
+/// Saves the inventory, in a namespace that is created if needed.
 pub(super) async fn save(remote: &ApiClient, inventory: &Inventory) -> Result<(), RequestError> {
-    let (namespace, namespace_key) = namespace();
+    let namespace = RestMapping::namespaces();
+    let namespace_key = ObjectKey::core("Namespace", None, NAMESPACE);
     if remote.get(&namespace, &namespace_key).await?.is_none() {
         let object = json!({
             "apiVersion": "v1", "kind": "Namespace",
@@ -103,16 +89,18 @@ pub(super) async fn save(remote: &ApiClient, inventory: &Inventory) -> Result<()
     Ok(())
 }
 
-/// Forgets all, and takes away the namespace that was made for it, if nothing else is in there.
+/// Deletes the inventory, and its namespace if it was created for the inventory and is empty.
 pub(super) async fn delete(remote: &ApiClient) -> Result<(), RequestError> {
     let (kind, key) = config_map();
     remote.delete(&kind, &key).await?;
-    let (kind, key) = namespace();
-    let Some(there) = remote.get(&kind, &key).await? else {
+    let kind = RestMapping::namespaces();
+    let key = ObjectKey::core("Namespace", None, NAMESPACE);
+    let Some(namespace) = remote.get(&kind, &key).await? else {
         return Ok(());
     };
-    let made = there["metadata"]["annotations"][CREATED_FOR_PRESETS_ANNOTATION] == "true";
-    if made
+    let created_for_presets =
+        namespace["metadata"]["annotations"][CREATED_FOR_PRESETS_ANNOTATION] == "true";
+    if created_for_presets
         && namespace_contents::first_unmanaged_objects(remote, NAMESPACE)
             .await?
             .is_none()
@@ -122,7 +110,7 @@ pub(super) async fn delete(remote: &ApiClient) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Whether an object says that the lab made it from a preset.
+/// Whether an object has the preset label.
 pub(super) fn is_managed(object: &Value) -> bool {
     object["metadata"]["labels"][PRESET_LABEL].is_string()
 }

@@ -1,11 +1,11 @@
 //! The presets folder: watch, parse, validate, diff, apply, prune, and keep the last good state.
 //! Reaches the cluster only through a `kube::Client`.
 //!
-//! A preset is a sub-folder of YAML files; the one in force is watched. Each save goes the same way:
-//! read all files, refuse the whole when anything is wrong, try everything on the API server without
-//! effect, apply what changed, take away what left the files. Whatever goes wrong, what was in force
-//! stays in force and [`PresetsState`] says what and where. Knows `api` and `yaml`; never the controller,
-//! the machines or the API server.
+//! A preset is a sub-folder of YAML files; the files of the active preset are watched. On each save all
+//! files are parsed and validated, a server-side dry run checks every change, changed objects are
+//! applied, and objects removed from the files are pruned. On an error the last good state stays
+//! applied, and [`PresetsState`] reports the findings. Depends on `api` and `yaml`, never on the
+//! controller, the machines or the API server.
 
 mod api_client;
 mod apply;

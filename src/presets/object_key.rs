@@ -1,4 +1,4 @@
-//! What tells one object from another, and the order in which objects need each other.
+//! The identity of an object, and the order in which objects are applied.
 
 use std::fmt;
 
@@ -6,21 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use kueue_lab_api::v1beta2::GROUP;
 
-/// One object of the cluster, whatever its version.
+/// The identity of an object, independent of its API version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectKey {
-    /// API group, empty for core.
+    /// API group; empty for core.
     pub group: String,
     /// Kind.
     pub kind: String,
-    /// Namespace; `None` for objects of the whole cluster.
+    /// Namespace; `None` for cluster-scoped objects.
     pub namespace: Option<String>,
     /// Name.
     pub name: String,
 }
 
 impl ObjectKey {
-    /// Place in the order of applying; taking away goes the other way round.
+    /// The key of an object of the core group.
+    pub(super) fn core(kind: &str, namespace: Option<&str>, name: &str) -> Self {
+        Self {
+            group: String::new(),
+            kind: kind.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Rank in the apply order, lowest first; pruning uses the reverse order.
     pub fn apply_order(&self) -> u8 {
         match (self.group.as_str(), self.kind.as_str()) {
             ("", "Namespace") => 0,
@@ -36,7 +46,7 @@ impl ObjectKey {
         }
     }
 
-    /// Whether it is of one of Kueue's kinds.
+    /// Whether it is an object of this kind of Kueue.
     pub fn is_kueue(&self, kind: &str) -> bool {
         self.group == GROUP && self.kind == kind
     }

@@ -1,5 +1,5 @@
-//! Files to objects: read by [`kueue_lab_api::load`], which checks Kueue's kinds against their schemas and
-//! validation and brings older versions to the current one, and then looked at as a whole.
+//! Parses the files of a preset into manifests. [`kueue_lab_api::load`] converts older versions and
+//! validates Kueue's kinds; checks over all files follow here.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,32 @@ use kueue_lab_api::load::{self, Problem};
 use kueue_lab_api::v1beta2::{GROUP, VERSION};
 use kueue_lab_yaml::{self as yaml, Limits, Position};
 
-/// Most objects of one preset.
+/// Maximum number of objects of a preset.
 const MAX_OBJECTS: usize = 2000;
 
-/// One object of a preset and where it is written.
+/// One object of a preset and its position.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// Which object. The namespace is what the file says; whether the kind has one is known only to
-    /// the cluster.
+    /// The key of the object, with the namespace of the file; only the cluster knows whether the kind
+    /// is namespaced.
     pub key: ObjectKey,
-    /// API version it is applied in, such as `kueue.x-k8s.io/v1beta2`.
+    /// API version to apply, such as `kueue.x-k8s.io/v1beta2`.
     pub api_version: String,
     /// The object.
     pub object: Value,
-    /// The file, as the person would name it.
+    /// The file as the user names it.
     pub file: String,
-    /// The document it came from.
+    /// The parsed document, for positions.
     source: load::LoadedObject,
 }
 
 impl Manifest {
-    /// Where a field stands, or what is nearest to it.
+    /// The position of a field, or of its closest parent.
     pub fn locate(&self, path: &str) -> Position {
         self.source.locate(path)
     }
 
-    /// Where the object begins.
+    /// The position of the object.
     pub fn position(&self) -> Position {
         self.source.position()
     }
@@ -53,23 +53,23 @@ impl Manifest {
     }
 }
 
-/// What the files of a preset hold.
+/// The parsed files of a preset.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedPreset {
-    /// Objects in the order written.
+    /// Objects in the order of the files.
     pub manifests: Vec<Manifest>,
     /// Errors and warnings. With an error, the preset cannot be applied.
     pub findings: Vec<Finding>,
 }
 
 impl ParsedPreset {
-    /// Whether something keeps the preset from being applied.
+    /// Whether an error prevents the preset from being applied.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(Finding::is_error)
     }
 }
 
-/// Reads all files of a preset and everything that is wrong with any of them.
+/// Parses all files of a preset and collects the findings of all of them.
 pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> ParsedPreset {
     let mut parsed = ParsedPreset::default();
     for file in files {
@@ -108,7 +108,7 @@ fn list_items(node: yaml::Node) -> Vec<yaml::Node> {
     }
 }
 
-/// Reads one document.
+/// Parses one document.
 fn parse_document(
     file: &SourceFile,
     text: &str,
@@ -116,9 +116,9 @@ fn parse_document(
     gates: &FeatureGates,
     parsed: &mut ParsedPreset,
 ) {
-    let word = |n: Option<&yaml::Node>| n.and_then(yaml::Node::as_str).map(str::to_owned);
-    let kind = word(node.get("kind"));
-    let name = word(node.get("metadata").and_then(|m| m.get("name")));
+    let text_of = |n: Option<&yaml::Node>| n.and_then(yaml::Node::as_str).map(str::to_owned);
+    let kind = text_of(node.get("kind"));
+    let name = text_of(node.get("metadata").and_then(|m| m.get("name")));
     match load::object(node, gates) {
         Ok(object) => add_object(file, text, object, parsed),
         Err(problems) => {
@@ -146,7 +146,7 @@ fn finding(file: &SourceFile, problem: Problem) -> Finding {
     }
 }
 
-/// Takes in one object, if a preset can hold it.
+/// Adds an object, or a finding if it is not valid in a preset.
 fn add_object(
     file: &SourceFile,
     text: &str,
@@ -159,14 +159,14 @@ fn add_object(
     };
     let metadata = &object.value["metadata"];
     if metadata["name"].is_null() && !metadata["generateName"].is_null() {
-        let message = "an object of a preset needs a name of its own, not generateName";
+        let message = "an object of a preset needs metadata.name, not generateName";
         let remedy = "put jobs to submit into the preset's samples folder";
         let finding = error("metadata.generateName", message).remedy(remedy);
         parsed.findings.push(finding);
         return;
     }
     if object.name().is_empty() {
-        let message = "metadata.name has to be a string that is not empty";
+        let message = "metadata.name must be a non-empty string";
         let finding = error("metadata.name", message);
         parsed
             .findings
@@ -184,7 +184,7 @@ fn add_object(
         namespace: namespace.map(str::to_owned),
         name: object.name().to_owned(),
     };
-    // Fields that are not there are refused by the server, so they are here.
+    // The API server rejects unknown fields with strict validation.
     for unknown in object.unknown_fields.iter().cloned() {
         let remedy = unknown.remedy.clone();
         let found = Finding::error(&file.name, unknown.at, unknown.message).about(&key);
@@ -197,7 +197,7 @@ fn add_object(
     });
     let count = parsed.findings.len();
     parsed.findings.extend(warnings);
-    let silent = count == parsed.findings.len();
+    let no_warnings = count == parsed.findings.len();
     let manifest = Manifest {
         api_version: object.api_version().to_owned(),
         object: object.value.clone(),
@@ -205,7 +205,7 @@ fn add_object(
         source: object,
         key,
     };
-    if group_of(&manifest.api_version) == GROUP && silent {
+    if group_of(&manifest.api_version) == GROUP && no_warnings {
         parsed
             .findings
             .extend(deprecated_version_warning(text, &manifest));
@@ -217,7 +217,7 @@ fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// A word about a version that was read as another.
+/// A warning about an object that is written in an older version.
 fn deprecated_version_warning(text: &str, manifest: &Manifest) -> Option<Finding> {
     let at = manifest.locate("apiVersion");
     let line = text.lines().nth(at.line as usize - 1)?;
@@ -226,21 +226,21 @@ fn deprecated_version_warning(text: &str, manifest: &Manifest) -> Option<Finding
     let version = old
         .into_iter()
         .find(|v| written.contains(&format!("{GROUP}/{v}")))?;
-    let message = format!("{GROUP}/{version} is read as {GROUP}/{VERSION}");
+    let message = format!("{GROUP}/{version} is converted to {GROUP}/{VERSION}");
     let finding = Finding::warning(&manifest.file, at, message).about(&manifest.key);
-    Some(finding.remedy("write that version"))
+    Some(finding.remedy("use that version"))
 }
 
-/// An object that two documents describe.
+/// Reports objects that are defined more than once.
 fn check_duplicates(parsed: &mut ParsedPreset) {
     let mut seen: BTreeMap<&ObjectKey, &Manifest> = BTreeMap::new();
     let mut findings = Vec::new();
     for manifest in &parsed.manifests {
         if let Some(first) = seen.insert(&manifest.key, manifest) {
-            let place = format!("{}:{}", first.file, first.position());
-            let message = format!("the object is given twice, first in {place}");
-            let twice = manifest.error("metadata.name", message);
-            findings.push(twice.remedy("remove one of the two"));
+            let position = format!("{}:{}", first.file, first.position());
+            let message = format!("the object is defined twice, first in {position}");
+            let duplicate = manifest.error("metadata.name", message);
+            findings.push(duplicate.remedy("remove one of the two"));
         }
     }
     parsed.findings.extend(findings);
@@ -290,19 +290,19 @@ mod tests {
             ("- a\n", "p/q.yaml:1:1: apiVersion: Required value"),
             (
                 "apiVersion: v1\nkind: Namespace\n",
-                "p/q.yaml:1:1: Namespace: metadata.name has to be a string that is not empty; is the indentation right?",
+                "p/q.yaml:1:1: Namespace: metadata.name must be a non-empty string; is the indentation right?",
             ),
             (
                 "apiVersion: v1\nkind: Namespace\nmetadata: {}\n",
-                "p/q.yaml:3:1: Namespace: metadata.name has to be",
+                "p/q.yaml:3:1: Namespace: metadata.name must be",
             ),
             (
                 "apiVersion: v1\nkind: Job\nmetadata:\n  generateName: a-\n",
-                "p/q.yaml:4:3: Job: an object of a preset needs a name",
+                "p/q.yaml:4:3: Job: an object of a preset needs metadata.name",
             ),
             (
                 "apiVersion: v1\nkind: Job\nmetadata:\n  name: 7\n",
-                "p/q.yaml:4:3: Job: metadata.name has to be a string",
+                "p/q.yaml:4:3: Job: metadata.name must be a non-empty string",
             ),
             (
                 "apiVersion: v1\nmetadata:\nname: \"default\"\nmetadata:\n",
@@ -323,19 +323,19 @@ mod tests {
     }
 
     #[test]
-    fn the_same_object_in_two_files_is_refused() {
+    fn duplicate_objects_are_rejected() {
         let parsed = parse(
             &files(&[("a.yaml", FLAVOR), ("b.yaml", FLAVOR)]),
             &FeatureGates::default(),
         );
         assert_eq!(
             parsed.findings[0].to_string(),
-            "b.yaml:4:3: ResourceFlavor/f: the object is given twice, first in a.yaml:1:1; remove one of the two"
+            "b.yaml:4:3: ResourceFlavor/f: the object is defined twice, first in a.yaml:1:1; remove one of the two"
         );
     }
 
     #[test]
-    fn older_versions_are_read_with_a_warning_and_keep_their_positions() {
+    fn older_versions_are_converted_with_a_warning_and_keep_their_positions() {
         let queue = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: q}\nspec:\n  cohort: team\n  namespaceSelector: {}\n";
         let parsed = parse(&files(&[("q.yaml", queue)]), &FeatureGates::default());
         let manifest = &parsed.manifests[0];
@@ -344,7 +344,7 @@ mod tests {
         assert!(!parsed.has_errors());
         assert_eq!(
             parsed.findings[0].to_string(),
-            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is read as kueue.x-k8s.io/v1beta2; write that version"
+            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is converted to kueue.x-k8s.io/v1beta2; use that version"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What has to happen so that the cluster holds what the files say: a comparison of two lists.
+//! Compares the applied objects with the manifests: what to apply and what to prune.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,41 +6,41 @@ use serde_json::Value;
 
 use super::{Manifest, ObjectKey};
 
-/// What is in force, by object.
+/// The objects as they were applied, by key.
 pub type AppliedObjects = BTreeMap<ObjectKey, Value>;
 
-/// Changes, in the order they are made.
+/// The changes, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Indices into the manifests: objects that are new or differ, those others need first.
+    /// Indices of new and changed manifests, in apply order.
     pub apply: Vec<usize>,
-    /// Objects that left the files, those that need others first.
+    /// Objects removed from the files, in reverse apply order.
     pub prune: Vec<ObjectKey>,
-    /// How many objects stay as they are.
+    /// The number of unchanged objects.
     pub unchanged: usize,
 }
 
 impl Plan {
-    /// Whether nothing has to be done.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.apply.is_empty() && self.prune.is_empty()
     }
 }
 
-/// Compares what is in force with what the files say now.
-pub fn plan(in_force: &AppliedObjects, manifests: &[Manifest]) -> Plan {
+/// Compares the applied objects with the manifests.
+pub fn plan(applied: &AppliedObjects, manifests: &[Manifest]) -> Plan {
     let mut plan = Plan::default();
     for (index, manifest) in manifests.iter().enumerate() {
-        if in_force.get(&manifest.key) == Some(&manifest.object) {
+        if applied.get(&manifest.key) == Some(&manifest.object) {
             plan.unchanged += 1;
         } else {
             plan.apply.push(index);
         }
     }
-    // Stable: within a rank the order of the files holds.
+    // The sort is stable: objects of one rank keep the order of the files.
     plan.apply.sort_by_key(|i| manifests[*i].key.apply_order());
     let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
-    plan.prune = in_force
+    plan.prune = applied
         .keys()
         .filter(|key| !wanted.contains(key))
         .cloned()
@@ -85,10 +85,10 @@ mod tests {
             manifest("ClusterQueue", "c", 1),
             manifest("ResourceFlavor", "f", 1),
         ];
-        let made = plan(&AppliedObjects::new(), &files);
-        assert_eq!(made.apply, [2, 1, 0]);
-        let gone = plan(&applied_objects(&files), &[]);
-        let kinds: Vec<_> = gone.prune.iter().map(|k| k.kind.as_str()).collect();
+        let planned = plan(&AppliedObjects::new(), &files);
+        assert_eq!(planned.apply, [2, 1, 0]);
+        let removal = plan(&applied_objects(&files), &[]);
+        let kinds: Vec<_> = removal.prune.iter().map(|k| k.kind.as_str()).collect();
         assert_eq!(kinds, ["LocalQueue", "ClusterQueue", "ResourceFlavor"]);
     }
 
@@ -102,14 +102,17 @@ mod tests {
             manifest("ClusterQueue", "a", 1),
             manifest("ClusterQueue", "b", 2),
         ];
-        let made = plan(&applied_objects(&before), &after);
-        assert_eq!((made.apply.as_slice(), made.unchanged), ([1].as_slice(), 1));
+        let planned = plan(&applied_objects(&before), &after);
+        assert_eq!(
+            (planned.apply.as_slice(), planned.unchanged),
+            ([1].as_slice(), 1)
+        );
         assert!(plan(&applied_objects(&after), &after).is_empty());
     }
 
     proptest! {
         #[test]
-        fn a_plan_carried_out_leaves_what_the_files_say(
+        fn an_executed_plan_matches_the_manifests(
             before in proptest::collection::btree_map("[a-e]", 0u8..3, 0..5),
             after in proptest::collection::btree_map("[a-e]", 0u8..3, 0..5),
         ) {
@@ -118,12 +121,12 @@ mod tests {
             };
             let (before, after) = (list(&before), list(&after));
             let mut cluster = applied_objects(&before);
-            let made = plan(&cluster, &after);
-            prop_assert_eq!(made.unchanged + made.apply.len(), after.len());
-            for i in made.apply {
+            let planned = plan(&cluster, &after);
+            prop_assert_eq!(planned.unchanged + planned.apply.len(), after.len());
+            for i in planned.apply {
                 cluster.insert(after[i].key.clone(), after[i].object.clone());
             }
-            for key in made.prune {
+            for key in planned.prune {
                 prop_assert!(cluster.remove(&key).is_some());
             }
             prop_assert_eq!(cluster, applied_objects(&after));

@@ -1,5 +1,5 @@
-//! Queues that point at nothing, and other things a cluster accepts without a word although nothing
-//! will ever run: warnings, since the API allows them.
+//! Warnings about objects that the API accepts but that cannot admit workloads, such as references to
+//! missing objects.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::{Finding, Manifest, ObjectKey};
 
-/// Looks for references from the preset's objects to objects that neither the preset nor the
-/// cluster has.
+/// Checks the references of the preset's objects: each target must be in the preset or in the cluster.
 pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) -> Vec<Finding> {
     let known = KnownObjects {
         keys: manifests.iter().map(|m| &m.key).chain(in_cluster).collect(),
@@ -26,7 +25,7 @@ pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) ->
         .collect()
 }
 
-/// Kinds whose objects in the cluster matter to [`check`].
+/// The kinds of Kueue that [`check`] follows references to.
 pub(super) const REFERENCED_KINDS: [&str; 5] = [
     "ClusterQueue",
     "ResourceFlavor",
@@ -49,7 +48,7 @@ impl KnownObjects<'_> {
         of_kind.map(|k| k.name.as_str()).collect()
     }
 
-    /// A warning when `name` is not there, with the likeliest name in its place.
+    /// A warning if the object does not exist, with the closest name as a suggestion.
     fn warn_if_missing(
         &self,
         from: &Manifest,
@@ -130,7 +129,7 @@ fn cluster_queue(queue: &Manifest, known: &KnownObjects<'_>) -> Vec<Finding> {
     {
         let message = "without namespaceSelector no namespace may use this queue";
         let finding = queue.warning("spec.namespaceSelector", message);
-        findings.push(finding.remedy("write namespaceSelector: {} for all namespaces"));
+        findings.push(finding.remedy("set namespaceSelector: {} for all namespaces"));
     }
     findings
 }
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_that_point_at_nothing_are_named_with_a_guess() {
+    fn references_to_missing_objects_are_reported() {
         let found = warnings(
             "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: research-pool}\nspec:\n  namespaceSelector: {}\n  resourceGroups:\n  - coveredResources: [cpu]\n    flavors:\n    - name: ondemand\n      resources: [{name: cpu, nominalQuota: 9}]\n---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: q, namespace: team-a}\nspec:\n  clusterQueue: research-poll\n",
         );
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn untolerated_taints_and_empty_selectors_are_warned_about() {
+    fn untolerated_taints_and_absent_selectors_are_reported() {
         let found = warnings(
             "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: spot}\nspec:\n  nodeTaints:\n  - {key: spot, value: \"true\", effect: NoSchedule}\n  tolerations:\n  - {key: spot-taint, operator: Exists, effect: NoSchedule}\n---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\nspec: {}\n",
         );

@@ -1,4 +1,4 @@
-//! The one task that reads, applies and watches.
+//! Reloads the active preset: reads the files, applies them, and keeps the last good state on errors.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,34 +19,34 @@ use kueue_lab_api::config::FeatureGates;
 use kueue_lab_clock::Clock;
 use kueue_lab_yaml::Position;
 
-/// How long a file that is suddenly empty may stay so before that is believed.
+/// How long to wait for content in a file that has become empty.
 const EMPTY_FILE_GRACE: Duration = Duration::from_millis(60);
-/// When a change that failed half-way is tried again.
+/// The delay before a failed apply is retried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Where presets come from and which one comes first.
+/// The configuration of [`Presets`].
 #[derive(Clone, Debug)]
 pub struct PresetsConfig {
     /// The presets folder.
     pub folder: PathBuf,
-    /// The preset to start with.
+    /// The active preset at the start.
     pub active: String,
-    /// Whether changes of the files are followed.
+    /// Whether to watch the files.
     pub watch: bool,
-    /// Feature gates of the controller, which decide what is valid.
+    /// Feature gates of the controller, for validation.
     pub gates: FeatureGates,
 }
 
-/// Why no preset could be put in force.
+/// Why no preset could be applied at the start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The folder or the preset cannot be read.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The preset is wrong.
+    /// The preset is invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Invalid(Vec<Finding>),
-    /// The API server does not answer.
+    /// The API server cannot be reached.
     #[error("{0}")]
     Unreachable(String),
 }
@@ -56,7 +56,7 @@ enum Command {
     Reload(oneshot::Sender<()>),
 }
 
-/// Whether somebody else decides which preset is in force.
+/// Set while another lab applies presets to the cluster.
 #[derive(Default)]
 struct IdleFlag {
     on: AtomicBool,
@@ -78,10 +78,10 @@ impl Drop for Presets {
 }
 
 impl Presets {
-    /// Puts a preset in force and then follows its files.
+    /// Applies the active preset and then watches its files.
     ///
     /// # Errors
-    /// The preset cannot be read or applied; nothing is then in force.
+    /// The preset cannot be read or applied; then nothing is applied.
     pub async fn start(
         client: Client,
         clock: Clock,
@@ -99,10 +99,10 @@ impl Presets {
         let (publish, state) = watch::channel(Arc::new(initial));
         let (commands, inbox) = mpsc::channel(16);
         let stop = CancellationToken::new();
-        let rest = Arc::new(IdleFlag::default());
-        let mut actor = Reloader {
+        let idle = Arc::new(IdleFlag::default());
+        let mut reloader = Reloader {
             applier,
-            idle: rest.clone(),
+            idle: idle.clone(),
             clock,
             state: publish,
             last_read: None,
@@ -110,29 +110,29 @@ impl Presets {
             inventory_stale: false,
             config,
         };
-        // Watching starts before reading, so that no change falls between the two.
-        let mut watch = actor.config.watch.then(FileWatcher::new);
-        actor.update_watched_folders(&mut watch);
-        let source = folder::read(&actor.config.folder, &actor.config.active)?;
-        let name = actor.config.active.clone();
-        actor
+        // Watch before reading, so that no change in between is lost.
+        let mut watch = reloader.config.watch.then(FileWatcher::new);
+        reloader.update_watched_folders(&mut watch);
+        let source = folder::read(&reloader.config.folder, &reloader.config.active)?;
+        let name = reloader.config.active.clone();
+        reloader
             .apply_preset(&name, source)
             .await
             .map_err(StartError::Invalid)?;
-        actor.update_watched_folders(&mut watch);
-        tokio::spawn(actor.run(inbox, watch, stop.clone()));
+        reloader.update_watched_folders(&mut watch);
+        tokio::spawn(reloader.run(inbox, watch, stop.clone()));
         Ok(Self {
             commands,
-            idle: rest,
+            idle,
             state,
             stop,
         })
     }
 
-    /// Puts another preset in force: applies it, then takes away what only the old one had.
+    /// Activates another preset: applies it, then prunes the objects that only the old one has.
     ///
     /// # Errors
-    /// What is wrong with it; the old one then stays in force.
+    /// The findings; the old preset stays active.
     pub async fn switch(&self, name: &str) -> Result<(), Vec<Finding>> {
         let (reply, answer) = oneshot::channel();
         let stopped = || vec![Finding::error(name, Position::START, "the lab is stopping")];
@@ -141,7 +141,7 @@ impl Presets {
         answer.await.map_err(|_| stopped())?
     }
 
-    /// Looks at the files at once, whether or not they are watched.
+    /// Reloads the files now, whether or not they are watched.
     pub async fn reload(&self) {
         let (reply, answer) = oneshot::channel();
         if self.commands.send(Command::Reload(reply)).await.is_ok() {
@@ -149,25 +149,24 @@ impl Presets {
         }
     }
 
-    /// Leaves the cluster to another lab, whatever the files say meanwhile; or puts what they say by
-    /// then in force again.
+    /// Stops applying files while another lab leads, or applies the current files again.
     pub fn set_idle(&self, idle: bool) {
         if self.idle.on.swap(idle, Ordering::SeqCst) != idle {
             self.idle.changed.notify_one();
         }
     }
 
-    /// How things stand.
+    /// The current state.
     pub fn state(&self) -> Arc<PresetsState> {
         self.state.borrow().clone()
     }
 
-    /// Changes whenever the state does.
+    /// A receiver of state changes.
     pub fn changes(&self) -> watch::Receiver<Arc<PresetsState>> {
         self.state.clone()
     }
 
-    /// Stops following the files; what is in force stays in the cluster.
+    /// Stops watching the files; applied objects stay in the cluster.
     pub async fn shutdown(&self) {
         self.stop.cancel();
         self.commands.closed().await;
@@ -180,11 +179,11 @@ struct Reloader {
     clock: Clock,
     config: PresetsConfig,
     state: watch::Sender<Arc<PresetsState>>,
-    /// The files as they were last looked at.
+    /// The files as they were last read.
     last_read: Option<PresetSource>,
-    /// When to try again what failed half-way.
+    /// The time of the next retry.
     retry_at: Option<tokio::time::Instant>,
-    /// Whether another lab may have applied something since.
+    /// Whether another lab may have changed the inventory.
     inventory_stale: bool,
 }
 
@@ -195,16 +194,16 @@ impl Reloader {
         mut watch: Option<FileWatcher>,
         stop: CancellationToken,
     ) {
-        let rest = self.idle.clone();
-        let mut rested = false;
+        let idle = self.idle.clone();
+        let mut was_idle = false;
         loop {
             let retry = self.retry_at;
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = rest.changed.notified() => {
-                    let rests = self.is_idle();
-                    if std::mem::replace(&mut rested, rests) && !rests {
+                () = idle.changed.notified() => {
+                    let is_idle = self.is_idle();
+                    if std::mem::replace(&mut was_idle, is_idle) && !is_idle {
                         self.retry_at = Some(tokio::time::Instant::now());
                         self.inventory_stale = true;
                     }
@@ -220,7 +219,7 @@ impl Reloader {
                     }
                 },
                 () = changed(&mut watch) => self.reload(false).await,
-                () = due(retry) => {
+                () = until(retry) => {
                     self.retry_at = None;
                     self.reload(true).await;
                 }
@@ -229,24 +228,24 @@ impl Reloader {
         }
     }
 
-    /// Watches where the files are now.
+    /// Updates the set of watched folders.
     fn update_watched_folders(&self, watch: &mut Option<FileWatcher>) {
         if let Some(watch) = watch {
             watch.watch_folders(folders_of_preset(&self.config.folder, &self.config.active));
         }
     }
 
-    /// Reads the files again and, when they say something else, applies them.
+    /// Reads the files and applies them if they changed or if `force` is set.
     async fn reload(&mut self, force: bool) {
         if self.is_idle() {
             return;
         }
         if self.inventory_stale {
-            // What is in force is what another lab left, and it says so in the cluster.
+            // Another lab applied presets meanwhile: load its inventory from the cluster.
             match Applier::new(self.applier.remote()).await {
                 Ok(applier) => self.applier = applier,
                 Err(error) => {
-                    tracing::debug!(%error, "will be tried again");
+                    tracing::debug!(%error, "cannot load the inventory, retrying");
                     self.retry_at = Some(tokio::time::Instant::now() + RETRY_INTERVAL);
                     return;
                 }
@@ -275,7 +274,7 @@ impl Reloader {
         }
     }
 
-    /// Reads a preset; a file that has just become empty is given a moment to be written.
+    /// Reads a preset; waits briefly for content in a file that has just become empty.
     async fn read_preset(&self, name: &str) -> Result<PresetSource, FolderError> {
         let source = folder::read(&self.config.folder, name)?;
         let blank_before = self
@@ -296,7 +295,7 @@ impl Reloader {
     async fn switch(&mut self, name: &str) -> Result<(), Vec<Finding>> {
         if self.is_idle() || self.inventory_stale {
             let file = self.config.folder.display().to_string();
-            let why = "another lab leads on this cluster and decides which preset is in force";
+            let why = "another lab is the leader on this cluster and applies its presets";
             return Err(vec![Finding::error(&file, Position::START, why)]);
         }
         let source = folder::read(&self.config.folder, name).map_err(|error| {
@@ -306,9 +305,9 @@ impl Reloader {
         self.apply_preset(name, source).await
     }
 
-    /// Applies files as the preset `name`, which is then the active one. On an error all stays.
+    /// Applies the files of the preset `name` and makes it the active one. On an error nothing changes.
     async fn apply_preset(&mut self, name: &str, source: PresetSource) -> Result<(), Vec<Finding>> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let ParsedPreset {
             manifests,
             findings,
@@ -325,12 +324,12 @@ impl Reloader {
         let count = manifests.len();
         let outcome = match self.applier.apply(name, manifests).await {
             Ok(outcome) => outcome,
-            Err(failure) => {
-                if active && !matches!(failure, ApplyError::Rejected(_)) {
+            Err(error) => {
+                if active && !matches!(error, ApplyError::Rejected(_)) {
                     self.retry_at = Some(tokio::time::Instant::now() + RETRY_INTERVAL);
                 }
                 let file = self.config.folder.join(name).display().to_string();
-                return Err(failure.findings(&file));
+                return Err(error.findings(&file));
             }
         };
         self.retry_at = None;
@@ -338,8 +337,8 @@ impl Reloader {
         self.config.active = name.to_owned();
         warnings.extend(outcome.warnings.iter().cloned());
         let summary = summary(&outcome);
-        let took = begun.elapsed().as_millis();
-        tracing::info!("preset {name} in force: {count} objects ({summary}) in {took} ms");
+        let took = started.elapsed().as_millis();
+        tracing::info!("preset {name} applied: {count} objects ({summary}) in {took} ms");
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
@@ -358,14 +357,14 @@ impl Reloader {
         Ok(())
     }
 
-    /// Keeps the last good state and says why.
+    /// Keeps the last good state and reports the findings.
     fn keep_last_good(&self, findings: Vec<Finding>) {
         if self.state.borrow().errors != findings {
             for finding in &findings {
                 tracing::error!("{finding}");
             }
             let name = &self.config.active;
-            tracing::warn!("preset {name}: the last good state stays in force");
+            tracing::warn!("preset {name}: the last good state stays applied");
         }
         self.publish(|state| {
             state.sync_status = match state.revision {
@@ -376,7 +375,7 @@ impl Reloader {
         });
     }
 
-    /// Changes the state and brings the list of presets up to date.
+    /// Updates the state and the list of presets.
     fn publish(&self, change: impl FnOnce(&mut PresetsState)) {
         let mut state = PresetsState::clone(&self.state.borrow());
         let known: BTreeMap<_, _> = std::mem::take(&mut state.presets)
@@ -394,7 +393,7 @@ impl Reloader {
         });
     }
 
-    /// All presets of the folder. One that cannot be read keeps what was known of it.
+    /// All presets of the folder. A preset that cannot be read keeps its previous entry.
     fn list_presets(&self, mut known: BTreeMap<String, PresetInfo>) -> Vec<PresetInfo> {
         let Ok(names) = folder::list(&self.config.folder) else {
             return known.into_values().collect();
@@ -417,18 +416,18 @@ impl Reloader {
 fn summary(outcome: &ApplyOutcome) -> String {
     let parts = [
         (outcome.applied, "applied"),
-        (outcome.recreated, "of them made anew"),
+        (outcome.recreated, "of them recreated"),
         (outcome.pruned, "removed"),
         (outcome.unchanged, "unchanged"),
     ];
-    let words: Vec<_> = parts
+    let texts: Vec<_> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    match words.is_empty() {
-        true => "nothing to do".into(),
-        false => words.join(", "),
+    match texts.is_empty() {
+        true => "no changes".into(),
+        false => texts.join(", "),
     }
 }
 
@@ -439,7 +438,7 @@ async fn changed(watch: &mut Option<FileWatcher>) {
     }
 }
 
-async fn due(at: Option<tokio::time::Instant>) {
+async fn until(at: Option<tokio::time::Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,

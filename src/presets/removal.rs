@@ -1,24 +1,24 @@
-//! Taking away from a cluster whatever any lab's presets put there.
+//! Removes the objects of presets from a cluster.
 
 use kube::Client;
 
 use super::api_client::ApiClient;
 use super::apply::Applier;
 
-/// What was taken away.
+/// The result of the removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovalReport {
-    /// How many objects.
+    /// The number of deleted objects.
     pub objects: usize,
-    /// What stays, and why; a line each.
+    /// Objects that could not be deleted, and why; one line each.
     pub remaining: Vec<String>,
 }
 
-/// Removes the objects of presets, as far as they still say that they are. `remove_finalizers` is for a
-/// cluster on which nobody runs the controller: finalizers that only it takes off are taken off here.
+/// Deletes the objects of presets that still have the preset label. `remove_finalizers` is for a
+/// cluster without a running controller: removes the finalizers that the controller would remove.
 ///
 /// # Errors
-/// What the cluster says. What was done stays done; it can be called again.
+/// A request failed. Objects deleted before it stay deleted; the call can be repeated.
 pub async fn remove_preset_objects(
     client: &Client,
     remove_finalizers: bool,
@@ -26,11 +26,11 @@ pub async fn remove_preset_objects(
     let remote = ApiClient {
         client: client.clone(),
     };
-    let cleared = async {
+    let removed = async {
         let mut applier = Applier::new(remote).await?;
         applier.remove_all(remove_finalizers).await
     };
-    let outcome = cleared.await.map_err(|e| e.to_string())?;
+    let outcome = removed.await.map_err(|e| e.to_string())?;
     Ok(RemovalReport {
         objects: outcome.pruned,
         remaining: outcome.warnings.iter().map(ToString::to_string).collect(),

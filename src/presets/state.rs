@@ -1,4 +1,4 @@
-//! What a person sees of the presets.
+//! The state of the presets, as the UI shows it.
 
 use jiff::Timestamp;
 
@@ -9,14 +9,14 @@ use super::{Finding, Sample};
 pub struct PresetInfo {
     /// Name of its sub-folder.
     pub name: String,
-    /// What it teaches, in its own words.
+    /// The leading comment of its files.
     pub description: String,
-    /// Things to submit to its queues.
+    /// Samples to submit to its queues.
     pub samples: Vec<Sample>,
 }
 
 impl PresetInfo {
-    /// The first sentence of what it says of itself.
+    /// The first sentence of the description.
     pub fn summary(&self) -> &str {
         let first = self.description.split("\n\n").next().unwrap_or_default();
         let end = first
@@ -27,45 +27,45 @@ impl PresetInfo {
     }
 }
 
-/// How what is in force relates to the files.
+/// Whether the applied state matches the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncStatus {
     /// Nothing has been applied yet.
     #[default]
     NotApplied,
-    /// What the files say is in force.
+    /// The files are applied.
     Synced,
-    /// The files are wrong somewhere; what was in force before still is.
+    /// The files are invalid; the last good state stays applied.
     LastGood,
 }
 
-/// The presets and the one in force.
+/// All presets and the state of the active one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PresetsState {
-    /// Where the presets come from, in words.
+    /// The path of the presets folder.
     pub origin: String,
     /// All presets, by name.
     pub presets: Vec<PresetInfo>,
-    /// The preset in force.
+    /// The active preset.
     pub active: String,
-    /// How what is in force relates to the files.
+    /// Whether the applied state matches the files.
     pub sync_status: SyncStatus,
-    /// Counts the changes that were applied.
+    /// The number of successful applies.
     pub revision: u64,
-    /// Objects in force.
+    /// The number of managed objects.
     pub objects: usize,
-    /// What the last change came to, such as `2 applied, 1 removed`.
+    /// The summary of the last apply, such as `2 applied, 1 removed`.
     pub summary: String,
-    /// When that was.
+    /// The time of the last apply.
     pub applied_at: Option<Timestamp>,
-    /// Why the files are not in force.
+    /// Why the files are not applied.
     pub errors: Vec<Finding>,
-    /// What the files probably do not mean.
+    /// Warnings about the applied files.
     pub warnings: Vec<Finding>,
 }
 
 impl PresetsState {
-    /// The preset in force, with what it says of itself.
+    /// The active preset's entry.
     pub fn active_preset(&self) -> Option<&PresetInfo> {
         self.presets.iter().find(|p| p.name == self.active)
     }

@@ -1,6 +1,6 @@
-//! Patterns with `*`, for names with generated endings and for parts of messages.
+//! Glob patterns, for generated names and parts of messages.
 
-/// Whether a text matches a pattern in which `*` stands for anything.
+/// Whether `text` matches `pattern`, in which `*` matches any text.
 pub(super) fn glob_matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_any_text() {
         for (pattern, text, expected) in [
             ("pod-job1-*", "pod-job1-head-ab12c", true),
             ("pod-job1-*", "pod-job10-head", false),

@@ -1,15 +1,18 @@
-//! Scripted runs with expectations: demos and tests of queue configurations are the same thing.
+//! Scenarios: scripted runs with expectations, used as demos and as tests of queue configurations.
 //!
-//! A scenario is a YAML file (`docs/scenario-format.md`) of steps that act on a lab and say what must
-//! then be seen, all on lab time. Knows `skypilot`, `presets`, `yaml` and the lab; never the UI.
+//! A scenario is a YAML file (`docs/scenario-format.md`) with steps that act on a lab and expectations
+//! about the cluster, all in lab time. Depends on `skypilot`, `presets`, `yaml` and the lab, never on
+//! the UI.
 
 mod duration;
 mod expect;
 mod format;
 mod glob;
+mod match_object;
 mod observed_state;
 mod raw;
 mod run;
+mod selector;
 mod timeline;
 
 pub use expect::{Expectation, Expected};

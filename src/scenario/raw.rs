@@ -1,4 +1,4 @@
-//! The file as written; [`super::format`] turns it into what can be run.
+//! The file format as deserialized; [`super::format`] validates it and resolves the referenced files.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub(super) struct RawLaunch {
     pub(super) name: Option<Located<String>>,
 }
 
-/// A file to apply, or objects written into the scenario.
+/// A file to apply, or inline objects.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
@@ -97,7 +97,7 @@ pub(super) struct RawExpectation {
     pub(super) holds: Option<ScenarioDuration>,
 }
 
-/// `Admitted: "True"`, or its parts.
+/// `Admitted: "True"`, or a mapping of status, reason and message.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,

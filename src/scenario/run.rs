@@ -1,4 +1,4 @@
-//! Running a scenario on a lab.
+//! Runs a scenario on a lab.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -10,9 +10,11 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kueue_lab_runtime::Api;
 use serde_json::Value;
 
-use super::expect::{Expectation, Selector};
+use super::duration::format_duration;
+use super::expect::Expectation;
 use super::format::{Scenario, Step, StepAction, StepTrigger};
 use super::observed_state::{ApiVersionKind, ObjectChange, ObservedState, resource};
+use super::selector::Selector;
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
 };
@@ -20,77 +22,85 @@ use kueue_lab_clock::Clock;
 use kueue_lab_presets::Presets;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 
-/// The kind whose objects tell the story.
+/// The kind of the Events that the timeline shows.
 const EVENT_KIND: (&str, &str) = ("events.k8s.io/v1", "Event");
-/// Field manager of what scenarios apply.
+/// The field manager of `apply` steps.
 const FIELD_MANAGER: &str = "kueue-lab-scenario";
-/// However fast time passes, what is expected gets this much of the wall clock, or all of its own
-/// limit where that is less.
+/// The minimum timeout of an expectation in real time, whatever the speed, unless its own timeout is
+/// shorter.
 const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The lab a scenario runs on.
+/// The lab on which a scenario runs.
 #[derive(Clone)]
 pub struct ScenarioEnvironment {
     /// The cluster.
     pub client: Client,
-    /// Lab time.
+    /// The clock of lab time.
     pub clock: Clock,
-    /// SkyPilot.
+    /// SkyPilot's managed jobs.
     pub jobs: ManagedJobs,
-    /// The presets, where the lab has a folder of them.
+    /// The presets, if the lab has a presets folder.
     pub presets: Option<Arc<Presets>>,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// `Ok` with a sentence when all was seen that was expected; otherwise what was not, and what
-    /// was seen instead.
+    /// `Ok` with a summary if all expectations are met; otherwise the failed expectation and the
+    /// observed state.
     pub result: Result<String, String>,
-    /// Lab time it took.
+    /// The duration, in lab time.
     pub took: Duration,
 }
 
-/// Runs a scenario to its end, telling `observer` how it goes.
+/// Runs a scenario to its end and reports to `observer`.
 pub async fn run_scenario(
-    stage: &ScenarioEnvironment,
+    environment: &ScenarioEnvironment,
     scenario: &Scenario,
     observer: &dyn Observer,
 ) -> Outcome {
-    let began = stage.clock.now();
+    let started = environment.clock.now();
     let mut run = ScenarioRun {
-        observed: ObservedState::new(&stage.client, watched_kinds(scenario), stage.jobs.clone()),
+        observed: ObservedState::new(
+            &environment.client,
+            watched_kinds(scenario),
+            environment.jobs.clone(),
+        ),
         progress: Progress {
             name: scenario.name.clone(),
             steps: pending_steps(scenario),
             outcome: None,
         },
         reported_events: HashSet::new(),
-        job_events: stage.jobs.events().len(),
-        environment: stage,
-        began,
+        job_events: environment.jobs.events().len(),
+        environment,
+        started,
         observer,
     };
     run.observer.progress(&run.progress);
-    let story = run.run_steps(scenario);
+    let steps = run.run_steps(scenario);
     let limit = async {
-        let limit = scale_timeout(&stage.clock, scenario.timeout);
-        stage.clock.sleep(limit).await;
+        let limit = scale_timeout(&environment.clock, scenario.timeout);
+        environment.clock.sleep(limit).await;
     };
     let result = tokio::select! {
         biased;
-        result = story => result,
+        result = steps => result,
         () = limit => {
-            let limit = super::duration::format_duration(scenario.timeout);
-            Err(format!("the story took longer than its limit of {limit}"))
+            let limit = format_duration(scenario.timeout);
+            Err(format!("the scenario exceeded its limit of {limit}"))
         }
     };
-    let took = stage.clock.now().duration_since(began).unsigned_abs();
+    let took = environment
+        .clock
+        .now()
+        .duration_since(started)
+        .unsigned_abs();
     let result = match result {
         Ok(()) => Ok(format!(
-            "{} came out as told, in {} of lab time",
+            "{} passed in {} of lab time",
             scenario.name,
-            super::duration::format_duration(took)
+            format_duration(took)
         )),
         Err(reason) => Err(reason),
     };
@@ -100,14 +110,14 @@ pub async fn run_scenario(
 }
 
 fn pending_steps(scenario: &Scenario) -> Vec<StepProgress> {
-    let ahead = |step: &Step| StepProgress {
+    let pending = |step: &Step| StepProgress {
         text: step.description.clone(),
         ..StepProgress::default()
     };
-    scenario.steps.iter().map(ahead).collect()
+    scenario.steps.iter().map(pending).collect()
 }
 
-/// The kinds a scenario speaks of.
+/// The kinds that a scenario selects, and Events.
 fn watched_kinds(scenario: &Scenario) -> BTreeSet<ApiVersionKind> {
     let key = |s: &Selector| (s.api_version.clone(), s.kind.clone());
     let mut kinds = BTreeSet::from([(EVENT_KIND.0.to_owned(), EVENT_KIND.1.to_owned())]);
@@ -130,16 +140,16 @@ fn watched_kinds(scenario: &Scenario) -> BTreeSet<ApiVersionKind> {
 struct ScenarioRun<'a> {
     environment: &'a ScenarioEnvironment,
     observed: ObservedState,
-    began: Timestamp,
+    started: Timestamp,
     observer: &'a dyn Observer,
     progress: Progress,
-    /// Events that were told already, by uid.
+    /// UIDs of the Events reported so far.
     reported_events: HashSet<String>,
-    /// How many of the jobs' events were told already.
+    /// The number of job events reported so far.
     job_events: usize,
 }
 
-/// An expectation on its way.
+/// An expectation that is not yet met for as long as it must hold.
 struct PendingExpectation<'e> {
     expectation: &'e Expectation,
     deadline: Timestamp,
@@ -154,14 +164,14 @@ impl ScenarioRun<'_> {
             let findings = presets.switch(preset).await;
             findings.map_err(|f| preset_error(&format!("the preset {preset}"), &f))?;
         }
-        let mut done_at = self.began;
+        let mut done_at = self.started;
         for (index, step) in scenario.steps.iter().enumerate() {
             let outcome = self.run_step(index, step, done_at).await;
             if let Err(reason) = outcome {
                 self.set_step_state(index, StepState::Failed(reason.clone()));
                 self.report(TimelineEntryKind::ExpectationFailed, &reason);
-                let place = format!("{}:{}", scenario.file, step.at);
-                return Err(format!("step {} ({place}): {reason}", index + 1));
+                let position = format!("{}:{}", scenario.file, step.at);
+                return Err(format!("step {} ({position}): {reason}", index + 1));
             }
             self.set_step_state(index, StepState::Done);
             done_at = self.environment.clock.now();
@@ -177,7 +187,7 @@ impl ScenarioRun<'_> {
     ) -> Result<(), String> {
         match &step.trigger {
             StepTrigger::Now => {}
-            StepTrigger::At(time) => self.wait_until(add_duration(self.began, *time)).await,
+            StepTrigger::At(time) => self.wait_until(add_duration(self.started, *time)).await,
             StepTrigger::After(time) => self.wait_until(add_duration(done_at, *time)).await,
             StepTrigger::When(expectation) => self.wait_for(&[expectation]).await?,
         }
@@ -273,7 +283,7 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// The objects a selector means now; that there is none is an error.
+    /// The selected objects. Fails if there is none.
     fn selected_objects(
         &self,
         selector: &Selector,
@@ -292,7 +302,7 @@ impl ScenarioRun<'_> {
         if !found.is_empty() {
             return Ok(found);
         }
-        // What was made a moment ago may not have been seen yet; a full name is enough then.
+        // The watch may not have delivered a new object yet; a full name is enough then.
         match &selector.name {
             Some(name) if !name.contains('*') => {
                 let api = self.api(&kind, selector.namespace.as_deref());
@@ -311,7 +321,7 @@ impl ScenarioRun<'_> {
         }
     }
 
-    /// Lets lab time pass, telling what happens meanwhile.
+    /// Waits until a lab time and reports events meanwhile.
     async fn wait_until(&mut self, moment: Timestamp) {
         let clock = self.environment.clock.clone();
         let mut jobs = self.environment.jobs.changes();
@@ -326,25 +336,25 @@ impl ScenarioRun<'_> {
         }
     }
 
-    /// Waits until everything expected was seen.
+    /// Waits until all expectations are met.
     async fn wait_for(&mut self, expectations: &[&Expectation]) -> Result<(), String> {
         let clock = self.environment.clock.clone();
         let mut jobs = self.environment.jobs.changes();
         let since = self.job_events;
-        let begun = clock.now();
-        let mut open: Vec<PendingExpectation<'_>> = expectations
+        let start = clock.now();
+        let mut pending: Vec<PendingExpectation<'_>> = expectations
             .iter()
             .map(|expectation| PendingExpectation {
                 expectation,
-                deadline: add_duration(begun, scale_timeout(&clock, expectation.timeout)),
+                deadline: add_duration(start, scale_timeout(&clock, expectation.timeout)),
                 met_at: None,
             })
             .collect();
         loop {
             self.report_job_events();
             let now = clock.now();
-            let mut still = Vec::new();
-            for mut one in open {
+            let mut remaining = Vec::new();
+            for mut one in pending {
                 match self.observed.check(one.expectation, since) {
                     Ok(()) => {
                         let met = *one.met_at.get_or_insert(now);
@@ -354,22 +364,22 @@ impl ScenarioRun<'_> {
                                 &one.expectation.to_string(),
                             );
                         } else {
-                            still.push(one);
+                            remaining.push(one);
                         }
                     }
-                    Err(seen) if now >= one.deadline || one.met_at.is_some() => {
-                        let within = super::duration::format_duration(one.expectation.timeout);
+                    Err(observed) if now >= one.deadline || one.met_at.is_some() => {
+                        let within = format_duration(one.expectation.timeout);
                         let how = match one.met_at {
-                            Some(_) => "did not stay so".to_owned(),
+                            Some(_) => "met, but did not hold".to_owned(),
                             None => format!("not within {within}"),
                         };
-                        return Err(format!("{}: {how}; {seen}", one.expectation));
+                        return Err(format!("{}: {how}; {observed}", one.expectation));
                     }
-                    Err(_) => still.push(one),
+                    Err(_) => remaining.push(one),
                 }
             }
-            open = still;
-            let Some(next) = open.iter().map(PendingExpectation::next_check).min() else {
+            pending = remaining;
+            let Some(next) = pending.iter().map(PendingExpectation::next_check).min() else {
                 return Ok(());
             };
             tokio::select! {
@@ -419,7 +429,7 @@ impl ScenarioRun<'_> {
     }
 
     fn report(&self, kind: TimelineEntryKind, text: &str) {
-        let at = self.environment.clock.now().duration_since(self.began);
+        let at = self.environment.clock.now().duration_since(self.started);
         self.observer.entry(&TimelineEntry {
             at,
             kind,
@@ -434,7 +444,7 @@ impl ScenarioRun<'_> {
 }
 
 impl PendingExpectation<'_> {
-    /// When it has to be looked at even if nothing changes.
+    /// The time of the next check even if nothing changes.
     fn next_check(&self) -> Timestamp {
         match self.met_at {
             Some(met) => add_duration(met, self.expectation.holds),
@@ -443,7 +453,7 @@ impl PendingExpectation<'_> {
     }
 }
 
-/// Kinds of the whole cluster among those a scenario may name without a namespace.
+/// Whether a kind without a namespace in the scenario is cluster-scoped.
 fn is_cluster_scoped(kind: &str) -> bool {
     matches!(
         kind,
@@ -461,10 +471,10 @@ fn is_cluster_scoped(kind: &str) -> bool {
     )
 }
 
-/// How long to wait, in lab time, for what is to come `timeout` that. Faster than the wall clock, a
-/// limit of a few real moments would tell of the machine rather than of the queues.
-fn scale_timeout(clock: &Clock, within: Duration) -> Duration {
-    within.max(within.min(MIN_WALL_CLOCK_TIMEOUT).mul_f64(clock.speed()))
+/// The timeout in lab time. At a high speed a timeout can be too short in real time, so it is raised to
+/// [`MIN_WALL_CLOCK_TIMEOUT`] of real time, or to its own length if that is less.
+fn scale_timeout(clock: &Clock, timeout: Duration) -> Duration {
+    timeout.max(timeout.min(MIN_WALL_CLOCK_TIMEOUT).mul_f64(clock.speed()))
 }
 
 fn add_duration(from: Timestamp, by: Duration) -> Timestamp {
@@ -475,8 +485,8 @@ fn add_duration(from: Timestamp, by: Duration) -> Timestamp {
 }
 
 fn preset_error(what: &str, findings: &[kueue_lab_presets::Finding]) -> String {
-    let said: Vec<_> = findings.iter().map(ToString::to_string).collect();
-    format!("{what} cannot be put in force: {}", said.join("; "))
+    let messages: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    format!("{what} cannot be applied: {}", messages.join("; "))
 }
 
 #[cfg(test)]
@@ -484,15 +494,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fast_lab_gives_the_machine_its_time() {
+    fn timeouts_are_raised_at_high_speed() {
         let seconds = Duration::from_secs;
-        let patience =
-            |speed: f64, within: u64| scale_timeout(&Clock::scaled(speed), seconds(within));
-        assert_eq!(patience(1.0, 30), seconds(30));
-        assert_eq!(patience(0.5, 30), seconds(30));
-        // As long as it may take in real time, at the most.
-        assert_eq!(patience(20.0, 5), seconds(100));
-        assert_eq!(patience(20.0, 30), seconds(300));
-        assert_eq!(patience(2.0, 60), seconds(60));
+        let scaled =
+            |speed: f64, timeout: u64| scale_timeout(&Clock::scaled(speed), seconds(timeout));
+        assert_eq!(scaled(1.0, 30), seconds(30));
+        assert_eq!(scaled(0.5, 30), seconds(30));
+        // At most the timeout itself in real time.
+        assert_eq!(scaled(20.0, 5), seconds(100));
+        assert_eq!(scaled(20.0, 30), seconds(300));
+        assert_eq!(scaled(2.0, 60), seconds(60));
     }
 }

@@ -1,32 +1,32 @@
-//! How a run is told: line by line for a log, step by step for a screen.
+//! The timeline of a run, as entries for a log and as steps for the UI.
 
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// One line of the story.
+/// One line of the timeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineEntry {
-    /// Lab time since the beginning.
+    /// Lab time since the start.
     pub at: SignedDuration,
-    /// What sort of line.
+    /// The kind of entry.
     pub kind: TimelineEntryKind,
-    /// The line.
+    /// The text.
     pub text: String,
 }
 
-/// What sort of line it is.
+/// The kind of a timeline entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineEntryKind {
-    /// A step begins.
+    /// A step started.
     Step,
-    /// Something expected was seen.
+    /// An expectation is met.
     ExpectationMet,
-    /// Something expected was not seen.
+    /// An expectation failed.
     ExpectationFailed,
     /// A managed job changed its state.
     Job,
-    /// An Event of the cluster.
+    /// An Event of Kueue.
     Event,
 }
 
@@ -46,48 +46,48 @@ impl fmt::Display for TimelineEntry {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Name of the scenario.
     pub name: String,
     /// Its steps.
     pub steps: Vec<StepProgress>,
-    /// How it ended: a sentence each way.
+    /// The outcome: a summary or the reason of the failure.
     pub outcome: Option<Result<String, String>>,
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepProgress {
-    /// What happens.
+    /// The description.
     pub text: String,
-    /// How far it is.
+    /// The state.
     pub state: StepState,
-    /// When it began, in lab time.
+    /// The start, in lab time.
     pub at: Option<Timestamp>,
 }
 
 /// The state of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StepState {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// Under way.
+    /// Started, not done.
     Running,
-    /// Done, as expected.
+    /// Done; all expectations are met.
     Done,
-    /// Not as expected, and what was seen instead.
+    /// Failed, with the reason.
     Failed(String),
 }
 
-/// Who is told how a run goes.
+/// Receives the timeline and the progress of a run.
 pub trait Observer: Send + Sync {
-    /// A line of the story.
+    /// Called for each entry of the timeline.
     fn entry(&self, entry: &TimelineEntry);
 
-    /// The steps, whenever one changes.
+    /// Called when the state of a step changes.
     fn progress(&self, progress: &Progress) {
         let _ = progress;
     }

@@ -1,4 +1,4 @@
-//! `~/.sky/config.yaml`, as far as it shapes Pods, and the same settings in a task's `config:` block.
+//! The settings of `~/.sky/config.yaml` that affect Pods, and a task's `config:` block.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::pod::merge;
 use kueue_lab_yaml::{Limits, Problem, from_node, parse_one};
 
-/// The settings of the person who launches, as in `~/.sky/config.yaml`. Sections that say nothing
-/// about Pods are accepted and not looked at.
+/// The user's configuration, `~/.sky/config.yaml`. Sections that do not affect Pods are ignored.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct SkyConfig {
@@ -22,7 +21,7 @@ pub struct TaskConfigOverrides {
     kubernetes: KubernetesOverrides,
 }
 
-/// The `kubernetes` section of a task: only what a task may override.
+/// The `kubernetes` section of a task: the settings that a task may override.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 struct KubernetesOverrides {
@@ -65,7 +64,7 @@ struct Quota {
     queue: Option<String>,
 }
 
-/// `set_pod_resource_limits`: off, equal to the requests, or so many times them.
+/// `set_pod_resource_limits`: off, equal to the requests, or a multiple of them.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(untagged, expecting = "expected true, false or a number of at least 1")]
 enum LimitSetting {
@@ -73,32 +72,32 @@ enum LimitSetting {
     Factor(f64),
 }
 
-/// What the two levels of configuration come to for one launch.
+/// The effective queue and timeouts of one launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueSettings {
-    /// The LocalQueue of method B: the Pods become a pod group of it.
+    /// The LocalQueue (`kubernetes.kueue.local_queue_name`): the Pods become a pod group in it.
     pub local_queue: Option<String>,
-    /// How long a Pod may wait to be scheduled once nothing gates it; `None` waits for ever.
+    /// The timeout for the scheduling of ungated Pods; `None` for no timeout.
     pub provision_timeout: Option<std::time::Duration>,
-    /// How long a Pod may wait behind a gate; `None` waits for ever.
+    /// The timeout for the removal of scheduling gates; `None` for no timeout.
     pub admission_timeout: Option<std::time::Duration>,
 }
 
-/// Seconds without a queue, for one node, for each further node, and at most.
+/// The default provision timeout without a queue, in seconds: base, per additional node, maximum.
 const PROVISION_TIMEOUT_SECONDS: (f64, f64, f64) = (10.0, 0.2, 60.0);
-/// Seconds in a day, what a queue is given by default.
+/// The default timeout with a queue, in seconds.
 const DAY: f64 = 86_400.0;
 
 impl SkyConfig {
-    /// Reads a configuration file.
+    /// Parses a configuration file.
     ///
     /// # Errors
-    /// Where it is not YAML or a known setting has the wrong shape.
+    /// The text is not YAML or a known setting is invalid.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         from_node(&parse_one(text, Limits::default())?)
     }
 
-    /// The queue and the timeouts that hold for a task of `num_nodes`.
+    /// The queue and the timeouts of a task with `num_nodes` nodes.
     pub fn queue_settings(&self, task: &TaskConfigOverrides, num_nodes: u32) -> QueueSettings {
         let (own, global) = (&task.kubernetes, &self.kubernetes);
         let named = |quota: &Quota, kueue: &Kueue| {
@@ -135,7 +134,7 @@ impl SkyConfig {
         }
     }
 
-    /// `pod_config` of both levels, the task's merged over the person's.
+    /// `pod_config` of both levels, the task's merged over the user's.
     pub(super) fn pod_config(&self, task: &TaskConfigOverrides) -> Option<Value> {
         merge_overrides(
             self.kubernetes.pod_config.as_ref(),
@@ -143,7 +142,7 @@ impl SkyConfig {
         )
     }
 
-    /// `custom_metadata` of both levels, the task's merged over the person's.
+    /// `custom_metadata` of both levels, the task's merged over the user's.
     pub(super) fn custom_metadata(&self, task: &TaskConfigOverrides) -> Option<Value> {
         merge_overrides(
             self.kubernetes.custom_metadata.as_ref(),
@@ -151,7 +150,7 @@ impl SkyConfig {
         )
     }
 
-    /// How many times the requests the limits are; `None` sets none.
+    /// The factor between requests and limits; `None` for no limits.
     pub(super) fn limit_factor(&self, task: &TaskConfigOverrides) -> Option<f64> {
         let set = task.kubernetes.set_pod_resource_limits;
         match set.or(self.kubernetes.set_pod_resource_limits)? {
@@ -191,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_task_wins_and_quota_wins_over_kueue() {
+    fn task_settings_override_and_quota_overrides_kueue() {
         let config = SkyConfig::parse(
             "allowed_clouds: [kubernetes]\nkubernetes:\n  networking: portforward\n  kueue: {local_queue_name: far}\n  provision_timeout: 30\n",
         )
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_queue_a_launch_is_given_ten_seconds_and_a_little_for_each_node() {
+    fn the_default_provision_timeout_grows_with_nodes() {
         let settings = SkyConfig::default().queue_settings(&TaskConfigOverrides::default(), 6);
         assert_eq!(settings.provision_timeout.unwrap().as_secs_f64(), 11.0);
     }

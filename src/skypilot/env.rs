@@ -1,26 +1,26 @@
-//! Who launches, from where: what SkyPilot takes from its surroundings.
+//! The environment of a launch: user, context and configuration.
 
 use super::SkyConfig;
 
-/// The person, the cluster and the settings behind a launch.
+/// The user, the cluster and the configuration of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SkyEnv {
     /// Login name.
     pub user: String,
-    /// Eight hex digits that stand for the person in every cluster name.
+    /// The user hash: eight hex digits in every cluster name.
     pub user_hash: String,
     /// Kubeconfig context of the cluster.
     pub context: String,
-    /// Namespace of the context; everything is launched there.
+    /// Namespace of the context, in which clusters are launched.
     pub namespace: String,
     /// SkyPilot workspace.
     pub workspace: String,
-    /// Settings of the person.
+    /// The user's configuration.
     pub config: SkyConfig,
 }
 
 impl SkyEnv {
-    /// A person called `sky` on the given context, in the namespace `default`.
+    /// The user `sky` on the given context, in the namespace `default`.
     pub fn new(context: impl Into<String>) -> Self {
         Self {
             user: "sky".into(),

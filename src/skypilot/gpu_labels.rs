@@ -1,4 +1,4 @@
-//! Which node label names a GPU: the label keys SkyPilot knows, in the order it tries them.
+//! GPU node labels: the label formatters of SkyPilot in its order of preference.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use kueue_lab_quantity::Quantity;
 
-/// What SkyPilot looks at on a node.
+/// The properties of a node that SkyPilot uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeInfo {
     /// Name.
@@ -15,28 +15,28 @@ pub struct NodeInfo {
     pub labels: BTreeMap<String, String>,
     /// Whether the Ready condition is true.
     pub ready: bool,
-    /// CPUs: the whole machine, and what is left for Pods.
+    /// CPUs.
     pub cpus: NodeCapacity,
-    /// Memory in GB of 10⁹ bytes.
+    /// Memory, in GB (10⁹ bytes).
     pub memory: NodeCapacity,
     /// GPUs by resource name.
     pub gpus: BTreeMap<String, u32>,
 }
 
-/// A node's capacity and its allocatable part.
+/// The capacity and the allocatable amount of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeCapacity {
-    /// The whole machine.
+    /// Capacity.
     pub capacity: f64,
-    /// What Pods may use.
+    /// Allocatable.
     pub allocatable: f64,
 }
 
-/// Resource names that count as GPUs.
+/// The extended resources that are GPUs.
 const GPU_RESOURCES: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
 
 impl NodeInfo {
-    /// The facts of a node object; amounts that are not quantities count as nothing.
+    /// Reads a Node; invalid quantities count as zero.
     pub fn from_node(node: &Node) -> Self {
         let status = node.status.clone().unwrap_or_default();
         let (capacity, allocatable) = (
@@ -48,7 +48,7 @@ impl NodeInfo {
                 .and_then(|q| Quantity::try_from(q).ok())
                 .map_or(0.0, Quantity::approximate)
         };
-        let room = |name: &str, unit: f64| NodeCapacity {
+        let node_capacity = |name: &str, unit: f64| NodeCapacity {
             capacity: amount(&capacity, name) / unit,
             allocatable: amount(&allocatable, name) / unit,
         };
@@ -59,8 +59,8 @@ impl NodeInfo {
             ready: ready
                 .iter()
                 .any(|c| c.type_ == "Ready" && c.status == "True"),
-            cpus: room("cpu", 1.0),
-            memory: room("memory", 1e9),
+            cpus: node_capacity("cpu", 1.0),
+            memory: node_capacity("memory", 1e9),
             gpus: GPU_RESOURCES
                 .iter()
                 .map(|name| ((*name).to_owned(), amount(&capacity, name) as u32))
@@ -69,7 +69,7 @@ impl NodeInfo {
         }
     }
 
-    /// The resource name of the GPUs in a cluster.
+    /// The GPU resource name of a cluster.
     pub(super) fn gpu_resource(nodes: &[Self]) -> &'static str {
         let has = |name: &str| nodes.iter().any(|n| n.gpus.contains_key(name));
         GPU_RESOURCES
@@ -79,7 +79,7 @@ impl NodeInfo {
     }
 }
 
-/// One way of labelling GPU nodes.
+/// A label formatter (SkyPilot's `GPULabelFormatter`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuLabelFormatter {
     /// `skypilot.co/accelerator`, values in lower case.
@@ -88,7 +88,7 @@ pub enum GpuLabelFormatter {
     Gke,
     /// Karpenter's `karpenter.k8s.aws/instance-gpu-name`.
     Karpenter,
-    /// `nvidia.com/gpu.product`, as NVIDIA's feature discovery writes it.
+    /// `nvidia.com/gpu.product`, from NVIDIA's GPU feature discovery.
     Nvidia,
     /// CoreWeave's `gpu.nvidia.com/class`.
     CoreWeave,
@@ -97,7 +97,7 @@ pub enum GpuLabelFormatter {
 }
 
 impl GpuLabelFormatter {
-    /// All, in the order of preference.
+    /// All formatters, in the order of preference.
     pub const ALL: [Self; 6] = [
         Self::SkyPilot,
         Self::Gke,
@@ -119,7 +119,7 @@ impl GpuLabelFormatter {
         }
     }
 
-    /// The keys a Pod without GPUs prefers not to find on its node.
+    /// The keys that Pods without GPUs avoid by preferred node affinity.
     pub const fn avoided_keys(self) -> &'static [&'static str] {
         match self {
             Self::SkyPilot => &["skypilot.co/accelerator"],
@@ -137,7 +137,7 @@ impl GpuLabelFormatter {
         }
     }
 
-    /// The first way that some node of the cluster uses with a usable value; it holds for all nodes.
+    /// The formatter of the cluster: the first whose key some node has with a valid value.
     pub fn detect(nodes: &[NodeInfo]) -> Option<Self> {
         Self::ALL.into_iter().find(|label| {
             let values = nodes.iter().filter_map(|n| n.labels.get(label.key()));
@@ -156,7 +156,7 @@ impl GpuLabelFormatter {
         }
     }
 
-    /// SkyPilot's name for the GPU that a label value stands for.
+    /// SkyPilot's accelerator name for a label value.
     pub fn accelerator(self, value: &str) -> String {
         match self {
             Self::SkyPilot | Self::Karpenter | Self::Nebius => value.to_uppercase(),
@@ -174,7 +174,7 @@ impl GpuLabelFormatter {
         }
     }
 
-    /// The label value of the first node whose GPU is the one asked for.
+    /// The label value of the first node with the requested GPU.
     pub(super) fn value_for<'n>(self, nodes: &'n [NodeInfo], accelerator: &str) -> Option<&'n str> {
         nodes
             .iter()
@@ -189,7 +189,7 @@ impl GpuLabelFormatter {
     }
 }
 
-/// GPUs that a product label may name, the longer name before the shorter it contains.
+/// GPU names in product labels, a longer name before a shorter one that it contains.
 const CANONICAL_GPU_NAMES: [&str; 34] = [
     "GB300",
     "GB200",
@@ -227,11 +227,11 @@ const CANONICAL_GPU_NAMES: [&str; 34] = [
     "M60",
 ];
 
-/// The name within a product label such as `NVIDIA-H100-80GB-HBM3`.
+/// The GPU name in a product label such as `NVIDIA-H100-80GB-HBM3`.
 fn canonical_gpu_name(value: &str) -> String {
     for name in CANONICAL_GPU_NAMES {
         let named = match name {
-            // The size may stand apart from the name: NVIDIA-A100-SXM4-80GB.
+            // The size can be separate from the name: NVIDIA-A100-SXM4-80GB.
             "A100-80GB" | "H100-80GB" => value
                 .split_once(&name[..4])
                 .is_some_and(|(_, rest)| rest.contains("-80GB")),
@@ -248,7 +248,7 @@ fn canonical_gpu_name(value: &str) -> String {
         .replace("RTX-", "RTX")
 }
 
-/// Whether a text holds a word that no letter, digit or underscore touches.
+/// Whether a text contains a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(word).any(|(start, _)| {
@@ -256,8 +256,8 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a request means a GPU: the same name, or one the other's beginning up to a dash, unless
-/// the request is for more memory than that GPU has.
+/// Whether a requested GPU name matches a found one: equal, or one is a prefix of the other up to a
+/// dash, unless the request needs more memory than the GPU has.
 fn gpu_names_match(asked: &str, found: &str) -> bool {
     let (short, long) = if asked.len() <= found.len() {
         (asked, found)
@@ -274,7 +274,7 @@ fn gpu_names_match(asked: &str, found: &str) -> bool {
         }
 }
 
-/// Device memory in GB, for the GPUs that exist with more than one size.
+/// Device memory in GB, for GPUs with several sizes.
 fn memory_gb(name: &str) -> Option<u32> {
     let base = ["a100", "v100"].into_iter().find(|b| name.starts_with(b))?;
     let suffix = name[base.len()..].rsplit('-').next().unwrap_or_default();
@@ -286,7 +286,7 @@ fn memory_gb(name: &str) -> Option<u32> {
     }
 }
 
-/// The node label that marks spot nodes in this cluster, if any node carries one SkyPilot knows.
+/// The label and value of the cluster's spot nodes, if a node has one that SkyPilot supports.
 pub(super) fn spot_label(nodes: &[NodeInfo]) -> Option<(&'static str, &'static str)> {
     [
         ("cloud.google.com/gke-spot", "true"),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_known_key_wins_for_the_whole_cluster() {
+    fn the_first_known_key_applies_to_the_cluster() {
         let nodes = [
             node(&[]),
             node(&[("nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3")]),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_finds_its_node_by_the_label_of_that_cluster() {
+    fn a_request_matches_the_label_of_the_cluster() {
         let nodes = [
             node(&[("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB")]),
             node(&[("nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3")]),

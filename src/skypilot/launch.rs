@@ -1,4 +1,4 @@
-//! From a task to everything that one launch creates.
+//! Plans the objects that the launch of a task creates.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::services_and_roles;
 use super::sizing::{PodResources, SizingError};
 use super::task::{JobRecovery, Task, TaskResources};
 
-/// A cluster that is about to be launched: the objects, and what is known of it.
+/// The objects and settings of a cluster to launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterPlan {
     /// Its name in Kubernetes.
@@ -22,34 +22,34 @@ pub struct ClusterPlan {
     pub pods: Vec<Value>,
     /// Services of this cluster.
     pub services: Vec<Value>,
-    /// Objects shared with other clusters, which stay.
+    /// Objects shared by all clusters, which are never deleted.
     pub shared_objects: Vec<Value>,
-    /// What each Pod requests.
+    /// Requests of each Pod.
     pub request: PodResources,
     /// Queue and timeouts.
     pub queue: QueueSettings,
-    /// What a managed job does when the cluster is lost.
+    /// Recovery settings of a managed job.
     pub recovery: JobRecovery,
 }
 
-/// Why a launch cannot start.
+/// Why a task cannot be launched.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LaunchError {
-    /// The name of the cluster or job.
+    /// The name of the cluster or job is invalid.
     #[error(
         "{0:?} is not a name SkyPilot accepts: it begins with a letter, ends with a letter or \
          digit, and holds only those, dashes, underscores and dots"
     )]
     Name(String),
-    /// No alternative of the task fits the cluster; the first one's reason.
+    /// No alternative of the task fits the cluster; the reason of the first.
     #[error(transparent)]
     Sizing(#[from] SizingError),
 }
 
-/// Plans the launch of `task` as a cluster that the person calls `display_name`.
+/// Plans the launch of `task` as the cluster `display_name`.
 ///
 /// # Errors
-/// A name SkyPilot refuses, or a task that no node of the cluster can hold.
+/// The name is invalid, or no node of the cluster is large enough.
 pub fn plan(
     task: &Task,
     display_name: &str,
@@ -84,7 +84,7 @@ pub fn plan(
     })
 }
 
-/// The first alternative that fits; all cost nothing on Kubernetes, so the order decides.
+/// The first alternative that fits; on Kubernetes all are free, so the order decides.
 fn choose_resources<'t>(
     task: &'t Task,
     env: &SkyEnv,
@@ -103,6 +103,6 @@ fn choose_resources<'t>(
             }
         }
     }
-    // A task always has an alternative, so a reason is there.
+    // A task has at least one alternative, so there is a reason.
     Err(first_reason.unwrap_or(SizingError::NoGpus))
 }

@@ -1,10 +1,10 @@
-//! SkyPilot as the cluster sees it: task YAML to the Pods SkyPilot submits, and the managed-job loop
-//! that notices a preemption and resubmits. Reaches the cluster only through a `kube::Client`.
+//! Emulates SkyPilot as a client of the cluster: creates the Pods of a task, and the managed-jobs
+//! controller that detects a preemption and relaunches. Reaches the cluster only through a
+//! `kube::Client`.
 //!
-//! The behaviour is that of SkyPilot 0.14.1. What a task says of `setup`, `run`, files and
-//! environment never reaches a Pod there (it arrives later by exec), so here it only decides how
-//! long the job runs and how it ends. Knows `api`, `clock`, `entropy` and `yaml`; never the
-//! controller, the machines or the API server.
+//! The behaviour is that of SkyPilot 0.14.1. SkyPilot runs `setup` and `run` by exec, so they are not
+//! part of the Pods; here they only determine the duration and the exit code of the job. Depends on
+//! `api`, `clock`, `entropy` and `yaml`, never on the controller, the machines or the API server.
 
 mod config;
 mod env;

@@ -1,16 +1,16 @@
-//! Names: from what a person calls a cluster or a job to what the Pods are called.
+//! Names of clusters, jobs and Pods.
 
 use md5::{Digest, Md5};
 
-/// Longest cluster name on Kubernetes, the hash of the person included.
+/// Maximum length of a cluster name on Kubernetes, with the user hash.
 const MAX_CLUSTER_NAME: usize = 42;
-/// Longest part of a managed job's cluster name that comes from its task.
+/// Maximum length of the task name in a managed job's cluster name.
 const MAX_JOB_PREFIX: usize = 25;
-/// Characters that tell cut names apart.
+/// Length of the hash in truncated names.
 const NAME_HASH: usize = 2;
 
-/// The cluster's name in Kubernetes: lower case, dashes for dots and underscores, the person's hash
-/// behind it; too long a name is cut and told apart by two characters of its MD5.
+/// The cluster's name in Kubernetes: lower case, dashes for dots and underscores, with the user hash; a
+/// long name is truncated and gets two characters of its MD5.
 pub fn cluster_name_on_cloud(display_name: &str, user_hash: &str) -> String {
     shorten(display_name, MAX_CLUSTER_NAME, &format!("-{user_hash}"))
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_what_kubernetes_accepts() {
+    fn names_are_converted_to_dns_labels() {
         assert_eq!(
             cluster_name_on_cloud("My_train.v2", "fcd1e5cf"),
             "my-train-v2-fcd1e5cf"
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_but_stay_apart() {
+    fn long_names_are_truncated_with_a_hash() {
         let (a, b) = (
             "a-very-long-name-of-a-training-run-one",
             "a-very-long-name-of-a-training-run-two",
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn names_sky_refuses() {
+    fn invalid_names_are_rejected() {
         for bad in ["", "1a", "a-", "a b", "ä", "a/b"] {
             assert!(!is_valid(bad), "{bad}");
         }

@@ -1,4 +1,4 @@
-//! What SkyPilot creates around the Pods: a service account with its roles, and services.
+//! The service account, roles and services that SkyPilot creates.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub(super) const SERVICE_ACCOUNT: &str = "skypilot-service-account";
 const SYSTEM_NAMESPACE: &str = "skypilot-system";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Objects that stay in the cluster once they are there, in the order SkyPilot makes them.
+/// The shared objects, which are never deleted, in SkyPilot's order of creation.
 pub(super) fn service_account_and_roles(env: &SkyEnv) -> Vec<Value> {
     let ns = env.namespace.as_str();
     let everything = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);

@@ -1,25 +1,24 @@
-//! What a task's commands come to, since nothing really runs them: how long they take and how they
-//! end.
+//! The simulated run of a task's commands: their duration and exit code.
 //!
 //! `sleep 90`, `sleep 5m` or `sleep infinity` anywhere in `run` and `setup` counts; `exit 3` or a
 //! plain `false` as a command ends the job with that code. A loop is not unrolled.
 
 use std::time::Duration;
 
-/// How long commands without any `sleep` take.
+/// The duration of commands without `sleep`, in seconds.
 pub const DEFAULT_SECONDS: u64 = 30;
 
-/// The course of a task's commands.
+/// The simulated run of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedRun {
-    /// How long they take; `None` for ever.
+    /// The duration; `None` if they do not end.
     pub duration: Option<Duration>,
-    /// The exit code at the end.
+    /// The exit code.
     pub exit_code: u8,
 }
 
 impl SimulatedRun {
-    /// Reads the commands of a task.
+    /// Derives the run from the scripts of a task.
     pub fn from_scripts(setup: Option<&str>, run: Option<&str>) -> Self {
         let mut seconds = 0.0;
         let mut slept = false;
@@ -64,8 +63,7 @@ impl SimulatedRun {
     }
 }
 
-/// The commands of a script in order: split at line ends, `;`, `&&`, `||`, `|` and `&`, comments
-/// dropped.
+/// The commands of a script: split at line ends, `;`, `&&`, `||`, `|` and `&`, without comments.
 fn commands(script: &str) -> impl Iterator<Item = &str> {
     script
         .lines()
@@ -102,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeps_add_up_and_exits_end() {
+    fn sleeps_add_up_and_exit_ends_the_run() {
         assert_eq!(run("echo hello; sleep 600"), (Some(600), 0));
         assert_eq!(
             run("sleep 1m\nsleep 5 && echo done # sleep 9"),

@@ -1,40 +1,40 @@
-//! Resource arithmetic: from what a task asks to what a Pod requests.
+//! Computes the requests of a Pod from the resources of a task.
 
 use super::gpu_labels::{GpuLabelFormatter, NodeInfo, spot_label};
 use super::task::{Memory, TaskResources};
 
-/// CPUs of a task that names none and wants no GPU.
+/// Default CPUs of a task without GPUs.
 const DEFAULT_CPUS: f64 = 2.0;
-/// CPUs for each GPU where a task names none.
+/// Default CPUs per GPU.
 const CPUS_PER_GPU: f64 = 4.0;
-/// GB of memory for each CPU, without and with GPUs.
+/// Default memory per CPU in GB, without and with GPUs.
 const MEMORY_PER_CPU: (f64, f64) = (1.0, 4.0);
-/// Amounts nearer than this count as equal when a node's size is compared.
+/// The tolerance of comparisons with a node's size.
 const SIZE_TOLERANCE: f64 = 0.01;
 
-/// What each Pod of a cluster requests.
+/// The requests of each Pod of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodResources {
     /// CPUs.
     pub cpus: f64,
-    /// GB of 10⁹ bytes.
+    /// Memory, in GB (10⁹ bytes).
     pub memory: f64,
-    /// GPUs and where they are found.
+    /// GPUs and their node label.
     pub gpus: Option<Gpus>,
-    /// Node labels that a Pod without GPUs prefers not to meet.
+    /// Node labels that Pods without GPUs avoid.
     pub avoided_labels: &'static [&'static str],
-    /// The label and value of spot nodes, when the task wants one.
+    /// The label and value of spot nodes, if requested.
     pub spot: Option<(&'static str, &'static str)>,
-    /// GB of ephemeral storage, when the task names a disk size.
+    /// Ephemeral storage in GB, if the task sets `disk_size`.
     pub disk: Option<u64>,
 }
 
 /// GPUs of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gpus {
-    /// SkyPilot's name of the GPU, as the task writes it.
+    /// SkyPilot's name of the GPU.
     pub name: String,
-    /// How many.
+    /// Count.
     pub count: u32,
     /// Resource name, such as `nvidia.com/gpu`.
     pub resource: &'static str,
@@ -42,37 +42,37 @@ pub struct Gpus {
     pub label: (&'static str, String),
 }
 
-/// Why no Pod can be made for a task in this cluster.
+/// Why a task does not fit the cluster.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SizingError {
     /// No node has a GPU.
     #[error("the cluster has no GPUs; give the lab nodes with nvidia.com/gpu (--nodes)")]
     NoGpus,
-    /// GPUs are there, but no label tells which.
+    /// No node has a label with its GPU.
     #[error(
         "no node is labelled with its GPU; label GPU nodes with nvidia.com/gpu.product or skypilot.co/accelerator"
     )]
     NoGpuLabels,
-    /// The GPU asked for is not among the nodes'.
+    /// No node has the requested GPU.
     #[error("no node has {wanted} GPUs; the cluster has {found}")]
     NoSuchGpu {
-        /// The GPU asked for.
+        /// The requested GPU.
         wanted: String,
-        /// The GPUs there are.
+        /// The GPUs of the cluster.
         found: String,
     },
-    /// No node marks itself as spot.
+    /// No node has a spot label.
     #[error("no node is a spot node; label some with cloud.google.com/gke-spot=true")]
     NoSpotNodes,
-    /// Larger than every node.
+    /// The request is larger than every node.
     #[error("no node is large enough for {wanted}; the largest has {largest}")]
     TooLarge {
-        /// The request in words.
+        /// The request as text.
         wanted: String,
-        /// The largest node in words.
+        /// The largest node as text.
         largest: String,
     },
-    /// The task is for another cluster.
+    /// The task names another context.
     #[error("the task is for the context {0:?}, which is not this cluster's; write infra: k8s")]
     OtherContext(String),
 }
@@ -81,10 +81,10 @@ impl PodResources {
     /// Sizes one alternative for a cluster of these nodes.
     ///
     /// # Errors
-    /// Says what the cluster lacks.
-    pub fn size(ask: &TaskResources, nodes: &[NodeInfo]) -> Result<Self, SizingError> {
-        let count = ask.accelerator.as_ref().map_or(0, |a| a.count);
-        let cpus = ask.cpus.unwrap_or(match count {
+    /// The cluster has no suitable node.
+    pub fn size(requested: &TaskResources, nodes: &[NodeInfo]) -> Result<Self, SizingError> {
+        let count = requested.accelerator.as_ref().map_or(0, |a| a.count);
+        let cpus = requested.cpus.unwrap_or(match count {
             0 => DEFAULT_CPUS,
             n => CPUS_PER_GPU * f64::from(n),
         });
@@ -93,15 +93,15 @@ impl PodResources {
         } else {
             MEMORY_PER_CPU.1
         };
-        let memory = match ask.memory {
+        let memory = match requested.memory {
             Some(Memory::Gigabytes(gb)) => gb,
             Some(Memory::PerCpu(factor)) => factor * cpus,
             None => per_cpu * cpus,
         };
-        // The virtual instance type's name carries one decimal, and the request is read from it.
+        // The request is parsed from the virtual instance type, which has one decimal.
         let (cpus, memory) = (round_to_one_decimal(cpus), round_to_one_decimal(memory));
         let label = GpuLabelFormatter::detect(nodes);
-        let gpus = match &ask.accelerator {
+        let gpus = match &requested.accelerator {
             None => None,
             Some(accelerator) => Some(Gpus {
                 name: accelerator.name.clone(),
@@ -110,7 +110,7 @@ impl PodResources {
                 label: find_gpu(label, nodes, &accelerator.name)?,
             }),
         };
-        let spot = match ask.use_spot {
+        let spot = match requested.use_spot {
             false => None,
             true => Some(spot_label(nodes).ok_or(SizingError::NoSpotNodes)?),
         };
@@ -123,7 +123,7 @@ impl PodResources {
             },
             gpus,
             spot,
-            disk: ask.disk_size,
+            disk: requested.disk_size,
         };
         request.check_fits_on_node(nodes)?;
         request.clamp_to_allocatable(nodes);
@@ -138,7 +138,7 @@ impl PodResources {
         }
     }
 
-    /// SkyPilot's launch check: one node's whole capacity, whatever runs there, holds one Pod.
+    /// SkyPilot's launch check: the capacity of one node, used or not, fits one Pod.
     fn check_fits_on_node(&self, nodes: &[NodeInfo]) -> Result<(), SizingError> {
         let count = |node: &NodeInfo| match &self.gpus {
             None => true,
@@ -177,8 +177,7 @@ impl PodResources {
         })
     }
 
-    /// A request for a whole node is lowered to what the node leaves for Pods, as long as no node is
-    /// larger in both.
+    /// Lowers a request for a whole node to its allocatable resources, unless a node is larger in both.
     fn clamp_to_allocatable(&mut self, nodes: &[NodeInfo]) {
         let (mut cpus, mut memory) = (None::<f64>, None::<f64>);
         for node in nodes.iter().filter(|n| n.ready) {

@@ -51,14 +51,14 @@ async fn down_removes_preset_objects_and_nothing_else() {
     let (code, printed) = down(&dir, &file).await;
     assert_eq!(code, Some(2), "{printed}");
     assert!(
-        printed.contains("still runs on other; stop it first"),
+        printed.contains("is still running on other; stop it first"),
         "{printed}"
     );
     queues.get("research").await.unwrap();
     lab.kill();
     let (code, printed) = down(&dir, &file).await;
     assert_eq!(code, Some(0), "{printed}");
-    let expected = "removed 4 objects of presets and 2 virtual nodes, took fake resources off 0 real nodes of other";
+    let expected = "removed 4 objects of presets, 2 virtual nodes and the fake resources of 0 real nodes from other";
     assert!(printed.contains(expected), "{printed}");
     assert!(
         queues

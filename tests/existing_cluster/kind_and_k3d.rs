@@ -206,7 +206,7 @@ async fn a_kind_cluster_is_created_reused_and_deleted() {
     let gone = machine.run(&["down"]).await;
     assert_eq!(
         String::from_utf8_lossy(&gone.stdout),
-        "the cluster kind-kueue-lab is gone\n"
+        "deleted the cluster kind-kueue-lab\n"
     );
     assert!(
         machine
@@ -214,7 +214,10 @@ async fn a_kind_cluster_is_created_reused_and_deleted() {
             .contains(&"kind delete cluster --name kueue-lab".to_owned())
     );
     let nothing = machine.rejected(&["down"], 2).await;
-    assert!(nothing.starts_with("no cluster is remembered"), "{nothing}");
+    assert!(
+        nothing.starts_with("there is no record of a cluster"),
+        "{nothing}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,10 +229,10 @@ async fn an_existing_cluster_of_the_same_name_needs_confirmation_and_stays() {
     machine.cluster(&cluster, "kind-kueue-lab");
     machine.work_dir.write("clusters", "kind\nkueue-lab\n");
     let printed = machine.rejected(&up("kind"), 2).await;
-    assert!(printed.contains("say --yes to go ahead"), "{printed}");
+    assert!(printed.contains("confirm with --yes"), "{printed}");
     let printed = machine.rejected(&["down", "--cluster", "kind"], 2).await;
     assert!(
-        printed.contains("was not made by kueue-lab, so it stays"),
+        printed.contains("was not created by kueue-lab, so it is not deleted"),
         "{printed}"
     );
     assert!(!machine.calls().iter().any(|c| c.contains("delete")));
@@ -299,7 +302,7 @@ esac
     let gone = machine.run(&["down", "--cluster", "k3d"]).await;
     assert_eq!(
         String::from_utf8_lossy(&gone.stdout),
-        "the cluster k3d-kueue-lab is gone\n"
+        "deleted the cluster k3d-kueue-lab\n"
     );
 }
 

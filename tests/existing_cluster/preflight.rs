@@ -54,7 +54,7 @@ async fn a_context_is_required() {
 async fn nothing_is_written_without_confirmation() {
     let cluster = ExternalCluster::start().await;
     let printed = rejected(&cluster.kubeconfig(), "--headless").await;
-    assert!(printed.contains("say --yes to go ahead"), "{printed}");
+    assert!(printed.contains("confirm with --yes"), "{printed}");
     assert!(has_no_kueue_objects(&cluster).await);
 }
 

@@ -87,7 +87,7 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
     assert_eq!(code, Some(0), "{printed}");
     assert_eq!(
         printed,
-        "removed 3 objects of presets and 2 virtual nodes, took fake resources off 2 real nodes of other\n"
+        "removed 3 objects of presets, 2 virtual nodes and the fake resources of 2 real nodes from other\n"
     );
     assert_eq!(
         lab_fields_of_node(&nodes.get("worker-0").await.unwrap()),
@@ -104,7 +104,7 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
     assert_eq!(code, Some(0), "{printed}");
     assert_eq!(
         printed,
-        "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other\n"
+        "removed 0 objects of presets, 0 virtual nodes and the fake resources of 0 real nodes from other\n"
     );
 }
 

@@ -119,7 +119,7 @@ async fn up_can_be_repeated_after_unreachable_webhooks() {
     // `down` and `uninstall` remove the rest.
     let context = ["--cluster", "context:other", "--kubeconfig", &file];
     let printed = run_ok(&dir, &[&["down", "--yes"], context.as_slice()].concat()).await;
-    let expected = "removed 0 objects of presets and 0 virtual nodes, took fake resources off 0 real nodes of other";
+    let expected = "removed 0 objects of presets, 0 virtual nodes and the fake resources of 0 real nodes from other";
     assert!(printed.contains(expected), "{printed}");
     let uninstall = [
         "uninstall",

@@ -1,4 +1,4 @@
-//! `Configuration` of `config.kueue.x-k8s.io/v1beta2`: the file, and the parts that set up the process.
+//! `Configuration` of `config.kueue.x-k8s.io/v1beta2`.
 
 use std::collections::BTreeMap;
 
@@ -10,58 +10,58 @@ use super::{
     Resources, WaitForPodsReady,
 };
 
-/// Everything that can be set of Kueue. Read it with [`super::load`], which applies defaults.
+/// Kueue's configuration. [`super::load`] parses it and applies defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Configuration {
-    /// The namespace Kueue runs in. Default `kueue-system`.
+    /// The namespace of Kueue. Default `kueue-system`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Where webhooks are served.
+    /// The webhook server.
     pub webhook: ControllerWebhook,
-    /// Election among several instances.
+    /// Leader election.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader_election: Option<LeaderElectionConfiguration>,
     /// Metrics.
     pub metrics: ControllerMetrics,
     /// Health checks.
     pub health: ControllerHealth,
-    /// Where profiles are served; empty for nowhere.
+    /// The address of pprof; empty to disable it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub pprof_bind_address: String,
-    /// How many objects are worked on at once.
+    /// Concurrency of the controllers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<ControllerConfigurationSpec>,
     /// TLS of all servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsOptions>,
-    /// Whether jobs without a queue name are held back too.
+    /// Whether jobs without a queue name are managed.
     pub manage_jobs_without_queue_name: bool,
-    /// In which namespaces jobs are managed. Default: all but `kube-system` and Kueue's own.
+    /// The namespaces with managed jobs. Default: all but `kube-system` and Kueue's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_jobs_namespace_selector: Option<LabelSelector>,
-    /// Certificates that Kueue makes itself.
+    /// Internal certificate management.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internal_cert_management: Option<InternalCertManagement>,
-    /// How long admitted workloads have to get their pods ready. Nothing turns it off.
+    /// `waitForPodsReady`; `None` disables it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for_pods_ready: Option<WaitForPodsReady>,
     /// Limits of requests to the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_connection: Option<ClientConnection>,
-    /// Which kinds of jobs are managed.
+    /// The enabled integrations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrations: Option<Integrations>,
-    /// Workloads in other clusters.
+    /// MultiKueue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multi_kueue: Option<MultiKueue>,
-    /// Fair sharing within cohorts; nothing turns it off.
+    /// Fair sharing within cohorts; `None` disables it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<FairSharing>,
-    /// Fair sharing among LocalQueues over time; nothing turns it off.
+    /// Admission fair sharing among LocalQueues; `None` disables it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
-    /// How resources are counted.
+    /// Resource management: quota checks, transformations, devices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
     /// Feature gates that differ from their defaults.
@@ -70,10 +70,10 @@ pub struct Configuration {
         deserialize_with = "super::nullable"
     )]
     pub feature_gates: BTreeMap<String, bool>,
-    /// How long finished workloads are kept.
+    /// Retention of finished objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_retention_policies: Option<ObjectRetentionPolicies>,
-    /// Where the visibility API is served.
+    /// The visibility server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visibility_server: Option<VisibilityServerConfiguration>,
 }
@@ -86,13 +86,41 @@ impl Configuration {
             .unwrap_or(super::DEFAULT_NAMESPACE)
     }
 
-    /// The kinds of jobs that are managed, by framework name.
+    /// The names of the enabled frameworks.
     pub fn frameworks(&self) -> &[String] {
         self.integrations.as_ref().map_or(&[], |i| &i.frameworks)
     }
 }
 
-/// Where webhooks are served.
+impl Configuration {
+    /// The default configuration of Kueue.
+    pub fn defaulted() -> Self {
+        let mut configuration = Self::default();
+        super::apply_defaults(&mut configuration);
+        configuration
+    }
+
+    /// The configuration of upstream's release manifest, with the frameworks of
+    /// [`RELEASE_MANIFEST_FRAMEWORKS`](super::RELEASE_MANIFEST_FRAMEWORKS).
+    pub fn release_manifest() -> Self {
+        let frameworks = super::RELEASE_MANIFEST_FRAMEWORKS
+            .iter()
+            .map(|f| (*f).to_owned())
+            .collect();
+        let integrations = Integrations {
+            frameworks,
+            ..Integrations::default()
+        };
+        let mut configuration = Self {
+            integrations: Some(integrations),
+            ..Self::default()
+        };
+        super::apply_defaults(&mut configuration);
+        configuration
+    }
+}
+
+/// The webhook server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControllerWebhook {
@@ -107,23 +135,23 @@ pub struct ControllerWebhook {
     pub cert_dir: String,
 }
 
-/// Election among several instances.
+/// Leader election.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LeaderElectionConfiguration {
-    /// Whether there is an election. Default true.
+    /// Whether leader election is enabled. Default true.
     pub leader_elect: Option<bool>,
-    /// How long a leader may be silent. Default 15s.
+    /// Duration of the Lease. Default 15s.
     pub lease_duration: Duration,
-    /// How long a leader tries to stay one. Default 10s.
+    /// Timeout of renewals by the leader. Default 10s.
     pub renew_deadline: Duration,
-    /// How often is tried. Default 2s.
+    /// Interval of attempts. Default 2s.
     pub retry_period: Duration,
-    /// Kind of the object that says who leads. Default `leases`.
+    /// Resource of the lock. Default `leases`.
     pub resource_lock: String,
-    /// Name of that object. Default `c1f6bfd2.kueue.x-k8s.io`.
+    /// Name of the lock. Default `c1f6bfd2.kueue.x-k8s.io`.
     pub resource_name: String,
-    /// Its namespace.
+    /// Namespace of the lock.
     pub resource_namespace: String,
 }
 
@@ -131,13 +159,13 @@ pub struct LeaderElectionConfiguration {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControllerMetrics {
-    /// Where they are served. Default `:8443`.
+    /// Address. Default `:8443`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub bind_address: String,
-    /// Whether quota and usage of ClusterQueues are among them.
+    /// Whether quota and usage of ClusterQueues are reported.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub enable_cluster_queue_resources: bool,
-    /// Labels from the metadata of objects.
+    /// Custom labels from the metadata of objects.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
@@ -148,7 +176,7 @@ pub struct ControllerMetrics {
     pub local_queue_metrics: Option<LocalQueueMetrics>,
 }
 
-/// A label of metrics that comes from the metadata of an object.
+/// A custom metric label from the metadata of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControllerMetricsCustomLabel {
@@ -157,13 +185,13 @@ pub struct ControllerMetricsCustomLabel {
     /// The object's label. Default: the name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source_label_key: String,
-    /// The object's annotation; excludes the label.
+    /// The object's annotation; mutually exclusive with the label.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source_annotation_key: String,
     /// Kind of the object: `ClusterQueue` (default), `Cohort`, `LocalQueue` or `Workload`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_kind: Option<String>,
-    /// Values that are told apart; empty for all.
+    /// The tracked values; empty for all.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
@@ -175,10 +203,10 @@ pub struct ControllerMetricsCustomLabel {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LocalQueueMetrics {
-    /// Whether there are any.
+    /// Whether they are enabled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub enable: bool,
-    /// Of which LocalQueues; nothing for all.
+    /// Selects LocalQueues; `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_queue_selector: Option<LabelSelector>,
 }
@@ -187,28 +215,28 @@ pub struct LocalQueueMetrics {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControllerHealth {
-    /// Where they are served. Default `:8081`.
+    /// Address. Default `:8081`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub health_probe_bind_address: String,
-    /// Path of readiness.
+    /// Path of the readiness endpoint.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub readiness_endpoint_name: String,
-    /// Path of liveness.
+    /// Path of the liveness endpoint.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub liveness_endpoint_name: String,
 }
 
-/// How many objects are worked on at once.
+/// Concurrency of the controllers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControllerConfigurationSpec {
-    /// By `Kind.group`, such as `Job.batch`.
+    /// Concurrency by `Kind.group`, such as `Job.batch`.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "super::nullable"
     )]
     pub group_kind_concurrency: BTreeMap<String, i64>,
-    /// How long the first lists may take, in nanoseconds.
+    /// Timeout of the initial cache sync, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_sync_timeout: Option<i64>,
 }
@@ -217,7 +245,7 @@ pub struct ControllerConfigurationSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TlsOptions {
-    /// Oldest version: `VersionTLS12` (default) or `VersionTLS13`.
+    /// Minimum version: `VersionTLS12` (default) or `VersionTLS13`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub min_version: String,
     /// Cipher suites by Go's names; not with TLS 1.3.
@@ -234,11 +262,11 @@ pub struct TlsOptions {
     pub curve_preferences: Vec<i32>,
 }
 
-/// Certificates that Kueue makes itself.
+/// Internal certificate management.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InternalCertManagement {
-    /// Whether it does. Default true.
+    /// Whether it is enabled. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable: Option<bool>,
     /// Name of the webhooks' Service. Default `kueue-webhook-service`.
@@ -253,19 +281,19 @@ pub struct InternalCertManagement {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientConnection {
-    /// Requests a second. Default 300.
+    /// Requests per second. Default 300.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qps: Option<f32>,
-    /// Requests at once. Default 500.
+    /// Burst. Default 500.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<i32>,
 }
 
-/// Where the visibility API is served.
+/// The visibility server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VisibilityServerConfiguration {
-    /// IP address to listen on; nothing for all.
+    /// IP address to listen on; `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bind_address: Option<String>,
     /// Port. Default 8082.

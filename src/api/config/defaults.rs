@@ -1,4 +1,4 @@
-//! What holds where a configuration says nothing.
+//! Defaults of the configuration.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
@@ -7,7 +7,7 @@ use super::{
     LocalQueueMetrics, WaitForPodsReady,
 };
 
-/// Applies the defaults of v1beta2. Among them: waiting for pods is on, with 30 minutes.
+/// Applies the defaults of v1beta2, which enable `waitForPodsReady` with 30 minutes.
 pub fn apply(configuration: &mut Configuration) {
     shared_by_versions(configuration);
     let waiting = configuration.wait_for_pods_ready.get_or_insert_default();
@@ -26,7 +26,7 @@ pub fn apply(configuration: &mut Configuration) {
         .get_or_insert(8082);
 }
 
-/// The defaults of waiting for pods.
+/// The defaults of `waitForPodsReady`.
 pub(super) fn wait_for_pods_ready(waiting: &mut WaitForPodsReady, timeout: Duration, blocks: bool) {
     if waiting.timeout == Duration::ZERO {
         waiting.timeout = timeout;
@@ -41,7 +41,7 @@ pub(super) fn wait_for_pods_ready(waiting: &mut WaitForPodsReady, timeout: Durat
     strategy.backoff_max_seconds.get_or_insert(3600);
 }
 
-/// The defaults that v1beta1 and v1beta2 share.
+/// The common defaults of v1beta1 and v1beta2.
 pub(super) fn shared_by_versions(configuration: &mut Configuration) {
     let text = |field: &mut String, default: &str| {
         if field.is_empty() {

@@ -1,9 +1,9 @@
-//! The kinds of jobs that Kueue knows, by the names the configuration has for them.
+//! Kueue's job integrations, by framework name.
 
-/// A kind of job.
+/// A job integration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framework {
-    /// Name in the configuration, such as `batch/job`.
+    /// Framework name, such as `batch/job`.
     pub name: &'static str,
     /// API group of the job, empty for core.
     pub group: &'static str,
@@ -11,7 +11,7 @@ pub struct Framework {
     pub version: &'static str,
     /// Kind of the job.
     pub kind: &'static str,
-    /// Whether such jobs can be sent to other clusters.
+    /// Whether it has a MultiKueue adapter.
     pub multi_kueue: bool,
 }
 
@@ -37,7 +37,7 @@ const fn without_multi_kueue(framework: Framework) -> Framework {
     }
 }
 
-/// Every kind, by name.
+/// All integrations, by name.
 pub const FRAMEWORKS: &[Framework] = &[
     framework("batch/job", "batch", "v1", "Job"),
     without_multi_kueue(framework("deployment", "apps", "v1", "Deployment")),
@@ -94,7 +94,7 @@ pub const FRAMEWORKS: &[Framework] = &[
     ),
 ];
 
-/// The kinds that upstream's released manifest turns on.
+/// The frameworks that upstream's release manifest enables.
 pub const RELEASE_MANIFEST_FRAMEWORKS: &[&str] = &[
     "batch/job",
     "kubeflow.org/mpijob",
@@ -111,12 +111,12 @@ pub const RELEASE_MANIFEST_FRAMEWORKS: &[&str] = &[
 ];
 
 impl Framework {
-    /// The kind of a name.
+    /// The integration with a name.
     pub fn named(name: &str) -> Option<&'static Self> {
         FRAMEWORKS.iter().find(|f| f.name == name)
     }
 
-    /// Group, version and kind as one text that tells kinds apart.
+    /// Group, version and kind as one text.
     pub(super) fn gvk(&self) -> String {
         gvk(self.group, self.version, self.kind)
     }
@@ -126,7 +126,7 @@ fn gvk(group: &str, version: &str, kind: &str) -> String {
     format!("{group}/{version}, Kind={kind}")
 }
 
-/// The same of a text such as `Kind.version.group.com`; nothing where it has another form.
+/// Parses `Kind.version.group.com` into that text; `None` if it has another form.
 pub(super) fn gvk_from_text(text: &str) -> Option<String> {
     let (kind, rest) = text.split_once('.')?;
     let (version, group) = rest.split_once('.')?;

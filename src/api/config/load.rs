@@ -1,4 +1,4 @@
-//! From text to a configuration that can be used.
+//! Loads a configuration file.
 
 use super::feature_gates::FeatureGates;
 use super::integration_frameworks::Framework;
@@ -10,23 +10,23 @@ use kueue_lab_yaml::{self as yaml, Kind, Limits, Node, Position, TypeMismatch, U
 /// The key of the configuration in Kueue's ConfigMap.
 pub const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";
 
-/// A configuration as it came out of a text.
+/// A loaded configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedConfiguration {
     /// The configuration in v1beta2, with defaults.
     pub configuration: Configuration,
-    /// The feature gates it sets.
+    /// Its feature gates.
     pub gates: FeatureGates,
-    /// What was read another way than it is written.
+    /// Warnings about converted settings.
     pub warnings: Vec<Problem>,
 }
 
-/// Reads a configuration of v1beta2 or v1beta1, bare or in the ConfigMap that Kueue's manifests have,
-/// whose `schema_type` may be missing. Fields that do not exist are errors, as upstream has it. A framework
-/// that is named twice is named once, with a warning, since scripts add what is there already.
+/// Loads a configuration of v1beta2 or v1beta1, bare or in the ConfigMap of Kueue's manifests, whose
+/// `kind` may be missing. Unknown fields are errors, as upstream. A duplicate framework is dropped with
+/// a warning, because scripts may add one that is enabled already.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the file.
 pub fn load(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
     let roots = yaml::documents(text, Limits::default()).map_err(|e| vec![e.into()])?;
     let [root] = roots.as_slice() else {
@@ -35,7 +35,7 @@ pub fn load(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
         return Err(vec![problem(
             at,
             "",
-            format!("one configuration is wanted, not {count}"),
+            format!("expected one configuration, found {count}"),
         )]);
     };
     let wrapped = root.get("data").and_then(|data| data.get(CONFIG_MAP_KEY));
@@ -71,7 +71,7 @@ fn load_document(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
             Err(vec![problem(
                 at,
                 "",
-                "one configuration is wanted".to_owned(),
+                "expected one configuration".to_owned(),
             )])
         }
     }
@@ -86,10 +86,10 @@ fn problem(at: Position, path: &str, message: String) -> Problem {
     }
 }
 
-/// How places in a text inside a text are places in the outer one.
+/// Maps positions in an embedded text to positions in the outer text.
 struct PositionOffset {
     start: Position,
-    /// How far the inner text is indented; nothing where it is not a block.
+    /// The indentation of the embedded text; `None` if it is not a block scalar.
     indent: Option<u32>,
 }
 
@@ -103,7 +103,7 @@ impl PositionOffset {
         let marker = line(at.line)
             .chars()
             .nth(at.column.saturating_sub(1) as usize);
-        // A block begins on the line after its marker.
+        // A block scalar starts on the line after its marker.
         let first = if matches!(marker, Some('|' | '>')) {
             at.line + 1
         } else {
@@ -218,7 +218,7 @@ fn unknown_field(unknown: UnknownField) -> Problem {
     }
 }
 
-/// Leaves out frameworks that are named a second time.
+/// Removes duplicate frameworks.
 fn deduplicate_frameworks(configuration: &mut Configuration, root: &Node) -> Vec<Problem> {
     let Some(integrations) = &mut configuration.integrations else {
         return Vec::new();
@@ -234,8 +234,8 @@ fn deduplicate_frameworks(configuration: &mut Configuration, root: &Node) -> Vec
             warnings.push(Problem {
                 at: root.locate(&path),
                 path,
-                message: format!("{name:?} is there already"),
-                remedy: Some("Kueue itself refuses to start with a framework twice".to_owned()),
+                message: format!("{name:?} is a duplicate"),
+                remedy: Some("Kueue fails to start with a duplicate framework".to_owned()),
             });
         }
         seen.push(name.clone());
@@ -244,11 +244,10 @@ fn deduplicate_frameworks(configuration: &mut Configuration, root: &Node) -> Vec
     warnings
 }
 
-/// The feature gates of a configuration, or of a command line such as `PriorityBoost=true`; both
-/// together are refused.
+/// The feature gates of a configuration or of a command line such as `PriorityBoost=true`.
 ///
 /// # Errors
-/// Both are given, or the gates cannot be set so.
+/// Both are given, or the gates are invalid.
 pub fn resolve_gates(
     command_line: Option<&str>,
     configuration: &Configuration,

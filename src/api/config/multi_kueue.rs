@@ -1,36 +1,36 @@
-//! Settings of workloads in other clusters.
+//! `multiKueue`.
 
 use serde::{Deserialize, Serialize};
 
 use super::Duration;
 
-/// Dispatcher that offers a workload to all clusters at once.
+/// The dispatcher that nominates all clusters at once.
 pub const DISPATCHER_ALL_AT_ONCE: &str = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once";
-/// Dispatcher that offers a workload to a few clusters, then to more.
+/// The dispatcher that nominates clusters incrementally.
 pub const DISPATCHER_INCREMENTAL: &str = "kueue.x-k8s.io/multikueue-dispatcher-incremental";
 
-/// Workloads in other clusters.
+/// MultiKueue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MultiKueue {
-    /// How often leftovers in worker clusters are collected; zero for never. Default 1m.
+    /// Interval of garbage collection in worker clusters; zero to disable. Default 1m.
     pub gc_interval: Option<Duration>,
-    /// What this manager's objects in worker clusters are labelled with. Default `multikueue`.
+    /// Label value of this manager's objects in worker clusters. Default `multikueue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// How long a worker may be out of reach until its workloads go elsewhere. Default 15m.
+    /// Timeout of a lost worker before its workloads are requeued. Default 15m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker_lost_timeout: Option<Duration>,
-    /// Who chooses the cluster. Default [`DISPATCHER_ALL_AT_ONCE`].
+    /// The dispatcher. Default [`DISPATCHER_ALL_AT_ONCE`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatcher_name: Option<String>,
-    /// Other kinds of jobs that can be sent, as `Kind.version.group.com`.
+    /// External frameworks.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
     )]
     pub external_frameworks: Vec<MultiKueueExternalFramework>,
-    /// How ClusterProfiles are used.
+    /// ClusterProfile settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_profile: Option<ClusterProfile>,
     /// Settings of the incremental dispatcher.
@@ -38,7 +38,7 @@ pub struct MultiKueue {
     pub incremental_dispatcher_config: Option<IncrementalDispatcherConfig>,
 }
 
-/// Another kind of job that can be sent.
+/// An external framework.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MultiKueueExternalFramework {
@@ -50,22 +50,22 @@ pub struct MultiKueueExternalFramework {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct IncrementalDispatcherConfig {
-    /// How many clusters are added at a time. Default 3.
+    /// The number of clusters added per step. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_size: Option<i32>,
 }
 
-/// How ClusterProfiles are used.
+/// ClusterProfile settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterProfile {
-    /// Programs that get access.
+    /// Access providers.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
     )]
     pub access_providers: Vec<ClusterProfileAccessProvider>,
-    /// The same under its name of old.
+    /// The deprecated name of `accessProviders`.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "super::nullable"
@@ -73,17 +73,17 @@ pub struct ClusterProfile {
     pub credentials_providers: Vec<ClusterProfileAccessProvider>,
 }
 
-/// A program that gets access to a cluster.
+/// An access provider: an exec plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterProfileAccessProvider {
-    /// Name of the provider, as ClusterProfiles have it.
+    /// Name of the provider in ClusterProfiles.
     pub name: String,
-    /// How the program is run.
+    /// The exec configuration.
     pub exec_config: ExecConfig,
 }
 
-/// How a program that gets credentials is run, as in kubeconfig files.
+/// The configuration of an exec credential plugin, as in kubeconfig files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExecConfig {
@@ -92,18 +92,18 @@ pub struct ExecConfig {
     /// Its arguments.
     #[serde(deserialize_with = "super::nullable")]
     pub args: Vec<String>,
-    /// Its environment, on top of ours.
+    /// Additional environment variables.
     #[serde(deserialize_with = "super::nullable")]
     pub env: Vec<ExecEnvVar>,
-    /// Version of what it says.
+    /// API version of the ExecCredential.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub api_version: String,
-    /// What to tell people who do not have the program.
+    /// Installation hint.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub install_hint: String,
-    /// Whether it is told of the cluster.
+    /// Whether cluster information is passed to it.
     pub provide_cluster_info: bool,
-    /// Whether it may ask people: `Never`, `IfAvailable` or `Always`.
+    /// Use of stdin: `Never`, `IfAvailable` or `Always`.
     pub interactive_mode: String,
 }
 

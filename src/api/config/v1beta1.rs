@@ -1,4 +1,4 @@
-//! What a configuration file of v1beta1 says differently.
+//! Conversion of a v1beta1 configuration.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::{Configuration, Duration, defaults};
 use crate::load::Problem;
 use kueue_lab_yaml::{self as yaml, Entry, Kind, Node, Position, TypeMismatch, UnknownField};
 
-/// Settings that only v1beta1 has, taken out of the document.
+/// Settings that only v1beta1 has, removed from the document.
 #[derive(Default)]
 pub(super) struct V1beta1Settings {
     wait_for_pods_ready_enabled: bool,
@@ -17,7 +17,7 @@ pub(super) struct V1beta1Settings {
     pub(super) unknown: Vec<UnknownField>,
 }
 
-/// Which pods were managed; obsolete.
+/// The obsolete selection of managed pods.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PodOptions {
@@ -25,7 +25,7 @@ struct PodOptions {
     pod_selector: Option<LabelSelector>,
 }
 
-/// Settings that v1beta1 does not have yet.
+/// Settings that v1beta1 does not have.
 const V1BETA2_ONLY: [&[&str]; 7] = [
     &["visibilityServer"],
     &["metrics", "customLabels", "sourceKind"],
@@ -36,7 +36,7 @@ const V1BETA2_ONLY: [&[&str]; 7] = [
     &["resources", "deviceClassMappings", "sources"],
 ];
 
-/// Takes what only v1beta1 has out of a document, so that the rest can be read as v1beta2.
+/// Removes the v1beta1 settings from a document, so that the rest parses as v1beta2.
 ///
 /// # Errors
 /// A setting has the wrong type.
@@ -58,8 +58,8 @@ pub(super) fn extract(root: &mut Node) -> Result<V1beta1Settings, TypeMismatch> 
         old.warnings.push(Problem {
             at: entry.at,
             path: "queueVisibility".to_owned(),
-            message: "has no effect any more".to_owned(),
-            remedy: Some("pending workloads are told by the visibility API".to_owned()),
+            message: "no longer has an effect".to_owned(),
+            remedy: Some("the visibility API lists pending workloads".to_owned()),
         });
     }
     for path in V1BETA2_ONLY {
@@ -68,7 +68,7 @@ pub(super) fn extract(root: &mut Node) -> Result<V1beta1Settings, TypeMismatch> 
     Ok(old)
 }
 
-/// Takes out the member of a map.
+/// Removes a key of a mapping.
 fn remove(node: &mut Node, key: &str) -> Option<Entry> {
     match &mut node.kind {
         Kind::Map(entries) => entries
@@ -79,7 +79,7 @@ fn remove(node: &mut Node, key: &str) -> Option<Entry> {
     }
 }
 
-/// The `enable` of a block; without it the block does nothing.
+/// Removes `enable` of a block; without it the block has no effect.
 fn extract_enable(root: &mut Node, block: &str) -> Result<bool, TypeMismatch> {
     let Some(entry) = root.get_mut(block).and_then(|n| remove(n, "enable")) else {
         return Ok(false);
@@ -87,7 +87,7 @@ fn extract_enable(root: &mut Node, block: &str) -> Result<bool, TypeMismatch> {
     read_nested::<bool>(&entry, &format!("{block}.enable")).map(|(on, _)| on)
 }
 
-/// Reads a part on its own, with paths as they are in the document.
+/// Deserializes a part, with the paths of the document in errors.
 fn read_nested<T: serde::de::DeserializeOwned>(
     entry: &Entry,
     path: &str,
@@ -117,7 +117,7 @@ fn read_nested<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// Notes a setting as unknown, in every item of the lists on the way.
+/// Reports a setting as unknown, in every item of the lists on its path.
 fn report_v1beta2_only(node: &Node, path: &[&str], at: String, unknown: &mut Vec<UnknownField>) {
     let Some((name, rest)) = path.split_first() else {
         return;
@@ -144,8 +144,8 @@ fn report_v1beta2_only(node: &Node, path: &[&str], at: String, unknown: &mut Vec
     }
 }
 
-/// Applies the defaults of v1beta1 and brings the configuration to what it means in v1beta2: blocks
-/// that are not enabled are gone, and nothing that came with v1beta2 is on.
+/// Applies the defaults of v1beta1 and converts to v1beta2: blocks that are not enabled are removed,
+/// and features of v1beta2 are disabled.
 pub(super) fn convert(configuration: &mut Configuration, old: V1beta1Settings) -> Vec<Problem> {
     let mut warnings = old.warnings;
     if let Some((options, at)) = old.pod_options {
@@ -170,7 +170,7 @@ pub(super) fn convert(configuration: &mut Configuration, old: V1beta1Settings) -
     warnings
 }
 
-/// Which namespaces' pods were managed is now said for all jobs alike.
+/// Converts the namespace selector of pods to that of all jobs.
 fn pod_options(configuration: &mut Configuration, options: PodOptions, at: Position) -> Problem {
     let warning = |message: &str| Problem {
         at,

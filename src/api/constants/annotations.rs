@@ -3,7 +3,7 @@
 /// Prefix of annotations that become parameters of a ProvisioningRequest.
 pub const PROVISIONING_PARAMETER_PREFIX: &str = "provreq.kueue.x-k8s.io/";
 
-/// Pod group: the name, where the label's length does not do.
+/// Pod group: the name, if it is too long for a label.
 pub const POD_GROUP_NAME_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-name";
 /// Pod group: how many pods it has.
 pub const POD_GROUP_TOTAL_COUNT_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-total-count";
@@ -17,9 +17,9 @@ pub const POD_GROUP_SERVING_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-serving
 pub const POD_GROUP_SERVING_VALUE: &str = "true";
 /// Pod group: the label with a pod's number.
 pub const POD_GROUP_POD_INDEX_LABEL_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-pod-index-label";
-/// Pod group: hash of what makes a pod like its fellows; the pod set's name is made of it.
+/// Pod group: hash of a pod's role, which is the name of its pod set.
 pub const ROLE_HASH_ANNOTATION: &str = "kueue.x-k8s.io/role-hash";
-/// Pod group: `false` on a pod says that the group is not to be retried.
+/// Pod group: `false` on a pod forbids retries of the group.
 pub const RETRIABLE_IN_GROUP_ANNOTATION: &str = "kueue.x-k8s.io/retriable-in-group";
 /// The value of [`RETRIABLE_IN_GROUP_ANNOTATION`] that forbids retries.
 pub const RETRIABLE_IN_GROUP_FALSE: &str = "false";
@@ -27,12 +27,12 @@ pub const RETRIABLE_IN_GROUP_FALSE: &str = "false";
 pub const IS_GROUP_WORKLOAD_ANNOTATION: &str = "kueue.x-k8s.io/is-group-workload";
 /// The value of [`IS_GROUP_WORKLOAD_ANNOTATION`].
 pub const IS_GROUP_WORKLOAD_VALUE: &str = "true";
-/// On pods whose owner (Deployment, StatefulSet ...) is what Kueue manages.
+/// On pods whose owner (Deployment, StatefulSet, ...) is managed by Kueue.
 pub const SUSPENDED_BY_PARENT_ANNOTATION: &str = "kueue.x-k8s.io/pod-suspending-parent";
 
-/// Job: the fewest parallel pods it can do with; turns on partial admission.
+/// Job: minimum parallelism; enables partial admission.
 pub const JOB_MIN_PARALLELISM_ANNOTATION: &str = "kueue.x-k8s.io/job-min-parallelism";
-/// Job: keep completions equal to parallelism when it is admitted in part.
+/// Job: keep completions equal to parallelism on partial admission.
 pub const JOB_COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION: &str =
     "kueue.x-k8s.io/job-completions-equal-parallelism";
 /// Job: it is being stopped in several steps.
@@ -48,14 +48,14 @@ pub const POD_SET_UNCONSTRAINED_TOPOLOGY_ANNOTATION: &str =
 /// Topology: each slice in one domain of this level.
 pub const POD_SET_SLICE_REQUIRED_TOPOLOGY_ANNOTATION: &str =
     "kueue.x-k8s.io/podset-slice-required-topology";
-/// Topology: how many pods make a slice.
+/// Topology: number of pods of a slice.
 pub const POD_SET_SLICE_SIZE_ANNOTATION: &str = "kueue.x-k8s.io/podset-slice-size";
 /// Topology: layers of slices, as JSON.
 pub const POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS_ANNOTATION: &str =
     "kueue.x-k8s.io/podset-slice-required-topology-constraints";
 /// Topology: pod sets placed together.
 pub const POD_SET_GROUP_NAME_ANNOTATION: &str = "kueue.x-k8s.io/podset-group-name";
-/// Topology: what to add to a pod's number within its replica.
+/// Topology: offset of the pod index.
 pub const POD_INDEX_OFFSET_ANNOTATION: &str = "kueue.x-k8s.io/pod-index-offset";
 
 /// On pods of a running job: the Workload.
@@ -69,14 +69,14 @@ pub const WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION: &str =
 pub const ELASTIC_JOB_ANNOTATION: &str = "kueue.x-k8s.io/elastic-job";
 /// The value that turns [`ELASTIC_JOB_ANNOTATION`] on.
 pub const ELASTIC_JOB_VALUE: &str = "true";
-/// On jobs and Workloads: names of controllers that hold back admission.
+/// On jobs and Workloads: names of controllers that gate admission.
 pub const ADMISSION_GATED_BY_ANNOTATION: &str = "kueue.x-k8s.io/admission-gated-by";
 /// On Workloads: a number added to the priority.
 pub const PRIORITY_BOOST_ANNOTATION: &str = "kueue.x-k8s.io/priority-boost";
 /// On Workloads: the only flavors they may get.
 pub const WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION: &str =
     "kueue.x-k8s.io/workload-allowed-resource-flavors";
-/// On jobs: a Workload made beforehand that is to be used.
+/// On jobs: name of a prebuilt Workload.
 pub const PREBUILT_WORKLOAD_ANNOTATION: &str = "kueue.x-k8s.io/prebuilt-workload-name";
 /// On Workloads: group, version and kind of the job.
 pub const JOB_OWNER_GVK_ANNOTATION: &str = "kueue.x-k8s.io/job-owner-gvk";
@@ -84,14 +84,14 @@ pub const JOB_OWNER_GVK_ANNOTATION: &str = "kueue.x-k8s.io/job-owner-gvk";
 pub const JOB_OWNER_NAME_ANNOTATION: &str = "kueue.x-k8s.io/job-owner-name";
 /// On Workloads of one job with several: which of them.
 pub const COMPONENT_WORKLOAD_INDEX_ANNOTATION: &str = "kueue.x-k8s.io/component-workload-index";
-/// On pods: they may be finished off when stuck.
+/// On pods: allows force deletion of stuck pods.
 pub const SAFE_TO_FORCEFULLY_DELETE_ANNOTATION: &str = "kueue.x-k8s.io/safe-to-forcefully-delete";
 /// The value that turns [`SAFE_TO_FORCEFULLY_DELETE_ANNOTATION`] on.
 pub const SAFE_TO_FORCEFULLY_DELETE_VALUE: &str = "true";
-/// On RayClusters: replicas of each pod set that the Workload was made of.
+/// On RayClusters: replicas of each pod set at the construction of the Workload.
 pub const RAY_CLUSTER_REPLICA_SIZES_ANNOTATION: &str =
     "kueue.x-k8s.io/raycluster-podset-replica-sizes";
-/// On Workloads: generation of the RayCluster they were made of.
+/// On Workloads: generation of the RayCluster they were constructed from.
 pub const RAY_CLUSTER_GENERATION_ANNOTATION: &str = "kueue.x-k8s.io/raycluster-generation";
 /// On objects in worker clusters: UID of the original.
 pub const MULTI_KUEUE_ORIGIN_UID_ANNOTATION: &str = "kueue.x-k8s.io/multikueue-origin-uid";

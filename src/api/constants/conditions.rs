@@ -2,12 +2,12 @@
 
 /// Condition of ClusterQueues, LocalQueues, AdmissionChecks and MultiKueueClusters.
 pub const ACTIVE: &str = "Active";
-/// Condition of a ClusterQueue whose quota follows those of worker clusters.
+/// Condition of a ClusterQueue with automated quota from worker clusters.
 pub const MULTI_KUEUE_MANAGER_QUOTA_AUTOMATION: &str = "MultiKueueManagerQuotaAutomation";
 
 /// ClusterQueue Active reasons, LocalQueue Active reasons where they fit.
 pub mod active {
-    /// All is well.
+    /// The queue is active.
     pub const READY: &str = "Ready";
     /// The queue is being deleted.
     pub const TERMINATING: &str = "Terminating";
@@ -36,7 +36,7 @@ pub mod active {
     pub const CLUSTER_QUEUE_IS_INACTIVE: &str = "ClusterQueueIsInactive";
     /// LocalQueue: the ClusterQueue does not exist.
     pub const CLUSTER_QUEUE_DOES_NOT_EXIST: &str = "ClusterQueueDoesNotExist";
-    /// AdmissionCheck: its parameters are not a usable reference.
+    /// AdmissionCheck: its parameters are not a valid reference.
     pub const BAD_PARAMETERS_REF: &str = "BadParametersRef";
     /// MultiKueue AdmissionCheck: its config names clusters that do not exist.
     pub const BAD_CONFIG: &str = "BadConfig";
@@ -58,46 +58,46 @@ pub const PODS_READY: &str = "PodsReady";
 pub const EVICTED: &str = "Evicted";
 /// Workload: lost its admission to another workload. Also the reason of Evicted then.
 pub const PREEMPTED: &str = "Preempted";
-/// Workload: queued again after an eviction.
+/// Workload: requeued after an eviction.
 pub const REQUEUED: &str = "Requeued";
 /// Workload: is about to be deactivated.
 pub const DEACTIVATION_TARGET: &str = "DeactivationTarget";
 /// Workload of a pod group: some of the group's pods are missing.
 pub const WAITING_FOR_REPLACEMENT_PODS: &str = "WaitingForReplacementPods";
-/// Workload: could preempt but a gate forbids it.
+/// Workload: a gate blocks its preemption.
 pub const BLOCKED_ON_PREEMPTION_GATES: &str = "BlockedOnPreemptionGates";
 /// Reason of [`BLOCKED_ON_PREEMPTION_GATES`].
 pub const PREEMPTION_GATED: &str = "PreemptionGated";
 
 /// Reasons of QuotaReserved being false.
 pub mod quota_reserved {
-    /// No flavor suits the pods.
+    /// No flavor matches the pods.
     pub const NO_MATCHING_FLAVOR: &str = "NoMatchingFlavor";
     /// Not enough quota is unused.
     pub const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
-    /// More than there will ever be.
+    /// The request exceeds the maximum quota.
     pub const EXCEEDS_MAX_QUOTA: &str = "ExceedsMaxQuota";
-    /// No place in the topology.
+    /// No topology domain fits.
     pub const TOPOLOGY_PLACEMENT_FAILED: &str = "TopologyPlacementFailed";
-    /// Preempted workloads have not left yet.
+    /// The eviction of preempted workloads is not complete.
     pub const WAITING_FOR_PREEMPTED_WORKLOADS: &str = "WaitingForPreemptedWorkloads";
     /// LocalQueue or ClusterQueue missing, and the like.
     pub const MISCONFIGURED: &str = "Misconfigured";
     /// LocalQueue or ClusterQueue stopped.
     pub const SUSPENDED: &str = "Suspended";
-    /// Not looked at yet.
+    /// Not nominated yet.
     pub const PENDING_EVALUATION: &str = "PendingEvaluation";
-    /// Other workloads' pods have to be ready first.
+    /// Admission is blocked until other workloads' pods are ready.
     pub const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
     /// LocalQueue or ClusterQueue missing or inactive.
     pub const INADMISSIBLE: &str = "Inadmissible";
-    /// The reservation was given up on purpose; not to be queued again.
+    /// The reservation was released on purpose; the workload is not requeued.
     pub const ON_HOLD: &str = "OnHold";
-    /// The reason of old for anything pending.
+    /// The older reason for all pending workloads.
     pub const PENDING: &str = "Pending";
-    /// The reason of old for waiting on other workloads' pods.
+    /// The older reason for waiting for other workloads' pods.
     pub const WAITING: &str = "Waiting";
-    /// An admission-gated-by annotation holds it back.
+    /// An admission-gated-by annotation gates it.
     pub const ADMISSION_GATED: &str = "AdmissionGated";
 }
 
@@ -107,11 +107,11 @@ pub mod admitted {
     pub const NO_RESERVATION: &str = "NoReservation";
     /// Some check is not ready.
     pub const UNSATISFIED_ADMISSION_CHECKS: &str = "UnsatisfiedAdmissionChecks";
-    /// A topology placement is still to come.
+    /// A delayed topology request is pending.
     pub const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyRequests";
-    /// The reason of old for checks that are not ready.
+    /// The older reason for checks that are not ready.
     pub const UNSATISFIED_CHECKS: &str = "UnsatisfiedChecks";
-    /// The reason of old for neither quota nor checks.
+    /// The older reason for neither quota nor checks.
     pub const NO_RESERVATION_UNSATISFIED_CHECKS: &str = "NoReservationUnsatisfiedChecks";
 }
 

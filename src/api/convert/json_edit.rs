@@ -1,4 +1,4 @@
-//! Small steps on JSON objects. None creates what is not there, none panics on odd shapes.
+//! Edits of JSON objects. None creates missing objects or panics on unexpected types.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ pub(super) fn remove(value: &mut Value, path: &[&str]) {
     }
 }
 
-/// Gives a member another name. What has that name already is overwritten.
+/// Renames a member and overwrites an existing one.
 pub(super) fn rename(value: &mut Value, owner: &[&str], from: &str, to: &str) {
     if let Some(owner) = object_at(value, owner)
         && let Some(member) = owner.remove(from)
@@ -30,7 +30,7 @@ pub(super) fn rename(value: &mut Value, owner: &[&str], from: &str, to: &str) {
     }
 }
 
-/// The items of the list at a path, none where there is no list.
+/// The items of the list at a path, empty if there is none.
 pub(super) fn items<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut [Value] {
     path.iter()
         .try_fold(value, |v, name| v.get_mut(*name))

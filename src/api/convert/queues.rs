@@ -10,7 +10,7 @@ pub(super) fn cluster_queue_to_hub(object: &mut Value) {
         && let Some(Value::Array(checks)) = spec.remove("admissionChecks")
         && !checks.is_empty()
     {
-        // The flat list wins over a strategy beside it.
+        // The list takes precedence over a strategy.
         let rules: Vec<Value> = checks
             .into_iter()
             .map(|name| json!({ "name": name }))
@@ -82,7 +82,7 @@ pub(super) fn multi_kueue_cluster_from_hub(object: &mut Value) {
             .map(Value::take)
             .filter(|v| !v.is_null())
     };
-    // v1beta1 always has a kubeConfig, empty where a profile is used.
+    // v1beta1 always has a kubeConfig, empty if a profile is used.
     let config =
         take("kubeConfig").unwrap_or_else(|| json!({ "location": "", "locationType": "" }));
     let profile = take("clusterProfileRef");

@@ -1,5 +1,5 @@
-//! The alphas: v1alpha2 as it was up to Kueue 0.2, and headers that say an alpha version above a
-//! body of v1beta1, as notes and blogs have them. No server serves these; we read them and say so.
+//! Conversion of alpha versions: v1alpha2 of Kueue up to 0.2, and alpha versions with a body of v1beta1,
+//! as in older documentation. No Kueue serves these; they are converted with a warning.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::json_edit::{items, object_at, remove, rename};
 use super::{ConvertError, Warning};
 use kueue_lab_quantity::Quantity;
 
-/// Brings an alpha object into the form of v1beta1.
+/// Converts an alpha object to v1beta1.
 pub(super) fn to_v1beta1(
     object: &mut Value,
     kind: &str,
@@ -99,8 +99,7 @@ fn cluster_queue(object: &mut Value, warnings: &mut Vec<Warning>) -> Result<bool
     Ok(true)
 }
 
-/// `min` is the nominal quota; `max` the most that may be used, so what is above `min` is the
-/// borrowing limit.
+/// `min` is the nominal quota; `max` is the limit of usage, so `max - min` is the borrowing limit.
 fn quota(
     quota: &Value,
     path: &str,
@@ -141,7 +140,7 @@ fn quota(
 fn cohort(object: &mut Value) -> bool {
     let old = object_at(object, &["spec"]).is_some_and(|s| s.contains_key("parent"));
     rename(object, &["spec"], "parent", "parentName");
-    // Its conditions are gone from later versions.
+    // Later versions do not have its conditions.
     remove(object, &["status"]);
     old
 }

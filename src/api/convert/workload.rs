@@ -16,7 +16,7 @@ pub(super) fn to_hub(object: &mut Value) -> Result<(), ConvertError> {
         let text = |v: Option<Value>| v.as_ref().and_then(Value::as_str).unwrap_or("").to_owned();
         let source = text(spec.remove("priorityClassSource"));
         let name = text(spec.remove("priorityClassName"));
-        // A name without a source says nothing, as upstream has it.
+        // A name without a source is dropped, as upstream.
         let class = match source.as_str() {
             WORKLOAD_PRIORITY_CLASS_SOURCE => Some(PriorityClassRef::workload(name)),
             POD_PRIORITY_CLASS_SOURCE => Some(PriorityClassRef::pod(name)),

@@ -1,6 +1,6 @@
 //! Names, columns and versions of the kinds.
 
-use super::{Crd, CrdVersion, PrinterColumn};
+use super::crd::{Conversion, Crd, CrdVersion, PrinterColumn};
 use crate::{provisioning_request, v1beta2};
 
 const DEPRECATED: Option<&str> = Some("This version is deprecated. Use v1beta2 instead.");
@@ -140,7 +140,7 @@ const PROVISIONING_REQUEST: &[PrinterColumn] = &[
     column("Age", "date", AGE, "When the request was made"),
 ];
 
-/// What is common to the kinds of Kueue.
+/// The common properties of Kueue's kinds.
 const fn kueue_kind(kind: &'static str, plural: &'static str, singular: &'static str) -> Crd {
     Crd {
         group: v1beta2::GROUP,
@@ -154,7 +154,7 @@ const fn kueue_kind(kind: &'static str, plural: &'static str, singular: &'static
     }
 }
 
-/// Every kind the lab owns, by plural name.
+/// Every kind of the lab, by plural name.
 pub const CRDS: &[Crd] = &[
     Crd {
         short_names: &["ac"],
@@ -291,3 +291,21 @@ pub const CRDS: &[Crd] = &[
         ..kueue_kind("Workload", "workloads", "workload")
     },
 ];
+
+/// The definition of a kind of the lab.
+pub fn by_kind(group: &str, kind: &str) -> Option<&'static Crd> {
+    CRDS.iter().find(|c| c.group == group && c.kind == kind)
+}
+
+/// All definitions as one YAML stream, as `kueue-lab crds` prints it.
+///
+/// # Errors
+/// The embedded text is malformed.
+pub fn all_yaml(conversion: &Conversion) -> Result<String, serde_yaml::Error> {
+    let mut yaml = String::new();
+    for crd in CRDS {
+        yaml.push_str("---\n");
+        yaml.push_str(&serde_yaml::to_string(&crd.object(conversion))?);
+    }
+    Ok(yaml)
+}

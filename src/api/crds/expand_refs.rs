@@ -1,5 +1,5 @@
-//! Schemas out of the embedded text: each line is a name, a space and JSON; a shared part is used as
-//! `"$ref":"Name"` and written once.
+//! Expands schemas of the embedded text. Each line is a name, a space and JSON; `"$ref":"Name"` refers
+//! to a shared part.
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
@@ -9,12 +9,12 @@ use serde_json::Value;
 /// The schemas of all versions and their shared parts, generated (see `generate`).
 pub(super) const SCHEMAS: &str = include_str!("schemas.txt");
 
-/// How deep shared parts may be nested; none is nearly this deep.
+/// The maximum nesting of shared parts.
 const MAX_DEPTH: usize = 32;
 
 const REF_KEY: &str = r#""$ref":""#;
 
-/// The schema of a version, whole.
+/// The expanded schema of a version.
 pub(super) fn schema(plural: &str, version: &str) -> Option<String> {
     let compact = schema_json(&format!("{plural}/{version}"))?;
     let mut whole = String::with_capacity(compact.len() * 4);
@@ -22,13 +22,13 @@ pub(super) fn schema(plural: &str, version: &str) -> Option<String> {
     Some(whole)
 }
 
-/// A line of the text, parsed when somebody needs it so.
+/// A line of the text, parsed lazily.
 struct SchemaLine {
     json: &'static str,
     parsed: OnceLock<Value>,
 }
 
-/// The line of a name. The index is made on first use and holds only where the lines are.
+/// The line of a name, from an index of offsets that is built on first use.
 fn find_line(name: &str) -> Option<&'static SchemaLine> {
     static INDEX: LazyLock<BTreeMap<&str, SchemaLine>> = LazyLock::new(|| {
         let lines = SCHEMAS.lines().filter_map(|l| l.split_once(' '));
@@ -55,15 +55,15 @@ fn schema_json(name: &str) -> Option<&'static str> {
 /// The JSON after a name as a value; each line is parsed at most once.
 pub(super) fn parsed_schema(name: &str) -> Option<&'static Value> {
     let line = find_line(name)?;
-    // The text is our own and tested to be JSON.
+    // A test checks that the text is JSON.
     Some(
         line.parsed
             .get_or_init(|| serde_json::from_str(line.json).unwrap_or_default()),
     )
 }
 
-/// Copies `json`, putting the members of a shared part in the place of each use. A quote inside a
-/// string is escaped, so what looks like a use is one.
+/// Copies `json` and replaces each `$ref` by the members of its shared part. Quotes in strings are
+/// escaped, so a match is always a reference.
 fn expand(json: &str, whole: &mut String, depth: usize) {
     let mut rest = json;
     while let Some((before, after)) = rest.split_once(REF_KEY) {

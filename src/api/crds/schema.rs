@@ -1,13 +1,13 @@
-//! Walking an embedded schema without putting it together: shared parts are looked up as they come.
+//! Walks an embedded schema without expanding it: shared parts are looked up on the way.
 
 use serde_json::Value;
 
 use super::expand_refs;
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaType {
-    /// A map with known members, or of any.
+    /// A map with known or any members.
     Object,
     /// A list.
     Array,
@@ -41,9 +41,9 @@ impl SchemaType {
 /// The schema of one part of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema {
-    /// What is said here.
+    /// The schema itself.
     inline: &'static Value,
-    /// What the shared part says that is used here.
+    /// The shared part that it references.
     referenced: Option<&'static Value>,
 }
 
@@ -65,7 +65,7 @@ impl Schema {
         self.inline.get(name).or_else(|| self.referenced?.get(name))
     }
 
-    /// What values may be; nothing where the schema does not say.
+    /// The type; `None` if unspecified.
     pub fn schema_type(self) -> Option<SchemaType> {
         if self.keyword("x-kubernetes-int-or-string").is_some() {
             return Some(SchemaType::IntOrString);
@@ -104,7 +104,7 @@ impl Schema {
             .map(Self::at)
     }
 
-    /// The names of the members that must be there.
+    /// The names of the required members.
     pub fn required(self) -> impl Iterator<Item = &'static str> {
         let required = self.keyword("required").and_then(Value::as_array);
         required.into_iter().flatten().filter_map(Value::as_str)

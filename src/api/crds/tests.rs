@@ -1,5 +1,7 @@
 //! The embedded text is what the types give, and makes whole definitions.
 
+use serde_json::Value;
+
 use super::*;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crds/schemas.txt");

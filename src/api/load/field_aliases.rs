@@ -1,4 +1,4 @@
-//! Fields under the name another version has for them, as notes and half-converted files have them.
+//! Fields with the name of another version, as in partly converted files.
 
 use super::Problem;
 use kueue_lab_yaml::{Entry, Kind, Node, Position};
@@ -9,11 +9,11 @@ const VERSION_ALIASES: &[(&str, &str, &str, &str)] = &[
     ("LocalQueue", "status", "flavorUsage", "flavorsUsage"),
 ];
 
-/// Fields that changed their name only, with the name every served version has.
+/// Fields that were renamed in all served versions.
 const RENAMED_IN_ALL_VERSIONS: &[(&str, &str, &str, &str)] =
     &[("Cohort", "spec", "parent", "parentName")];
 
-/// Where a field stands, under whichever name; what is nearest where it is not there.
+/// The position of a field under either name, or of its closest parent.
 pub(super) fn locate(node: &Node, path: &str) -> Position {
     let there = |names: &[(&str, &str)]| {
         let path = names
@@ -30,11 +30,11 @@ pub(super) fn locate(node: &Node, path: &str) -> Position {
         ("clusterSource.", ""),
         ("priorityClassRef", "priorityClassName"),
     ]);
-    // The name that leads further into the document is the one that is written.
+    // The name that matches more of the document is the one it uses.
     written.max(older)
 }
 
-/// Brings fields under the name of another version to the one of the document's own.
+/// Renames fields of another version to the names of the document's version.
 pub(super) fn apply(node: &mut Node, kind: &str) -> Vec<Problem> {
     let old = node
         .get("apiVersion")

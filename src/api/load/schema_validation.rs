@@ -1,5 +1,5 @@
-//! A value against the schema of its version, in the words of an API server. CEL rules are left to
-//! the server.
+//! Validates an object against the schema of its version, with an API server's messages. CEL rules are
+//! left to the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -15,18 +15,18 @@ use kueue_lab_yaml::closest;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnknownField {
     pub(super) path: String,
-    /// The member that was probably meant.
+    /// The closest known field.
     pub(super) suggestion: Option<&'static str>,
 }
 
-/// What is not as the schema has it.
+/// The violations of a schema.
 #[derive(Debug, Default)]
 pub(super) struct SchemaViolations {
     pub(super) errors: FieldErrors,
     pub(super) unknown: Vec<UnknownField>,
 }
 
-/// Checks a whole object. Its metadata is the server's business.
+/// Checks an object without its metadata.
 pub(super) fn check(object: &Value, schema: Schema) -> SchemaViolations {
     let mut found = SchemaViolations::default();
     if let Value::Object(members) = object {
@@ -47,7 +47,7 @@ fn check_member(
 ) {
     let path = path.child(name);
     match owner.property(name) {
-        // A null is nothing, where nothing is allowed.
+        // A null is treated as absent.
         Some(_) if member.is_null() => {}
         Some(schema) => check_value(member, schema, &path, found),
         None => found.unknown.push(UnknownField {
@@ -172,7 +172,7 @@ fn check_list(items: &[Value], schema: Schema, path: &Path, found: &mut SchemaVi
     }
 }
 
-/// The members by which an item of a list is told from others, with their defaults.
+/// The map keys of a list item, with defaults.
 fn list_map_key(item: &Value, schema: Schema) -> Value {
     let names = schema
         .keyword("x-kubernetes-list-map-keys")
@@ -206,7 +206,7 @@ fn check_string(text: &str, schema: Schema, path: &Path, found: &mut SchemaViola
     }
 }
 
-/// Whether a text matches a pattern of a schema. There are few patterns; each is compiled once.
+/// Whether a text matches a pattern of a schema. Compiled patterns are cached.
 fn matches(pattern: &'static str, text: &str) -> bool {
     static COMPILED: LazyLock<Mutex<BTreeMap<&str, Option<Regex>>>> = LazyLock::new(Mutex::default);
     let regex = {
@@ -232,7 +232,7 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 impl SchemaViolations {
-    /// Members that must be there and have no default.
+    /// Reports missing required members without a default.
     fn required(&mut self, members: &Map<String, Value>, schema: Schema, path: &Path) {
         for name in schema.required() {
             let there = members.get(name).is_some_and(|m| !m.is_null());

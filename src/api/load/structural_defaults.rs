@@ -1,11 +1,11 @@
-//! The defaults of the CRDs, where no API server applies them.
+//! Structural defaulting without an API server.
 
 use serde_json::Value;
 
 use crate::crds::{self, Schema};
 
-/// Sets what the schema of the object's version defaults, and drops nulls that mean nothing, as an
-/// API server does before it validates. Objects of other kinds stay as they are.
+/// Applies the schema's defaults and drops nulls, as an API server does before validation. Objects of
+/// other kinds are unchanged.
 pub fn structural_defaults(object: &mut Value) {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));

@@ -1,8 +1,9 @@
-//! Documents as people write them: what is understood, what is warned of, what is refused and where.
+//! Documents: conversions, warnings and errors with their positions.
 
 use serde_json::json;
 
 use super::*;
+use crate::config::FeatureGates;
 use crate::v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, ResourceFlavor};
 
 fn read(text: &str) -> Vec<LoadedObject> {
@@ -49,9 +50,9 @@ fn a_queue_of_v1beta1_becomes_one_of_v1beta2() {
     let queue: ClusterQueue = object.typed().unwrap();
     assert_eq!(queue.spec.cohort(), Some("team"));
     assert_eq!(queue.spec.admission_check_rules()[0].name, "prov");
-    // Nothing is added that was not written.
+    // No defaults are added.
     assert_eq!(queue.spec.queueing_strategy, None);
-    // What a server says of the object is found in the document as written.
+    // Fields of the converted object are located in the original document.
     assert_eq!(object.locate("spec.cohortName").line, 7);
     assert_eq!(
         object
@@ -96,7 +97,7 @@ spec: {clusterQueue: cluster-queue}
 }
 
 #[test]
-fn names_of_other_versions_are_understood() {
+fn field_names_of_other_versions_are_converted() {
     let queue = |version: &str, spec: &str| {
         format!(
             "apiVersion: kueue.x-k8s.io/{version}\nkind: ClusterQueue\nmetadata: {{name: q}}\nspec:\n{spec}"
@@ -148,7 +149,7 @@ fn names_of_other_versions_are_understood() {
 }
 
 #[test]
-fn alphas_are_read_with_a_warning() {
+fn alpha_versions_are_converted_with_a_warning() {
     let mixed = QUEUE.replace("v1beta1", "v1alpha2");
     let object = &read(&mixed)[0];
     assert_eq!(object.api_version(), "kueue.x-k8s.io/v1beta2");

@@ -1,4 +1,4 @@
-//! The annotation that holds back admission, on jobs and Workloads alike.
+//! Validation of the admission-gated-by annotation of jobs and Workloads.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn value(metadata: &ObjectMeta) -> &str {
         .map_or("", String::as_str)
 }
 
-/// The names in a comma-separated list, without the space around them.
+/// The trimmed names of a comma-separated list.
 pub(crate) fn names_in(list: &str) -> Vec<&str> {
     if list.trim().is_empty() {
         Vec::new()
@@ -37,7 +37,7 @@ pub fn admission_gated_by(metadata: &ObjectMeta) -> FieldErrors {
     valid_gates(value(metadata))
 }
 
-/// Validates a change: gates can be taken away, not added.
+/// Validates an update: gates can be removed, not added.
 pub fn admission_gated_by_update(new: &ObjectMeta, old: &ObjectMeta) -> FieldErrors {
     let (new, old) = (value(new), value(old));
     let mut errors = FieldErrors::new();

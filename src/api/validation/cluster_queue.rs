@@ -1,4 +1,4 @@
-//! ClusterQueue.
+//! Validation of ClusterQueue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use crate::v1beta2::{
     ReclaimWithinCohort, ResourceGroup,
 };
 
-/// The most flavors, and the most covered resources, of all groups together.
+/// Maximum number of flavors, and of covered resources, of all groups.
 const MAX_TOTAL: usize = 256;
-/// The most pairs of flavor and resource of one group.
+/// Maximum number of flavor-resource pairs of a group.
 const MAX_FLAVOR_RESOURCES_PER_GROUP: usize = 512;
-/// The most flavors a workload may wait for at once.
+/// Maximum number of flavors with a ConcurrentAdmissionPolicy.
 const MAX_CONCURRENT_FLAVORS: usize = 16;
 
 /// Validates a new ClusterQueue.
@@ -26,15 +26,15 @@ pub fn cluster_queue(queue: &ClusterQueue, gates: &FeatureGates) -> FieldErrors 
     errors
 }
 
-/// Validates a change of a ClusterQueue.
+/// Validates an update of a ClusterQueue.
 pub fn cluster_queue_update(
     new: &ClusterQueue,
     old: &ClusterQueue,
     gates: &FeatureGates,
 ) -> FieldErrors {
     let mut errors = spec(&new.spec, gates);
-    // A wrong reference that was there before does not stand in the way of other changes, as long as
-    // the flavors stay the same.
+    // An invalid reference of the old object does not block other changes while the flavors are the
+    // same.
     let mut tolerated = BTreeMap::new();
     if !gates.enabled(Feature::RejectUpdatesToCQWithInvalidOnFlavors)
         && flavors(&old.spec.resource_groups) == flavors(&new.spec.resource_groups)
@@ -151,7 +151,7 @@ fn total_limits(groups: &[ResourceGroup], path: &Path) -> FieldErrors {
     errors
 }
 
-/// Checks may be limited to flavors that the queue has. `tolerated` are rules that stay as they are.
+/// The `onFlavors` of checks must be flavors of the queue. `tolerated` are unchanged invalid rules.
 fn on_flavors(spec: &ClusterQueueSpec, tolerated: &BTreeMap<&str, BTreeSet<&str>>) -> FieldErrors {
     let known = flavors(&spec.resource_groups);
     let names: Vec<&str> = known.iter().copied().collect();

@@ -1,5 +1,4 @@
-//! Rules of Kubernetes' own that Kueue's objects share: labels, annotations, selectors, conditions,
-//! tolerations, quantities.
+//! Kubernetes' validation of labels, annotations, selectors, conditions, tolerations and quantities.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +12,10 @@ use crate::field::{FieldError, FieldErrors, Path};
 use crate::name_validation;
 use kueue_lab_quantity::Quantity;
 
-/// What Kubernetes says of a number that must not be negative.
+/// Kubernetes' message for a negative number.
 pub const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 
-/// What Kubernetes says of a field that cannot be changed.
+/// Kubernetes' message for a change of an immutable field.
 pub const IMMUTABLE: &str = "field is immutable";
 
 const MAX_ANNOTATIONS: usize = 256 * 1024;
@@ -51,7 +50,7 @@ pub fn labels<'a>(
 pub fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -> FieldErrors {
     let mut errors = FieldErrors::new();
     for key in annotations.keys() {
-        // Case does not matter in annotation keys.
+        // Annotation keys are case-insensitive here.
         let of_key = name_validation::label_key(&key.to_lowercase());
         errors.extend(
             of_key
@@ -115,8 +114,8 @@ fn selector_requirement(requirement: &LabelSelectorRequirement, path: &Path) -> 
     errors
 }
 
-/// Whether labels satisfy a selector; nothing when the selector makes no sense. An empty selector
-/// matches everything.
+/// Whether labels match a selector; `None` if the selector is invalid. An empty selector matches
+/// everything.
 pub fn selector_matches(
     selector: &LabelSelector,
     labels: &BTreeMap<String, String>,
@@ -204,7 +203,7 @@ fn condition_of(condition: &Condition, path: &Path) -> FieldErrors {
     errors
 }
 
-/// The keys of tolerations; their other rules are in the CRDs.
+/// The keys of tolerations; the CRDs have their other rules.
 pub fn tolerations(tolerations: &[Toleration], path: &Path) -> FieldErrors {
     let keys = tolerations
         .iter()
@@ -215,9 +214,9 @@ pub fn tolerations(tolerations: &[Toleration], path: &Path) -> FieldErrors {
         .collect()
 }
 
-/// The value of a quantity; an error where it is none.
+/// Parses a quantity.
 pub fn quantity(text: &Text, path: &Path) -> Result<Quantity, FieldError> {
-    // The zero value of the type stands for nothing.
+    // The empty text is the zero value of the type.
     if text.0.is_empty() {
         return Ok(Quantity::ZERO);
     }

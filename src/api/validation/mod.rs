@@ -1,7 +1,6 @@
-//! What upstream's webhooks refuse, as plain functions: the same rules, paths and words.
+//! The validation of upstream's webhooks as plain functions: the same rules, paths and messages.
 //!
-//! These come on top of the CRD's own schema and CEL rules (limits, enumerations, immutable fields),
-//! which the API server checks. Must not know who asks.
+//! The API server checks the schema and the CEL rules of the CRDs in addition.
 
 mod admission_gated_by;
 mod cluster_queue;
@@ -29,10 +28,10 @@ pub use semantic_equality::deep_equal as semantically_equal;
 pub use workload::workload;
 pub use workload_update::workload_update;
 
-/// Validates a new object of any kind, given as v1beta2 JSON. Kinds without rules of their own pass.
+/// Validates a new object of any kind, given as v1beta2 JSON. Kinds without a webhook pass.
 ///
 /// # Errors
-/// The object is not of the shape of its kind.
+/// The object is malformed.
 pub fn create(object: &Value, gates: &FeatureGates) -> Result<FieldErrors, serde_json::Error> {
     Ok(match kind(object) {
         ClusterQueue::KIND => cluster_queue(&read(object)?, gates),
@@ -43,10 +42,10 @@ pub fn create(object: &Value, gates: &FeatureGates) -> Result<FieldErrors, serde
     })
 }
 
-/// Validates a change of an object of any kind, status changes included, given as v1beta2 JSON.
+/// Validates an update of an object of any kind, including its status, given as v1beta2 JSON.
 ///
 /// # Errors
-/// One of the objects is not of the shape of its kind.
+/// One of the objects is malformed.
 pub fn update(
     new: &Value,
     old: &Value,
@@ -61,8 +60,7 @@ pub fn update(
     })
 }
 
-/// The name of upstream's validating webhook for a kind, as it stands in refusals; nothing for kinds
-/// without one.
+/// The name of upstream's validating webhook for a kind, for error messages; `None` without one.
 pub fn webhook_name(kind: &str) -> Option<&'static str> {
     Some(match kind {
         ClusterQueue::KIND => "vclusterqueue.kb.io",

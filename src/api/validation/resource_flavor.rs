@@ -1,4 +1,4 @@
-//! ResourceFlavor.
+//! Validation of ResourceFlavor.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::field::{FieldError, FieldErrors, Path};
 use crate::name_validation;
 use crate::v1beta2::ResourceFlavor;
 
-/// Validates a ResourceFlavor, new or changed.
+/// Validates a new or updated ResourceFlavor.
 pub fn resource_flavor(flavor: &ResourceFlavor) -> FieldErrors {
     let path = Path::new("spec");
     let mut errors = labels(&flavor.spec.node_labels, &path.child("nodeLabels"));

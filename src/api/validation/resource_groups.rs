@@ -1,4 +1,4 @@
-//! Resource groups, limits and weights: what ClusterQueue and Cohort share, and Cohort itself.
+//! Validation of Cohort, and of the resource groups and weights of ClusterQueue and Cohort.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use crate::name_validation;
 use crate::v1beta2::{Cohort, FairSharing, FlavorQuotas, ResourceGroup};
 use kueue_lab_quantity::Quantity;
 
-/// Whose groups are validated.
+/// The owner of the validated groups.
 #[derive(Clone, Copy)]
 pub(super) struct QuotaOwner {
-    /// Whether there is anybody to borrow from and lend to.
+    /// Whether it has a parent to borrow from and lend to.
     pub(super) has_parent: bool,
-    /// What the parent is called in messages.
+    /// The field of the parent in messages.
     pub(super) parent: &'static str,
-    /// Whether one may lend at most what one has.
+    /// Whether lendingLimit must be at most nominalQuota.
     pub(super) limits_lending_to_nominal: bool,
 }
 
-/// Validates a Cohort, new or changed.
+/// Validates a new or updated Cohort.
 pub fn cohort(cohort: &Cohort) -> FieldErrors {
     let spec = &cohort.spec;
     let path = Path::new("spec");
@@ -39,7 +39,7 @@ pub fn cohort(cohort: &Cohort) -> FieldErrors {
     errors
 }
 
-/// The weight of fair sharing.
+/// Validates the weight of fair sharing.
 pub(super) fn fair_sharing(sharing: Option<&FairSharing>, path: &Path) -> FieldErrors {
     let Some(text) = sharing.and_then(|s| s.weight.as_ref()) else {
         return FieldErrors::new();
@@ -59,7 +59,7 @@ pub(super) fn fair_sharing(sharing: Option<&FairSharing>, path: &Path) -> FieldE
     }
 }
 
-/// Resources and flavors belong to one group each; limits need somebody to borrow from.
+/// A resource or flavor is in one group only; limits need a parent.
 pub(super) fn resource_groups(
     groups: &[ResourceGroup],
     owner: QuotaOwner,

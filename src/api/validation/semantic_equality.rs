@@ -1,4 +1,4 @@
-//! Equality as Kubernetes means it: `1000m` is `1`, an empty list or map is none.
+//! Kubernetes' semantic equality: `1000m` equals `1`, an empty list or map equals an absent one.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ const RESOURCE_LISTS: [&str; 6] = [
 ];
 /// Other fields that are quantities.
 const QUANTITY_FIELDS: [&str; 2] = ["divisor", "sizeLimit"];
-/// Maps whose being empty means nothing.
+/// Maps that are equal to absent ones if they are empty.
 const OPTIONAL_MAPS: [&str; 6] = [
     "labels",
     "annotations",
@@ -26,7 +26,7 @@ const OPTIONAL_MAPS: [&str; 6] = [
     "nodeLabels",
 ];
 
-/// Whether two values mean the same.
+/// Whether two values are semantically equal.
 pub fn deep_equal<T: PartialEq + Serialize>(a: &T, b: &T) -> bool {
     a == b
         || match (serde_json::to_value(a), serde_json::to_value(b)) {
@@ -72,7 +72,7 @@ fn is_resource_list(map: &Map<String, Value>) -> bool {
 
 fn canonicalize_quantity(text: &mut String) {
     if let Ok(quantity) = Quantity::parse(text) {
-        // The value alone, however it was written.
+        // The canonical form of the value.
         *text = quantity
             .with_format(kueue_lab_quantity::Format::DecimalExponent)
             .to_string();
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spelling_does_not_matter_but_meaning_does() {
+    fn quantities_and_empty_values_are_compared_semantically() {
         let pod = |cpu: &str, labels: Value| {
             json!({
                 "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}, "args": []}],
@@ -110,7 +110,7 @@ mod tests {
         assert!(deep_equal(&pod("1000m", json!({})), &plain));
         assert!(!deep_equal(&pod("1001m", json!({})), &plain));
         assert!(!deep_equal(&pod("1", json!({"a": "b"})), &plain));
-        // An empty object is not nothing where it says something by being there.
+        // The presence of some empty objects is significant.
         assert!(!deep_equal(&json!({"emptyDir": {}}), &json!({})));
     }
 }

@@ -1,4 +1,4 @@
-//! Workload: what must hold of it at any time.
+//! Validation of Workload.
 
 use k8s_openapi::api::core::v1::{Container, ResourceRequirements};
 
@@ -12,12 +12,12 @@ use crate::field::{FieldError, FieldErrors, Path};
 use crate::v1beta2::{AdmissionCheckState, PodSet, PodSetTopologyRequest, ResourceList, Workload};
 use kueue_lab_quantity::Quantity;
 
-/// Whether the workload holds quota.
+/// Whether the workload has a quota reservation.
 pub(super) fn has_quota_reservation(workload: &Workload) -> bool {
     workload.is_condition_true(QUOTA_RESERVED)
 }
 
-/// Whether the workload may grow and shrink.
+/// Whether the workload is elastic.
 pub(super) fn is_elastic(workload: &Workload, gates: &FeatureGates) -> bool {
     let annotations = workload.metadata.annotations.as_ref();
     gates.enabled(Feature::ElasticJobsViaWorkloadSlices)
@@ -26,7 +26,7 @@ pub(super) fn is_elastic(workload: &Workload, gates: &FeatureGates) -> bool {
             .is_some_and(|v| v == ELASTIC_JOB_VALUE)
 }
 
-/// Validates a Workload; `served_v1beta1` is what it was before a change, nothing for a new one.
+/// Validates a Workload; `old` is what it was before a change, nothing for a new one.
 pub fn workload(workload: &Workload, old: Option<&Workload>, gates: &FeatureGates) -> FieldErrors {
     let (spec, status) = (Path::new("spec"), Path::new("status"));
     let pod_sets = spec.child("podSets");
@@ -146,7 +146,7 @@ fn requirements(
     requests.into_iter().chain(limits).flatten().collect()
 }
 
-/// `pods` is counted by Kueue itself, and amounts are not negative.
+/// The resource `pods` is reserved for Kueue; quantities must not be negative.
 fn resource_list(list: &ResourceList, path: &Path, gates: &FeatureGates) -> FieldErrors {
     let mut errors = FieldErrors::new();
     for (name, amount) in list {
@@ -202,7 +202,7 @@ fn slice_sizes(request: &PodSetTopologyRequest, path: &Path) -> FieldErrors {
 
 fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldErrors {
     let Some(admission) = &workload.status.admission else {
-        // What was so before may stay so, that it can be mended.
+        // The old state may stay, so that the object can be repaired.
         let was_so = old.is_some_and(|o| has_quota_reservation(o) && o.status.admission.is_none());
         let detail = "must be set while the QuotaReserved condition is true";
         return if was_so {
@@ -240,7 +240,7 @@ fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldE
     errors
 }
 
-/// The number Kueue counts with: thousandths of CPUs, whole units of everything else.
+/// Kueue's integer value of a quantity: millicores of CPU, whole units of other resources.
 fn resource_value(resource: &str, usage: Quantity) -> i64 {
     if resource == "cpu" {
         usage.milli_value()
@@ -261,7 +261,7 @@ fn reclaimable_pods(
         .iter()
         .map(|s| s.name.as_str())
         .collect();
-    // A count that a scale-down left too high may stay until it is brought up to date.
+    // After a scale-down the old count may be too high until it is updated.
     let before = old
         .filter(|_| is_elastic(workload, gates))
         .map(|o| &o.status.reclaimable_pods);

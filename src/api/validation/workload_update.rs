@@ -1,4 +1,4 @@
-//! Workload: what may change, above all while it holds quota.
+//! Validation of updates of Workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::constants::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION;
 use crate::field::{FieldError, FieldErrors, Path};
 use crate::v1beta2::{Admission, CheckState, PodSet, Workload};
 
-/// Validates a change of a Workload or of its status.
+/// Validates an update of a Workload or of its status.
 pub fn workload_update(new: &Workload, old: &Workload, gates: &FeatureGates) -> FieldErrors {
     let (spec, status) = (Path::new("spec"), Path::new("status"));
     let mut errors = workload(new, Some(old), gates);
@@ -43,7 +43,7 @@ pub fn workload_update(new: &Workload, old: &Workload, gates: &FeatureGates) -> 
     errors
 }
 
-/// Pod sets stay as they are, but elastic ones may shrink.
+/// Pod sets are immutable, but elastic ones may shrink.
 fn pod_sets(new: &[PodSet], old: &[PodSet], path: &Path, gates: &FeatureGates) -> FieldErrors {
     if new.len() != old.len() {
         return vec![FieldError::invalid(path, new, IMMUTABLE)];
@@ -62,7 +62,7 @@ fn pod_sets(new: &[PodSet], old: &[PodSet], path: &Path, gates: &FeatureGates) -
         .collect()
 }
 
-/// An admission can be set or removed as a whole; of a set one only the placement may change.
+/// An admission can be set or removed; only the topology assignment of an existing one may change.
 fn admission(
     new: &Admission,
     old: &Admission,
@@ -80,7 +80,7 @@ fn admission(
     (!deep_equal(new, &old)).then(|| FieldError::invalid(path, new, IMMUTABLE))
 }
 
-/// Counts of pods that are done only grow, but for pod sets that were scaled down.
+/// Reclaimable counts only grow, except for pod sets that were scaled down.
 fn reclaimable_pods(
     new: &Workload,
     old: &Workload,
@@ -117,7 +117,7 @@ fn reclaimable_pods(
     errors
 }
 
-/// Pod sets of an elastic workload that are smaller than they were admitted.
+/// Pod sets of an elastic workload that are smaller than at their admission.
 fn scaled_down_pod_sets<'a>(workload: &'a Workload, gates: &FeatureGates) -> BTreeSet<&'a str> {
     let Some(admission) = workload
         .status
@@ -138,7 +138,7 @@ fn scaled_down_pod_sets<'a>(workload: &'a Workload, gates: &FeatureGates) -> BTr
         .collect()
 }
 
-/// What a check that is ready asked for stays as long as it is ready.
+/// The podSetUpdates of a Ready check are immutable while it is Ready.
 fn pod_set_updates(new: &Workload, old: &Workload, path: &Path) -> FieldErrors {
     let ready = |state: CheckState| state == CheckState::Ready;
     let checks = old.status.admission_checks.iter().enumerate();
@@ -154,7 +154,7 @@ fn pod_set_updates(new: &Workload, old: &Workload, path: &Path) -> FieldErrors {
         .collect()
 }
 
-/// A cluster is chosen among the nominated ones.
+/// clusterName must be one of the nominated clusters.
 fn cluster_name(
     new: &Workload,
     old: &Workload,

@@ -1,4 +1,4 @@
-//! An engine that knows what is in a cluster now.
+//! Loads the objects of a cluster into an engine.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
 };
 
-/// Lists everything that decisions rest on and tells an engine of it.
+/// Lists every kind that scheduling decisions depend on and loads the objects into a new engine.
 pub(super) async fn load_engine(
     client: &Client,
     config: EngineConfig,
@@ -42,7 +42,7 @@ pub(super) async fn load_engine(
         engine.upsert_check(&check, now);
     }
     for cohort in list_if_served::<Cohort>(client).await? {
-        // One in a circle of cohorts is kept out; its queues say so themselves.
+        // A Cohort in a cycle is not added; the status of its ClusterQueues reports it.
         let _ = engine.upsert_cohort(Arc::new(cohort), now);
     }
     for queue in list_all::<ClusterQueue>(client).await? {
@@ -72,7 +72,7 @@ where
     Ok(api.list(&ListParams::default()).await?.items)
 }
 
-/// The same of a kind that a cluster may not have.
+/// Lists a kind, empty if the cluster does not serve it.
 async fn list_if_served<K>(client: &Client) -> Result<Vec<K>, kube::Error>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,

@@ -1,5 +1,4 @@
-//! An explanation as text. Everything in it comes from the engine's own decision and from the
-//! Workload's conditions; nothing is reasoned again here.
+//! Renders an explanation as text, from the engine's decision and the Workload's conditions.
 
 use std::fmt::Write;
 
@@ -11,16 +10,16 @@ use kueue_lab_admission::resources::{Requests, ResourceFormatter};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::Workload;
 
-/// So many candidates for preemption are listed; JSON has them all.
+/// The number of preemption candidates listed; JSON has all of them.
 const MAX_CANDIDATES: usize = 50;
 
-/// The explanation for people, several lines.
+/// The explanation as several lines of text.
 pub(super) fn render(explanation: &Explanation, workload: &Workload) -> String {
     let mut out = String::new();
     head(&mut out, explanation, workload);
     conditions(&mut out, workload);
     if let Some(blocker) = &explanation.blocker {
-        line(&mut out, 0, &format!("Not looked at: {}", blocker.message));
+        line(&mut out, 0, &format!("Not nominated: {}", blocker.message));
     }
     if let Some(decision) = &explanation.now {
         nomination(&mut out, decision);
@@ -48,7 +47,7 @@ fn head(out: &mut String, explanation: &Explanation, workload: &Workload) {
         Some(name) => format!("ClusterQueue {name}"),
         None => "no ClusterQueue".to_owned(),
     };
-    line(out, 1, &format!("queue     {queue}, of {cluster_queue}"));
+    line(out, 1, &format!("queue     {queue} ({cluster_queue})"));
     let class = workload.spec.priority_class_ref.as_ref();
     let class = class.map_or(String::new(), |c| format!(" ({})", c.name));
     line(
@@ -71,27 +70,27 @@ fn state(explanation: &Explanation, workload: &Workload) -> String {
         return "admitted".into();
     }
     if predicates::has_quota_reservation(workload) {
-        return "has quota, waits for its admission checks".into();
+        return "quota reserved, waiting for admission checks".into();
     }
-    let place = match explanation.place {
-        Some(PendingState::Active) => "waits for its turn",
-        Some(PendingState::Inadmissible) => "set aside until something changes",
-        Some(PendingState::Inflight) => "in the scheduler's hands",
+    let pending_state = match explanation.place {
+        Some(PendingState::Active) => "active",
+        Some(PendingState::Inadmissible) => "inadmissible until it is requeued",
+        Some(PendingState::Inflight) => "in the scheduling cycle",
         None => "in no queue",
     };
     match explanation.position {
-        Some(position) => format!("pending, number {} in line, {place}", position + 1),
-        None => format!("pending, {place}"),
+        Some(position) => format!("pending, position {}, {pending_state}", position + 1),
+        None => format!("pending, {pending_state}"),
     }
 }
 
 fn conditions(out: &mut String, workload: &Workload) {
     let conditions = workload.status.conditions.iter();
-    let mut told = false;
+    let mut has_title = false;
     for condition in conditions {
-        if !told {
+        if !has_title {
             line(out, 0, "Conditions");
-            told = true;
+            has_title = true;
         }
         line(
             out,
@@ -105,12 +104,8 @@ fn conditions(out: &mut String, workload: &Workload) {
 }
 
 fn nomination(out: &mut String, decision: &Decision) {
-    let mode = decision.mode.map_or("not looked at", |m| m.as_str());
-    line(
-        out,
-        0,
-        &format!("Looked at now, with nobody before it: {mode}"),
-    );
+    let mode = decision.mode.map_or("not nominated", |m| m.as_str());
+    line(out, 0, &format!("If it were the head now: {mode}"));
     if !decision.message.is_empty() {
         line(out, 1, &decision.message);
     }
@@ -118,51 +113,47 @@ fn nomination(out: &mut String, decision: &Decision) {
         line(
             out,
             1,
-            &format!("it would borrow ({} levels up)", decision.borrowing),
+            &format!("borrows, borrowing level {}", decision.borrowing),
         );
     }
     for pod_set in &decision.pod_sets {
         self::pod_set(out, pod_set);
     }
     for victim in &decision.victims {
-        self::victim(out, victim, decision.candidate_count);
+        target(out, victim, decision.candidate_count);
     }
     candidates(out, decision);
 }
 
-fn victim(out: &mut String, victim: &VictimDecision, candidates: usize) {
+fn target(out: &mut String, victim: &VictimDecision, candidates: usize) {
     let why = victim.reason.map_or("replaced", |r| r.human_readable());
     let mut text = format!(
-        "would evict {} of {}, priority {}: {why}",
+        "preempts {} of {}, priority {}: {why}",
         victim.workload, victim.cluster_queue, victim.priority
     );
-    if let Some(ground) = victim.ground {
-        let _ = write!(text, "; {}", self::preemption_variant(ground));
+    if let Some(variant) = victim.ground {
+        let _ = write!(text, "; {}", preemption_variant(variant));
     }
     if let Some(place) = victim.place {
-        let _ = write!(text, "; number {} of {candidates} candidates", place + 1);
+        let _ = write!(text, "; candidate {} of {candidates}", place + 1);
     }
     line(out, 1, &text);
     shares(out, 2, victim.shares.as_ref());
 }
 
 fn candidates(out: &mut String, decision: &Decision) {
-    let (told, all) = (&decision.candidates, decision.candidate_count);
+    let (listed, all) = (&decision.candidates, decision.candidate_count);
     if all == 0 {
         return;
     }
-    line(
-        out,
-        1,
-        &format!("{all} looked at as victims, in the order they are taken in:"),
-    );
-    for c in told.iter().take(MAX_CANDIDATES) {
-        let going = if c.evicted { ", going already" } else { "" };
+    line(out, 1, &format!("{all} preemption candidates, in order:"));
+    for c in listed.iter().take(MAX_CANDIDATES) {
+        let evicted = if c.evicted { ", already evicted" } else { "" };
         line(
             out,
             2,
             &format!(
-                "{} of {}, priority {}{going}: {}; {}",
+                "{} of {}, priority {}{evicted}: {}; {}",
                 c.workload,
                 c.cluster_queue,
                 c.priority,
@@ -174,11 +165,7 @@ fn candidates(out: &mut String, decision: &Decision) {
     }
     if all > MAX_CANDIDATES {
         let more = all - MAX_CANDIDATES;
-        line(
-            out,
-            2,
-            &format!("and {more} more; all of them with -o json"),
-        );
+        line(out, 2, &format!("and {more} more; -o json lists all"));
     }
 }
 
@@ -186,14 +173,14 @@ fn shares(out: &mut String, depth: usize, shares: Option<&SharesCompared>) {
     let Some(shares) = shares else {
         return;
     };
-    let told = |share: Option<f64>| share.map_or("infinite".to_owned(), |s| format!("{s:.0}"));
+    let share = |share: Option<f64>| share.map_or("infinite".to_owned(), |s| format!("{s:.0}"));
     let mut text = format!(
-        "shares: {} with the workload against {}",
-        told(shares.preemptor),
-        told(shares.before)
+        "fair share: preemptor {}, candidate {}",
+        share(shares.preemptor),
+        share(shares.before)
     );
     if shares.after.is_some() {
-        let _ = write!(text, ", {} without the victim", told(shares.after));
+        let _ = write!(text, ", {} after its preemption", share(shares.after));
     }
     line(out, depth, &text);
 }
@@ -203,7 +190,7 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
         out,
         1,
         &format!(
-            "pod set {}: {} pods, together {}",
+            "pod set {}: {} pods, requests {}",
             pod_set.name,
             pod_set.count,
             amounts(&pod_set.requests)
@@ -215,7 +202,7 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
             .map_or(String::new(), |p| format!(" ({})", p.as_str()));
         let borrow = match attempt.borrow {
             0 => String::new(),
-            levels => format!(", borrowing {levels} levels up"),
+            level => format!(", borrowing level {level}"),
         };
         line(
             out,
@@ -251,24 +238,28 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
     }
 }
 
-/// What there is of a resource in a flavor, and what lacks.
-fn quota(told: &ResourceAttempt) -> String {
+/// The request and the quota of a resource in a flavor, and the shortage.
+fn quota(attempt: &ResourceAttempt) -> String {
     let formatter = ResourceFormatter::default();
-    let amount = |amount| formatter.amount_text(told.resource, amount);
-    let mut text = format!("{}: asks for {}", told.resource, amount(told.requested));
-    if told.taken_before.is_positive() {
-        let before = amount(told.taken_before);
-        let _ = write!(text, " after {before} for pod sets before it");
+    let amount = |amount| formatter.amount_text(attempt.resource, amount);
+    let mut text = format!(
+        "{}: requests {}",
+        attempt.resource,
+        amount(attempt.requested)
+    );
+    if attempt.taken_before.is_positive() {
+        let before = amount(attempt.taken_before);
+        let _ = write!(text, " besides {before} of earlier pod sets");
     }
     let _ = write!(
         text,
-        "; {} left of {} to be had, {} its own",
-        amount(told.available),
-        amount(told.capacity),
-        amount(told.nominal)
+        "; available {} of {} (nominal {})",
+        amount(attempt.available),
+        amount(attempt.capacity),
+        amount(attempt.nominal)
     );
-    if told.lacking.is_positive() {
-        let _ = write!(text, "; {} lacking", amount(told.lacking));
+    if attempt.lacking.is_positive() {
+        let _ = write!(text, ", short by {}", amount(attempt.lacking));
     }
     text
 }
@@ -280,29 +271,29 @@ fn amounts(requests: &Requests) -> String {
         .map(|(name, value)| format!("{name} {}", formatter.text(name, value)))
         .collect();
     match each.is_empty() {
-        true => "nothing".into(),
+        true => "none".into(),
         false => each.join(", "),
     }
 }
 
-fn preemption_variant(ground: PreemptionVariant) -> &'static str {
-    match ground {
-        PreemptionVariant::WithinClusterQueue => "in the same ClusterQueue",
-        PreemptionVariant::HierarchicalReclaim => "further from the quota it uses",
-        PreemptionVariant::ReclaimWithoutBorrowing => "its ClusterQueue borrows",
+fn preemption_variant(variant: PreemptionVariant) -> &'static str {
+    match variant {
+        PreemptionVariant::WithinClusterQueue => "within the ClusterQueue",
+        PreemptionVariant::HierarchicalReclaim => "hierarchical reclaim",
+        PreemptionVariant::ReclaimWithoutBorrowing => "reclaim from a borrowing ClusterQueue",
         PreemptionVariant::ReclaimWhileBorrowing => {
-            "its ClusterQueue borrows, and its priority is low enough"
+            "reclaim while borrowing, its priority is low enough"
         }
-        PreemptionVariant::FairSharing => "its ClusterQueue borrows, shares are compared",
+        PreemptionVariant::FairSharing => "fair sharing with a borrowing ClusterQueue",
     }
 }
 
-fn candidate_outcome(fate: CandidateOutcome) -> &'static str {
-    match fate {
-        CandidateOutcome::Victim => "would have to go",
-        CandidateOutcome::Spared => "spared, the others suffice",
-        CandidateOutcome::NotAllowed => "not allowed when its turn came",
-        CandidateOutcome::ShareTooLow => "its share does not allow it",
-        CandidateOutcome::NotReached => "its turn did not come",
+fn candidate_outcome(outcome: CandidateOutcome) -> &'static str {
+    match outcome {
+        CandidateOutcome::Victim => "preempted",
+        CandidateOutcome::Spared => "not needed, the other targets suffice",
+        CandidateOutcome::NotAllowed => "no longer a candidate when evaluated",
+        CandidateOutcome::ShareTooLow => "the share of its ClusterQueue is too low",
+        CandidateOutcome::NotReached => "not evaluated",
     }
 }

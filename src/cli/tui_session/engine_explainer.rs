@@ -1,4 +1,4 @@
-//! Answers the UI's question why a workload waits.
+//! Explains workloads for the UI.
 
 use async_trait::async_trait;
 use kube::Client;
@@ -9,7 +9,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_tui::model::NamespacedName;
 use kueue_lab_tui::operations::Explainer;
 
-/// Explains through the engine, run over what the cluster says.
+/// Explains workloads by running the engine over the cluster's objects.
 pub(in crate::cli) struct EngineExplainer {
     client: Client,
     clock: Clock,
@@ -17,7 +17,7 @@ pub(in crate::cli) struct EngineExplainer {
 }
 
 impl EngineExplainer {
-    /// Explains workloads of this cluster.
+    /// An explainer for the cluster of `client`.
     pub(in crate::cli) fn new(client: Client, clock: Clock, config: EngineConfig) -> Self {
         Self {
             client,

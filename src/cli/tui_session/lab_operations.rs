@@ -1,4 +1,4 @@
-//! What the UI can have done when a lab stands behind it.
+//! The UI's operations on a running lab.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use kueue_lab_tui::operations::{
     Demo, ObjectRef, OperationError, Operations, PresetList, SampleJob, ScenarioProgress,
 };
 
-/// Where the scenarios are among the lab's files.
+/// The folder of the shipped scenarios.
 const SCENARIOS: &str = "scenarios";
-/// The demo of the demo key.
+/// The first demo in the list.
 const DEFAULT_DEMO: &str = "skypilot-priority-preemption";
 
-/// A lab at the service of the UI.
+/// The operations of the UI on a lab.
 pub(in crate::cli) struct LabOperations {
     cluster: ClusterOperations,
     client: Client,
@@ -35,22 +35,22 @@ pub(in crate::cli) struct LabOperations {
     preset_list: watch::Receiver<Arc<PresetList>>,
     preset_list_task: JoinHandle<()>,
     scenario_progress: watch::Sender<Arc<ScenarioProgress>>,
-    /// The story that is being told.
+    /// The task of the running scenario.
     running_scenario: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl LabOperations {
-    /// The desk of a running lab whose scenarios are among `files`.
+    /// The operations on `lab`, whose scenarios are in `files`.
     pub(in crate::cli) fn new(lab: &Lab, files: FileSource) -> Self {
         let presets = lab.presets().clone();
         let mut changes = presets.changes();
-        let (boards, preset_list) = watch::channel(Arc::new(preset_list::preset_list(
+        let (sender, preset_list) = watch::channel(Arc::new(preset_list::preset_list(
             &changes.borrow_and_update(),
         )));
         let follow = async move {
             while changes.changed().await.is_ok() {
-                let board = preset_list::preset_list(&changes.borrow_and_update());
-                boards.send_replace(Arc::new(board));
+                let list = preset_list::preset_list(&changes.borrow_and_update());
+                sender.send_replace(Arc::new(list));
             }
         };
         Self {
@@ -72,32 +72,31 @@ impl LabOperations {
         }
     }
 
-    /// Begins to tell a story.
+    /// Starts to run a scenario.
     ///
     /// # Errors
-    /// One is being told.
+    /// A scenario is running.
     pub(in crate::cli) fn start_scenario(&self, scenario: Scenario) -> Result<(), String> {
         let mut running = self.running_scenario.lock();
         if running.as_ref().is_some_and(|task| !task.is_finished()) {
             let name = self.scenario_progress.borrow().name.clone();
             return Err(format!("the demo {name} is still running"));
         }
-        let (stage, story) = (
-            self.scenario_environment.clone(),
-            self.scenario_progress.clone(),
-        );
+        let environment = self.scenario_environment.clone();
+        let reporter = ProgressReporter {
+            progress: self.scenario_progress.clone(),
+        };
         *running = Some(tokio::spawn(async move {
-            let outcome =
-                run_scenario(&stage, &scenario, &ProgressReporter { progress: story }).await;
+            let outcome = run_scenario(&environment, &scenario, &reporter).await;
             match outcome.result {
-                Ok(told) => tracing::info!("{told}"),
+                Ok(summary) => tracing::info!("{summary}"),
                 Err(reason) => tracing::warn!("{}: {reason}", scenario.name),
             }
         }));
         Ok(())
     }
 
-    /// Stops what is under way.
+    /// Stops the running scenario and the background task.
     pub(in crate::cli) async fn shutdown(&self) {
         self.preset_list_task.abort();
         let running = self.running_scenario.lock().take();
@@ -109,7 +108,7 @@ impl LabOperations {
 
     fn scenarios(&self) -> Vec<Scenario> {
         let paths = self.files.scenarios(SCENARIOS);
-        // One that cannot be read is told of when it is asked for by name.
+        // A file that cannot be read is reported when its name is requested.
         let read = |path: &std::path::PathBuf| Scenario::load(&self.files, path).ok();
         paths.iter().filter_map(read).collect()
     }
@@ -140,10 +139,10 @@ impl Operations for LabOperations {
 
     async fn switch_preset(&self, name: &str) -> Result<String, OperationError> {
         match self.presets.switch(name).await {
-            Ok(()) => Ok(format!("preset {name} is in force")),
+            Ok(()) => Ok(format!("preset {name} is applied")),
             Err(findings) => {
-                let said: Vec<_> = findings.iter().map(ToString::to_string).collect();
-                Err(OperationError::Failed(said.join("; ")))
+                let messages: Vec<_> = findings.iter().map(ToString::to_string).collect();
+                Err(OperationError::Failed(messages.join("; ")))
             }
         }
     }
@@ -151,14 +150,14 @@ impl Operations for LabOperations {
     async fn run_demo(&self, name: &str) -> Result<String, OperationError> {
         let path = std::path::Path::new(SCENARIOS).join(format!("{name}.yaml"));
         if !self.files.scenarios(SCENARIOS).contains(&path) {
-            let why = "see `kueue-lab demo` for those there are";
+            let why = "`kueue-lab demo` lists the demos";
             return Err(OperationError::unavailable(format!("demo {name:?}"), why));
         }
         let scenario = Scenario::load(&self.files, &path);
         let scenario = scenario.map_err(|e| OperationError::Failed(e.to_string()))?;
         self.start_scenario(scenario)
             .map_err(OperationError::Failed)?;
-        Ok(format!("the demo {name} runs"))
+        Ok(format!("started the demo {name}"))
     }
 
     async fn submit_job(&self, sample: &SampleJob) -> Result<String, OperationError> {

@@ -1,9 +1,9 @@
-//! The presets of a lab as the UI shows them.
+//! Converts the state of the presets into the list that the UI shows.
 
 use kueue_lab_presets::{Finding, PresetInfo, PresetsState, SyncStatus};
 use kueue_lab_tui::operations::{Diagnostic, Preset, PresetList, PresetState};
 
-/// The board for a state of the presets.
+/// The UI's preset list for `state`.
 pub(super) fn preset_list(state: &PresetsState) -> PresetList {
     PresetList {
         folder: state.origin.clone(),
@@ -12,7 +12,7 @@ pub(super) fn preset_list(state: &PresetsState) -> PresetList {
 }
 
 fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
-    let plain = Preset {
+    let idle = Preset {
         name: info.name.clone(),
         description: info.description.clone(),
         samples: info
@@ -23,14 +23,14 @@ fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
         ..Preset::default()
     };
     if info.name != state.active {
-        return plain;
+        return idle;
     }
     let state_of = match (state.errors.is_empty(), state.sync_status) {
         (true, SyncStatus::NotApplied) => PresetState::Applying,
         (true, _) => PresetState::Active,
-        (false, force) => PresetState::Invalid {
+        (false, sync_status) => PresetState::Invalid {
             diagnostics: state.errors.iter().map(diagnostic).collect(),
-            last_good_applied: force == SyncStatus::LastGood,
+            last_good_applied: sync_status == SyncStatus::LastGood,
         },
     };
     Preset {
@@ -40,7 +40,7 @@ fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
         warnings: state.warnings.iter().map(ToString::to_string).collect(),
         revision: state.revision,
         applied_at: state.applied_at,
-        ..plain
+        ..idle
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use kueue_lab_yaml::Position;
 
     #[test]
-    fn a_broken_preset_says_where_and_what_is_in_force() {
+    fn an_invalid_preset_reports_its_findings_and_the_last_good_state() {
         let info = |name: &str| PresetInfo {
             name: name.into(),
             description: "Teaches.".into(),
@@ -75,21 +75,21 @@ mod tests {
             errors: vec![
                 Finding::error("b/x.yaml", Position::START, "is wrong")
                     .about("ClusterQueue/q")
-                    .remedy("mend it"),
+                    .remedy("fix it"),
             ],
             ..PresetsState::default()
         };
-        let board = preset_list(&state);
-        assert_eq!(board.presets[0].state, PresetState::Idle);
+        let list = preset_list(&state);
+        assert_eq!(list.presets[0].state, PresetState::Idle);
         let PresetState::Invalid {
-            diagnostics: faults,
-            last_good_applied: last_good_in_force,
-        } = &board.presets[1].state
+            diagnostics,
+            last_good_applied,
+        } = &list.presets[1].state
         else {
-            panic!("not broken: {:?}", board.presets[1].state);
+            panic!("not invalid: {:?}", list.presets[1].state);
         };
-        assert!(last_good_in_force);
-        assert_eq!(faults[0].location(), "b/x.yaml:1:1");
-        assert_eq!(faults[0].object.as_deref(), Some("ClusterQueue/q"));
+        assert!(last_good_applied);
+        assert_eq!(diagnostics[0].location(), "b/x.yaml:1:1");
+        assert_eq!(diagnostics[0].object.as_deref(), Some("ClusterQueue/q"));
     }
 }

@@ -1,5 +1,4 @@
-//! Submitting the samples of a preset: SkyPilot tasks through the managed jobs, anything else as the
-//! objects it says.
+//! Submits the samples of a preset: SkyPilot tasks as managed jobs, manifests as objects.
 
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
@@ -15,37 +14,41 @@ use kueue_lab_presets::Sample;
 use kueue_lab_skypilot::Task;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 
-/// Submits a sample; says what was done.
+/// Submits a sample and returns a summary.
 ///
 /// # Errors
-/// A sentence on what is wrong with the sample or why the cluster refuses it.
+/// A message that names the file: the sample is invalid, or the cluster rejects it.
 pub(super) async fn submit_preset_sample(
     client: &Client,
     jobs: &ManagedJobs,
     sample: &Sample,
 ) -> Result<String, String> {
-    let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", sample.file);
+    let in_file = |e: &dyn std::fmt::Display| format!("{}: {e}", sample.file);
     if sample.is_task {
-        let task = Task::parse(&sample.text).map_err(|e| wrong(&e))?;
+        let task = Task::parse(&sample.text).map_err(|e| in_file(&e))?;
         let name = task.name.clone();
-        let id = jobs.launch(task, None).await.map_err(|e| wrong(&e))?;
+        let id = jobs.launch(task, None).await.map_err(|e| in_file(&e))?;
         let name = name.unwrap_or_else(|| sample.name.clone());
         return Ok(format!("launched managed job {id} ({name})"));
     }
     let loaded = load::objects(&sample.text, &FeatureGates::default());
     let objects = loaded.map_err(|problems| {
         let all: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        wrong(&all.join("; "))
+        in_file(&all.join("; "))
     })?;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for object in objects {
-        made.push(create(client, object.value).await.map_err(|e| wrong(&e))?);
+        created.push(
+            create(client, object.value)
+                .await
+                .map_err(|e| in_file(&e))?,
+        );
     }
-    Ok(format!("created {}", made.join(", ")))
+    Ok(format!("created {}", created.join(", ")))
 }
 
-/// Creates an object. A name that is taken becomes the beginning of a new one, so that the same
-/// sample can be submitted again.
+/// Creates an object. If its name exists already, the name becomes `generateName`, so that a sample
+/// can be submitted several times.
 async fn create(client: &Client, object: Value) -> Result<String, String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let (api_version, kind) = (
@@ -56,7 +59,7 @@ async fn create(client: &Client, object: Value) -> Result<String, String> {
     let gvk = GroupVersionKind::gvk(group, version, kind);
     let found = pinned_kind(client, &gvk).await;
     let (resource, capabilities) =
-        found.map_err(|_| format!("this cluster does not know {kind} of {api_version}"))?;
+        found.map_err(|_| format!("this cluster does not serve {kind} of {api_version}"))?;
     let namespace = text("/metadata/namespace").unwrap_or("default");
     let api: Api<DynamicObject> = match capabilities.scope {
         Scope::Cluster => Api::all_with(client.clone(), &resource),
@@ -64,16 +67,19 @@ async fn create(client: &Client, object: Value) -> Result<String, String> {
     };
     let mut object: DynamicObject = serde_json::from_value(object.clone()).map_err(text_of)?;
     let params = PostParams::default();
-    let made = match api.create(&params, &object).await {
+    let created = match api.create(&params, &object).await {
         Err(kube::Error::Api(status)) if status.code == 409 && status.reason == "AlreadyExists" => {
             let taken = object.metadata.name.take().unwrap_or_default();
             object.metadata.generate_name = Some(format!("{taken}-"));
             api.create(&params, &object).await
         }
-        made => made,
+        created => created,
     };
-    let made = made.map_err(|e| error_message(&e))?;
-    Ok(format!("{kind} {}", made.metadata.name.unwrap_or_default()))
+    let created = created.map_err(|e| error_message(&e))?;
+    Ok(format!(
+        "{kind} {}",
+        created.metadata.name.unwrap_or_default()
+    ))
 }
 
 fn text_of(error: serde_json::Error) -> String {

@@ -1,4 +1,4 @@
-//! How a running story is shown: the steps of the UI follow those of the run.
+//! Reports the progress of a running scenario to the UI.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use kueue_lab_scenario::{self as scenario, Observer, Progress, TimelineEntry};
 use kueue_lab_tui::operations::{ScenarioProgress, StepProgress, StepState};
 
-/// Passes the progress of a run on to the UI.
+/// Sends the progress of a run to the UI.
 pub(super) struct ProgressReporter {
     pub(super) progress: watch::Sender<Arc<ScenarioProgress>>,
 }
@@ -40,11 +40,11 @@ fn scenario_progress(progress: &Progress) -> ScenarioProgress {
         outcome: progress
             .outcome
             .clone()
-            .map(|ended| ended.map(|told| strip_name(&told, &progress.name))),
+            .map(|ended| ended.map(|summary| strip_name(&summary, &progress.name))),
     }
 }
 
-/// A sentence about a story that is shown under its name, so without the name.
+/// Removes the scenario's name from the start of a sentence that is shown under that name.
 fn strip_name(sentence: &str, name: &str) -> String {
     let rest = sentence.strip_prefix(name).map(str::trim_start);
     rest.unwrap_or(sentence).to_owned()

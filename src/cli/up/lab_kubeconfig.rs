@@ -1,23 +1,23 @@
-//! The kubeconfig file of a running lab, through which the other subcommands and `kubectl` find it.
+//! The kubeconfig file of a running lab, which the other subcommands and `kubectl` use.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use kueue_lab_lab::{Lab, state_dir};
 
-/// The kubeconfig of this run.
+/// The kubeconfig file of this run.
 pub(super) struct LabKubeconfig {
     path: PathBuf,
-    /// Whether it is ours to remove.
+    /// Whether the file is removed at the end.
     temporary: bool,
-    /// Keeps other labs from taking the same path.
+    /// The lock that keeps other labs from using the same path.
     lock: Option<File>,
 }
 
 impl LabKubeconfig {
-    /// The path asked for, or one that no other running lab uses.
-    pub(super) fn choose(asked: Option<PathBuf>) -> Self {
-        if let Some(path) = asked {
+    /// The path of `--kubeconfig-out`, or one that no other running lab uses.
+    pub(super) fn choose(flag: Option<PathBuf>) -> Self {
+        if let Some(path) = flag {
             return Self {
                 path,
                 temporary: false,
@@ -25,11 +25,11 @@ impl LabKubeconfig {
             };
         }
         let folder = state_dir();
-        let usual = std::fs::create_dir_all(&folder)
+        let default_lock = std::fs::create_dir_all(&folder)
             .and_then(|()| File::create(folder.join("kubeconfig.lock")))
             .ok()
             .filter(|file| file.try_lock().is_ok());
-        let name = match usual {
+        let name = match default_lock {
             Some(_) => "kubeconfig".to_owned(),
             None => format!("kubeconfig-{}", std::process::id()),
         };
@@ -41,32 +41,32 @@ impl LabKubeconfig {
         Self {
             path: folder.join(name),
             temporary: true,
-            lock: usual,
+            lock: default_lock,
         }
     }
 
-    /// Writes it.
+    /// Writes the file, and its folder if needed.
     ///
     /// # Errors
-    /// A sentence that names the file.
+    /// A message that names the file.
     pub(super) fn write(&mut self, lab: &Lab) -> Result<(), String> {
         if let Some(folder) = self.path.parent().filter(|p| *p != Path::new("")) {
             let made = std::fs::create_dir_all(folder);
-            made.map_err(|e| format!("cannot make the folder {}: {e}", folder.display()))?;
+            made.map_err(|e| format!("cannot create the folder {}: {e}", folder.display()))?;
         }
         let written = lab.cluster().write_kubeconfig(&self.path);
         written.map_err(|e| e.to_string())
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes it away, if nobody asked for it by name.
+    /// Removes the file unless `--kubeconfig-out` named it.
     pub(super) fn remove(self) {
         if self.temporary {
-            // Gone already is fine.
+            // It may be deleted already.
             let _ = std::fs::remove_file(&self.path);
         }
         drop(self.lock);

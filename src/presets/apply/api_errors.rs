@@ -1,4 +1,4 @@
-//! From the API server's refusals back to places in the files.
+//! Maps errors of the API server to positions in the files.
 
 use std::sync::LazyLock;
 
@@ -7,25 +7,25 @@ use regex::Regex;
 
 use crate::{Finding, Manifest};
 
-/// `unknown field "spec.foo"`, as strict decoding says it.
+/// `unknown field "spec.foo"`, from strict decoding.
 static UNKNOWN_FIELD: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"unknown field "([^"]+)""#).ok());
-/// `.spec.foo: field not declared in schema`, as server-side apply says it.
+/// `.spec.foo: field not declared in schema`, from server-side apply.
 static UNDECLARED_FIELD: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\.([^\s:]+): field not declared in schema").ok());
-/// `.value: expected numeric (int or float), got string`, as server-side apply says it, one or
-/// several.
+/// `.value: expected numeric (int or float), got string`, from server-side apply, once or several
+/// times.
 static INVALID_TYPE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)(?:^\s*|: )\.([A-Za-z][^\s:]*): (expected .+)$").ok());
-/// A field path at the beginning of a message or after the object's name.
+/// A field path at the start of a message or after the object's name.
 static FIELD_PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:^|[\s.\[])((?:spec|metadata)[A-Za-z0-9_./\[\]-]*): (.+)").ok()
 });
 
-/// How servers say that a field is fixed once the object is there.
+/// Parts of the messages about immutable fields.
 const IMMUTABLE: [&str; 2] = ["field is immutable", "may not be changed in an update"];
 
-/// What a refusal says, each part at its place.
+/// The findings of a failed request, each with the position of its field.
 pub(super) fn findings(manifest: &Manifest, status: &Status) -> Vec<Finding> {
     let unknown = unknown_fields(manifest, &status.message);
     if !unknown.is_empty() {
@@ -35,22 +35,21 @@ pub(super) fn findings(manifest: &Manifest, status: &Status) -> Vec<Finding> {
         .details
         .as_ref()
         .map_or(&[][..], |d| d.causes.as_slice());
-    let placed: Vec<Finding> = causes
+    let of_causes: Vec<Finding> = causes
         .iter()
         .filter(|c| !c.field.is_empty() && c.field != "<nil>")
         .map(|c| {
             let field = c.field.trim_start_matches('.');
             let finding = manifest.error(field, format!("{field}: {}", c.message));
             match c.reason.as_str() {
-                "FieldManagerConflict" => finding.remedy(
-                    "the object was not made by the lab; give it another name here, or delete it",
-                ),
+                "FieldManagerConflict" => finding
+                    .remedy("the object was not created by the lab; rename it here or delete it"),
                 _ => finding,
             }
         })
         .collect();
-    if !placed.is_empty() {
-        return placed;
+    if !of_causes.is_empty() {
+        return of_causes;
     }
     let untyped: Vec<Finding> = INVALID_TYPE
         .as_ref()
@@ -66,8 +65,8 @@ pub(super) fn findings(manifest: &Manifest, status: &Status) -> Vec<Finding> {
         .and_then(|r| r.captures(&status.message));
     match found {
         Some(groups) => {
-            let (path, said) = (&groups[1], &groups[2]);
-            vec![manifest.error(path, format!("{path}: {said}"))]
+            let (path, message) = (&groups[1], &groups[2]);
+            vec![manifest.error(path, format!("{path}: {message}"))]
         }
         None => vec![manifest.error("", status.message.clone())],
     }
@@ -89,7 +88,7 @@ fn unknown_fields(manifest: &Manifest, message: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether the only thing wrong is that fields cannot change on an existing object.
+/// Whether all causes are changes of immutable fields.
 pub(super) fn is_immutable(status: &Status) -> bool {
     let causes = status
         .details
@@ -99,7 +98,7 @@ pub(super) fn is_immutable(status: &Status) -> bool {
     !causes.is_empty() && causes.iter().all(|c| cannot_change(&c.message))
 }
 
-/// The field the first cause names.
+/// The field of the first cause.
 pub(super) fn first_field(status: &Status) -> String {
     let causes = status
         .details
@@ -109,10 +108,10 @@ pub(super) fn first_field(status: &Status) -> String {
     field.trim_start_matches('.').to_owned()
 }
 
-/// A warning the API server sent along.
+/// The finding for a `Warning` header of the API server.
 pub(super) fn warning(manifest: &Manifest, text: &str) -> Finding {
-    let place = FIELD_PATH.as_ref().and_then(|r| r.captures(text));
-    let path = place
+    let captures = FIELD_PATH.as_ref().and_then(|r| r.captures(text));
+    let path = captures
         .as_ref()
         .map_or("", |groups| groups.get(1).map_or("", |m| m.as_str()));
     manifest.warning(path, text)
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rejection_maps_to_a_line() {
+    fn errors_are_mapped_to_positions() {
         let quota = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota";
         let invalid = json!({"status": "Failure", "message": "x", "reason": "Invalid", "code": 422,
             "details": {"causes": [{"reason": "FieldValueInvalid", "message": "Invalid value: \"-1\": must be greater than or equal to 0", "field": quota}]}});

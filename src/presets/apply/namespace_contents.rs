@@ -1,10 +1,9 @@
-//! What keeps a namespace from being taken away with its preset: objects in it that no preset put
-//! there, which would go with it.
+//! Finds unmanaged objects in a namespace, which its deletion would delete too.
 
 use crate::api_client::{ApiClient, RequestError, RestMapping};
 use crate::inventory;
 
-/// Kinds that people keep in namespaces: group version, plural and name.
+/// The kinds checked: group version, plural and name for messages.
 const USER_OBJECT_KINDS: &[(&str, &str, &str)] = &[
     ("v1", "pods", "Pods"),
     ("v1", "persistentvolumeclaims", "PersistentVolumeClaims"),
@@ -15,10 +14,10 @@ const USER_OBJECT_KINDS: &[(&str, &str, &str)] = &[
     ("apps/v1", "deployments", "Deployments"),
     ("apps/v1", "statefulsets", "StatefulSets"),
 ];
-/// The ConfigMap that each namespace has.
+/// The ConfigMap that kube-controller-manager creates in each namespace.
 const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";
 
-/// The first kind of which somebody has objects in the namespace, with their number.
+/// The number and kind of the first unmanaged objects in a namespace, such as `2 Pods`.
 pub(crate) async fn first_unmanaged_objects(
     remote: &ApiClient,
     namespace: &str,

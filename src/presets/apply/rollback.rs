@@ -1,25 +1,25 @@
-//! Undoing what a failed run has done so far.
+//! Rolls back the changes of a failed run.
 
 use serde_json::Value;
 
-use super::{Applier, ApplyError, with_preset_label};
+use super::applier::{Applier, ApplyError, with_preset_label};
 use crate::api_client::ApplyMode;
 use crate::{Finding, Manifest, ObjectKey};
 
-/// One change that was made.
+/// A change that was made.
 #[derive(Debug)]
 pub(super) struct AppliedChange {
-    /// Which manifest.
+    /// Index of the manifest.
     pub(super) index: usize,
-    /// Whether the object belongs to the lab.
+    /// Whether the object is managed.
     pub(super) managed: bool,
-    /// What the files said of it before.
+    /// The object as it was applied before.
     pub(super) previous: Option<Value>,
-    /// Whether nothing stood there before.
+    /// Whether the object did not exist before.
     pub(super) created: bool,
 }
 
-/// A change to undo.
+/// A change to roll back.
 pub(super) struct RollbackStep {
     key: ObjectKey,
     version: String,
@@ -38,23 +38,23 @@ impl RollbackStep {
 }
 
 impl Applier {
-    /// Puts back what stood there before, last change first.
+    /// Restores the previous objects, last change first.
     pub(super) async fn roll_back(
         &mut self,
         preset: &str,
-        done: Vec<RollbackStep>,
+        steps: Vec<RollbackStep>,
         mut findings: Vec<Finding>,
     ) -> ApplyError {
-        let mut stuck = false;
-        for change in done.into_iter().rev() {
+        let mut failed = false;
+        for change in steps.into_iter().rev() {
             if let Err(reason) = self.roll_back_one(preset, &change).await {
-                stuck = true;
+                failed = true;
                 let start = kueue_lab_yaml::Position::START;
-                let message = format!("could not be put back: {reason}");
+                let message = format!("cannot be rolled back: {reason}");
                 findings.push(Finding::error("presets", start, message).about(&change.key));
             }
         }
-        match stuck {
+        match failed {
             true => ApplyError::RollbackFailed(findings),
             false => ApplyError::RolledBack(findings),
         }
@@ -69,8 +69,8 @@ impl Applier {
             return Ok(());
         };
         match &change.applied.previous {
-            Some(before) => {
-                let object = with_preset_label(before, preset, change.applied.managed);
+            Some(previous) => {
+                let object = with_preset_label(previous, preset, change.applied.managed);
                 let mode = ApplyMode {
                     dry_run: false,
                     force: change.applied.managed,
@@ -82,7 +82,7 @@ impl Applier {
                 let deleted = self.remote.delete(&kind, &change.key).await;
                 deleted.map_err(|e| e.to_string())
             }
-            // Somebody else's object was touched, or what an earlier run left: it stays as it is.
+            // An unmanaged object, or one from an earlier run: its previous state is unknown.
             None => Ok(()),
         }
     }

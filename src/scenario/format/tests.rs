@@ -1,7 +1,9 @@
-use super::*;
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
 
-use kueue_lab_lab::LAB_FILES;
+use super::*;
+use kueue_lab_lab::{FileSource, LAB_FILES};
 use kueue_lab_presets::BuiltInFile;
 
 fn load(text: &'static str) -> Result<Scenario, ScenarioError> {
@@ -13,40 +15,43 @@ fn load(text: &'static str) -> Result<Scenario, ScenarioError> {
         path: "skypilot/bad.task.yaml",
         text: "nmae: t\n",
     };
-    let story = BuiltInFile {
+    let scenario = BuiltInFile {
         path: "scenarios/s.yaml",
         text,
     };
-    let files: &'static [BuiltInFile] = Box::leak(Box::new([task, bad, story]));
+    let files: &'static [BuiltInFile] = Box::leak(Box::new([task, bad, scenario]));
     Scenario::load(&FileSource::Shipped(files), Path::new("scenarios/s.yaml"))
 }
 
 #[test]
-fn a_story_is_read_with_all_its_files() {
-    let story = load(
+fn a_scenario_is_loaded_with_all_its_files() {
+    let scenario = load(
         "# Shows a thing.\npreset: p\npace: 5\nlimit: 10m\nsteps:\n- launch: {task: ../skypilot/t.task.yaml, as: job1}\n  expect:\n  - {job: job1, status: running, within: 2m}\n- after: 10s\n  say: a queue grows\n  patch: {object: {kind: ClusterQueue, name: q}, merge: {spec: {}}}\n  expect:\n  - object: {kind: Workload, name: \"pod-job1-*\", namespace: default}\n    conditions: {Admitted: true, Preempted: {reason: InClusterQueue}}\n    fields: {status.admission.clusterQueue: q}\n    holds: 5s\n- when: {job: job1, status: SUCCEEDED}\n  apply: {apiVersion: v1, kind: ConfigMap, metadata: {generateName: x-}}\n",
     )
     .unwrap();
     assert_eq!(
-        (story.name.as_str(), story.summary.as_str()),
+        (scenario.name.as_str(), scenario.summary.as_str()),
         ("s", "Shows a thing.")
     );
-    assert_eq!(story.steps.len(), 3);
-    assert_eq!(story.steps[0].description, "sky jobs launch -n job1");
-    assert_eq!(story.steps[0].expect[0].to_string(), "job job1 is RUNNING");
+    assert_eq!(scenario.steps.len(), 3);
+    assert_eq!(scenario.steps[0].description, "sky jobs launch -n job1");
     assert_eq!(
-        story.steps[1].trigger,
+        scenario.steps[0].expect[0].to_string(),
+        "job job1 is RUNNING"
+    );
+    assert_eq!(
+        scenario.steps[1].trigger,
         StepTrigger::After(Duration::from_secs(10))
     );
     assert_eq!(
-        story.steps[1].expect[0].to_string(),
+        scenario.steps[1].expect[0].to_string(),
         "Workload default/pod-job1-* with Admitted=True, Preempted=*/InClusterQueue, status.admission.clusterQueue=\"q\" for 5s"
     );
-    assert_eq!(story.steps[2].description, "apply ConfigMap x-");
+    assert_eq!(scenario.steps[2].description, "apply ConfigMap x-");
 }
 
 #[test]
-fn mistakes_are_found_before_anything_runs() {
+fn invalid_scenarios_are_rejected_with_a_position() {
     for (text, expected) in [
         (
             "steps:\n- lunch: {}\n",
@@ -66,7 +71,7 @@ fn mistakes_are_found_before_anything_runs() {
         ),
         (
             "steps:\n- launch: {task: ../skypilot/t.task.yaml}\n  expect: [{job: t, status: RUNING}]\n",
-            "scenarios/s.yaml:3:29: unknown status \"RUNING\"; known are PENDING",
+            "scenarios/s.yaml:3:29: unknown status \"RUNING\"; the statuses are PENDING",
         ),
         (
             "steps:\n- {at: 1s, after: 2s, wait: 1s}\n",
@@ -78,7 +83,7 @@ fn mistakes_are_found_before_anything_runs() {
         ),
         (
             "steps:\n- {}\n",
-            "scenarios/s.yaml:2:3: the step neither does nor expects anything",
+            "scenarios/s.yaml:2:3: the step has no action and no expectation",
         ),
         (
             "steps:\n- {wait: soon}\n",
@@ -90,11 +95,11 @@ fn mistakes_are_found_before_anything_runs() {
         ),
         (
             "steps:\n- expect:\n  - {object: {kind: Pod, name: x}, status: RUNNING}\n",
-            "scenarios/s.yaml:3:5: status and recoveries are of jobs",
+            "scenarios/s.yaml:3:5: status and recoveries are for jobs",
         ),
         (
             "steps:\n- expect:\n  - {object: {kind: Pod}}\n",
-            "scenarios/s.yaml:3:14: say which objects",
+            "scenarios/s.yaml:3:14: select objects by",
         ),
         (
             "steps:\n- expect: [{within: 5s}]\n",
@@ -122,16 +127,16 @@ fn mistakes_are_found_before_anything_runs() {
 }
 
 #[test]
-fn every_scenario_can_be_read_from_disk_and_from_the_binary() {
+fn every_scenario_loads_from_disk_and_from_the_binary() {
     let disk = FileSource::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab"));
-    let inside = FileSource::Shipped(LAB_FILES);
-    assert_eq!(disk.scenarios("scenarios"), inside.scenarios("scenarios"));
+    let built_in = FileSource::Shipped(LAB_FILES);
+    assert_eq!(disk.scenarios("scenarios"), built_in.scenarios("scenarios"));
     let load = |files: &FileSource| -> BTreeMap<String, String> {
         let paths = files.scenarios("scenarios");
         let read = paths.iter().map(|p| Scenario::load(files, p).unwrap());
         read.map(|s| (s.name, s.summary)).collect()
     };
-    let scenarios = load(&inside);
+    let scenarios = load(&built_in);
     assert_eq!(scenarios, load(&disk));
     assert!(scenarios.contains_key("skypilot-priority-preemption"));
     assert!(

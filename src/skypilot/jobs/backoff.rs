@@ -1,5 +1,4 @@
-//! Waits between launches that failed: 60 s, growing by 1.6 up to five times that, each up to 40 %
-//! shorter or longer.
+//! The backoff between failed launches: 60 s, times 1.6 up to five times the start, with 40 % jitter.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ const JITTER: f64 = 0.4;
 const GROWTH: f64 = 1.6;
 const MAX_FACTOR: f64 = 5.0;
 
-/// The waits of one series of launches.
+/// The backoff of one series of launches.
 #[derive(Debug)]
 pub(super) struct Backoff {
     first: f64,
@@ -24,7 +23,7 @@ impl Backoff {
         }
     }
 
-    /// The next wait. As in SkyPilot, what chance added stays in the base of the wait after it.
+    /// The next delay. As in SkyPilot, the jitter stays in the base of the next delay.
     pub(super) fn next(&mut self, entropy: &Entropy) -> Duration {
         let base = match self.current {
             None => self.first,
@@ -41,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_and_stay_within_bounds() {
+    fn delays_grow_and_stay_within_bounds() {
         let entropy = Entropy::seeded(3);
         for _ in 0..50 {
             let mut backoff = Backoff::new(Duration::from_secs(60));

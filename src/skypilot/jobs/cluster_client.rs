@@ -1,4 +1,4 @@
-//! The calls one launch makes to the cluster: create, look, tear down.
+//! The requests of one launch: create, list and tear down.
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 
 use crate::{ClusterPlan, NodeInfo};
 
-/// Why a launch did not come to running Pods.
+/// Why a launch failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProvisionError {
-    /// The API server refused or did not answer.
+    /// A request failed.
     #[error("{0}")]
     Api(#[from] kube::Error),
-    /// The Pods were lost or waited too long.
+    /// The Pods were lost or timed out.
     #[error("{0}")]
     PodsLost(String),
 }
 
-/// What SkyPilot knows of the cluster's nodes.
+/// Lists the cluster's nodes.
 pub(super) async fn nodes(client: &Client) -> Result<Vec<NodeInfo>, kube::Error> {
     let list = Api::<Node>::all(client.clone())
         .list(&ListParams::default())
@@ -29,7 +29,7 @@ pub(super) async fn nodes(client: &Client) -> Result<Vec<NodeInfo>, kube::Error>
     Ok(list.items.iter().map(NodeInfo::from_node).collect())
 }
 
-/// One cluster's objects.
+/// The objects of one SkyPilot cluster.
 pub(super) struct ClusterClient<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
@@ -41,7 +41,7 @@ impl ClusterClient<'_> {
         Api::namespaced(self.client.clone(), self.namespace)
     }
 
-    /// The Pods there are, whatever their state, by name.
+    /// Lists the Pods in any state, by name.
     pub(super) async fn list(&self) -> Result<Vec<Pod>, kube::Error> {
         let ours = ListParams::default().labels(&format!("skypilot-cluster-name={}", self.cluster));
         let mut pods = self.pods().list(&ours).await?.items;
@@ -49,7 +49,7 @@ impl ClusterClient<'_> {
         Ok(pods)
     }
 
-    /// Creates what stands around the Pods, where it is not there, and then the Pods.
+    /// Creates the missing shared objects and services, and then the Pods.
     pub(super) async fn create(&self, plan: &ClusterPlan) -> Result<(), ProvisionError> {
         for object in plan.services.iter().chain(&plan.shared_objects) {
             match self.create_object(object).await {
@@ -63,7 +63,7 @@ impl ClusterClient<'_> {
         Ok(())
     }
 
-    /// Pods of an earlier attempt that have ended are in the way of new ones.
+    /// Deletes the terminated Pods of an earlier attempt.
     async fn delete_ended_pods(&self) -> Result<(), kube::Error> {
         for pod in self.list().await? {
             let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
@@ -76,8 +76,8 @@ impl ClusterClient<'_> {
         Ok(())
     }
 
-    /// Posts a Pod. When its namesake is still being deleted, takes the namesake's finalizers away,
-    /// removes it by force and posts once more, as SkyPilot does when Kueue holds the old one.
+    /// Creates a Pod. If a Pod of the same name is still being deleted, removes its finalizers, force
+    /// deletes it and creates the Pod again, as SkyPilot does for Kueue's finalizer.
     async fn create_pod(&self, pod: &Value) -> Result<(), ProvisionError> {
         match self.create_object(pod).await {
             Err(kube::Error::Api(status))
@@ -89,7 +89,7 @@ impl ClusterClient<'_> {
                 )
                 .map_err(kube::Error::SerdeError)?;
                 let patch = Patch::Json::<()>(bare);
-                // The namesake may be gone by now, or hold no finalizer: both are fine.
+                // The old Pod may be deleted meanwhile, or have no finalizer.
                 let _ = self
                     .pods()
                     .patch(name, &PatchParams::default(), &patch)
@@ -134,8 +134,7 @@ impl ClusterClient<'_> {
         )
     }
 
-    /// Removes the cluster's services and Pods by force. Pods that are already on their way out are
-    /// left to the kubelet, as SkyPilot does not see them any more.
+    /// Force deletes the cluster's services and Pods. Ignores terminating Pods, as SkyPilot does.
     pub(super) async fn tear_down(&self) -> Result<(), kube::Error> {
         let services: Api<Service> = Api::namespaced(self.client.clone(), self.namespace);
         let ours = ListParams::default().labels(&format!("skypilot-cluster-name={}", self.cluster));
@@ -162,19 +161,19 @@ fn ignore_not_found<T>(result: Result<T, kube::Error>) -> Result<(), kube::Error
     }
 }
 
-/// How SkyPilot reads one Pod.
+/// The Pod properties that SkyPilot checks.
 pub(super) trait PodExt {
-    /// Behind a scheduling gate, whichever.
+    /// Whether it has a scheduling gate.
     fn is_gated(&self) -> bool;
-    /// Bound to a node.
+    /// Whether it is bound to a node.
     fn is_bound(&self) -> bool;
-    /// On its way out.
+    /// Whether it is terminating.
     fn is_terminating(&self) -> bool;
-    /// Phase Running and every container running.
+    /// Whether the phase is Running and every container runs.
     fn is_running(&self) -> bool;
     /// Whether a command can be run in the first container.
     fn can_exec(&self) -> bool;
-    /// Why it is on its way out or ended, in SkyPilot's words.
+    /// SkyPilot's text for the termination of a Pod.
     fn termination_reason(&self) -> String;
 }
 

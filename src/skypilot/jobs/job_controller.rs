@@ -1,4 +1,4 @@
-//! The life of one job: launch, look after, recover, end.
+//! The controller of one managed job: launch, monitor, recover, finish.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,29 +6,29 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::Inner;
 use super::backoff::Backoff;
 use super::cluster_client::{ClusterClient, PodExt};
+use super::managed_jobs::JobsControllerState;
 use super::provision::launch;
 use super::state::{ManagedJobScheduleState, ManagedJobStatus};
 use crate::naming::{cluster_name_on_cloud, managed_cluster_name};
 use crate::{ClusterPlan, JobRecovery, RecoveryStrategy, SimulatedRun, Task};
 
-/// Launches the first part of a FAILOVER recovery tries in place.
+/// In-place launches at the start of a FAILOVER recovery.
 const IN_PLACE_LAUNCHES: u32 = 3;
-/// What a job that failed by itself is given before the cluster is looked at.
+/// The delay between a failure of the job and the check of its cluster.
 const FAILURE_GRACE: Duration = Duration::from_secs(5);
-/// Teardowns tried before one is given up.
+/// The maximum number of teardown attempts.
 const MAX_TEARDOWN_ATTEMPTS: u32 = 6;
 
-/// Drives one job to its end.
+/// Runs one job to its end (SkyPilot's `JobController`).
 pub(super) struct JobController {
-    inner: Arc<Inner>,
+    inner: Arc<JobsControllerState>,
     id: u64,
     task: Task,
-    /// The cluster's name as SkyPilot's commands show it.
+    /// The display name of the cluster.
     cluster: String,
-    /// The same in Kubernetes.
+    /// The name of the cluster in Kubernetes.
     cluster_name_on_cloud: String,
     cancel: CancellationToken,
     restarts: u32,
@@ -38,11 +38,11 @@ pub(super) struct JobController {
 struct LaunchedJob {
     recovery: JobRecovery,
     pods: usize,
-    /// When the commands end; `None` for never.
+    /// The end of the commands; `None` for never.
     ends_at: Option<Timestamp>,
 }
 
-/// What a look at a running job says.
+/// The result of a status check.
 enum JobCheck {
     Running,
     Exited(u8),
@@ -52,7 +52,7 @@ enum JobCheck {
 
 impl JobController {
     pub(super) fn new(
-        inner: Arc<Inner>,
+        inner: Arc<JobsControllerState>,
         id: u64,
         name: String,
         task: Task,
@@ -77,7 +77,7 @@ impl JobController {
             () = cancel.cancelled() => {}
             () = self.run_to_completion() => return,
         }
-        // The lab stops: what runs stays as it is. A person cancelled: it goes.
+        // If the lab stops, the cluster stays. If the user cancelled, it is deleted.
         if !self.inner.stop.is_cancelled() {
             self.tear_down().await;
             self.set_status(ManagedJobStatus::Cancelled, "Job has been cancelled");
@@ -126,7 +126,7 @@ impl JobController {
         }
     }
 
-    /// What the job's own commands say, asked on the head.
+    /// Checks the job's process on the head node.
     async fn check_job(&self, job: &LaunchedJob) -> JobCheck {
         let pods = self.remote().list().await.unwrap_or_default();
         let head = format!("{}-head", self.cluster_name_on_cloud);
@@ -144,8 +144,8 @@ impl JobController {
         }
     }
 
-    /// What is wrong with the Pods: `None` when the cluster could not be asked, `Some(None)` when
-    /// nothing is.
+    /// The failure of the Pods: `None` if the cluster cannot be reached, `Some(None)` if there is no
+    /// failure.
     async fn cluster_failure(&self, job: &LaunchedJob) -> Option<Option<String>> {
         let pods = self.remote().list().await.ok()?;
         let bad: Vec<String> = pods
@@ -166,14 +166,14 @@ impl JobController {
         Some(lost.then(|| "Cluster preempted or failed, recovering".to_owned()))
     }
 
-    /// Whether a job that failed by itself is started again; otherwise it is over.
+    /// Whether a failed job is restarted; otherwise it is final.
     fn should_restart(&mut self, code: u8, recovery: &JobRecovery) -> bool {
-        let said = format!("Job exited with exit code {code}");
+        let message = format!("Job exited with exit code {code}");
         let logs = format!("run: sky jobs logs --controller {}", self.id);
         if recovery.recover_on_exit_codes.contains(&code) {
             let detail = format!("exit code(s) [{code}] matched recover_on_exit_codes");
             let text = format!(
-                "{said}. Restarting the job ({detail}). To see the job error output, {logs}"
+                "{message}. Restarting the job ({detail}). To see the job error output, {logs}"
             );
             self.set_status(ManagedJobStatus::Recovering, &text);
             return true;
@@ -185,17 +185,17 @@ impl JobController {
                 self.restarts, recovery.max_restarts_on_errors
             );
             let text = format!(
-                "{said}. Restarting the job ({detail}). To see the job error output, {logs}"
+                "{message}. Restarting the job ({detail}). To see the job error output, {logs}"
             );
             self.set_status(ManagedJobStatus::Recovering, &text);
             return true;
         }
-        let text = format!("{said} (user program failure). To see the details, {logs}");
+        let text = format!("{message} (user program failure). To see the details, {logs}");
         self.set_status(ManagedJobStatus::Failed, &text);
         false
     }
 
-    /// Launches again until it works.
+    /// Relaunches until a launch succeeds.
     async fn recover(&mut self, strategy: RecoveryStrategy) -> LaunchedJob {
         loop {
             if strategy == RecoveryStrategy::Failover
@@ -217,7 +217,7 @@ impl JobController {
         }
     }
 
-    /// Launches up to `max_launches` times, with a rest after each failure; `None` when none worked.
+    /// Launches up to `max_launches` times with backoff; `None` if all launches failed.
     async fn launch_with_retries(
         &mut self,
         max_launches: Option<u32>,
@@ -264,7 +264,7 @@ impl JobController {
         }
     }
 
-    /// Hands the commands to the head, if the cluster is still whole.
+    /// Starts the commands on the head node if all Pods still run.
     async fn submit(&self, cluster: &ClusterPlan) -> Option<LaunchedJob> {
         let pods = self.remote().list().await.ok()?;
         let whole = pods.len() >= cluster.pod_names.len() && pods.iter().all(PodExt::is_running);

@@ -1,5 +1,4 @@
-//! One launch: the Pods are created and waited for, first for admission, then for a node, then for
-//! their containers.
+//! One launch: creates the Pods and waits for their admission, their scheduling and their containers.
 
 use std::time::Duration;
 
@@ -8,23 +7,23 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::cluster_client::{ClusterClient, PodExt, ProvisionError};
+use super::managed_jobs::{JobsControllerState, Timing};
 use super::state::ManagedJobScheduleState;
-use super::{Inner, Timing};
 use crate::{ClusterPlan, LaunchError, Task, plan};
 use kueue_lab_clock::Clock;
 
-/// Polls in a row a Pod may be missing.
+/// The number of consecutive polls a Pod may be missing.
 const MAX_MISSED_POLLS: u32 = 5;
 const WAITING_FOR_ADMISSION: &str = "Launching (waiting for queue admission)";
 const ADMITTED: &str = "Launching (admitted by queue, waiting for scheduling)";
 
-/// Why there is no running cluster.
+/// Why a launch failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProvisionFailure {
-    /// The task does not fit the cluster as it is now.
+    /// The task does not fit the cluster.
     #[error(transparent)]
     Plan(#[from] LaunchError),
-    /// It did not come to running Pods.
+    /// The Pods failed to run.
     #[error(transparent)]
     Interrupted(#[from] ProvisionError),
 }
@@ -35,9 +34,9 @@ impl From<kube::Error> for ProvisionFailure {
     }
 }
 
-/// Launches a cluster; returns it when its runtime is set up.
+/// Launches a cluster and returns it once its runtime is set up.
 pub(super) async fn launch(
-    inner: &Inner,
+    inner: &JobsControllerState,
     id: u64,
     display_name: &str,
     task: &Task,
@@ -69,7 +68,7 @@ pub(super) async fn launch(
     Ok(cluster)
 }
 
-/// What a look at the Pods tells.
+/// The result of a poll of the Pods.
 #[derive(Debug, PartialEq)]
 enum LaunchState {
     Waiting(&'static str),
@@ -167,16 +166,16 @@ impl<'c> LaunchProgress<'c> {
     }
 }
 
-/// What the scheduler says of the first Pod it cannot place.
+/// The message of the first unschedulable Pod.
 fn unschedulable_message(pods: &[Pod]) -> String {
     let messages = pods.iter().flat_map(|p| {
         let conditions = p.status.as_ref().and_then(|s| s.conditions.as_deref());
         conditions.unwrap_or_default().iter()
     });
-    let said = messages
+    let message = messages
         .filter(|c| c.type_ == "PodScheduled" && c.status == "False")
         .find_map(|c| c.message.clone());
-    match said {
+    match message {
         Some(message) => format!("the Pods were not scheduled in time: {message}"),
         None => "the Pods were not scheduled in time (provision_timeout)".into(),
     }

@@ -1,4 +1,4 @@
-//! The table that `sky jobs queue` prints.
+//! The output of `sky jobs queue`.
 
 use std::collections::BTreeMap;
 
@@ -21,18 +21,18 @@ const COLUMNS: [&str; 11] = [
 ];
 const MORE_COLUMNS: [&str; 4] = ["WORKER_CLUSTER", "STARTED", "SCHED. STATE", "DETAILS"];
 
-/// Jobs as a table, in the order given (newest first), below a line that counts those in progress.
-/// With `all` come the columns of `-v` that a lab can fill.
+/// Renders the jobs as a table in the given order, below the count of jobs in progress. `all` adds the
+/// columns of `-v` that apply to a lab.
 pub fn queue_table(jobs: &[ManagedJob], now: Timestamp, all: bool) -> String {
     let mut counts: BTreeMap<ManagedJobStatus, usize> = BTreeMap::new();
     for job in jobs.iter().filter(|j| !j.status.is_final()) {
         *counts.entry(job.status).or_default() += 1;
     }
-    let mut words: Vec<_> = counts.iter().map(|(s, n)| format!("{n} {s}")).collect();
-    words.sort();
-    let head = match words.is_empty() {
+    let mut counts: Vec<_> = counts.iter().map(|(s, n)| format!("{n} {s}")).collect();
+    counts.sort();
+    let head = match counts.is_empty() {
         true => "No in-progress managed jobs.".to_owned(),
-        false => format!("In progress tasks: {}", words.join(", ")),
+        false => format!("In progress tasks: {}", counts.join(", ")),
     };
     if jobs.is_empty() {
         return head;
@@ -74,7 +74,7 @@ fn row(job: &ManagedJob, now: Timestamp, all: bool) -> Vec<String> {
     row
 }
 
-/// Two blanks between columns, none at the ends of lines.
+/// Aligns columns with two spaces; trims the ends of lines.
 fn align(rows: &[Vec<String>]) -> String {
     let count = rows.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..count)

@@ -1,29 +1,29 @@
-//! What is known of each managed job, and what happened to it.
+//! The state and the events of the managed jobs.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::MAX_JOBS;
+use super::managed_jobs::MAX_JOBS;
 
-/// Most events kept.
+/// The maximum number of events kept.
 const MAX_EVENTS: usize = 1000;
 
-/// The state a person sees.
+/// The status of a job (SkyPilot's `ManagedJobStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ManagedJobStatus {
-    /// Waiting to be launched, for the first time or after a launch that failed.
+    /// Waiting for a launch, the first or one after a failure.
     Pending,
-    /// Being launched. Waiting for Kueue's admission is part of it.
+    /// Launching, which includes waiting for Kueue's admission.
     Starting,
     /// The commands run.
     Running,
-    /// The cluster was lost and is being launched again.
+    /// The cluster was lost and is being relaunched.
     Recovering,
     /// Being cancelled.
     Cancelling,
-    /// The commands ended well.
+    /// The commands succeeded.
     Succeeded,
     /// The commands failed.
     Failed,
@@ -32,7 +32,7 @@ pub enum ManagedJobStatus {
 }
 
 impl ManagedJobStatus {
-    /// The word that `sky jobs queue` prints.
+    /// The text in `sky jobs queue`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -46,7 +46,7 @@ impl ManagedJobStatus {
         }
     }
 
-    /// Whether nothing more will happen.
+    /// Whether the status is final.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
@@ -58,23 +58,23 @@ impl std::fmt::Display for ManagedJobStatus {
     }
 }
 
-/// The state of the jobs controller's own scheduler.
+/// The state in the scheduler of the jobs controller (`ManagedJobScheduleState`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManagedJobScheduleState {
-    /// Waits for one of the launches that may run at the same time.
+    /// Waiting for a launch slot.
     Waiting,
-    /// Launches.
+    /// Launching.
     Launching,
-    /// Looks after a job.
+    /// Monitoring a running job.
     Alive,
-    /// Rests after a launch that failed.
+    /// In backoff after a failed launch.
     AliveBackoff,
-    /// Over.
+    /// Done.
     Done,
 }
 
 impl ManagedJobScheduleState {
-    /// The word in the column SCHED. STATE.
+    /// The text in the column SCHED. STATE.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "WAITING",
@@ -86,39 +86,39 @@ impl ManagedJobScheduleState {
     }
 }
 
-/// A job as it stands.
+/// A snapshot of a managed job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManagedJob {
-    /// Number, from 1.
+    /// Id, from 1.
     pub id: u64,
     /// Name.
     pub name: String,
-    /// What it asks, such as `1x[CPU:6]`.
+    /// Requested resources, such as `1x[CPU:6]`.
     pub requested: String,
     /// State.
     pub status: ManagedJobStatus,
-    /// State of the scheduler.
+    /// State in the scheduler.
     pub schedule_state: ManagedJobScheduleState,
-    /// When the person handed it in.
+    /// Submission by the user.
     pub created_at: Timestamp,
-    /// When the controller took it up.
+    /// Start of the controller.
     pub submitted_at: Option<Timestamp>,
-    /// When its commands first ran.
+    /// First start of the commands.
     pub started_at: Option<Timestamp>,
-    /// When it was over.
+    /// End of the job.
     pub ended_at: Option<Timestamp>,
-    /// How often it was running again after a loss.
+    /// The number of recoveries.
     pub recoveries: u32,
-    /// What the column DETAILS says.
+    /// The text in the column DETAILS.
     pub details: Option<String>,
-    /// The cluster's name in Kubernetes, once there is one.
+    /// The cluster's name in Kubernetes, once launched.
     pub cluster: Option<String>,
     ran: SignedDuration,
     running_since: Option<Timestamp>,
 }
 
 impl ManagedJob {
-    /// How long its commands have run, all attempts together; `None` before the first.
+    /// The total run time of the commands over all attempts; `None` before the first.
     pub fn job_duration(&self, now: Timestamp) -> Option<SignedDuration> {
         self.started_at?;
         let current = self.running_since.map_or(SignedDuration::ZERO, |since| {
@@ -127,7 +127,7 @@ impl ManagedJob {
         Some(self.ran + current)
     }
 
-    /// How long it has existed.
+    /// The time since submission.
     pub fn total_duration(&self, now: Timestamp) -> SignedDuration {
         self.ended_at
             .unwrap_or(now)
@@ -135,22 +135,22 @@ impl ManagedJob {
     }
 }
 
-/// Something that happened to a job.
+/// An event of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobEvent {
-    /// When.
+    /// Time.
     pub time: Timestamp,
-    /// Number of the job.
+    /// Id of the job.
     pub job: u64,
     /// Name of the job.
     pub name: String,
-    /// The state it went to.
+    /// The new status.
     pub status: ManagedJobStatus,
-    /// Why, in SkyPilot's words.
+    /// SkyPilot's reason.
     pub reason: String,
 }
 
-/// A job and what only its driver needs.
+/// A job with the data that only its controller needs.
 pub(super) struct JobRecord {
     job: ManagedJob,
     cancel: CancellationToken,
@@ -158,9 +158,9 @@ pub(super) struct JobRecord {
 }
 
 impl JobRecord {
-    /// Goes to a state, for a reason that becomes an event and the job's details.
+    /// Sets the status; the reason becomes an event and the job's details.
     pub(super) fn set_status(&mut self, status: ManagedJobStatus, reason: &str, now: Timestamp) {
-        // A job that is being cancelled does not go back.
+        // A job that is being cancelled stays so.
         if self.job.status.is_final()
             || (self.job.status == ManagedJobStatus::Cancelling && !status.is_final())
         {
@@ -230,7 +230,7 @@ pub(super) struct JobTable {
 }
 
 impl JobTable {
-    /// Adds a job; `None` when as many are in progress as may be.
+    /// Adds a job; `None` if the limit of jobs in progress is reached.
     pub(super) fn add(
         &mut self,
         name: &str,
@@ -273,7 +273,7 @@ impl JobTable {
         Some(id)
     }
 
-    /// Applies a change; whether anything is different afterwards.
+    /// Applies a change; returns whether the job changed.
     pub(super) fn change(
         &mut self,
         id: u64,

@@ -1,11 +1,11 @@
-//! Where SkyPilot wants a Pod to land.
+//! The affinity of SkyPilot's Pods.
 
 use serde_json::{Value, json};
 
 use crate::sizing::PodResources;
 
-/// The affinity of a request: GPU Pods require their GPU's node label and like to share nodes; other
-/// Pods prefer nodes without such labels. `None` where the cluster has no GPU labels at all.
+/// The node and pod affinity of a request: GPU Pods require their GPU's node label and prefer shared
+/// nodes; other Pods prefer nodes without GPU labels. `None` if the cluster has no GPU labels.
 pub(super) fn node_affinity(request: &PodResources) -> Option<Value> {
     if let Some(gpus) = &request.gpus {
         let (key, value) = &gpus.label;
@@ -41,11 +41,11 @@ pub(super) fn node_affinity(request: &PodResources) -> Option<Value> {
     }))
 }
 
-/// Prefers a node of its own for each Pod of a cluster.
+/// Adds a preferred anti-affinity between the Pods of a cluster.
 pub(super) fn prefer_separate_nodes(spec: &mut Value, cluster: &str) {
     let term = hostname_affinity_term(100, "skypilot-cluster-name", cluster);
     let anti = &mut spec["affinity"]["podAntiAffinity"];
-    super::push(
+    super::builder::push(
         anti,
         "preferredDuringSchedulingIgnoredDuringExecution",
         term,

@@ -1,9 +1,9 @@
-//! How `pod_config` is merged into a Pod: mappings are joined, lists of named things are joined by
-//! name, other lists are appended to.
+//! Merges `pod_config` into a Pod: mappings and lists of named items are merged, other lists are
+//! appended.
 
 use serde_json::Value;
 
-/// The key by which items of a list are matched, or `None` for lists replaced as a whole.
+/// The merge key of a list, or `None` for lists that are replaced.
 fn list_merge_key(field: &str) -> Option<Option<&'static str>> {
     Some(match field {
         "containers"
@@ -23,7 +23,7 @@ fn list_merge_key(field: &str) -> Option<Option<&'static str>> {
     })
 }
 
-/// Merges `over` into `base`. Values of different shapes are replaced.
+/// Merges `overrides` into `base`. Values of different types are replaced.
 pub(crate) fn merge(base: &mut Value, overrides: &Value) {
     let (Value::Object(base), Value::Object(over)) = (&mut *base, overrides) else {
         *base = overrides.clone();
@@ -54,7 +54,7 @@ fn merge_list(field: &str, old: &mut Vec<Value>, new: &[Value]) {
         let same = old.iter().position(|o| name.is_some() && o.get(by) == name);
         match (same, name) {
             (Some(i), _) => merge(&mut old[i], item),
-            // An unnamed container means the first one, as older configurations wrote it.
+            // An unnamed container is the first one, as in older configurations.
             (None, None) if field == "containers" && !old.is_empty() => merge(&mut old[0], item),
             _ => old.push(item.clone()),
         }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_items_are_joined_and_others_appended() {
+    fn named_items_are_merged_and_others_appended() {
         let mut pod = json!({
             "spec": {"containers": [{"name": "ray-node", "env": [{"name": "A", "value": "1"}], "args": ["x"]}],
                      "tolerations": [{"key": "a"}]},

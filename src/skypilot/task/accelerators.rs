@@ -8,20 +8,20 @@ use kueue_lab_yaml::{Position, Problem};
 /// GPUs of one kind for one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accelerator {
-    /// The kind by SkyPilot's name, such as `H100`.
+    /// SkyPilot's name, such as `H100`.
     pub name: String,
-    /// How many; a fraction is rounded up on Kubernetes.
+    /// Count; fractions are rounded up on Kubernetes.
     pub count: u32,
 }
 
-/// The field as written.
+/// The field as deserialized.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(
     untagged,
     expecting = "accelerators are NAME:COUNT, a list of those, or a mapping of names to counts"
 )]
 pub(super) enum RawAccelerators {
-    /// `H100`, `H100:8` or, as YAML's flow set turns out, `{H100:8, A100:8}` in one string.
+    /// `H100`, `H100:8` or `{H100:8, A100:8}` as one string.
     Text(String),
     /// Alternatives.
     List(Vec<String>),
@@ -30,7 +30,7 @@ pub(super) enum RawAccelerators {
 }
 
 impl RawAccelerators {
-    /// The alternatives, in the order written.
+    /// The alternatives, in the order of the file.
     pub(super) fn alternatives(&self, at: Position) -> Result<Vec<Accelerator>, Problem> {
         match self {
             Self::Text(text) => parse(text, at).map(|a| vec![a]),
@@ -40,7 +40,7 @@ impl RawAccelerators {
             Self::List(items) => items.iter().map(|i| parse(i, at)).collect(),
             Self::Map(map) => map
                 .iter()
-                // `{H100:8}` without a space is one key of YAML, "H100:8", with no value.
+                // In YAML `{H100:8}` without a space is the key "H100:8" without a value.
                 .map(|(name, count)| match count {
                     None => parse(name, at),
                     Some(count) => build(name, *count, at),
@@ -74,7 +74,7 @@ fn build(name: &str, count: f64, at: Position) -> Result<Accelerator, Problem> {
         return Err(Problem::new(at, "the lab does not emulate TPUs"));
     }
     if !(count > 0.0 && count <= 1024.0) {
-        let message = format!("the count of {name} has to be above 0 and at most 1024");
+        let message = format!("the count of {name} must be above 0 and at most 1024");
         return Err(Problem::new(at, message));
     }
     Ok(Accelerator {

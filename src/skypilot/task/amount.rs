@@ -1,10 +1,10 @@
-//! `cpus` and `memory` as people write them: `6`, `6+`, `16GB`, `4x`.
+//! Parses `cpus`, `memory` and `disk_size`: `6`, `6+`, `16GB`, `4x`.
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use kueue_lab_yaml::{Located, Problem};
 
-/// A number, or a string that holds one.
+/// A number, or a string with a number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RawAmount(pub(super) String);
 
@@ -36,13 +36,13 @@ impl<'de> Deserialize<'de> for RawAmount {
 /// Memory for one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Memory {
-    /// So many units of 10⁹ bytes.
+    /// GB (10⁹ bytes).
     Gigabytes(f64),
-    /// So many times the CPUs (`4x`).
+    /// GB per CPU (`4x`).
     PerCpu(f64),
 }
 
-/// Units of 1024, counted in GB as SkyPilot counts them (its "GB" is 2^30 when it converts).
+/// Binary units in GB, as SkyPilot converts them (its GB is 2^30 here).
 const UNITS: [(&str, f64); 10] = [
     ("kb", 1.0 / 1_048_576.0),
     ("ki", 1.0 / 1_048_576.0),
@@ -56,7 +56,7 @@ const UNITS: [(&str, f64); 10] = [
     ("pi", 1_048_576.0),
 ];
 
-/// Reads `cpus`. On Kubernetes the `+` of "at least" changes nothing.
+/// Parses `cpus`. The `+` of "at least" has no effect on Kubernetes.
 pub(super) fn cpus(written: &Located<RawAmount>) -> Result<f64, Problem> {
     let text = written.value.0.as_str();
     let number = positive(text.strip_suffix('+').unwrap_or(text));
@@ -66,7 +66,7 @@ pub(super) fn cpus(written: &Located<RawAmount>) -> Result<f64, Problem> {
     })
 }
 
-/// Reads `memory`.
+/// Parses `memory`.
 pub(super) fn memory(written: &Located<RawAmount>) -> Result<Memory, Problem> {
     let text = written.value.0.as_str();
     let wrong = || {
@@ -84,7 +84,7 @@ pub(super) fn memory(written: &Located<RawAmount>) -> Result<Memory, Problem> {
         .ok_or_else(wrong)
 }
 
-/// Reads `disk_size` in GB.
+/// Parses `disk_size`, in GB.
 pub(super) fn disk(written: &Located<RawAmount>) -> Result<u64, Problem> {
     let text = written.value.0.as_str();
     match gigabytes(text) {

@@ -1,4 +1,4 @@
-//! `job_recovery`: what a managed job does when its cluster is lost or its commands fail.
+//! `job_recovery`: the recovery of a managed job from a lost cluster or a failure.
 
 use serde::Deserialize;
 
@@ -19,13 +19,13 @@ pub enum RecoveryStrategy {
 pub struct JobRecovery {
     /// Where a lost job is relaunched.
     pub strategy: RecoveryStrategy,
-    /// How often a job that failed by itself is started again. A preemption uses none of these.
+    /// The maximum number of restarts after a failure of the job; preemptions do not count.
     pub max_restarts_on_errors: u32,
-    /// Exit codes after which the job is started again, whatever the number of restarts.
+    /// Exit codes after which the job is always restarted.
     pub recover_on_exit_codes: Vec<u8>,
 }
 
-/// The field as written.
+/// The field as deserialized.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(
     untagged,

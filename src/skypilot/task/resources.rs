@@ -1,4 +1,4 @@
-//! The `resources` block: what one node of the task needs, and alternatives to it.
+//! The `resources` block: the resources of one node, and alternatives.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,37 @@ use super::amount::{self, Memory, RawAmount};
 use super::recovery::{JobRecovery, RawRecovery};
 use kueue_lab_yaml::{Located, Position, Problem};
 
-/// Priorities SkyPilot accepts in its own queue; not Kueue's.
+/// Valid priorities in SkyPilot's own queue; not Kueue's.
 const PRIORITIES: std::ops::RangeInclusive<i32> = -1000..=1000;
 
-/// One way to satisfy a task.
+/// One alternative of the resources of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskResources {
-    /// `cpus`, where given.
+    /// `cpus`.
     pub cpus: Option<f64>,
-    /// `memory`, where given.
+    /// `memory`.
     pub memory: Option<Memory>,
-    /// `accelerators`, where given.
+    /// `accelerators`.
     pub accelerator: Option<Accelerator>,
     /// The kubeconfig context that `infra` or `region` names.
     pub context: Option<String>,
-    /// Labels for the Pods: where Kueue's queue and priority class are named (method A).
+    /// Labels of the Pods, such as Kueue's queue name and priority class.
     pub labels: BTreeMap<String, String>,
-    /// A container image of the task's own, without `docker:`.
+    /// The container image, without `docker:`.
     pub image: Option<String>,
-    /// `disk_size` in GB, where given: a request for ephemeral storage.
+    /// `disk_size` in GB, which requests ephemeral storage.
     pub disk_size: Option<u64>,
     /// Spot nodes only.
     pub use_spot: bool,
-    /// What a managed job does when it is lost.
+    /// Recovery settings of a managed job.
     pub recovery: JobRecovery,
-    /// Order in SkyPilot's own queue of jobs; Kueue does not see it.
+    /// Priority in SkyPilot's own queue; not Kueue's.
     pub priority: i32,
-    /// Free text; reaches the Pod as an annotation, not Kueue.
+    /// Free text; an annotation of the Pod, not used by Kueue.
     pub priority_class: Option<String>,
 }
 
-/// The block as written, also each entry of `any_of` and `ordered`.
+/// The block as deserialized, also each entry of `any_of` and `ordered`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawResources {
@@ -80,17 +80,17 @@ pub(super) struct RawResources {
     _autostop: Option<Ignored>,
 }
 
-/// A field that leaves no trace in a Pod.
+/// A field that does not affect Pods.
 type Ignored = IgnoredAny;
 
 impl RawResources {
-    /// The alternatives, in the order SkyPilot would prefer them where all cost nothing.
+    /// The alternatives, in SkyPilot's order for resources without cost.
     pub(super) fn alternatives(self, at: Position) -> Result<Vec<TaskResources>, Problem> {
         let mut base = self;
         let (any_of, ordered) = (base.any_of.take(), base.ordered.take());
         let entries = match (any_of, ordered) {
             (Some(_), Some(_)) => {
-                let message = "any_of and ordered cannot stand together";
+                let message = "any_of and ordered cannot be combined";
                 return Err(Problem::new(at, message));
             }
             (Some(entries), None) | (None, Some(entries)) => entries,
@@ -99,7 +99,7 @@ impl RawResources {
         let mut asks = Vec::new();
         for entry in entries {
             if entry.value.any_of.is_some() || entry.value.ordered.is_some() {
-                let message = "alternatives cannot hold alternatives";
+                let message = "alternatives cannot be nested";
                 return Err(Problem::new(entry.at, message));
             }
             asks.extend(entry.value.with_defaults_from(&base).into_resources()?);
@@ -110,7 +110,7 @@ impl RawResources {
         Ok(asks)
     }
 
-    /// This entry with what it leaves out taken from the block around it.
+    /// Fills unset fields from the enclosing block.
     fn with_defaults_from(mut self, base: &Self) -> Self {
         let labels = base.labels.clone().map(|mut labels| {
             labels.extend(self.labels.take().unwrap_or_default());
@@ -187,7 +187,7 @@ impl RawResources {
         }
     }
 
-    /// The context that `infra: k8s/CONTEXT` or `cloud` with `region` means.
+    /// The context of `infra: k8s/CONTEXT`, or of `cloud` with `region`.
     fn context(&self) -> Result<Option<String>, Problem> {
         let cloud = |at: Position, name: &str| match name.to_ascii_lowercase().as_str() {
             "kubernetes" | "k8s" | "*" => Ok(()),
@@ -198,7 +198,7 @@ impl RawResources {
         };
         if let Some(infra) = &self.infra {
             if let Some(other) = &self.cloud {
-                let message = "cloud and infra say the same thing; keep infra";
+                let message = "cloud and infra are redundant; keep infra";
                 return Err(Problem::new(other.at, message));
             }
             let (name, context) = match infra.value.split_once('/') {

@@ -141,7 +141,7 @@ fn errors_have_a_position() {
         ),
         (
             "num_nodes: 0\n",
-            "1:12: num_nodes has to be from 1 to 1024, not 0",
+            "1:12: num_nodes must be from 1 to 1024, not 0",
         ),
         (
             "num_nodes: two\n",
@@ -153,9 +153,9 @@ fn errors_have_a_position() {
         ),
         (
             "envs: {1A: x}\n",
-            "1:8: \"1A\" is not a name for an environment variable",
+            "1:8: \"1A\" is not a valid name of an environment variable",
         ),
-        ("envs: {A: 1}\n", "1:11: the value of A has to be a string"),
+        ("envs: {A: 1}\n", "1:11: the value of A must be a string"),
         (
             "config: {kubernetes: {kueue: {queue: a}}}\n",
             "1:31: unknown field \"queue\"",
@@ -164,11 +164,11 @@ fn errors_have_a_position() {
             "name: a\n---\nname: b\n",
             "3:1: a file of several tasks is a pipeline",
         ),
-        ("", "1:1: the file holds no task"),
+        ("", "1:1: the file has no task"),
         ("- a\n", "1:1: expected a mapping, found a list"),
         (
             "resources: {any_of: [{any_of: []}]}\n",
-            "1:22: alternatives cannot hold alternatives",
+            "1:22: alternatives cannot be nested",
         ),
     ] {
         let found = Task::parse(text).expect_err(text).to_string();

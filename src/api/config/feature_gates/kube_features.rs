@@ -1,7 +1,7 @@
-//! Kueue's feature gates: name, default, stage, the release since which both hold, and the gates that
-//! must be on too. As of the reference commit.
+//! Kueue's feature gates (`pkg/features/kube_features.go` of the reference commit): name, default,
+//! stage, the release of that default and stage, and dependencies.
 
-use super::FeatureStage;
+use super::feature::FeatureStage;
 
 /// Declares the gates as an enumeration and the table of their properties.
 macro_rules! features {
@@ -12,8 +12,8 @@ macro_rules! features {
             $( $(#[$meta])* $name, )+
         }
 
-        /// All gates by name.
-        pub(super) const TABLE: &[FeatureSpec] = &[
+        /// The specifications of all gates, by name.
+        pub(super) const FEATURE_SPECS: &[FeatureSpec] = &[
             $( FeatureSpec {
                 feature: Feature::$name,
                 name: stringify!($name),
@@ -26,7 +26,7 @@ macro_rules! features {
     };
 }
 
-/// What is known of a gate.
+/// The specification of a feature gate.
 #[derive(Debug)]
 pub(super) struct FeatureSpec {
     pub(super) feature: Feature,
@@ -38,9 +38,9 @@ pub(super) struct FeatureSpec {
 }
 
 features! {
-    /// LocalQueues of a ClusterQueue are served by their past usage.
+    /// LocalQueues of a ClusterQueue are ordered by their past usage.
     AdmissionFairSharing: true, Beta, "0.15", [];
-    /// An annotation holds back the admission of a workload.
+    /// An annotation gates the admission of a workload.
     AdmissionGatedBy: true, Beta, "0.19", [];
     /// Pods are labelled with their LocalQueue and ClusterQueue.
     AssignQueueLabelsForPods: true, Beta, "0.17", [];
@@ -58,17 +58,17 @@ features! {
     ElasticJobsViaWorkloadSlices: true, Beta, "0.18", [];
     /// Elastic jobs together with topology-aware scheduling.
     ElasticJobsViaWorkloadSlicesWithTAS: false, Alpha, "0.17", [ElasticJobsViaWorkloadSlices, TopologyAwareScheduling];
-    /// Pods stuck in termination are finished off where they allow it.
+    /// Pods stuck in termination are force deleted where they allow it.
     FailureRecoveryPolicy: false, Alpha, "0.15", [];
     /// Within its nominal quota a queue preempts without regard to shares.
     FairSharingPreemptWithinNominal: true, Beta, "0.17", [];
-    /// Under fair sharing, what need not borrow goes first.
+    /// Under fair sharing, workloads that do not borrow go first.
     FairSharingPrioritizeNonBorrowing: true, Beta, "0.17", [];
-    /// Quota of a pod returns when its deletion begins.
+    /// Quota of a pod is released when its deletion starts.
     FastQuotaReleaseInPodIntegration: false, Alpha, "0.17", [];
     /// Workloads whose owner is gone are finished.
     FinishOrphanedWorkloads: true, Beta, "0.18", [];
-    /// A ClusterQueue says when to try the next flavor.
+    /// A ClusterQueue configures when to try the next flavor.
     FlavorFungibility: true, Beta, "0.5", [];
     /// The search over flavors goes on where it stopped even after quotas changed.
     FlavorFungibilityPreserveScanProgress: true, Beta, "0.20", [FlavorFungibility];
@@ -80,13 +80,13 @@ features! {
     KueueDRAIntegrationExtendedResource: true, Beta, "0.19", [KueueDRAIntegration];
     /// Quota by the counters of partitionable devices.
     KueueDRAIntegrationPartitionableDevices: true, Beta, "0.19", [KueueDRAIntegration];
-    /// Without device support, workloads that ask for devices are rejected.
+    /// Without device support, workloads that request devices are rejected.
     KueueDRARejectWorkloadsWhenDRADisabled: true, Beta, "0.18", [];
     /// The group size of a managed LeaderWorkerSet cannot be changed.
     LWSImmutableGroupSize: true, Beta, "0.20", [];
     /// Metrics by LocalQueue.
     LocalQueueMetrics: true, Beta, "0.17", [];
-    /// Jobs with a queue name too are managed in selected namespaces only.
+    /// Jobs with a queue name are also managed in selected namespaces only.
     ManagedJobsNamespaceSelectorAlwaysRespected: true, GenerallyAvailable, "0.19", [];
     /// A metric of how long it takes to create a workload.
     MetricForWorkloadCreationLatency: true, Beta, "0.18", [];
@@ -106,15 +106,15 @@ features! {
     MultiKueueKubeConfigPathValidation: true, Beta, "0.20", [];
     /// The manager's quotas may follow those of the workers.
     MultiKueueManagerQuotaAutomation: false, Alpha, "0.18", [];
-    /// The manager lets one worker at a time preempt.
+    /// The manager allows preemption in one worker at a time.
     MultiKueueOrchestratedPreemption: false, Alpha, "0.17", [];
-    /// Changes of an admitted job are passed on to the worker.
+    /// Changes of an admitted job are synced to the worker.
     MultiKueueRemoteSpecSync: true, Beta, "0.20", [];
     /// A workload may be admitted with fewer pods.
     PartialAdmission: true, Beta, "0.5", [];
-    /// A pod group takes no Workload that is not of a pod group.
+    /// A pod group does not use a Workload that belongs to no pod group.
     PodIntegrationValidateGroupOwner: true, Beta, "0.18", [];
-    /// Workloads that wait for preempted ones to leave go first.
+    /// Preemptors that wait for the eviction of their targets go first.
     PrioritizePreemptorWorkloads: false, Alpha, "0.20", [];
     /// An annotation raises or lowers the priority of a workload.
     PriorityBoost: false, Alpha, "0.17", [];
@@ -122,9 +122,9 @@ features! {
     PrioritySortingWithinCohort: true, Beta, "0.6", [];
     /// Resources without quota may be ignored, by configuration.
     QuotaCheckStrategy: true, Beta, "0.19", [];
-    /// Quota of pods that are done returns while others run.
+    /// Quota of finished pods is released while others run.
     ReclaimablePods: true, Beta, "0.15", [];
-    /// Victims are chosen anew when another workload of the cycle took them.
+    /// Preemption targets are recomputed if another workload of the cycle has them.
     RecomputeAssignmentUponPreemptionTargetsOverlap: true, Beta, "0.20", [];
     /// Updates too are refused when onFlavors names a flavor the queue has not.
     RejectUpdatesToCQWithInvalidOnFlavors: false, Alpha, "0.18", [];
@@ -132,13 +132,13 @@ features! {
     RemoveFinalizersWithStrictPatch: true, Beta, "0.17", [];
     /// Placement by the scheduler library.
     SchedulerLibraryIntegration: false, Alpha, "0.19", [];
-    /// Workloads like one that did not fit are set aside untried.
+    /// Workloads equivalent to an inadmissible one become inadmissible without a scheduling attempt.
     SchedulingEquivalenceHashing: true, Beta, "0.18", [];
     /// Names of workloads have at most 63 characters.
     ShortWorkloadNames: false, Alpha, "0.17", [];
     /// A missing owner does not matter for objects that are being deleted.
     SkipAncestorCheckForDeletedWorkloads: true, Beta, "0.20", [];
-    /// Single pods are not placed anew, as they cannot move.
+    /// Workloads of single pods are not reassigned, as pods cannot move.
     SkipReassignmentForPodOwnedWorkloads: true, Beta, "0.19", [];
     /// SparkApplications are managed.
     SparkApplicationIntegration: false, Alpha, "0.17", [];
@@ -146,7 +146,7 @@ features! {
     TASAssignmentsEncodingByHostnamePrefix: true, Beta, "0.19", [];
     /// Pods are spread evenly over the domains chosen.
     TASBalancedPlacement: false, Alpha, "0.15", [TopologyAwareScheduling];
-    /// Which nodes match is remembered within a cycle (speed only).
+    /// Node matches are cached within a cycle (speed only).
     TASCacheNodeMatchResults: true, Beta, "0.19", [];
     /// The tree of domains is kept between cycles (speed only).
     TASCacheTopologyTree: true, Beta, "0.20", [];
@@ -162,7 +162,7 @@ features! {
     TASMultiLayerTopology: true, Beta, "0.19", [TopologyAwareScheduling];
     /// The placement algorithm depends on how strict the request is.
     TASProfileMixed: true, Beta, "0.15", [TopologyAwareScheduling];
-    /// A placement that no longer fits is computed anew in the same cycle.
+    /// A placement that no longer fits is recomputed in the same cycle.
     TASRecomputeAssignmentWithinSchedulingCycle: true, Beta, "0.19", [TopologyAwareScheduling];
     /// A node that is not ready for a fixed time counts as failed.
     TASReplaceNodeDueToNotReadyOverFixedTime: false, Deprecated, "0.19", [TASFailedNodeReplacement, TopologyAwareScheduling];
@@ -176,13 +176,13 @@ features! {
     TASValidateWorkloadSliceSize: true, Beta, "0.20", [];
     /// TLS versions, ciphers and curves are configurable.
     TLSOptions: true, GenerallyAvailable, "0.20", [];
-    /// Pods may ask to be close to each other.
+    /// Pods can request a topology.
     TopologyAwareScheduling: true, Beta, "0.14", [];
     /// New workloads get their conditions at once.
     UnadmittedWorkloadsExplicitStatus: false, Beta, "0.19", [UnadmittedWorkloadsObservability];
-    /// Conditions say more exactly why a workload waits.
+    /// Conditions state why a workload is not admitted in more detail.
     UnadmittedWorkloadsObservability: true, Beta, "0.19", [];
-    /// The queue label cannot be taken off a Ray or Spark job to let it run unmanaged.
+    /// The queue label cannot be removed from a Ray or Spark job.
     ValidateRayAndSparkJobUpdates: true, Beta, "0.18", [];
     /// Requests are kept in vectors (speed only).
     VectorizedResourceRequests: true, Beta, "0.19", [];
@@ -190,7 +190,7 @@ features! {
     VisibilityOnDemand: true, Beta, "0.9", [];
     /// Group and workload names may be in annotations.
     WorkloadIdentifierAnnotations: true, Beta, "0.18", [];
-    /// A WorkloadPriorityClass named default is everybody's default.
+    /// The WorkloadPriorityClass named default is the default class.
     WorkloadPriorityClassDefaulting: true, Beta, "0.20", [];
     /// Workloads are updated by merge patch, not by apply.
     WorkloadRequestUseMergePatch: false, Alpha, "0.14", [];

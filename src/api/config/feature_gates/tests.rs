@@ -1,5 +1,6 @@
-//! The table against upstream's, and how gates are read.
+//! The gates against upstream's, and the parsers.
 
+use super::kube_features::FEATURE_SPECS;
 use super::*;
 
 fn parse(text: &str) -> Result<FeatureGates, String> {
@@ -7,24 +8,24 @@ fn parse(text: &str) -> Result<FeatureGates, String> {
 }
 
 #[test]
-fn the_table_is_in_order() {
-    for (i, row) in TABLE.iter().enumerate() {
+fn the_specs_are_in_order() {
+    for (i, row) in FEATURE_SPECS.iter().enumerate() {
         assert_eq!(row.feature as usize, i);
         assert_eq!(Feature::named(row.name), Some(row.feature));
     }
-    assert!(TABLE.len() <= 128, "one bit a gate");
+    assert!(FEATURE_SPECS.len() <= 128, "one bit a gate");
     assert_eq!(FeatureGates::default().unmet_dependencies(), []);
 }
 
 #[test]
-fn the_table_is_upstreams() {
+fn the_specs_match_upstream() {
     let Some(file) = kueue_lab_testing::shared("conformance/featuregates.json") else {
         return;
     };
     let text = std::fs::read_to_string(file).unwrap();
     let upstream: serde_json::Value = serde_json::from_str(&text).unwrap();
     let gates = upstream["featureGates"].as_array().unwrap();
-    assert_eq!(gates.len(), TABLE.len());
+    assert_eq!(gates.len(), FEATURE_SPECS.len());
     for gate in gates {
         let f = Feature::named(gate["name"].as_str().unwrap()).unwrap();
         assert_eq!(gate["default"], f.default(), "{f}");
@@ -37,7 +38,7 @@ fn the_table_is_upstreams() {
 }
 
 #[test]
-fn gates_are_read_from_text() {
+fn gates_are_parsed() {
     let gates = parse("PartialAdmission=false, PriorityBoost = T,,").unwrap();
     assert!(!gates.enabled(Feature::PartialAdmission));
     assert!(gates.enabled(Feature::PriorityBoost));
@@ -50,7 +51,7 @@ fn gates_are_read_from_text() {
 }
 
 #[test]
-fn wrong_gates_are_refused_in_upstreams_words() {
+fn invalid_gates_are_rejected_with_upstreams_messages() {
     for (text, message) in [
         ("PriorityBoost", "missing bool value for PriorityBoost"),
         (

@@ -1,4 +1,4 @@
-//! Configuration files as people have them: what holds, what is warned of, what is refused and where.
+//! Configuration files: defaults, warnings and errors with their positions.
 
 mod validation;
 
@@ -9,9 +9,9 @@ fn read(text: &str) -> LoadedConfiguration {
         .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()))
 }
 
-fn refused(text: &str) -> Vec<String> {
+fn rejected(text: &str) -> Vec<String> {
     load(text)
-        .expect_err("should be refused")
+        .expect_err("should be rejected")
         .iter()
         .map(ToString::to_string)
         .collect()
@@ -21,7 +21,7 @@ fn file(version: &str, body: &str) -> String {
     format!("apiVersion: config.kueue.x-k8s.io/{version}\nkind: Configuration\n{body}")
 }
 
-/// The configuration of SkyPilot's example, as it stands in the ConfigMap.
+/// The configuration of SkyPilot's example, in its ConfigMap.
 const CONFIG_MAP: &str = "\
 apiVersion: v1
 data:
@@ -56,7 +56,7 @@ data:
 ";
 
 #[test]
-fn an_empty_configuration_has_upstreams_defaults() {
+fn an_empty_configuration_has_the_defaults_of_upstream() {
     let c = read(&file("v1beta2", "")).configuration;
     assert_eq!(c, Configuration::defaulted());
     assert_eq!(c.frameworks(), ["batch/job"]);
@@ -144,19 +144,19 @@ fn a_config_map_is_unwrapped() {
         ]
     );
     assert_eq!(
-        refused(&CONFIG_MAP.replace("burst: 100", "bursts: 100")),
+        rejected(&CONFIG_MAP.replace("burst: 100", "bursts: 100")),
         ["line 19, column 7: clientConnection.bursts: unknown field (did you mean burst?)"]
     );
     assert!(
-        refused("kind: ConfigMap\ndata: {other: x}\n")[0]
+        rejected("kind: ConfigMap\ndata: {other: x}\n")[0]
             .contains("has no controller_manager_config.yaml")
     );
-    assert!(refused("data: {controller_manager_config.yaml: 3}\n")[0].contains("must be text"));
+    assert!(rejected("data: {controller_manager_config.yaml: 3}\n")[0].contains("must be text"));
     let quoted = format!(
         "data: {{controller_manager_config.yaml: {:?}}}\n",
         file("v1beta2", "nothing: 1\n")
     );
-    assert!(refused(&quoted)[0].starts_with("line 1, column 1: nothing: unknown field"));
+    assert!(rejected(&quoted)[0].starts_with("line 1, column 1: nothing: unknown field"));
 }
 
 #[test]
@@ -174,16 +174,16 @@ fn duplicate_frameworks_are_warned_about() {
             .map(ToString::to_string)
             .collect::<Vec<_>>(),
         [
-            "line 4, column 32: integrations.frameworks[2]: \"pod\" is there already (Kueue itself refuses to start with a framework twice)",
-            "line 4, column 37: integrations.frameworks[3]: \"batch/job\" is there already (Kueue itself refuses to start with a framework twice)",
+            "line 4, column 32: integrations.frameworks[2]: \"pod\" is a duplicate (Kueue fails to start with a duplicate framework)",
+            "line 4, column 37: integrations.frameworks[3]: \"batch/job\" is a duplicate (Kueue fails to start with a duplicate framework)",
         ]
     );
 }
 
 #[test]
-fn files_are_read_strictly() {
+fn invalid_files_are_rejected_with_a_position() {
     assert_eq!(
-        refused(&file(
+        rejected(&file(
             "v1beta2",
             "fairSharing:\n  enable: true\nqueueVisibility: {}\n"
         )),
@@ -193,7 +193,7 @@ fn files_are_read_strictly() {
         ]
     );
     assert_eq!(
-        refused(&file(
+        rejected(&file(
             "v1beta1",
             "multiKueue: {clusterProfile: {}}\nmetrics:\n  customLabels:\n  - {name: a}\n  - {name: b, sourceKind: Cohort}\nintegrations: {podOptions: {selector: 1}}\n"
         )),
@@ -204,10 +204,10 @@ fn files_are_read_strictly() {
         ]
     );
     for (text, want) in [
-        ("", "line 1, column 1: one configuration is wanted, not 0"),
+        ("", "line 1, column 1: expected one configuration, found 0"),
         (
             "a: 1\n---\nb: 2\n",
-            "line 3, column 1: one configuration is wanted, not 2",
+            "line 3, column 1: expected one configuration, found 2",
         ),
         (
             "apiVersion: v1\nkind: Pod\n",
@@ -234,7 +234,7 @@ fn files_are_read_strictly() {
             "line 3, column 1: featureGates: Invalid value: {\"Nonsense\":true}: unrecognized feature gate: Nonsense",
         ),
     ] {
-        assert_eq!(refused(text), [want]);
+        assert_eq!(rejected(text), [want]);
     }
 }
 

@@ -1,10 +1,10 @@
-//! What is refused, in which words.
+//! The errors of the validation, with their messages.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// The errors of a configuration that is given as JSON and has its defaults.
+/// The errors of a configuration given as JSON, with defaults applied.
 fn errors(body: Value) -> Vec<String> {
     errors_with(body, &FeatureGates::default())
 }

@@ -1,4 +1,4 @@
-//! Labels of metrics that come from the metadata of objects.
+//! Validation of `metrics.customLabels`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ const MAX: usize = 20;
 const MAX_VALUES: usize = 16;
 const MAX_WORKLOAD_VALUES: usize = 12;
 
-/// How many labels may come from a kind; nothing for kinds that cannot give any.
+/// The maximum number of labels of a kind; `None` for unsupported kinds.
 fn max_labels(kind: &str) -> Option<usize> {
     match kind {
         "Workload" => Some(2),

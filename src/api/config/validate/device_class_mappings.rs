@@ -1,4 +1,4 @@
-//! Devices that count as resources.
+//! Validation of `resources.deviceClassMappings`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use crate::name_validation;
 const MAX_MAPPINGS: usize = 16;
 const MAX_CLASSES: usize = 8;
 const MAX_NAME: usize = 253;
-/// The longest name of a driver, or domain of a capacity.
+/// Maximum length of a driver name and of a capacity's domain.
 const MAX_DRIVER: usize = 63;
-/// The longest name of a capacity within its domain.
+/// Maximum length of a capacity name within its domain.
 const MAX_IDENTIFIER: usize = 32;
 
-/// Which mapping took a DeviceClass first, and the counters that later ones count of it.
+/// The first mapping of a DeviceClass, and the counters of all mappings of it.
 struct MappedDeviceClass<'a> {
     resource: &'a str,
     counters: BTreeSet<&'a str>,
@@ -113,7 +113,7 @@ fn classes<'a>(
                 );
             }
             Some(first) if first.resource == mapping.name => {}
-            // A class may count twice only by different counters.
+            // A class can be mapped twice only with different counters.
             Some(first) => match counter {
                 Some(counter) if !first.counters.is_empty() => {
                     if !first.counters.insert(counter) {
@@ -266,7 +266,7 @@ fn qualified_name(name: &str, path: &Path) -> FieldErrors {
             }
             errors
         }
-        // As upstream has it, more slashes go unnoticed.
+        // Like upstream, accepts more than one slash.
         _ => FieldErrors::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! What upstream refuses in a configuration, in its words.
+//! Validation of a configuration, with upstream's messages.
 
 mod custom_metric_labels;
 mod device_class_mappings;
@@ -17,7 +17,7 @@ use crate::field::{FieldError, FieldErrors, Path};
 use crate::name_validation;
 use crate::validation::meta::{NOT_NEGATIVE, label_selector, selector_matches};
 
-/// Validates a configuration that has its defaults.
+/// Validates a configuration with defaults applied.
 pub fn validate(configuration: &Configuration, gates: &FeatureGates) -> FieldErrors {
     let c = configuration;
     [
@@ -151,7 +151,7 @@ fn namespace_selector(c: &Configuration) -> FieldErrors {
     selector.map_or_else(FieldErrors::new, |s| prohibited_namespaces(c, s, &path))
 }
 
-/// The system's namespace and Kueue's own must not be managed.
+/// `kube-system` and Kueue's namespace must not be managed.
 fn prohibited_namespaces(c: &Configuration, selector: &LabelSelector, path: &Path) -> FieldErrors {
     let mut errors = label_selector(selector, path);
     let own = c.namespace.as_deref().filter(|n| !n.is_empty());
@@ -204,7 +204,7 @@ fn admission_fair_sharing(c: &Configuration) -> FieldErrors {
         ));
     }
     if sharing.usage_sampling_interval <= Duration::ZERO {
-        // Upstream shows the other value here.
+        // Upstream prints the value of the other field here.
         let path = path.child("usageSamplingInterval");
         errors.push(FieldError::invalid(
             &path,

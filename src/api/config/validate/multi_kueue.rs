@@ -1,4 +1,4 @@
-//! Workloads in other clusters.
+//! Validation of `multiKueue`.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(super) fn validate(c: &Configuration) -> FieldErrors {
     ];
     for (name, span) in spans {
         if let Some(span) = span.filter(|s| s.is_negative()) {
-            // Shown as a bare number of nanoseconds.
+            // Printed as a number of nanoseconds.
             let path = path.child(name);
             errors.push(FieldError::invalid(&path, &span.as_nanos(), NOT_NEGATIVE));
         }

@@ -1,11 +1,11 @@
-//! TLS of all servers.
+//! Validation of `tls`.
 
 use std::collections::BTreeSet;
 
 use super::super::Configuration;
 use crate::field::{FieldError, FieldErrors, Path};
 
-/// Cipher suites that Go knows and thinks safe.
+/// Go's secure cipher suites.
 const SECURE_CIPHER_SUITES: [&str; 15] = [
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
@@ -24,7 +24,7 @@ const SECURE_CIPHER_SUITES: [&str; 15] = [
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 ];
 
-/// Cipher suites that Go knows and thinks unsafe; they are accepted.
+/// Go's insecure cipher suites, which are accepted.
 const INSECURE_CIPHER_SUITES: [&str; 11] = [
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
     "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",

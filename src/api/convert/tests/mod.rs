@@ -3,7 +3,7 @@
 mod legacy;
 mod round_trip;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn converted(mut object: Value, to: &str) -> Value {
     object
 }
 
-/// Checks `served_v1beta1` to `new` and, where the old form is what the new one gives, back again.
+/// Checks `old` to `new` and, where the old form is what the new one gives, back again.
 fn check(kind: &str, old: Value, new: Value, back: bool) {
     let (old, new) = (object("v1beta1", kind, old), object("v1beta2", kind, new));
     assert_eq!(converted(old.clone(), "v1beta2"), new);

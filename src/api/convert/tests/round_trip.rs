@@ -124,7 +124,7 @@ proptest! {
 
     #[test]
     fn malformed_objects_do_not_panic(
-        kind in prop::sample::select(crds::CRDS.iter().map(|c| c.kind).collect::<Vec<_>>()),
+        kind in prop::sample::select(crate::crds::CRDS.iter().map(|c| c.kind).collect::<Vec<_>>()),
         from in prop::sample::select(vec!["v1alpha1", "v1alpha2", "v1beta1", "v1beta2"]),
         field in prop::sample::select(vec!["spec", "status", "metadata", "resources"]),
         odd in prop::sample::select(vec![

@@ -1,5 +1,5 @@
-//! Builds the schemas of the CRDs from our types: the developer's side of [`super`], compiled for
-//! tests only. `UPDATE_CRDS=1 cargo test --lib api::crds` writes the checked-in file anew.
+//! Generates the schemas of the CRDs from the types; compiled for tests only.
+//! `UPDATE_CRDS=1 cargo test -p kueue-lab-api --lib crds` updates the checked-in file.
 //!
 //! schemars gives one definition per type; facts about Kubernetes' own types that their schemas
 //! leave out come from [`overlay`], and v1beta1 is v1beta2 with the differences of [`v1beta1`].
@@ -27,7 +27,7 @@ pub(super) struct Schemas {
     pub(super) roots: BTreeMap<String, Value>,
 }
 
-/// Builds everything.
+/// Generates all schemas.
 pub(super) fn schemas() -> Schemas {
     let settings = SchemaSettings::draft2020_12().with(|s| {
         s.meta_schema = None;
@@ -113,7 +113,7 @@ pub(super) fn schemas() -> Schemas {
     }
 }
 
-/// Drops definitions that no root uses.
+/// Removes definitions that no root references.
 fn prune(definitions: &mut Definitions, roots: &BTreeMap<String, Value>) {
     let mut used = BTreeMap::<String, ()>::new();
     let mut todo: Vec<Value> = roots.values().cloned().collect();
@@ -134,7 +134,7 @@ fn prune(definitions: &mut Definitions, roots: &BTreeMap<String, Value>) {
     definitions.retain(|name, _| used.contains_key(name));
 }
 
-/// The root schema of a kind: its own fields, with `apiVersion`, `schema_type` and a plain `metadata`.
+/// The root schema of a kind: its own fields, with `apiVersion`, `kind` and a plain `metadata`.
 fn root<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     let schema = T::json_schema(generator);
     let mut map: Map<String, Value> = match schema.to_value() {

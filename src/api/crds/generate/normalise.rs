@@ -1,4 +1,4 @@
-//! From what schemars writes to the structural schemas of CRDs.
+//! Converts schemars' output to structural schemas.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::QUANTITY;
 
-/// Brings a schema and all below it into the form of a CRD: no null types, no `oneOf`, no defaults
-/// but ours, our own definitions put in place, those of Kubernetes named by their short name.
+/// Converts a schema and its children to the form of a CRD: no null types, no `oneOf`, only explicit
+/// defaults, own definitions inlined, Kubernetes' definitions referenced by their short name.
 pub(super) fn schema(
     value: &mut Value,
     raw: &BTreeMap<String, Value>,
     ours: &impl Fn(&str) -> bool,
 ) {
     let Value::Object(map) = value else { return };
-    // What schemars takes for defaults are the empty values of Rust; ours are said apart.
+    // schemars' defaults are Rust's empty values; the API's defaults are declared separately.
     for noise in ["$schema", "title", "default"] {
         map.remove(noise);
     }
@@ -32,7 +32,7 @@ pub(super) fn schema(
             map.insert("$ref".into(), json!(short_name(name)));
         }
     }
-    // What a reference brought in is in its final form already.
+    // A resolved reference is in its final form already.
     if refers.is_none() {
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             properties.values_mut().for_each(|v| schema(v, raw, ours));
@@ -51,7 +51,7 @@ pub(super) fn schema(
     }
 }
 
-/// Types of Kubernetes that CRDs write in a form of their own.
+/// Kubernetes' types with a special form in CRDs.
 fn kubernetes_type_schema(name: &str) -> Option<Value> {
     let int_or_string = json!([{ "type": "integer" }, { "type": "string" }]);
     Some(match name.rsplit('.').next()? {
@@ -64,7 +64,7 @@ fn kubernetes_type_schema(name: &str) -> Option<Value> {
     })
 }
 
-/// Takes over what the other schema says, except where this one says it already.
+/// Adds the keywords of the other schema that this one does not have.
 fn merge_missing(map: &mut Map<String, Value>, other: Value) {
     if let Value::Object(other) = other {
         for (key, value) in other {
@@ -73,7 +73,7 @@ fn merge_missing(map: &mut Map<String, Value>, other: Value) {
     }
 }
 
-/// `Option<T>` is just `T` that need not be there.
+/// Removes the null type of `Option<T>`.
 fn remove_null_type(map: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = map.get_mut("type") {
         types.retain(|t| t != "null");
@@ -98,7 +98,7 @@ fn remove_null_type(map: &mut Map<String, Value>) {
     }
 }
 
-/// The last part of a definition's name; unique among those we use.
+/// The last part of a definition's name; unique among those in use.
 pub(super) fn short_name(name: &str) -> String {
     name.rsplit('.').next().unwrap_or(name).to_owned()
 }

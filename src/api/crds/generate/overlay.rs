@@ -1,9 +1,9 @@
-//! Facts about Kubernetes' own types that their published schemas leave out: which lists are merged
-//! and by what keys, which values are replaced whole, what is defaulted.
+//! Properties of Kubernetes' types that their published schemas lack: list types and map keys, atomic
+//! values, defaults.
 
 use serde_json::{Map, Value, json};
 
-/// Lists that are replaced whole.
+/// Atomic lists.
 const ATOMIC_LISTS: &str = "
     Capabilities.add Capabilities.drop CephFSVolumeSource.monitors ConfigMapProjection.items
     ConfigMapVolumeSource.items Container.args Container.command Container.envFrom
@@ -27,10 +27,10 @@ const ATOMIC_LISTS: &str = "
     SecretVolumeSource.items TopologySpreadConstraint.matchLabelKeys
 ";
 
-/// Lists whose items are unique.
+/// Lists of type `set`.
 const LIST_SETS: &str = "ContainerRestartRuleOnExitCodes.values";
 
-/// Lists that are merged by the keys after the colon.
+/// Lists of type `map`, with their keys after the colon.
 const LIST_MAPS: &str = "
     Container.env:name Container.ports:containerPort,protocol Container.volumeDevices:devicePath
     Container.volumeMounts:mountPath EphemeralContainer.env:name
@@ -42,7 +42,7 @@ const LIST_MAPS: &str = "
     ResourceRequirements.claims:name
 ";
 
-/// Objects that are replaced whole, as types or as fields.
+/// Atomic objects, as types or as fields.
 const ATOMIC_OBJECTS: &str = "
     ConfigMapEnvSource ConfigMapKeySelector ConfigMapProjection ConfigMapVolumeSource
     FileKeySelector LabelSelector LocalObjectReference NodeSelector NodeSelectorTerm
@@ -92,7 +92,7 @@ fn condition(field: &str) -> Value {
     }
 }
 
-/// Adds what is known of a definition, which goes by its full name.
+/// Adds the properties of a definition by its full name.
 pub(super) fn apply(name: &str, schema: &mut Value) {
     let name = super::normalise::short_name(name);
     let Some(map) = schema.as_object_mut() else {
@@ -115,7 +115,7 @@ pub(super) fn apply(name: &str, schema: &mut Value) {
             }
         }
     }
-    // What has a default need not be given, except where it is part of a list's key.
+    // A field with a default is not required, unless it is a map key of a list.
     if name != "ContainerPort"
         && let Some(Value::Array(required)) = map.get_mut("required")
     {

@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! The errors of the validation, with their messages.
 
 mod queues;
 mod updates;
@@ -24,7 +24,7 @@ pub(super) fn errors(kind: &str, body: Value) -> Vec<String> {
     errors_with(kind, body, &FeatureGates::default())
 }
 
-/// The errors of a new object under other gates, as text.
+/// The errors of a new object with other feature gates, as text.
 pub(super) fn errors_with(kind: &str, body: Value, gates: &FeatureGates) -> Vec<String> {
     let errors = create(&object(kind, body), gates).unwrap();
     errors.iter().map(ToString::to_string).collect()

@@ -198,7 +198,7 @@ fn checks_are_for_flavors_the_queue_has() {
         [error]
     );
     assert_eq!(texts(&bad, &good, &gates), [error]);
-    // What was wrong before may stay, unless the gate says otherwise.
+    // An old error may stay, unless the gate is enabled.
     assert_eq!(texts(&bad, &bad, &gates), [""; 0]);
     let strict = gates.with(Feature::RejectUpdatesToCQWithInvalidOnFlavors, true);
     assert_eq!(texts(&bad, &bad, &strict), [error]);

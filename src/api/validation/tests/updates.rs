@@ -1,4 +1,4 @@
-//! Workload, changed.
+//! Updates of Workload.
 
 use serde_json::{Value, json};
 

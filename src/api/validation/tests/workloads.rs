@@ -1,4 +1,4 @@
-//! Workload, new.
+//! New Workloads.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! What v1beta1 says differently from v1beta2, as edits of the schema: the older version is served
-//! only for conversion, so it has no types of its own.
+//! The differences of v1beta1 from v1beta2, as edits of the schema. v1beta1 is only converted, so it
+//! has no types.
 
 mod queues;
 mod workload;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::schema::{QUANTITY, cel};
 
-/// One difference. A path names properties; `[]` the items of the list before it.
+/// One edit. A path names properties; `[]` is the items of a list.
 enum SchemaEdit {
     /// Keywords that v1beta1 does not have there.
     RemoveKeywords(&'static str, &'static [&'static str]),

@@ -1,0 +1,138 @@
+//! The command line: parses it, runs the subcommand and turns its outcome into an exit code.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use super::{CliError, completions, controller, crds, demo, down, explain, tui, uninstall, up};
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab up                                  a lab with a terminal UI
+  kueue-lab up --headless --preset team-cohort  a lab for scripts; prints `ready KUBECONFIG`
+  kueue-lab up --cluster kind                   the same on kind; `kueue-lab down` ends it
+  kueue-lab demo                                list the demos
+  kueue-lab demo skypilot-priority-preemption --headless
+  kueue-lab tui --context kind-kueue            the terminal UI on another cluster
+  kueue-lab explain workload job-train-5f2c1    why it is pending
+  kueue-lab crds | kubectl apply --server-side -f -";
+
+/// The whole Kueue laboratory: admission controller, embedded Kubernetes API, fake GPUs, live queue
+/// presets and a terminal UI in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "kueue-lab", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Up(up::Args),
+    Down(down::Args),
+    Demo(demo::Args),
+    Tui(tui::Args),
+    Explain(explain::Args),
+    Crds(crds::Args),
+    Controller(controller::Args),
+    Uninstall(uninstall::Args),
+    Completions(completions::Args),
+}
+
+/// Parses the command line, runs the subcommand and turns its outcome into an exit code:
+/// 0 success, 1 failure, 2 invalid request.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return report_usage_error(&error),
+    };
+    let outcome = match cli.command {
+        Command::Up(args) => up::run(args),
+        Command::Down(args) => down::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Tui(args) => tui::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Crds(args) => crds::run(args),
+        Command::Controller(args) => controller::run(args),
+        Command::Uninstall(args) => uninstall::run(args),
+        Command::Completions(args) => completions::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("kueue-lab: {failure}");
+            ExitCode::from(match failure {
+                CliError::Usage(_) => 2,
+                CliError::Failed(_) => 1,
+            })
+        }
+    }
+}
+
+/// Prints help and version as clap renders them, and a usage error as one line.
+fn report_usage_error(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A closed stdout leaves nothing to report.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+        _ => {
+            let text = error.render().to_string();
+            let lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+            let message: Vec<&str> = lines
+                .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"))
+                .map(|l| l.trim_start_matches("error: "))
+                .collect();
+            let command = subcommand_path(std::env::args().skip(1));
+            eprintln!("kueue-lab: {}; see {command} --help", message.join("; "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The command with the subcommands that `args` name, such as `kueue-lab explain workload`.
+fn subcommand_path(args: impl Iterator<Item = String>) -> String {
+    let mut path = "kueue-lab".to_owned();
+    let mut command = Cli::command();
+    for arg in args {
+        let Some(subcommand) = command.find_subcommand(&arg).cloned() else {
+            break;
+        };
+        path = format!("{path} {}", subcommand.get_name());
+        command = subcommand;
+    }
+    path
+}
+
+/// The tokio runtime of a subcommand.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| CliError::Failed(format!("cannot start the async runtime: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_name_the_subcommand() {
+        let path = |args: &[&str]| subcommand_path(args.iter().map(|arg| (*arg).to_owned()));
+        assert_eq!(path(&["up", "--no-such-flag"]), "kueue-lab up");
+        assert_eq!(path(&["explain", "wl", "-x"]), "kueue-lab explain workload");
+        assert_eq!(path(&["--no-such-flag", "up"]), "kueue-lab");
+    }
+}

@@ -1,0 +1,42 @@
+//! The error of a subcommand and its exit code.
+
+use kueue_lab_lab::{LabError, LocalClusterError};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    /// The request is invalid. Exit code 2.
+    #[error("{0}")]
+    Usage(String),
+    /// The command failed. Exit code 1.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl CliError {
+    pub(super) fn usage(error: impl std::fmt::Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+
+    pub(super) fn failed(error: impl std::fmt::Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<LabError> for CliError {
+    fn from(error: LabError) -> Self {
+        match error.is_usage() {
+            true => Self::usage(error),
+            false => Self::failed(error),
+        }
+    }
+}
+
+impl From<LocalClusterError> for CliError {
+    fn from(error: LocalClusterError) -> Self {
+        match error.is_usage() {
+            true => Self::usage(error),
+            false => Self::failed(error),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `kueue-lab explain`: the flags, and the output as text or JSON.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::explain_workload::{explain, find_workload};
+use super::text;
+use crate::cli::kubeconfig_args::KubeconfigArgs;
+use crate::cli::output::print_stdout;
+use crate::cli::{CliError, config, runtime};
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_clock::Clock;
+use kueue_lab_controller::{ControllerConfig, Settings};
+use kueue_lab_lab::KueueConfig;
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab explain workload job-train-5f2c1 -n team-a
+  kueue-lab explain workload train -n team-a      by the name of its Job or Pod
+  kueue-lab explain workload train -o json        the whole decision";
+
+/// Explain why a Workload is or is not admitted: flavors, quota and preemption candidates.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Args {
+    #[command(subcommand)]
+    what: ExplainCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ExplainCommand {
+    /// A Workload, by its name or by the name of its Job or Pod.
+    #[command(visible_aliases = ["workloads", "wl"], after_help = EXAMPLES)]
+    Workload(WorkloadArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct WorkloadArgs {
+    /// Name of the Workload, or of its Job or Pod.
+    name: String,
+    /// Its namespace.
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Kueue's configuration file, if the cluster's Kueue has one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    target: KubeconfigArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    /// Plain text.
+    Text,
+    /// The whole decision.
+    Json,
+}
+
+pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+    let ExplainCommand::Workload(args) = args.what;
+    runtime()?.block_on(async {
+        let settings = match &args.config {
+            None => EngineConfig::default(),
+            Some(path) => engine_config(&config::read_config(path)?),
+        };
+        let (client, _) = args.target.connect().await?;
+        let workload = find_workload(&client, &args.namespace, &args.name).await?;
+        let (explanation, workload) = explain(&client, settings, &Clock::real(), &workload)
+            .await
+            .map_err(CliError::Failed)?;
+        let printed = match args.output {
+            Output::Text => text::render(&explanation, &workload),
+            Output::Json => {
+                let json = serde_json::to_string_pretty(&explanation);
+                json.map_err(CliError::failed)? + "\n"
+            }
+        };
+        print_stdout(printed.as_bytes())
+    })
+}
+
+/// The part of Kueue's configuration that the engine uses.
+fn engine_config(kueue: &KueueConfig) -> EngineConfig {
+    Settings::new(ControllerConfig::from(kueue.clone())).engine()
+}

@@ -1,0 +1,73 @@
+//! Explains a Workload: loads the cluster's objects into an engine and nominates the Workload.
+
+use kube::api::ListParams;
+use kube::{Client, ResourceExt};
+use kueue_lab_runtime::Api;
+
+use super::{load_engine, text};
+use crate::cli::CliError;
+use crate::cli::kubeconfig_args::error_message;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::engine::Explanation;
+use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_clock::Clock;
+
+/// The key of the Workload with this name, or of the newest Workload owned by a job with this name.
+pub(super) async fn find_workload(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<WorkloadKey, CliError> {
+    let api: Api<Workload> = Api::namespaced(client.clone(), namespace);
+    let failed = |e: kube::Error| CliError::Failed(error_message(&e));
+    let key = |name: &str| WorkloadKey::new(namespace, name);
+    if api.get_opt(name).await.map_err(failed)?.is_some() {
+        return Ok(key(name));
+    }
+    let all = api.list(&ListParams::default()).await.map_err(failed)?;
+    let owned = |wl: &&Workload| wl.owner_references().iter().any(|o| o.name == name);
+    let mut found: Vec<&Workload> = all.iter().filter(owned).collect();
+    // A job can own several Workloads (slices, earlier runs): take the newest.
+    found.sort_by_key(|wl| wl.creation_timestamp());
+    match found.last() {
+        Some(wl) => Ok(key(&wl.name_any())),
+        None => Err(CliError::Failed(format!(
+            "there is no Workload {name:?} in namespace {namespace:?}, and no job {name:?} owns one; list them with `kubectl get workloads -A`"
+        ))),
+    }
+}
+
+/// Explains a Workload over the current objects of the cluster.
+///
+/// # Errors
+/// A message for the user: the objects cannot be listed, or the Workload was deleted.
+pub(super) async fn explain(
+    client: &Client,
+    config: EngineConfig,
+    clock: &Clock,
+    key: &WorkloadKey,
+) -> Result<(Explanation, Workload), String> {
+    let now = clock.now();
+    let mut engine = load_engine::load_engine(client, config, now)
+        .await
+        .map_err(|e| error_message(&e))?;
+    let deleted = || format!("the Workload {key} was deleted");
+    let workload = engine.workload(key).ok_or_else(deleted)?.as_ref().clone();
+    let explanation = engine.explain(key, now).ok_or_else(deleted)?;
+    Ok((explanation, workload))
+}
+
+/// Explains a Workload as text.
+///
+/// # Errors
+/// As for [`explain`].
+pub(in crate::cli) async fn explain_text(
+    client: &Client,
+    config: EngineConfig,
+    clock: &Clock,
+    key: &WorkloadKey,
+) -> Result<String, String> {
+    let (explanation, workload) = explain(client, config, clock, key).await?;
+    Ok(text::render(&explanation, &workload))
+}

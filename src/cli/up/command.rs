@@ -1,0 +1,189 @@
+//! `kueue-lab up`
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use super::lab_kubeconfig::LabKubeconfig;
+use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
+use crate::cli::node_pools::node_pools;
+use crate::cli::output::print_stdout;
+use crate::cli::tui_session::{self, TuiArgs};
+use crate::cli::{CliError, config, logging, runtime, signals, speed};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{DEFAULT_PRESET, Lab, LabConfig, LabPaths, PresetsFolder};
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab up                                 a lab with a terminal UI
+  kueue-lab up --preset team-cohort            with another preset
+  kueue-lab up --presets-dir ./queues          with a presets folder of your own
+  kueue-lab up --nodes lab/nodes.yaml          with other nodes and GPUs
+  kueue-lab up --config kueue.yaml             with Kueue's configuration file
+  kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
+  kueue-lab up --headless --speed 60           a minute of lab time every second
+  kueue-lab up --cluster kind                  on a kind cluster, created if needed
+  kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
+  kueue-lab up --cluster context:prod --observe    show the Kueue that runs there, read-only";
+
+/// Start a lab: a cluster with fake GPU nodes, Kueue's admission controller and a queue preset that
+/// is applied again on every save.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Args {
+    /// The cluster: `embedded`, a Kubernetes API in this process; `kind` or `k3d`, a cluster of
+    /// containers, created if needed; or `context:NAME`, any cluster of your kubeconfig.
+    #[arg(long, value_name = "WHERE", default_value = "embedded", value_parser = ClusterChoice::parse)]
+    cluster: ClusterChoice,
+    #[command(flatten)]
+    cluster_args: ClusterArgs,
+    /// Run without the terminal UI: print `ready KUBECONFIG` and serve until interrupted. The default
+    /// without a terminal.
+    #[arg(long)]
+    headless: bool,
+    /// The preset to apply at the start.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET)]
+    preset: String,
+    /// The folder with one sub-folder per preset [default: ./presets in a checkout, otherwise
+    /// ~/.local/state/kueue-lab/presets].
+    #[arg(long, value_name = "DIR")]
+    presets_dir: Option<PathBuf>,
+    /// The pools of fake nodes [default: ./lab/nodes.yaml in a checkout, otherwise built in].
+    #[arg(long, value_name = "FILE")]
+    nodes: Option<PathBuf>,
+    /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The file to write the kubeconfig to [default: ~/.local/state/kueue-lab/kubeconfig].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+    /// The loopback port to serve the Kubernetes API on; 0 takes any free port.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// Lab seconds per second, from 0.01 to 10000.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
+    speed: f64,
+    #[command(flatten)]
+    tui_args: TuiArgs,
+}
+
+pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+    let with_tui = !args.headless && tui_session::has_terminal();
+    match with_tui {
+        true => logging::to_file(),
+        false => logging::to_stderr(),
+    }
+    args.cluster_args.check(&args.cluster, args.speed)?;
+    if args.cluster_args.observe {
+        return runtime()?.block_on(observe(args));
+    }
+    runtime()?.block_on(serve(args, with_tui))
+}
+
+/// Opens the terminal UI read-only on a cluster with its own Kueue. Starts no controller.
+async fn observe(args: Args) -> Result<(), CliError> {
+    if !tui_session::has_terminal() {
+        let message = "--observe needs a terminal on stdin and stdout; without one, `kueue-lab explain` shows why a workload is pending";
+        return Err(CliError::Usage(message.into()));
+    }
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let files = LabPaths::find(args.presets_dir, &here)
+        .map_err(CliError::Usage)?
+        .lab;
+    match args.cluster_args.reach(&args.cluster, &files).await? {
+        Some(remote) => args.tui_args.observe(&remote).await,
+        None => Ok(()),
+    }
+}
+
+async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
+    let started = Instant::now();
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let paths = LabPaths::find(args.presets_dir, &here).map_err(CliError::Usage)?;
+    log_preset_source(&paths);
+    let kueue = match &args.config {
+        Some(path) => Some(config::read_config(path)?),
+        None => None,
+    };
+    let (nodes, nodes_file) = node_pools(args.nodes.as_deref(), &paths)?;
+    // Registered before anything starts, so that no signal is lost.
+    let mut stop = tokio::spawn(signals::shutdown_signal());
+    let remote = tokio::select! {
+        remote = args.cluster_args.reach(&args.cluster, &paths.lab) => remote?,
+        _ = &mut stop => {
+            let message = "interrupted before anything was started; `up` can be run again";
+            return Err(CliError::Failed(message.into()));
+        }
+    };
+    let config = LabConfig {
+        remote,
+        clock: Clock::scaled(args.speed),
+        entropy: Entropy::from_os(),
+        presets: paths.presets.path().to_owned(),
+        preset: args.preset,
+        watch: true,
+        port: Some(args.port),
+        nodes,
+        nodes_file,
+        kueue,
+    };
+    let cancellation = CancellationToken::new();
+    let mut starting = pin!(Lab::start_cancellable(config, &cancellation));
+    let lab = tokio::select! {
+        lab = &mut starting => lab,
+        _ = &mut stop => {
+            tracing::info!("stopping");
+            cancellation.cancel();
+            // Cleans up before it returns.
+            starting.await
+        }
+    };
+    let lab = lab?;
+    let mut kubeconfig = LabKubeconfig::choose(args.kubeconfig_out);
+    if let Err(error) = kubeconfig.write(&lab) {
+        lab.stop().await;
+        return Err(CliError::Usage(error));
+    }
+    tracing::info!("ready in {} ms", started.elapsed().as_millis());
+    let outcome = match with_tui {
+        true => {
+            // The UI handles signals from here on.
+            stop.abort();
+            args.tui_args
+                .show(&lab, &paths.lab, None, Some(kubeconfig.path()))
+                .await
+        }
+        false => {
+            let ready = format!("ready {}\n", kubeconfig.path().display());
+            let printed = print_stdout(ready.as_bytes());
+            match stop.await {
+                Ok(Ok(())) => tracing::info!("stopping"),
+                Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
+                Err(error) => tracing::error!("cannot wait for signals: {error}"),
+            }
+            printed
+        }
+    };
+    lab.stop().await;
+    kubeconfig.remove();
+    outcome
+}
+
+/// Logs the presets folder unless a flag names it.
+fn log_preset_source(paths: &LabPaths) {
+    match &paths.presets {
+        PresetsFolder::Flag(_) => {}
+        PresetsFolder::Checkout(path) => tracing::info!("presets: {}", path.display()),
+        PresetsFolder::Extracted(path) => {
+            tracing::info!("presets: {} (edit them there)", path.display());
+        }
+    }
+    for file in &paths.outdated {
+        tracing::warn!(
+            "presets: {file} was edited, so it is not replaced by the newer version of the binary"
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! The server-side dry run of every change.
+
+use super::api_errors;
+use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedPlan, with_preset_label};
+use crate::api_client::{ApplyMode, RequestError, RestMapping};
+use crate::{Finding, ObjectKey, inventory};
+
+/// The state of an object in the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LiveState {
+    /// No object.
+    Absent,
+    /// An object created from a preset.
+    Managed,
+    /// An object created by another client.
+    Unmanaged,
+    /// An object that is being deleted.
+    Terminating,
+}
+
+impl Applier {
+    /// Applies every changed object with `dryRun=All`.
+    pub(super) async fn dry_run(
+        &self,
+        resolved: &mut ResolvedPlan<'_>,
+        outcome: &mut ApplyOutcome,
+    ) -> Result<(), ApplyError> {
+        let mut findings = self.missing_namespaces(resolved).await?;
+        for &index in &resolved.plan.apply {
+            let (manifest, kind) = (&resolved.manifests[index], &resolved.kinds[index].kind);
+            let live_state = match self.remote.get(kind, &manifest.key).await {
+                Ok(None) => LiveState::Absent,
+                Ok(Some(o)) if !o["metadata"]["deletionTimestamp"].is_null() => {
+                    LiveState::Terminating
+                }
+                Ok(Some(o)) if inventory::is_managed(&o) => LiveState::Managed,
+                Ok(Some(_)) => LiveState::Unmanaged,
+                Err(e) if e.is_not_found() => LiveState::Absent,
+                Err(e) => return Err(e.into()),
+            };
+            resolved.live_states.insert(index, live_state);
+            if depends_on_preset_objects(resolved, index) || live_state == LiveState::Terminating {
+                continue;
+            }
+            let mode = ApplyMode {
+                dry_run: true,
+                force: live_state != LiveState::Unmanaged,
+            };
+            let object = with_preset_label(
+                &manifest.object,
+                resolved.preset,
+                live_state != LiveState::Unmanaged,
+            );
+            match self.remote.apply(kind, &manifest.key, &object, mode).await {
+                Ok(reply) => {
+                    let warnings = reply
+                        .warnings
+                        .iter()
+                        .map(|w| api_errors::warning(manifest, w));
+                    outcome.warnings.extend(warnings);
+                }
+                Err(RequestError::Api(status)) if api_errors::is_immutable(&status) => {
+                    match live_state {
+                        LiveState::Managed => {
+                            let field = api_errors::first_field(&status);
+                            let message =
+                                format!("{field} cannot be changed on an existing object");
+                            let warning = manifest.warning(&field, message);
+                            let remedy = "the object is deleted and created again";
+                            outcome.warnings.push(warning.remedy(remedy));
+                            resolved.recreate.insert(index);
+                        }
+                        _ => findings.extend(api_errors::findings(manifest, &status)),
+                    }
+                }
+                Err(RequestError::Api(status)) => {
+                    findings.extend(api_errors::findings(manifest, &status));
+                }
+                Err(e) => return Err(e.into()),
+            }
+        }
+        match findings.is_empty() {
+            true => Ok(()),
+            false => Err(ApplyError::Rejected(findings)),
+        }
+    }
+
+    /// Checks the namespaces of the objects; one that neither exists nor is in the preset is an error.
+    async fn missing_namespaces(
+        &self,
+        resolved: &mut ResolvedPlan<'_>,
+    ) -> Result<Vec<Finding>, RequestError> {
+        let mut findings = Vec::new();
+        for &index in &resolved.plan.apply {
+            let manifest = &resolved.manifests[index];
+            let Some(namespace) = manifest.key.namespace.as_deref() else {
+                continue;
+            };
+            let exists = match resolved.namespaces.get(namespace) {
+                Some(exists) => *exists,
+                None => self.has_namespace(namespace).await?,
+            };
+            resolved.namespaces.insert(namespace.to_owned(), exists);
+            if !exists && !creates_namespace(resolved, namespace) {
+                let message = format!("there is no namespace {namespace:?}");
+                let finding = manifest.error("metadata.namespace", message);
+                findings.push(finding.remedy("add a Namespace object to the preset"));
+            }
+        }
+        Ok(findings)
+    }
+
+    async fn has_namespace(&self, name: &str) -> Result<bool, RequestError> {
+        let (kind, key) = (
+            RestMapping::namespaces(),
+            ObjectKey::core("Namespace", None, name),
+        );
+        Ok(self.remote.get(&kind, &key).await?.is_some())
+    }
+}
+
+/// Whether an object cannot be checked before another object of the preset exists: its namespace or
+/// its CustomResourceDefinition.
+fn depends_on_preset_objects(resolved: &ResolvedPlan<'_>, index: usize) -> bool {
+    let namespace = resolved.manifests[index].key.namespace.as_deref();
+    let no_namespace = namespace.is_some_and(|n| resolved.namespaces.get(n) == Some(&false));
+    no_namespace || !resolved.kinds[index].served
+}
+
+fn creates_namespace(resolved: &ResolvedPlan<'_>, name: &str) -> bool {
+    let wanted = ObjectKey::core("Namespace", None, name);
+    resolved.manifests.iter().any(|m| m.key == wanted)
+}

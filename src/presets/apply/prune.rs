@@ -1,0 +1,95 @@
+//! Deletes the objects that were removed from the files.
+
+use super::applier::{Applier, ApplyOutcome};
+use super::namespace_contents;
+use crate::api_client::RequestError;
+use crate::{Finding, ObjectKey, Plan, inventory};
+use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
+use kueue_lab_api::v1beta2::API_VERSION;
+
+impl Applier {
+    /// Deletes the objects that were removed from the files. An object that cannot be deleted stays in
+    /// the inventory and is retried with the next change.
+    pub(super) async fn prune(&mut self, plan: &Plan, outcome: &mut ApplyOutcome) {
+        for key in &plan.prune {
+            match self.delete_managed(key).await {
+                Ok(true) => {
+                    outcome.pruned += 1;
+                    self.remove_from_inventory(key);
+                }
+                Ok(false) => self.remove_from_inventory(key),
+                Err(reason) => {
+                    let start = kueue_lab_yaml::Position::START;
+                    let message = format!("cannot be deleted: {reason}");
+                    outcome
+                        .warnings
+                        .push(Finding::warning("presets", start, message).about(key));
+                }
+            }
+        }
+    }
+
+    /// Removes Kueue's `resource-in-use` finalizer from a managed object that is being deleted.
+    pub(super) async fn remove_resource_in_use_finalizer(
+        &mut self,
+        key: &ObjectKey,
+        version: Option<&String>,
+    ) -> Result<(), RequestError> {
+        let version = version.map_or(API_VERSION, String::as_str);
+        let Some(kind) = self.kinds.find(&self.remote, version, &key.kind).await? else {
+            return Ok(());
+        };
+        let Some(object) = self.remote.get(&kind, key).await? else {
+            return Ok(());
+        };
+        let metadata = &object["metadata"];
+        let removable = inventory::is_managed(&object) && !metadata["deletionTimestamp"].is_null();
+        let finalizers = metadata["finalizers"].as_array().cloned();
+        let mut finalizers = finalizers.unwrap_or_default();
+        let before = finalizers.len();
+        finalizers.retain(|f| f != RESOURCE_IN_USE_FINALIZER);
+        if !removable || finalizers.len() == before {
+            return Ok(());
+        }
+        let change = serde_json::json!({"metadata": {
+            "resourceVersion": metadata["resourceVersion"], "finalizers": finalizers,
+        }});
+        self.remote.merge_patch(&kind, key, &change).await
+    }
+
+    fn remove_from_inventory(&mut self, key: &ObjectKey) {
+        self.applied_objects.remove(key);
+        self.versions.remove(key);
+    }
+
+    /// Deletes a managed object; returns whether it existed.
+    async fn delete_managed(&mut self, key: &ObjectKey) -> Result<bool, String> {
+        let version = self.versions.get(key).cloned().unwrap_or_default();
+        let kind = self.kinds.find(&self.remote, &version, &key.kind).await;
+        let Some(kind) = kind.map_err(|e| e.to_string())? else {
+            return Ok(false);
+        };
+        let live = self
+            .remote
+            .get(&kind, key)
+            .await
+            .map_err(|e| e.to_string())?;
+        match live {
+            Some(object) if inventory::is_managed(&object) => {}
+            // Deleted, or no longer managed.
+            _ => return Ok(false),
+        }
+        if key.group.is_empty() && key.kind == "Namespace" {
+            let contents =
+                namespace_contents::first_unmanaged_objects(&self.remote, &key.name).await;
+            if let Some(contents) = contents.map_err(|e| e.to_string())? {
+                return Err(format!("it still holds {contents}"));
+            }
+        }
+        self.remote
+            .delete(&kind, key)
+            .await
+            .map_err(|e| e.to_string())?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,243 @@
+//! Loads a scenario and every file that it references before the first step runs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
+use crate::duration::format_duration;
+use crate::expect::Expectation;
+use crate::raw::{RawApply, RawLaunch, RawScenario, RawStep};
+use crate::selector::Selector;
+use kueue_lab_lab::FileSource;
+use kueue_lab_skypilot::Task;
+use kueue_lab_yaml::{
+    Limits, Node, Position, Problem, from_node, leading_comment, parse, parse_one,
+};
+
+/// The default timeout of a scenario, in lab time.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// The default of `pace`, in lab seconds per second.
+const DEFAULT_PACE: f64 = 1.0;
+/// The maximum number of steps.
+const MAX_STEPS: usize = 1000;
+
+impl Scenario {
+    /// Loads a scenario and every file that it references.
+    ///
+    /// # Errors
+    /// The first problem in any of the files.
+    pub fn load(files: &FileSource, path: &Path) -> Result<Self, ScenarioError> {
+        let file = files.display(path);
+        let text = files.read(path).map_err(ScenarioError::File)?;
+        let in_file = |problem| ScenarioError::In {
+            file: file.clone(),
+            problem,
+        };
+        let node = parse_one(&text, Limits::default()).map_err(in_file)?;
+        let raw: RawScenario = from_node(&node).map_err(in_file)?;
+        if raw.steps.len() > MAX_STEPS {
+            let message = format!("a scenario has at most {MAX_STEPS} steps");
+            return Err(in_file(Problem::new(node.at, message)));
+        }
+        let stem = path
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .unwrap_or_default();
+        let pace = match raw.pace {
+            None => DEFAULT_PACE,
+            Some(pace) if kueue_lab_clock::SPEED_RANGE.contains(&pace.value) => pace.value,
+            Some(pace) => {
+                let message = "pace is a number of lab seconds per second, from 0.01 to 10000";
+                return Err(in_file(Problem::new(pace.at, message)));
+            }
+        };
+        let mut loader = ScenarioLoader {
+            files,
+            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+            file: file.clone(),
+            jobs: BTreeSet::new(),
+        };
+        let mut steps = Vec::new();
+        for step in raw.steps {
+            steps.push(loader.step(step.value, step.at)?);
+        }
+        let comment = leading_comment(&text);
+        let first_line = || comment.lines().next().unwrap_or_default().to_owned();
+        Ok(Self {
+            name: raw.name.map_or_else(|| stem.to_owned(), |n| n.value),
+            summary: raw.summary.unwrap_or_else(first_line),
+            preset: raw.preset,
+            timeout: raw.limit.map_or(DEFAULT_TIMEOUT, |l| l.0),
+            pace,
+            steps,
+            file,
+        })
+    }
+}
+
+struct ScenarioLoader<'a> {
+    files: &'a FileSource,
+    /// The scenario's folder, relative to the root of `files`.
+    folder: PathBuf,
+    file: String,
+    /// Names of the jobs launched by earlier steps.
+    jobs: BTreeSet<String>,
+}
+
+impl ScenarioLoader<'_> {
+    fn step(&mut self, raw: RawStep, at: Position) -> Result<Step, ScenarioError> {
+        let problem = |at, message: &str| self.problem(Problem::new(at, message));
+        let triggers = [raw.at.is_some(), raw.after.is_some(), raw.when.is_some()];
+        if triggers.iter().filter(|t| **t).count() > 1 {
+            return Err(problem(at, "a step has one of at, after and when"));
+        }
+        let trigger = match (raw.at, raw.after, raw.when) {
+            (Some(at), _, _) => StepTrigger::At(at.value.0),
+            (_, Some(after), _) => StepTrigger::After(after.value.0),
+            (_, _, Some(when)) => {
+                let expectation = Expectation::read(when.value, when.at, &self.jobs);
+                StepTrigger::When(Box::new(expectation.map_err(|p| self.problem(p))?))
+            }
+            _ => StepTrigger::Now,
+        };
+        let mut actions = Vec::new();
+        if let Some(launch) = raw.launch {
+            actions.push(self.launch(launch.value, launch.at)?);
+        }
+        if let Some(name) = raw.cancel {
+            if !self.jobs.contains(&name.value) {
+                let message = format!("no step before this one launches {:?}", name.value);
+                return Err(self.problem(Problem::new(name.at, message)));
+            }
+            actions.push(StepAction::Cancel(name.value));
+        }
+        if let Some(apply) = raw.apply {
+            actions.push(StepAction::Apply(self.objects(apply.value, apply.at)?));
+        }
+        if let Some(patch) = raw.patch {
+            let object = patch.value.object;
+            let object = Selector::read(object.value, object.at).map_err(|p| self.problem(p))?;
+            actions.push(StepAction::Patch {
+                object,
+                merge: patch.value.merge,
+                subresource: patch.value.subresource,
+            });
+        }
+        if let Some(delete) = raw.delete {
+            let object = Selector::read(delete.value, delete.at).map_err(|p| self.problem(p))?;
+            actions.push(StepAction::Delete(object));
+        }
+        if let Some(preset) = raw.switch {
+            actions.push(StepAction::SwitchPreset(preset.value));
+        }
+        if let Some(wait) = raw.wait {
+            actions.push(StepAction::Wait(wait.value.0));
+        }
+        if actions.len() > 1 {
+            let message = "a step has at most one action; write one step per action";
+            return Err(self.problem(Problem::new(at, message)));
+        }
+        let action = actions.pop().unwrap_or(StepAction::ExpectOnly);
+        let mut expect = Vec::new();
+        for raw in raw.expect {
+            let read = Expectation::read(raw.value, raw.at, &self.jobs);
+            expect.push(read.map_err(|p| self.problem(p))?);
+        }
+        if action == StepAction::ExpectOnly && expect.is_empty() && trigger == StepTrigger::Now {
+            let message = "the step has no action and no expectation";
+            return Err(self.problem(Problem::new(at, message)));
+        }
+        Ok(Step {
+            description: raw.say.unwrap_or_else(|| default_description(&action)),
+            trigger,
+            action,
+            expect,
+            at,
+        })
+    }
+
+    fn launch(&mut self, raw: RawLaunch, at: Position) -> Result<StepAction, ScenarioError> {
+        let path = self.folder.join(&raw.task.value);
+        let text = self.read(&path, raw.task.at)?;
+        let task = Task::parse(&text).map_err(|e| ScenarioError::In {
+            file: self.files.display(&path),
+            problem: e.0,
+        })?;
+        let name = raw.name.map(|n| n.value).or_else(|| task.name.clone());
+        let Some(name) = name else {
+            let message = "the task has no name; give the job one with `as`";
+            return Err(self.problem(Problem::new(at, message)));
+        };
+        if !self.jobs.insert(name.clone()) {
+            let message = format!("a job {name:?} is launched already; give this one another name");
+            return Err(self.problem(Problem::new(at, message)));
+        }
+        Ok(StepAction::Launch {
+            name,
+            task: Box::new(task),
+        })
+    }
+
+    fn objects(&self, raw: RawApply, at: Position) -> Result<Vec<Value>, ScenarioError> {
+        let objects = match raw {
+            RawApply::Many(objects) => objects,
+            RawApply::One(object) => vec![object],
+            RawApply::File(name) => {
+                let path = self.folder.join(&name);
+                let text = self.read(&path, at)?;
+                let file = self.files.display(&path);
+                let documents = parse(&text, Limits::default())
+                    .map_err(|problem| ScenarioError::In { file, problem })?;
+                let non_empty = documents.iter().filter(|d| !d.is_null());
+                non_empty.map(Node::to_json).collect()
+            }
+        };
+        for object in &objects {
+            let metadata = &object["metadata"];
+            let has_name = metadata["name"].is_string() || metadata["generateName"].is_string();
+            if !object["apiVersion"].is_string() || !object["kind"].is_string() || !has_name {
+                let message = "an object to apply has apiVersion, kind and a name";
+                return Err(self.problem(Problem::new(at, message)));
+            }
+        }
+        Ok(objects)
+    }
+
+    fn read(&self, path: &Path, at: Position) -> Result<String, ScenarioError> {
+        let read = self.files.read(path);
+        read.map_err(|message| self.problem(Problem::new(at, message)))
+    }
+
+    fn problem(&self, problem: Problem) -> ScenarioError {
+        ScenarioError::In {
+            file: self.file.clone(),
+            problem,
+        }
+    }
+}
+
+/// The description of a step without `say`.
+fn default_description(action: &StepAction) -> String {
+    let kind_and_name = |o: &Value| {
+        let name = o["metadata"]["name"].as_str();
+        let generated = o["metadata"]["generateName"].as_str();
+        let kind = o["kind"].as_str().unwrap_or_default();
+        format!("{kind} {}", name.or(generated).unwrap_or_default())
+    };
+    match action {
+        StepAction::ExpectOnly => "watch".into(),
+        StepAction::Launch { name, .. } => format!("sky jobs launch -n {name}"),
+        StepAction::Cancel(name) => format!("sky jobs cancel {name}"),
+        StepAction::Apply(objects) => {
+            let names: Vec<_> = objects.iter().map(kind_and_name).collect();
+            format!("apply {}", names.join(", "))
+        }
+        StepAction::Patch { object, .. } => format!("patch {object}"),
+        StepAction::Delete(object) => format!("delete {object}"),
+        StepAction::SwitchPreset(preset) => format!("switch to the preset {preset}"),
+        StepAction::Wait(time) => format!("wait {}", format_duration(*time)),
+    }
+}

@@ -1,0 +1,106 @@
+//! The scenario as it runs: steps, triggers, actions and expectations.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::expect::Expectation;
+use crate::selector::Selector;
+use kueue_lab_skypilot::Task;
+use kueue_lab_yaml::{Position, Problem};
+
+/// Why a scenario cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ScenarioError {
+    /// A problem in a file.
+    #[error("{file}:{problem}")]
+    In {
+        /// The file as the user names it.
+        file: String,
+        /// The position and the message.
+        problem: Problem,
+    },
+    /// The file cannot be read.
+    #[error("{0}")]
+    File(String),
+}
+
+/// A loaded scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Name of the demo on the command line.
+    pub name: String,
+    /// Summary in one line.
+    pub summary: String,
+    /// The active preset at the start.
+    pub preset: Option<String>,
+    /// Lab seconds per second, unless `--speed` is given.
+    pub pace: f64,
+    /// Timeout of the scenario, in lab time.
+    pub timeout: Duration,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// The file as the user names it.
+    pub file: String,
+}
+
+/// A step: trigger, action and expectations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Description for the timeline.
+    pub description: String,
+    /// The start, once the previous step is done.
+    pub trigger: StepTrigger,
+    /// The action.
+    pub action: StepAction,
+    /// The expectations that must be met before the next step.
+    pub expect: Vec<Expectation>,
+    /// The position in the file.
+    pub at: Position,
+}
+
+/// The start of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepTrigger {
+    /// Immediately.
+    Now,
+    /// At this lab time after the start of the scenario.
+    At(Duration),
+    /// This long after the previous step.
+    After(Duration),
+    /// When an expectation is met.
+    When(Box<Expectation>),
+}
+
+/// The action of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepAction {
+    /// No action: only the expectations.
+    ExpectOnly,
+    /// `sky jobs launch -n NAME FILE`.
+    Launch {
+        /// Name of the job in this scenario.
+        name: String,
+        /// The task.
+        task: Box<Task>,
+    },
+    /// `sky jobs cancel`.
+    Cancel(String),
+    /// Applies objects; those with `generateName` are created.
+    Apply(Vec<Value>),
+    /// Applies a merge patch to objects.
+    Patch {
+        /// The objects to patch.
+        object: Selector,
+        /// The merge patch.
+        merge: Value,
+        /// The subresource to patch, such as `status`.
+        subresource: Option<String>,
+    },
+    /// Deletes objects.
+    Delete(Selector),
+    /// Activates another preset.
+    SwitchPreset(String),
+    /// Waits for a duration of lab time.
+    Wait(Duration),
+}

@@ -1,0 +1,206 @@
+//! The handle of the managed jobs: launch, cancel, list and watch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::state::{JobEvent, JobRecord, JobTable, ManagedJob};
+use super::{cluster_client, job_controller};
+use crate::{LaunchError, NodeInfo, SkyEnv, Task, plan};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+
+/// The intervals of SkyPilot's jobs controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    /// Interval of the status checks of a running job.
+    pub status_check: Duration,
+    /// Interval of the checks of a starting job.
+    pub start_check: Duration,
+    /// Interval of the checks of Pods during a launch.
+    pub launch_poll: Duration,
+    /// First delay after a failed launch; grows by 1.6 up to five times this.
+    pub retry_backoff: Duration,
+    /// Launches of a recovery before a longer delay.
+    pub recovery_launches: u32,
+    /// Duration of the runtime setup on a new cluster; up to a minute for a real one.
+    pub runtime_setup: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            status_check: Duration::from_secs(15),
+            start_check: Duration::from_secs(5),
+            launch_poll: Duration::from_secs(1),
+            retry_backoff: Duration::from_secs(60),
+            recovery_launches: 240,
+            runtime_setup: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The maximum number of concurrent launches.
+const PARALLEL_LAUNCHES: usize = 8;
+/// The maximum number of jobs kept; finished jobs are dropped first.
+pub(super) const MAX_JOBS: usize = 2000;
+
+/// Why a job was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The name is invalid or the task does not fit.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The nodes cannot be listed.
+    #[error("cannot list the cluster's nodes: {0}")]
+    Cluster(#[from] Box<kube::Error>),
+    /// Too many jobs are in progress.
+    #[error("{MAX_JOBS} managed jobs are in progress, which is the limit of the lab")]
+    TooManyJobs,
+}
+
+/// A handle to the managed jobs of one user. Cheap to clone.
+#[derive(Clone)]
+pub struct ManagedJobs {
+    inner: Arc<JobsControllerState>,
+}
+
+/// The shared state of the jobs controller.
+pub(super) struct JobsControllerState {
+    pub(super) client: Client,
+    pub(super) clock: Clock,
+    pub(super) entropy: Entropy,
+    pub(super) env: SkyEnv,
+    pub(super) timing: Timing,
+    pub(super) table: Mutex<JobTable>,
+    pub(super) changed: watch::Sender<u64>,
+    pub(super) launches: Semaphore,
+    pub(super) tasks: TaskTracker,
+    pub(super) stop: CancellationToken,
+}
+
+impl ManagedJobs {
+    /// A jobs controller without jobs.
+    pub fn new(client: Client, clock: Clock, entropy: Entropy, env: SkyEnv) -> Self {
+        Self::with_timing(client, clock, entropy, env, Timing::default())
+    }
+
+    /// A jobs controller with other intervals than SkyPilot's.
+    pub fn with_timing(
+        client: Client,
+        clock: Clock,
+        entropy: Entropy,
+        env: SkyEnv,
+        timing: Timing,
+    ) -> Self {
+        let inner = JobsControllerState {
+            client,
+            clock,
+            entropy,
+            env,
+            timing,
+            table: Mutex::default(),
+            changed: watch::Sender::new(0),
+            launches: Semaphore::new(PARALLEL_LAUNCHES),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// `sky jobs launch -n NAME FILE`: submits a job and returns its id. The default name is the
+    /// task's.
+    ///
+    /// # Errors
+    /// The name is invalid, the task does not fit the cluster, or the cluster cannot be reached.
+    pub async fn launch(&self, task: Task, name: Option<&str>) -> Result<u64, SubmitError> {
+        let inner = &self.inner;
+        let name = name
+            .or(task.name.as_deref())
+            .unwrap_or("sky-job")
+            .to_owned();
+        let nodes = cluster_client::nodes(&inner.client)
+            .await
+            .map_err(Box::new)?;
+        let planned = plan(&task, &name, &inner.env, &nodes)?;
+        let requested = planned.request.requested(task.num_nodes);
+        let now = inner.clock.now();
+        let cancel = inner.stop.child_token();
+        let id = {
+            let mut table = inner.table.lock();
+            let id = table.add(&name, requested, now, cancel.clone());
+            id.ok_or(SubmitError::TooManyJobs)?
+        };
+        inner.notify_watchers();
+        let driver = job_controller::JobController::new(inner.clone(), id, name, task, cancel);
+        inner.tasks.spawn(driver.run());
+        Ok(id)
+    }
+
+    /// `sky jobs cancel ID`. Returns whether the job was in progress.
+    pub fn cancel(&self, id: u64) -> bool {
+        let found = self.inner.table.lock().cancel(id, self.inner.clock.now());
+        if found {
+            self.inner.notify_watchers();
+        }
+        found
+    }
+
+    /// All jobs, newest first.
+    pub fn jobs(&self) -> Vec<ManagedJob> {
+        self.inner.table.lock().jobs()
+    }
+
+    /// One job.
+    pub fn job(&self, id: u64) -> Option<ManagedJob> {
+        self.inner.table.lock().job(id)
+    }
+
+    /// The most recent events of the jobs, oldest first.
+    pub fn events(&self) -> Vec<JobEvent> {
+        self.inner.table.lock().events()
+    }
+
+    /// A receiver of a version that changes with every job.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changed.subscribe()
+    }
+
+    /// The output of `sky jobs queue`, or with `all` of `sky jobs queue -v`.
+    pub fn queue_table(&self, all: bool) -> String {
+        super::queue_table(&self.jobs(), self.inner.clock.now(), all)
+    }
+
+    /// Stops the controller; the launched clusters stay.
+    pub async fn shutdown(&self) {
+        self.inner.stop.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+}
+
+impl JobsControllerState {
+    pub(super) fn notify_watchers(&self) {
+        self.changed.send_modify(|version| *version += 1);
+    }
+
+    /// Changes a job and notifies the watchers.
+    pub(super) fn update(&self, id: u64, change: impl FnOnce(&mut JobRecord, jiff::Timestamp)) {
+        let now = self.clock.now();
+        let changed = self.table.lock().change(id, now, change);
+        if changed {
+            self.notify_watchers();
+        }
+    }
+
+    pub(super) async fn nodes(&self) -> Result<Vec<NodeInfo>, kube::Error> {
+        cluster_client::nodes(&self.client).await
+    }
+}
