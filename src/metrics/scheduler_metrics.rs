@@ -5,7 +5,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::{Counters, Histograms, Labels, ReplicaRole};
+use super::registry::{Counters, Histograms, Labels, ReplicaRole};
 use kueue_lab_admission::cycle::RecomputationResult;
 use kueue_lab_controller::AdmissionAttempt;
 

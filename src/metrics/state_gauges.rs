@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::{Labels, ReplicaRole};
+use super::registry::{Labels, ReplicaRole};
 use kueue_lab_admission::workload::{LocalQueueKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue};

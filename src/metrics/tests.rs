@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::registry::to_classic_text_format;
 use super::*;
 use kueue_lab_admission::cycle::{CycleCounts, RecomputationResult};
 use kueue_lab_api::v1beta2::Workload;
@@ -192,5 +193,5 @@ fn a_counter_and_a_gauge_may_share_a_name() {
                 # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x inf\n# EOF\n";
     let classic = "# HELP kueue_x_total A.\n# TYPE kueue_x_total counter\nkueue_x_total 1\n\
                    # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x +Inf\n";
-    assert_eq!(super::to_classic_text_format(open), classic);
+    assert_eq!(to_classic_text_format(open), classic);
 }

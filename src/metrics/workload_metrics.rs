@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-use super::{Counters, Histograms, Labels, ReplicaRole, exponential_histogram};
+use super::registry::{Counters, Histograms, Labels, ReplicaRole, exponential_histogram};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Instance, InstanceRole, OperatorError};
+use super::instance::{Instance, InstanceRole};
+use super::operator::OperatorError;
 use kueue_lab_controller::{Controller, WebhooksOnlyInstance};
 use kueue_lab_election::{LeaderElector, NamespaceMissing};
 use kueue_lab_install::InstallError;

@@ -5,8 +5,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::controller::{
+    condition_is_true, is_admissible, quoted, record_event, replace_if_written,
+};
 use super::variant_family::VariantFamily;
-use super::{condition_is_true, is_admissible, quoted, record_event, replace_if_written};
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_api::constants::{self as c, event};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::controller::{condition_is_true, is_evicted_with_quota, replace_if_written};
 use super::variant_family::VariantFamily;
-use super::{condition_is_true, is_evicted_with_quota, replace_if_written};
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::status::{

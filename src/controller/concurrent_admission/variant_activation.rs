@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::controller::{is_evicted_with_quota, quoted, record_event, replace_if_written};
+use super::sync_status;
 use super::variant_family::VariantFamily;
-use super::{is_evicted_with_quota, quoted, record_event, replace_if_written, sync_status};
 use crate::ControllerContext;
 use crate::core::update;
 use crate::workload_patching;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{DeleteParams, PostParams};
 
+use super::controller::{quoted, record_event};
 use super::variant_family::VariantFamily;
-use super::{quoted, record_event};
 use crate::ControllerContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::workload_names::variant_name;

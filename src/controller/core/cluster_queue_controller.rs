@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::Api;
 
-use super::{UPDATES_BATCH_PERIOD, update};
+use super::{UPDATES_BATCH_PERIOD, finalizer, update};
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::predicates;
@@ -114,9 +114,9 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         return Ok(ReconcileResult::Done);
     };
     let going = cq.metadata.deletion_timestamp.is_some();
-    if !going && !update::has_finalizer(&cq.metadata) {
+    if !going && !finalizer::has_finalizer(&cq.metadata) {
         let mut after = ClusterQueue::clone(&cq);
-        update::add_finalizer(&mut after.metadata);
+        finalizer::add_finalizer(&mut after.metadata);
         let Some(written) =
             workload_patching::ignore_not_found(update::update(&api, &after).await)?
         else {
@@ -126,11 +126,11 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         cq = written;
     }
     if going
-        && update::has_finalizer(&cq.metadata)
+        && finalizer::has_finalizer(&cq.metadata)
         && shared.engine().is_cluster_queue_empty(&key.name)
     {
         let mut after = ClusterQueue::clone(&cq);
-        update::remove_finalizer(&mut after.metadata);
+        finalizer::remove_finalizer(&mut after.metadata);
         workload_patching::ignore_not_found(update::update(&api, &after).await)?;
         return Ok(ReconcileResult::Done);
     }

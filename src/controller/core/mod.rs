@@ -3,6 +3,7 @@
 
 mod cluster_queue_controller;
 mod cohort_controller;
+mod finalizer;
 mod local_queue_controller;
 mod resource_in_use_finalizer;
 pub(super) mod update;
@@ -10,7 +11,6 @@ pub mod workload;
 mod workload_priority_class_controller;
 
 use super::ControllerContext;
-use kueue_lab_api::config::Feature;
 
 /// Changes of many objects that concern one queue are gathered this long.
 pub(crate) const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
@@ -23,7 +23,4 @@ pub fn start(shared: &ControllerContext) {
     cohort_controller::start(shared);
     cluster_queue_controller::start(shared);
     workload::start(shared);
-    if shared.settings.enabled(Feature::TopologyAwareScheduling) {
-        crate::tas::start(shared);
-    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kube::Api;
 
+use super::finalizer;
 use super::update::{self, UpdatableObject};
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::Engine;
@@ -123,11 +124,11 @@ async fn reconcile<K: UpdatableObject>(
     };
     let mut object = K::clone(&object);
     let changed = if object.meta().deletion_timestamp.is_none() {
-        update::add_finalizer(object.meta_mut())
+        finalizer::add_finalizer(object.meta_mut())
     } else if in_use(&shared.engine(), &key.name) {
         false
     } else {
-        update::remove_finalizer(object.meta_mut())
+        finalizer::remove_finalizer(object.meta_mut())
     };
     if changed {
         let api = Api::<K>::all(shared.ctx.client.clone());

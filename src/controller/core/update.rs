@@ -1,15 +1,13 @@
 //! Writing whole objects under Kueue's own name, as upstream's controllers do.
 
-use std::fmt::Debug;
-use std::sync::Arc;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use kube::api::PostParams;
 use kube::{Api, Resource};
+use kueue_lab_api::constants as c;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use kueue_lab_api::constants as c;
+use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A kind that can be written as a whole.
 pub(crate) trait UpdatableObject:
@@ -55,34 +53,6 @@ pub(super) async fn update_status<K: UpdatableObject>(
     api.replace_status(name(object), &params(), object)
         .await
         .map(Arc::new)
-}
-
-/// Whether an object holds Kueue's finalizer.
-pub(super) fn has_finalizer(meta: &ObjectMeta) -> bool {
-    let finalizers = meta.finalizers.iter().flatten();
-    finalizers
-        .into_iter()
-        .any(|f| f == c::RESOURCE_IN_USE_FINALIZER)
-}
-
-/// Adds Kueue's finalizer; false when it is there.
-pub(super) fn add_finalizer(meta: &mut ObjectMeta) -> bool {
-    if has_finalizer(meta) {
-        return false;
-    }
-    let finalizers = meta.finalizers.get_or_insert_default();
-    finalizers.push(c::RESOURCE_IN_USE_FINALIZER.to_owned());
-    true
-}
-
-/// Removes Kueue's finalizer; false when it is not there.
-pub(super) fn remove_finalizer(meta: &mut ObjectMeta) -> bool {
-    let Some(finalizers) = &mut meta.finalizers else {
-        return false;
-    };
-    let before = finalizers.len();
-    finalizers.retain(|f| f != c::RESOURCE_IN_USE_FINALIZER);
-    finalizers.len() != before
 }
 
 /// The Active condition of an object.

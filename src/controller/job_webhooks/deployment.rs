@@ -3,7 +3,8 @@
 use k8s_openapi::api::apps::v1::Deployment;
 
 use super::Denial;
-use super::validation::{self, label_path, set_annotation, set_label, validate_immutable};
+use super::defaults::{self, set_annotation, set_label};
+use super::validation::{self, label_path, validate_immutable};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::job_annotations;
@@ -19,9 +20,9 @@ pub(super) async fn default(
     namespace: &str,
     deployment: &mut Deployment,
 ) -> Result<(), Denial> {
-    validation::apply_default_local_queue(env, namespace, &mut deployment.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut deployment.metadata);
-    if !validation::workload_should_be_suspended(env, namespace, &deployment.metadata).await? {
+    defaults::apply_default_local_queue(env, namespace, &mut deployment.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut deployment.metadata);
+    if !defaults::workload_should_be_suspended(env, namespace, &deployment.metadata).await? {
         return Ok(());
     }
     let template = &mut deployment.spec.get_or_insert_default().template;

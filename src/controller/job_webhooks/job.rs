@@ -3,6 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::defaults;
 use super::validation::{self, IMMUTABLE, JobVersion, annotation_path, atoi};
 use super::{Denial, tas_validation};
 use crate::jobs::batch_job::{BatchJobKind, pods_count, sync_completions_with_parallelism};
@@ -20,9 +21,9 @@ pub(super) async fn default(
     namespace: &str,
     job: &mut Job,
 ) -> Result<(), Denial> {
-    validation::apply_default_local_queue(env, namespace, &mut job.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut job.metadata);
-    if validation::workload_should_be_suspended(env, namespace, &job.metadata).await?
+    defaults::apply_default_local_queue(env, namespace, &mut job.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut job.metadata);
+    if defaults::workload_should_be_suspended(env, namespace, &job.metadata).await?
         && !BatchJobKind::is_suspended(job)
     {
         BatchJobKind::suspend(job);

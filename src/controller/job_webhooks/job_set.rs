@@ -1,5 +1,6 @@
 //! JobSets.
 
+use super::defaults;
 use super::validation::{self, JobVersion};
 use super::{Denial, tas_validation};
 use crate::jobs::generic_job::JobKind;
@@ -14,9 +15,9 @@ pub(super) async fn default(
     namespace: &str,
     set: &mut JobSet,
 ) -> Result<(), Denial> {
-    validation::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut set.metadata);
-    if validation::workload_should_be_suspended(env, namespace, &set.metadata).await?
+    defaults::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut set.metadata);
+    if defaults::workload_should_be_suspended(env, namespace, &set.metadata).await?
         && !JobSetKind::is_suspended(set)
     {
         JobSetKind::suspend(set);

@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::defaults;
 use super::validation::{self, JobVersion, annotation_path, label_path, validate_immutable};
 use super::{Denial, Warnings, tas_validation};
 use crate::jobs::integration_context::IntegrationContext;
@@ -41,7 +42,7 @@ pub(super) async fn default(
             .and_then(|m| m.get(c::POD_GROUP_POD_INDEX_LABEL_ANNOTATION));
         if let Some(key) = key.cloned() {
             let index = meta.labels.as_ref().and_then(|m| m.get(&key)).cloned();
-            validation::set_label(
+            defaults::set_label(
                 meta,
                 c::POD_GROUP_POD_INDEX_LABEL,
                 &index.unwrap_or_default(),
@@ -63,23 +64,23 @@ async fn is_managed(
     namespace: &str,
     meta: &mut ObjectMeta,
 ) -> Result<bool, Denial> {
-    if !validation::namespace_is_managed(env, namespace).await?
-        || validation::find_ancestor_job(env, namespace, meta)
+    if !defaults::namespace_is_managed(env, namespace).await?
+        || defaults::find_ancestor_job(env, namespace, meta)
             .await?
             .is_some()
     {
         return Ok(false);
     }
     if job_annotations::queue_name(meta).is_empty()
-        && validation::default_local_queue_exists(env, namespace)
+        && defaults::default_local_queue_exists(env, namespace)
     {
-        validation::set_label(meta, c::QUEUE_LABEL, c::DEFAULT_LOCAL_QUEUE_NAME);
+        defaults::set_label(meta, c::QUEUE_LABEL, c::DEFAULT_LOCAL_QUEUE_NAME);
     }
-    validation::apply_default_workload_priority_class(env, meta);
+    defaults::apply_default_workload_priority_class(env, meta);
     let managed =
         !job_annotations::queue_name(meta).is_empty() || env.manage_jobs_without_queue_name();
     if managed {
-        validation::set_label(meta, c::MANAGED_LABEL, c::MANAGED_LABEL_VALUE);
+        defaults::set_label(meta, c::MANAGED_LABEL, c::MANAGED_LABEL_VALUE);
     }
     Ok(managed)
 }

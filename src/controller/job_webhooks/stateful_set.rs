@@ -6,8 +6,9 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use serde_json::{Map, Value};
 
 use super::Denial;
+use super::defaults::{self, set_annotation};
 use super::deployment::validate_queue_name_update;
-use super::validation::{self, IMMUTABLE, set_annotation};
+use super::validation::{self, IMMUTABLE};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::role_hash::spec_shape;
 use crate::jobs::stateful_set::{FRAMEWORK, GVK, find_workload, is_managed_by_other_framework};
@@ -24,9 +25,9 @@ pub(super) async fn default(
     if is_managed_by_other_framework(set) {
         return Ok(());
     }
-    validation::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut set.metadata);
-    if validation::workload_should_be_suspended(env, namespace, &set.metadata).await? {
+    defaults::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut set.metadata);
+    if defaults::workload_should_be_suspended(env, namespace, &set.metadata).await? {
         let template = &mut set.spec.get_or_insert_default().template;
         let meta = template.metadata.get_or_insert_default();
         set_annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION, FRAMEWORK);
@@ -57,7 +58,7 @@ pub(super) async fn validate(
         .and_then(|s| s.ready_replicas)
         .unwrap_or(0);
     errors.extend(validate_queue_name_update(ready == 0, meta, &old.metadata));
-    if validation::workload_should_be_suspended(env, namespace, meta).await? {
+    if defaults::workload_should_be_suspended(env, namespace, meta).await? {
         let path = Path::new("spec").child("template").child("spec");
         let shape = |set: &StatefulSet| {
             let spec = set.spec.as_ref().and_then(|s| s.template.spec.as_ref());

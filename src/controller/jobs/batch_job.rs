@@ -11,7 +11,7 @@ use super::integration_manager::Gvk;
 use super::job_annotations::{annotation, parse_bool};
 use super::patching::{PatchTarget, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
-use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};

@@ -14,7 +14,7 @@ use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
 use super::job_annotations;
 use super::patching::{PatchTarget, patch_object};
-use super::pods::{has_ended, ungate};
+use super::pods::{is_terminated, ungate};
 use crate::informers::BY_OWNER_UID;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
@@ -185,7 +185,7 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
     let live = pods
         .iter()
         .map(AsRef::as_ref)
-        .filter(|pod| of_chain(pod) && !has_ended(pod));
+        .filter(|pod| of_chain(pod) && !is_terminated(pod));
     let (gated, running): (Vec<&Pod>, Vec<&Pod>) = live.partition(|pod| is_gated(pod));
     for pod in running {
         if let Some(left) = room.get_mut(set(pod).as_str()) {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::generic_job::{JobKind, JobResult};
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
-use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 

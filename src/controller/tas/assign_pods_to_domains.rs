@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::has_topology_gate;
+use super::pods::has_topology_gate;
 use kueue_lab_admission::topology_assignment::TopologyAssignment;
 use kueue_lab_api::v1beta2::PodSetTopologyRequest;
 

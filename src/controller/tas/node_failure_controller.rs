@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use super::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, is_terminated};
+use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, is_terminated};
 use crate::ControllerContext;
 use crate::core::workload::evict;
 use crate::event_recorder::EventSpec;

@@ -1,16 +1,16 @@
 //! What a ProvisioningRequest asks for: names, attempts, pod sets. Pure.
 
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
-use sha1::{Digest, Sha1};
-
 use kueue_lab_api::constants as c;
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_api::v1beta2::{
     PodSet, PodSetAssignment, PodSetMergePolicy, ProvisioningRequestConfigSpec, Workload,
 };
+use sha1::{Digest, Sha1};
 
 /// Names are cut to this many characters, to which a hash is added.
 const LONGEST_PREFIX: usize = 247;
+
 const HASH_LENGTH: usize = 5;
 
 /// The pod sets of a Workload and its admission do not go together.
@@ -206,6 +206,16 @@ pub(super) fn request_parameters(
         }
     }
     parameters
+}
+
+/// Whether a condition of a request is true, and its message.
+pub(super) fn true_condition_message<'a>(
+    pr: &'a ProvisioningRequest,
+    type_: &str,
+) -> Option<&'a str> {
+    let mut conditions = pr.status.conditions.iter();
+    let cond = conditions.find(|cond| cond.type_ == type_)?;
+    (cond.status == "True").then_some(cond.message.as_str())
 }
 
 #[cfg(test)]

@@ -1,16 +1,9 @@
 //! Judges the checks by what became of their requests.
 
-use std::sync::Arc;
-
-use jiff::SignedDuration;
-use serde_json::json;
-
-use super::{
-    ActiveRequests, CheckConfigs, ProvisioningController, provisioning_request,
-    sync_provisioning_requests,
-};
-use crate::event_recorder::EventSpec;
+use super::controller::{ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError};
+use super::provisioning_request::{self, true_condition_message};
 use crate::workload_patching::{self, StatusApplyMode};
+use jiff::SignedDuration;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
@@ -19,19 +12,11 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, PodSetUpdate, ProvisioningRequestConfigSpec,
     ProvisioningRequestRetryStrategy, Workload,
 };
+use serde_json::json;
+use std::sync::Arc;
 
 /// Chance adds at most this part to a backoff.
 const JITTER: f64 = 0.0001;
-
-/// Whether a condition of a request is true, and its message.
-pub(super) fn true_condition_message<'a>(
-    pr: &'a ProvisioningRequest,
-    type_: &str,
-) -> Option<&'a str> {
-    let mut conditions = pr.status.conditions.iter();
-    let cond = conditions.find(|cond| cond.type_ == type_)?;
-    (cond.status == "True").then_some(cond.message.as_str())
-}
 
 /// What a judgement needs to know besides the request.
 struct CheckSync<'a> {
@@ -177,10 +162,7 @@ impl ProvisioningController {
         wl: &Arc<Workload>,
         configs: &CheckConfigs,
         current: &ActiveRequests,
-    ) -> Result<
-        (Arc<Workload>, Vec<AdmissionCheckState>),
-        sync_provisioning_requests::ProvisioningError,
-    > {
+    ) -> Result<(Arc<Workload>, Vec<AdmissionCheckState>), ProvisioningError> {
         let mut checks = wl.status.admission_checks.clone();
         let mut news = Vec::new();
         let mut changed = false;
@@ -251,23 +233,7 @@ impl ProvisioningController {
         let checks = written.status.admission_checks.clone();
         Ok((written, checks))
     }
-
-    pub(super) fn record_event(
-        &self,
-        wl: &Workload,
-        type_: EventType,
-        reason: &str,
-        message: String,
-    ) {
-        self.shared.recorder.record(
-            wl,
-            EventSpec::new(REPORTING_CONTROLLER, type_, reason, message),
-        );
-    }
 }
-
-/// The name Events are told under.
-pub(super) const REPORTING_CONTROLLER: &str = "kueue-provisioning-request-controller";
 
 #[cfg(test)]
 mod tests {

@@ -1,19 +1,16 @@
 //! Makes ProvisioningRequests and the PodTemplates they name.
 
-use std::sync::Arc;
-
+use super::controller::{
+    ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError, REPORTING_CONTROLLER,
+};
+use super::provisioning_request;
+use crate::event_recorder::EventSpec;
+use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
+use crate::workload_patching::{self, StatusApplyMode};
 use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::api::PostParams;
 use kube::{Api, Resource};
-use serde_json::json;
-
-use super::{
-    ActiveRequests, CheckConfigs, ProvisioningController, provisioning_request, sync_check_states,
-};
-use crate::event_recorder::EventSpec;
-use crate::jobs::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
-use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::kube::limit_range::use_limits_as_missing_requests;
 use kueue_lab_admission::messages::{EventType, truncate_condition};
 use kueue_lab_admission::workload::predicates;
@@ -25,23 +22,8 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, ProvisioningRequestConfigSpec, ResourceFlavor, Workload,
 };
 use kueue_lab_runtime::ObjectKey;
-
-/// Why a request was not made or judged.
-#[derive(Debug, thiserror::Error)]
-pub enum ProvisioningError {
-    /// The API server.
-    #[error(transparent)]
-    Kube(#[from] kube::Error),
-    /// The Workload.
-    #[error(transparent)]
-    Inconsistent(#[from] provisioning_request::InconsistentPodSetAssignments),
-    /// A flavor of the Workload.
-    #[error("{0}")]
-    Flavor(String),
-    /// The flavors do not go with the pods.
-    #[error(transparent)]
-    PodSet(#[from] PodSetInfoError),
-}
+use serde_json::json;
+use std::sync::Arc;
 
 fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     let meta = owner.meta();
@@ -159,7 +141,7 @@ impl ProvisioningController {
                 let telling = EventSpec {
                     action: "Created",
                     ..EventSpec::new(
-                        sync_check_states::REPORTING_CONTROLLER,
+                        REPORTING_CONTROLLER,
                         EventType::Normal,
                         c::event::PROVISIONING_REQUEST_CREATED,
                         format!("Created ProvisioningRequest: {request:?}"),
@@ -314,9 +296,9 @@ fn next_attempt(
     check: Option<&AdmissionCheckState>,
     pr: &ProvisioningRequest,
 ) -> Option<i32> {
-    let expired = sync_check_states::true_condition_message(pr, p::BOOKING_EXPIRED).is_some()
+    let expired = provisioning_request::true_condition_message(pr, p::BOOKING_EXPIRED).is_some()
         && !predicates::is_admitted(wl);
-    let over = sync_check_states::true_condition_message(pr, p::FAILED).is_some() || expired;
+    let over = provisioning_request::true_condition_message(pr, p::FAILED).is_some() || expired;
     let waits = check.is_some_and(|check| check.state == CheckState::Pending);
     let last = provisioning_request::request_attempt(pr, predicates::name(wl), name).unwrap_or(1);
     (over && waits).then(|| last.saturating_add(1))

@@ -1,20 +1,21 @@
 //! Admission checks of a Workload: which it has, and what follows when one fails.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-
 use super::super::update;
-use super::WorkloadQueues;
+use super::deactivation::set_deactivation_target;
+use super::evict::evict;
+use super::workload_controller::record_event;
+use super::workload_queues::WorkloadQueues;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::status::{Eviction, admission_checks_for_workload, set_condition};
+use kueue_lab_admission::status::{Eviction, admission_checks_for_workload};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, CheckState, Workload};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The latest time at which a check that asked for another try wants it.
 fn retry_time(wl: &Workload) -> Option<Timestamp> {
@@ -165,7 +166,7 @@ pub(super) async fn reconcile_check_based_eviction(
         let message = build_admission_checks_message(wl, CheckState::Rejected);
         set_deactivation_target(shared, wl, c::evicted::ADMISSION_CHECK, &message, |_| {}).await?;
         let message = format!("Deactivated due to {message}");
-        super::record_event(
+        record_event(
             shared,
             wl,
             EventType::Warning,
@@ -179,35 +180,8 @@ pub(super) async fn reconcile_check_based_eviction(
         build_admission_checks_message(wl, CheckState::Retry)
     );
     let eviction = Eviction::new(c::evicted::ADMISSION_CHECK, message);
-    super::evict(shared, wl, &eviction, |_| {}).await?;
+    evict(shared, wl, &eviction, |_| {}).await?;
     Ok(true)
-}
-
-/// Says that a Workload is about to be deactivated, after `also` changed what else has to change.
-pub(super) async fn set_deactivation_target(
-    shared: &ControllerContext,
-    wl: &Workload,
-    reason: &str,
-    message: &str,
-    also: impl FnOnce(&mut Workload),
-) -> kube::Result<()> {
-    let now = shared.now();
-    workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        let before = wl.status.accumulated_past_execution_time_seconds;
-        also(wl);
-        let cond = Condition {
-            type_: c::DEACTIVATION_TARGET.to_owned(),
-            status: "True".to_owned(),
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            last_transition_time: Time(now),
-            observed_generation: wl.metadata.generation.filter(|g| *g != 0),
-        };
-        let changed = set_condition(&mut wl.status.conditions, cond);
-        changed || before != wl.status.accumulated_past_execution_time_seconds
-    })
-    .await?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::set_requeued_condition;
+use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::dra::{has_resource_claims, requests_extended_resource};

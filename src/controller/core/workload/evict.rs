@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::workload_controller::record_event;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
@@ -30,7 +31,7 @@ pub async fn evict(
         && wl.status.admission.is_some()
     {
         let message = eviction.message.clone();
-        super::record_event(
+        record_event(
             shared,
             written,
             EventType::Normal,

@@ -1,16 +1,18 @@
 //! What follows for a Workload when its queues stop and start, and when it is gated.
 
-use std::sync::Arc;
-
-use super::{WorkloadQueues, set_requeued_condition};
+use super::evict::evict;
+use super::unadmitted_conditions::{
+    granular_or_legacy_reason, patch_quota_reservation_unset, set_requeued_condition,
+};
+use super::workload_queues::WorkloadQueues;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
-use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::status::{self, Eviction};
+use kueue_lab_admission::status::Eviction;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::{StopPolicy, Workload};
+use std::sync::Arc;
 
 fn is_disabled_requeued_by_reason(wl: &Workload, reason: &str) -> bool {
     predicates::false_condition(wl, c::REQUEUED).is_some_and(|cond| cond.reason == reason)
@@ -46,82 +48,6 @@ pub(super) async fn sync_requeued_on_queue_restart(
         set_requeued_condition(wl, news.0, news.1, true, now)
     })
     .await?;
-    Ok(true)
-}
-
-/// Says why a Workload has no quota.
-async fn patch_quota_reservation_unset(
-    shared: &ControllerContext,
-    wl: &Workload,
-    reason: &str,
-    message: &str,
-) -> kube::Result<()> {
-    let gates = shared.engine().config().gates.clone();
-    let now = shared.now();
-    workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        status::unset_quota_reservation(wl, reason, message, now, &gates)
-    })
-    .await?;
-    Ok(())
-}
-
-/// The reason, or the one of old where reasons are not told apart.
-fn granular_or_legacy_reason(
-    shared: &ControllerContext,
-    granular: &'static str,
-    of_old: &'static str,
-) -> &'static str {
-    if shared
-        .engine()
-        .config()
-        .gates
-        .unadmitted_workloads_observability
-    {
-        granular
-    } else {
-        of_old
-    }
-}
-
-/// Says that an annotation holds a Workload back, or no longer does. True when it was said.
-pub(super) async fn sync_admission_gated_by(
-    shared: &ControllerContext,
-    wl: &Arc<Workload>,
-) -> kube::Result<bool> {
-    let gates = shared.engine().config().gates.clone();
-    let has_gate = predicates::has_admission_gate(wl, &gates);
-    let on = gates.admission_gated_by;
-    let said = wl
-        .condition(c::QUOTA_RESERVED)
-        .is_some_and(|cond| cond.reason == q::ADMISSION_GATED);
-    if !on || has_gate == said {
-        return Ok(false);
-    }
-    if has_gate {
-        let by = predicates::annotation(wl, c::ADMISSION_GATED_BY_ANNOTATION).unwrap_or_default();
-        let message = format!("Admission is gated by: {by}");
-        patch_quota_reservation_unset(shared, wl, q::ADMISSION_GATED, &message).await?;
-        let message = format!("Workload admission is gated by: {by}");
-        super::record_event(
-            shared,
-            wl,
-            EventType::Normal,
-            c::event::ADMISSION_GATED,
-            message,
-        );
-    } else {
-        let reason = granular_or_legacy_reason(shared, q::PENDING_EVALUATION, q::PENDING);
-        let message = "AdmissionGatedBy cleared, waiting for quota reservation";
-        patch_quota_reservation_unset(shared, wl, reason, message).await?;
-        let message = "Admission gate cleared, workload is now admissible";
-        super::record_event(
-            shared,
-            wl,
-            EventType::Normal,
-            c::event::ADMISSION_GATE_CLEARED,
-            message,
-        );
-    }
     Ok(true)
 }
 
@@ -181,7 +107,7 @@ impl QueueActiveState {
                 return Ok(false);
             }
             let eviction = Eviction::new(self.reason, self.message);
-            super::evict(shared, wl, &eviction, |_| {}).await?;
+            evict(shared, wl, &eviction, |_| {}).await?;
             return Ok(true);
         }
         if !self.exists {

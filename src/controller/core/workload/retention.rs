@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kube::api::DeleteParams;
 
-use super::super::update;
+use super::super::{finalizer, update};
+use super::workload_controller::record_event;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
@@ -59,7 +60,7 @@ async fn remove_finalizer(
     wl: Arc<Workload>,
 ) -> kube::Result<Arc<Workload>> {
     let mut after = Workload::clone(&wl);
-    if !update::remove_finalizer(&mut after.metadata) {
+    if !finalizer::remove_finalizer(&mut after.metadata) {
         return Ok(wl);
     }
     let api = workload_patching::workload_api(shared, predicates::namespace(&wl));
@@ -106,6 +107,6 @@ pub(super) async fn delete_after_retention(
     api.delete(predicates::name(&wl), &DeleteParams::default())
         .await?;
     let message = "Deleted finished workload due to elapsed retention";
-    super::record_event(shared, &wl, EventType::Normal, c::event::DELETED, message);
+    record_event(shared, &wl, EventType::Normal, c::event::DELETED, message);
     Ok(Some(ReconcileResult::Done))
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::admission_checks::set_deactivation_target;
+use super::deactivation::set_deactivation_target;
+use super::evict::evict;
+use super::workload_controller::record_event;
 use crate::ControllerContext;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::Eviction;
@@ -102,7 +104,7 @@ pub(super) async fn reconcile_not_ready_timeout(
         .now()
         .saturating_add(delay)
         .unwrap_or(jiff::Timestamp::MAX);
-    super::evict(shared, wl, &eviction, |wl| {
+    evict(shared, wl, &eviction, |wl| {
         let state = wl.status.requeue_state.get_or_insert_default();
         if state.requeue_at.as_ref().is_none_or(|known| known.0 < at) {
             state.requeue_at = Some(Time(at));
@@ -150,7 +152,7 @@ pub(super) async fn reconcile_max_execution_time(
     })
     .await?;
     let message = format!("The maximum execution time ({limit}s) exceeded");
-    super::record_event(shared, wl, EventType::Warning, reason, message);
+    record_event(shared, wl, EventType::Warning, reason, message);
     Ok(None)
 }
 

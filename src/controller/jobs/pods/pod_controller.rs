@@ -14,7 +14,7 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
 use super::expectations::ExcessPodExpectations;
-use super::{GVK, PodJob};
+use super::pod_job::{GVK, PodJob};
 use k8s_openapi::api::core::v1::Pod;
 
 /// How long Kueue takes to write a Workload, about. So much later a group is looked at for what its

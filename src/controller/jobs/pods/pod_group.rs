@@ -1,19 +1,13 @@
 //! Groups: their pod sets by role, their Workload, and which of their pods are too many.
 
-use std::sync::Arc;
-
-use futures::future::join_all;
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Api;
-use kube::api::DeleteParams;
-
+use super::pod_job::{GVK, PodJob, construct_pod_set};
 use super::pod_state::{
     compare_active_pods, compare_inactive_pods, is_runnable_or_succeeded, is_terminating, phase,
     pod_role_hash,
 };
-use super::{GVK, PodJob, construct_pod_set, start_stop};
+use super::start_stop;
 use crate::event_recorder::object_reference;
+use crate::informers::BY_POD_GROUP;
 use crate::jobs::construct_workload;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::generic_job::{GenericJob, MatchingWorkloads};
@@ -21,11 +15,17 @@ use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::controller_of;
 use crate::jobs::job_annotations;
 use crate::jobs::patching::update_workload;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::DeleteParams;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::ObjectKey;
+use std::sync::Arc;
 
 /// How many pods a group is to have, as one of its pods says.
 pub fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
@@ -492,6 +492,13 @@ async fn delete_excess_pod(env: &IntegrationContext, pod: &Pod) -> Result<(), Jo
         "Excess pod deleted",
     );
     Ok(())
+}
+
+/// The pods of a group, by name.
+pub fn pods_of_group(env: &IntegrationContext, group: &ObjectKey) -> Vec<Pod> {
+    let key = format!("{}/{}", group.namespace, group.name);
+    let found = env.shared.informers.pods.by_index(BY_POD_GROUP, &key);
+    found.iter().map(|pod| pod.as_ref().clone()).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,166 @@
+//! The scheduling loop: waits for heads, runs one cycle of the engine at a time and applies its actions.
+
+use super::apply_action;
+use super::cycle_backoff::CycleBackoff;
+use crate::{AdmissionAttempt, ControllerContext};
+use futures::future::join_all;
+use jiff::Timestamp;
+use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(super) async fn wait_for_engine_change(
+    shared: &ControllerContext,
+    changes: &mut tokio::sync::watch::Receiver<()>,
+    deadline: Option<Timestamp>,
+) {
+    let due = async {
+        match deadline {
+            Some(at) => shared.ctx.clock.sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        changed = changes.changed() => {
+            if changed.is_err() {
+                // Nobody can change anything any more: the controller is going down.
+                std::future::pending::<()>().await;
+            }
+        }
+        () = due => {}
+    }
+}
+
+pub(super) async fn run_scheduling_loop(shared: &ControllerContext) {
+    let mut pace = CycleBackoff::default();
+    let mut changes = shared.engine_changes();
+    loop {
+        let next = pace.next_cycle_at(shared.now());
+        wait_for_heads(shared, &mut changes).await;
+        let progress = run_cycle(shared).await;
+        pace.record_progress(progress);
+        shared.ctx.clock.sleep_until(next).await;
+    }
+}
+
+/// Waits until a cycle would have heads. Once it waits it looks again only when the queues tell it
+/// to.
+async fn wait_for_heads(
+    shared: &ControllerContext,
+    changes: &mut tokio::sync::watch::Receiver<()>,
+) {
+    let mut heard = None;
+    loop {
+        changes.mark_unchanged();
+        {
+            let engine = shared.engine();
+            let told = Some(engine.broadcasts());
+            if std::mem::replace(&mut heard, told) != told && engine.has_heads() {
+                return;
+            }
+        }
+        wait_for_engine_change(shared, changes, None).await;
+    }
+}
+
+/// Runs one cycle; tells whether anybody got quota or was evicted by it.
+async fn run_cycle(shared: &ControllerContext) -> bool {
+    let started = shared.now();
+    let begun = shared.engine().begin_cycle(started);
+    let Some(mut open) = begun else {
+        return true;
+    };
+    let mut outcomes = BTreeMap::new();
+    let mut done = 0;
+    loop {
+        apply_actions(shared, &open, done, &mut outcomes).await;
+        if !open.waits_for_pods_ready {
+            break;
+        }
+        done = open.actions.len();
+        wait_for_pods_ready(shared).await;
+        let now = shared.now();
+        open = shared.engine().resume_cycle(open, now);
+    }
+    let admitted = open.actions.iter().any(|a| a.kind == ActionKind::Admit);
+    let now = shared.now();
+    shared.notify_admission_attempt(&AdmissionAttempt {
+        admitted,
+        duration: now.duration_since(started).unsigned_abs(),
+        counts: &open.counts,
+    });
+    let cycle = shared.update_engine(|engine| engine.finish_cycle(open, &outcomes, now));
+    for action in &cycle.actions {
+        apply_action::apply_action(shared, action).await;
+    }
+    cycle.progress
+}
+
+/// Waits until the pods of all admitted workloads are ready.
+async fn wait_for_pods_ready(shared: &ControllerContext) {
+    let mut changes = shared.engine_changes();
+    loop {
+        changes.mark_unchanged();
+        if shared.engine().pods_ready_for_all_admitted_workloads() {
+            return;
+        }
+        wait_for_engine_change(shared, &mut changes, None).await;
+    }
+}
+
+/// Carries out the actions of a cycle from `done` on, in order; admissions are written while the
+/// cycle goes on.
+async fn apply_actions(
+    shared: &ControllerContext,
+    open: &DecidedCycle,
+    done: usize,
+    outcomes: &mut BTreeMap<usize, ActionOutcome>,
+) {
+    let mut together: Vec<&Action> = Vec::new();
+    for action in &open.actions[done.min(open.actions.len())..] {
+        if action.kind == ActionKind::Preempt {
+            together.push(action);
+            continue;
+        }
+        evictions(shared, std::mem::take(&mut together), outcomes).await;
+        if action.kind == ActionKind::Admit {
+            admit(shared, action.clone());
+        } else {
+            let outcome = apply_action::apply_action(shared, action).await;
+            outcomes.insert(action.id, outcome);
+        }
+    }
+    evictions(shared, together, outcomes).await;
+}
+
+/// Evicts the victims at once.
+async fn evictions(
+    shared: &ControllerContext,
+    actions: Vec<&Action>,
+    outcomes: &mut BTreeMap<usize, ActionOutcome>,
+) {
+    let results = join_all(
+        actions
+            .iter()
+            .map(|action| apply_action::apply_action(shared, action)),
+    )
+    .await;
+    outcomes.extend(actions.iter().map(|action| action.id).zip(results));
+}
+
+/// Writes an admission in a task of its own and tells the engine what came of it.
+fn admit(shared: &ControllerContext, action: Action) {
+    let s = shared.clone();
+    let action = Arc::new(action);
+    shared.ctx.tasks.spawn("admit", async move {
+        let outcome = apply_action::apply_action(&s, &action).await;
+        let now = s.now();
+        s.update_engine(|engine| engine.finish_admission(&action.workload, outcome, now));
+        if outcome == ActionOutcome::Done
+            && let Some(then) = &action.then
+        {
+            apply_action::apply_action(&s, then).await;
+        }
+    });
+}
