@@ -1,13 +1,13 @@
-//! Feeds the engine with what the informers see.
+//! Event handlers of the engine: every change that the informers receive is applied to it.
 //!
-//! Handlers run in the order they subscribed, so the engine knows of a change before any
-//! controller is told.
+//! Handlers run in the order they were added, so the engine is updated before any controller is
+//! enqueued.
 
 use super::ControllerContext;
 use kueue_lab_admission::workload::{LocalQueueKey, predicates};
 use kueue_lab_runtime::Change;
 
-/// Connects the informers to the engine.
+/// Adds the event handlers of the engine.
 pub(super) fn add_all_event_handlers(shared: &ControllerContext) {
     resources(shared);
     queues(shared);
@@ -16,7 +16,7 @@ pub(super) fn add_all_event_handlers(shared: &ControllerContext) {
     workloads(shared);
 }
 
-/// What came or changed, or what went, of a change.
+/// A change as an upsert or a delete.
 enum UpsertOrDelete<'a, K> {
     Upsert(&'a std::sync::Arc<K>),
     Delete(&'a std::sync::Arc<K>),
@@ -101,7 +101,8 @@ fn queues(shared: &ControllerContext) {
         shared,
         cohorts,
         |e, o, now| {
-            // One in a cycle is kept out; its ClusterQueues admit nothing until the cycle is broken.
+            // A Cohort in a cycle is rejected; its ClusterQueues are inactive until the cycle is
+            // broken.
             let _ = e.upsert_cohort(o.clone(), now);
         },
         e.delete_cohort(name_of(&o.metadata))

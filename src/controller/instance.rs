@@ -9,34 +9,33 @@ use crate::{
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::Context;
 
-/// A controller that knows the cluster and answers webhooks, but decides and writes nothing: what an
-/// instance is while another one leads.
+/// An instance with synced informers and webhooks but without controllers: a follower.
 pub struct WebhooksOnlyInstance {
     shared: ControllerContext,
     webhooks: JobWebhooks,
 }
 
 impl WebhooksOnlyInstance {
-    /// Starts to watch and waits until it knows what is in the cluster.
+    /// Starts the informers and waits until they are synced.
     pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
         let shared = ControllerContext::new(ctx, config).await;
         shared.informers.wait_for_cache_sync().await;
-        // Owners of jobs are asked for one by one until they are watched.
+        // Owners of jobs are read from the API server until their informers start.
         let webhooks = JobWebhooks::new(&shared, &AncestorFinder::new(ctx.client.clone()));
         Self { shared, webhooks }
     }
 
-    /// What the parts of the controller share.
+    /// The state shared by the controllers.
     pub fn shared(&self) -> &ControllerContext {
         &self.shared
     }
 
-    /// Defaulting and validation of jobs.
+    /// The webhooks of jobs.
     pub fn webhooks(&self) -> &JobWebhooks {
         &self.webhooks
     }
 
-    /// Begins to admit.
+    /// Starts all controllers.
     pub fn become_leader(self) -> Controller {
         let shared = self.shared;
         core::start(&shared);
@@ -52,7 +51,7 @@ impl WebhooksOnlyInstance {
     }
 }
 
-/// A running controller. Its tasks end with those of the [`Context`] it was started with.
+/// A running controller. Its tasks end with the [`Context`] it was started with.
 #[derive(Clone)]
 pub struct Controller {
     shared: ControllerContext,
@@ -60,19 +59,19 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts the controller and waits until it knows what is in the cluster.
+    /// Starts the controller and waits until its informers are synced.
     pub async fn start(ctx: &Context, config: ControllerConfig) -> Self {
         WebhooksOnlyInstance::start(ctx, config)
             .await
             .become_leader()
     }
 
-    /// What the parts of the controller share; for reading the engine and the informers.
+    /// The state shared by the controllers, to read the engine and the informers.
     pub fn shared(&self) -> &ControllerContext {
         &self.shared
     }
 
-    /// Defaulting and validation of jobs, to be plugged in where jobs come in.
+    /// The webhooks of jobs.
     pub fn webhooks(&self) -> &JobWebhooks {
         &self.webhooks
     }

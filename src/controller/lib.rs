@@ -1,12 +1,12 @@
-//! The admission controller around the engine: watches the cluster through a `kube::Client`, feeds
-//! [`kueue_lab_admission`], writes its decisions back. Knows `admission`, `api` and `runtime`; must not
-//! know which kind of cluster it runs on.
+//! The Kueue controllers around the admission engine: informers on a `kube::Client` feed
+//! [`kueue_lab_admission`], and its decisions are written to the cluster. Depends on `admission`,
+//! `api` and `runtime`, and works on any kind of cluster.
 //!
-//! All parts share one [`ControllerContext`]: what the cluster looks like ([`Informers`]), the engine, the
-//! settings and the recorder of Events. `core` keeps the objects of Kueue itself in order,
-//! `scheduler` runs the engine's cycles and writes what they decide, `jobs` turns jobs into
-//! Workloads and starts and stops them, `admission_checks` judges admission checks, `webhook` defaults and
-//! validates what comes in.
+//! All controllers share one [`ControllerContext`] with the [`Informers`], the engine, the settings
+//! and the Event recorder. `core` reconciles Kueue's own kinds, `scheduler` runs scheduling cycles
+//! and applies their decisions, `jobs` constructs Workloads and starts and stops jobs,
+//! `admission_checks` has the built-in admission checks, `tas` the topology ungater and node
+//! failures, `job_webhooks` the defaulting and validation of jobs.
 
 pub mod admission_checks;
 mod concurrent_admission;

@@ -10,25 +10,25 @@ use kueue_lab_runtime::api_errors::{is_namespace_terminating, is_not_found};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How an election is held.
+/// The configuration of an election.
 #[derive(Clone, Debug)]
 pub struct LeaderElectionConfig {
     /// Namespace of the Lease.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Lease.
     pub name: String,
-    /// Who takes part; no two instances may have the same.
+    /// The identity of this candidate; unique among candidates.
     pub identity: String,
-    /// How long a leader may be silent.
+    /// How long followers wait after the last renewal they observed.
     pub lease_duration: Duration,
-    /// How long a leader tries to renew before it gives up; shorter than `lease_duration`.
+    /// How long the leader retries a renewal before it gives up; less than `lease_duration`.
     pub renew_deadline: Duration,
-    /// How often is tried.
+    /// The interval between attempts.
     pub retry_period: Duration,
 }
 
 impl LeaderElectionConfig {
-    /// With the times of client-go: 15 s, 10 s and 2 s.
+    /// The defaults of client-go: 15 s, 10 s and 2 s.
     pub fn new(
         namespace: impl Into<String>,
         name: impl Into<String>,
@@ -45,35 +45,35 @@ impl LeaderElectionConfig {
     }
 }
 
-/// What came of a try.
+/// The result of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum AcquireResult {
-    /// The lease is ours.
+    /// The Lease is held by this candidate.
     Acquired,
-    /// It is somebody else's.
+    /// The Lease is held by another candidate.
     HeldByOther,
-    /// There is no telling: a conflict, or the cluster does not answer.
+    /// Unknown: a Conflict, or no response.
     Unknown,
-    /// The namespace of the lease is not there, or about to go.
+    /// The namespace of the Lease is missing or terminating.
     NamespaceMissing,
 }
 
-/// There is no election, since the namespace of the Lease is not there, or about to go.
+/// No election is possible: the namespace of the Lease is missing or terminating.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NamespaceMissing;
 
-/// A part in an election.
+/// A candidate.
 pub struct LeaderElector {
     api: Api<Lease>,
     clock: Clock,
     entropy: Entropy,
     config: LeaderElectionConfig,
-    /// The Lease as last seen, and when it was seen to have changed.
+    /// The Lease as last observed, and when it was observed to change.
     observed: Option<(Lease, Instant)>,
 }
 
 impl LeaderElector {
-    /// Takes part.
+    /// Creates a candidate.
     pub fn new(
         client: Client,
         clock: Clock,
@@ -89,24 +89,25 @@ impl LeaderElector {
         }
     }
 
-    /// Who leads, as far as was seen.
+    /// The leader, as last observed.
     pub fn leader(&self) -> Option<String> {
         let (lease, _) = self.observed.as_ref()?;
         LeaderElectionRecord::from_lease(lease).holder_identity
     }
 
-    /// Whether this one leads, as far as was seen.
+    /// Whether this candidate is the leader, as last observed.
     pub fn is_leader(&self) -> bool {
         self.leader()
             .is_some_and(|leader| leader == self.config.identity)
     }
 
-    /// Waits until this one leads. Calls `others` with the name whenever somebody else is seen to.
+    /// Waits until this candidate is the leader. Calls `others` with the identity of each other
+    /// leader observed.
     ///
     /// # Errors
-    /// The namespace is missing: there will be no election until somebody makes it.
+    /// The namespace of the Lease is missing.
     pub async fn acquire(&mut self, mut others: impl FnMut(&str)) -> Result<(), NamespaceMissing> {
-        let mut told = None;
+        let mut last_leader = None;
         loop {
             let deadline = Instant::now() + self.clock.to_wall(self.config.renew_deadline);
             match self.try_with_timeout(deadline).await {
@@ -115,11 +116,11 @@ impl LeaderElector {
                 AcquireResult::HeldByOther | AcquireResult::Unknown => {}
             }
             let leader = self.leader().filter(|l| *l != self.config.identity);
-            if leader != told {
+            if leader != last_leader {
                 leader.iter().for_each(|leader| others(leader));
-                told = leader;
+                last_leader = leader;
             }
-            // Spread out, so that those who wait do not all come at once.
+            // Jitter, so that candidates do not retry at the same time.
             let pause = self
                 .config
                 .retry_period
@@ -128,7 +129,7 @@ impl LeaderElector {
         }
     }
 
-    /// Stays the leader; returns when it is not any more, in time before anybody else can be.
+    /// Renews the Lease; returns when leadership is lost, before another candidate can acquire it.
     pub async fn renew(&mut self) {
         let mut renewed = Instant::now();
         loop {
@@ -136,7 +137,7 @@ impl LeaderElector {
             let deadline = renewed + self.clock.to_wall(self.config.renew_deadline);
             let begun = Instant::now();
             match self.try_with_timeout(deadline).await {
-                // What was asked for is good from when it was asked for.
+                // The renewal counts from the time of its request.
                 AcquireResult::Acquired => renewed = begun,
                 AcquireResult::HeldByOther => return,
                 AcquireResult::Unknown | AcquireResult::NamespaceMissing
@@ -149,7 +150,7 @@ impl LeaderElector {
         }
     }
 
-    /// Gives the lease up, if it is ours, so that the next one need not wait.
+    /// Releases the Lease, if this candidate holds it, so that the next leader need not wait.
     pub async fn release(&mut self) {
         if !self.is_leader() {
             return;
@@ -160,24 +161,24 @@ impl LeaderElector {
         let released = LeaderElectionRecord::from_lease(lease)
             .released(self.clock.now())
             .apply_to(lease.clone());
-        let patience = self.clock.to_wall(self.config.retry_period);
+        let timeout = self.clock.to_wall(self.config.retry_period);
         let write = self.write(&released);
-        match tokio::time::timeout(patience, write).await {
+        match tokio::time::timeout(timeout, write).await {
             Ok(Ok(lease)) => self.observed = Some((lease, Instant::now())),
-            Ok(Err(error)) => tracing::debug!(%error, "the lease was not released"),
-            Err(_) => tracing::debug!("the lease was not released in time"),
+            Ok(Err(error)) => tracing::debug!(%error, "cannot release the Lease"),
+            Err(_) => tracing::debug!("cannot release the Lease: timeout"),
         }
     }
 
-    /// Tries once to get or renew the lease. A request that hangs leaves time for another.
+    /// One attempt to acquire or renew. A hanging request is cancelled in time for another attempt.
     async fn try_with_timeout(&mut self, deadline: Instant) -> AcquireResult {
-        let patience = self.clock.to_wall(self.config.renew_deadline) / 2;
-        let deadline = deadline.min(Instant::now() + patience);
+        let timeout = self.clock.to_wall(self.config.renew_deadline) / 2;
+        let deadline = deadline.min(Instant::now() + timeout);
         match tokio::time::timeout_at(deadline, self.try_acquire_or_renew()).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) if is_namespace_missing(&error) => AcquireResult::NamespaceMissing,
             Ok(Err(error)) => {
-                tracing::debug!(%error, "no word on the lease");
+                tracing::debug!(%error, "cannot get or update the Lease");
                 AcquireResult::Unknown
             }
             Err(_) => AcquireResult::Unknown,
@@ -202,14 +203,14 @@ impl LeaderElector {
             _ => Instant::now(),
         };
         self.observed = Some((lease.clone(), since));
-        let ours = record.holder_identity.as_deref() == Some(self.config.identity.as_str());
-        let lasts = self
+        let is_holder = record.holder_identity.as_deref() == Some(self.config.identity.as_str());
+        let lease_duration = self
             .clock
             .to_wall(record.lease_duration.unwrap_or(self.config.lease_duration));
-        if !ours && record.holder_identity.is_some() && since.elapsed() < lasts {
+        if !is_holder && record.holder_identity.is_some() && since.elapsed() < lease_duration {
             return Ok(AcquireResult::HeldByOther);
         }
-        let next = record.renewed(&self.config, ours, now).apply_to(lease);
+        let next = record.renewed(&self.config, is_holder, now).apply_to(lease);
         let written = self.write(&next).await;
         self.observe_write(written)
     }
@@ -220,7 +221,7 @@ impl LeaderElector {
                 self.observed = Some((lease, Instant::now()));
                 Ok(AcquireResult::Acquired)
             }
-            // Somebody else was quicker; who, the next look tells.
+            // Another candidate was faster; the next attempt reads its record.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(AcquireResult::Unknown),
             Err(error) => Err(error),
         }
@@ -238,7 +239,7 @@ impl LeaderElector {
     }
 }
 
-/// Whether the cluster says that the namespace is not there, or about to go.
+/// Whether the error means that the namespace is missing or terminating.
 fn is_namespace_missing(error: &kube::Error) -> bool {
     let kind = match error {
         kube::Error::Api(status) => status.details.as_ref().map(|details| details.kind.as_str()),

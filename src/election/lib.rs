@@ -1,9 +1,10 @@
-//! Who of several instances leads, by a Lease, as Kubernetes' own controllers settle it.
+//! Leader election with a Lease, as in client-go.
 //!
-//! Nobody trusts anybody's clock: a lease is over when its holder was not *seen* to renew it for as
-//! long as it lasts. A leader that cannot renew stops leading before others may think so.
+//! Clocks of other candidates are not trusted: a Lease has expired when no renewal was *observed*
+//! for the lease duration. A leader that cannot renew stops before another candidate can acquire
+//! the Lease.
 //!
-//! Knows the cluster only through a `kube::Client`, and nothing of what the leader does.
+//! Depends on a `kube::Client` only, not on what the leader runs.
 
 mod leader_election_record;
 mod leader_elector;

@@ -10,20 +10,20 @@ use kueue_lab_clock::Clock;
 use serde_json::json;
 use std::net::SocketAddr;
 
-/// Where webhooks are answered.
+/// How the API server calls the webhooks.
 #[derive(Clone, Debug)]
 pub struct WebhookEndpoint {
-    /// How the API server gets there.
+    /// The route from the API server.
     pub route: WebhookRoute,
-    /// Where the server listens.
+    /// The listen address of the webhook server.
     pub address: SocketAddr,
-    /// Certificates (PEM) that sign the server's.
+    /// The certificate authority (PEM), for `caBundle`.
     pub authority: String,
-    /// What happens to jobs and pods when nobody answers.
+    /// The failure policy for jobs and pods.
     pub failure_policy: FailurePolicy,
 }
 
-/// Puts into a cluster what Kueue needs there.
+/// Installs what Kueue needs into a cluster.
 #[derive(Clone)]
 pub struct Installer {
     pub(super) client: Client,
@@ -32,7 +32,7 @@ pub struct Installer {
 }
 
 impl Installer {
-    /// For a cluster; what has to be in a namespace goes into `namespace`.
+    /// An installer that puts namespaced objects into `namespace`.
     pub fn new(client: Client, clock: Clock, namespace: impl Into<String>) -> Self {
         Self {
             client,
@@ -41,17 +41,17 @@ impl Installer {
         }
     }
 
-    /// The namespace for what has to be in one.
+    /// The namespace of namespaced objects.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Makes sure of the namespace and the kinds, and waits until the kinds are served. With an
-    /// endpoint old versions are converted there; without one they are not served, since what they
-    /// would show were wrong. Can be repeated at any time.
+    /// Ensures the namespace and the CRDs, and waits until the CRDs are established. With an
+    /// endpoint, old versions are converted by the webhook; without one they are not served.
+    /// Idempotent.
     ///
     /// # Errors
-    /// Rights are missing, kinds that others made do not fit, or the cluster does not answer.
+    /// Permissions are missing, existing CRDs are incompatible, or the API server is unavailable.
     pub async fn install_crds(
         &self,
         endpoint: Option<&WebhookEndpoint>,
@@ -60,11 +60,11 @@ impl Installer {
         crds::install(&self.client, &self.clock, endpoint).await
     }
 
-    /// Registers the webhooks, of jobs those of the integrations that `managed` says by name, and
-    /// checks that they can be reached. Unregisters them again when they cannot.
+    /// Registers the webhooks, those of jobs for the frameworks that `managed` returns true for,
+    /// and probes them. Unregisters them if the probe fails.
     ///
     /// # Errors
-    /// Rights are missing, the cluster does not answer, or does not reach the endpoint.
+    /// Permissions are missing, the API server is unavailable, or cannot call the webhooks.
     pub async fn install_webhooks(
         &self,
         endpoint: &WebhookEndpoint,
@@ -78,40 +78,41 @@ impl Installer {
         reached
     }
 
-    /// Unregisters the webhooks. For whoever serves them from outside the cluster and stops: nothing
-    /// waits for an answer that cannot come.
+    /// Unregisters the webhooks. Called before a webhook server outside the cluster stops, so that
+    /// no request waits for it.
     ///
     /// # Errors
-    /// Rights are missing or the cluster does not answer.
+    /// Permissions are missing or the API server is unavailable.
     pub async fn remove_webhooks(&self) -> Result<(), InstallError> {
         webhook_configurations::remove(&self.client).await.map(drop)
     }
 
-    /// Unregisters webhooks that somebody outside of the cluster served who is gone: for whoever leads
-    /// without webhooks. Gives how many configurations there were.
+    /// Unregisters webhooks of a server outside the cluster that is gone; called by a leader
+    /// without webhooks. Returns the number of configurations.
     ///
     /// # Errors
-    /// Rights are missing or the cluster does not answer.
+    /// Permissions are missing or the API server is unavailable.
     pub async fn remove_abandoned_webhooks(&self) -> Result<usize, InstallError> {
         webhook_configurations::remove_url_webhooks(&self.client).await
     }
 
-    /// Makes sure of the namespace; one that is about to go is waited for and made anew.
+    /// Ensures the namespace; waits for a terminating one and recreates it.
     ///
     /// # Errors
-    /// Rights are missing, the cluster does not answer, or the namespace does not go.
+    /// Permissions are missing, the API server is unavailable, or the deletion of the namespace
+    /// times out.
     pub async fn ensure_namespace(&self) -> Result<(), InstallError> {
         let kind = dynamic_objects::api_resource::<Namespace>();
         let object = json!({
             "apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": self.namespace},
         });
-        let there = dynamic_objects::get(&self.client, &kind, None, &self.namespace).await?;
-        match there {
-            // Somebody else's stays somebody else's.
-            Some(there) if there.metadata.deletion_timestamp.is_none() => return Ok(()),
+        let existing = dynamic_objects::get(&self.client, &kind, None, &self.namespace).await?;
+        match existing {
+            // An existing namespace keeps its labels.
+            Some(existing) if existing.metadata.deletion_timestamp.is_none() => return Ok(()),
             Some(_) => {
-                tracing::info!("namespace {} is about to go; waiting", self.namespace);
+                tracing::info!("namespace {} is terminating; waiting", self.namespace);
                 dynamic_objects::ensure_deleted(&self.client, &self.clock, &kind, &self.namespace)
                     .await?;
             }

@@ -1,11 +1,11 @@
-//! What Kueue needs to be in a cluster that is not ours: kinds, webhooks, certificates; and the way
-//! back, which leaves jobs and pods able to run.
+//! Installs what Kueue needs into an existing cluster: CRDs, webhook configurations and
+//! certificates; and uninstalls it so that jobs and pods can run.
 //!
-//! Everything put there carries [`MANAGED_BY`] and is written by server-side apply as
-//! [`FIELD_MANAGER`], so it is upgraded in place and found again. `docs/real-clusters.md` says why
-//! the webhooks are registered as they are.
+//! Every object has the label [`MANAGED_BY`] and is applied with the field manager
+//! [`FIELD_MANAGER`], so that it is upgraded in place and found by uninstall.
+//! `docs/real-clusters.md` explains how the webhooks are registered.
 //!
-//! Knows `webhooks` and `api`; must not know how webhooks are answered or who admits.
+//! Depends on `webhooks` and `api`, not on the controller.
 
 mod cert_rotator;
 mod crds;
@@ -23,16 +23,16 @@ pub use installer::{Installer, WebhookEndpoint};
 pub use webhook_configurations::FailurePolicy;
 pub use webhook_route::WebhookRoute;
 
-/// The namespace for what has to be in one.
+/// The default namespace of namespaced objects.
 pub const NAMESPACE: &str = "kueue-lab-system";
 
-/// Who wrote it, for server-side apply.
+/// The field manager of server-side apply.
 pub const FIELD_MANAGER: &str = "kueue-lab-install";
 
-/// Key and value of the label on everything that is installed.
+/// Key and value of the label of all installed objects.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kueue-lab");
 
-/// Selects everything that is installed.
+/// The label selector of all installed objects.
 pub fn selector() -> String {
     format!("{}={}", MANAGED_BY.0, MANAGED_BY.1)
 }

@@ -1,10 +1,11 @@
-//! Prometheus metrics of the admission controller, with upstream's names and labels.
+//! Prometheus metrics of the controller with upstream's names and labels.
 //!
-//! What happens is counted by looking at how Workloads change and at what cycles tell; how things
-//! stand is read from the informers and the engine when somebody asks. The controller knows nothing of it.
+//! Counters and histograms are updated from changes of Workloads and from admission attempts;
+//! gauges are collected from informers and the engine on each scrape. The controller does not
+//! depend on this crate.
 //!
-//! Not there: labels from the metadata of objects (`metrics.customLabels`), and what belongs to
-//! MultiKueue, workload slices and latencies of single writes.
+//! Not implemented: `metrics.customLabels`, and the metrics of MultiKueue, Workload slices and
+//! write latencies.
 
 mod registry;
 mod scheduler_metrics;

@@ -12,24 +12,24 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
 
-/// The type of what [`Metrics::text`] gives.
+/// The content type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Names and values of labels, always in the same order for one metric.
+/// Label names and values; in the same order for all series of a metric.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
 pub(super) type Counters = Family<Labels, Counter>;
 
 pub(super) type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// What an instance is in the election, as the label `replica_role` says it.
+/// The value of the label `replica_role`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicaRole {
-    /// It leads.
+    /// The leader.
     Leader,
-    /// Another one leads.
+    /// A follower.
     Follower,
-    /// There is no election.
+    /// Without leader election.
     Standalone,
 }
 
@@ -44,21 +44,21 @@ impl ReplicaRole {
     }
 }
 
-/// The metrics of a process, over all its terms. Clones share them.
+/// The metrics of a process, across terms of leadership. Clones share them.
 #[derive(Clone)]
 pub struct Metrics {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
-    registry: Mutex<Registry>,
-    role: ReplicaRole,
-    workloads: workload_metrics::WorkloadMetrics,
-    gauges: state_gauges::StateGauges,
-    scheduler: scheduler_metrics::SchedulerMetrics,
+pub(super) struct Inner {
+    pub(super) registry: Mutex<Registry>,
+    pub(super) role: ReplicaRole,
+    pub(super) workloads: workload_metrics::WorkloadMetrics,
+    pub(super) gauges: state_gauges::StateGauges,
+    pub(super) scheduler: scheduler_metrics::SchedulerMetrics,
 }
 
-/// One second, then 2.5 s and its doubles: `count` buckets in all.
+/// Buckets of 1 s, 2.5 s and its doubles: `COUNT` in all.
 pub(super) fn exponential_histogram<const COUNT: u16>() -> Histogram {
     use prometheus_client::metrics::histogram::exponential_buckets;
     let doubles = exponential_buckets(2.5, 2.0, COUNT.saturating_sub(1));
@@ -66,24 +66,24 @@ pub(super) fn exponential_histogram<const COUNT: u16>() -> Histogram {
 }
 
 impl Metrics {
-    /// No metrics yet. Whoever takes part in an election counts only while it leads.
+    /// Empty metrics. With leader election only the leader counts.
     pub fn new(role: ReplicaRole) -> Self {
         let mut registry = Registry::with_prefix("kueue");
-        let counted = workload_metrics::WorkloadMetrics::register(&mut registry);
-        let standing = state_gauges::StateGauges::register(&mut registry);
-        let cycles = scheduler_metrics::SchedulerMetrics::register(&mut registry);
+        let workloads = workload_metrics::WorkloadMetrics::register(&mut registry);
+        let gauges = state_gauges::StateGauges::register(&mut registry);
+        let scheduler = scheduler_metrics::SchedulerMetrics::register(&mut registry);
         Self {
             inner: Arc::new(Inner {
                 registry: Mutex::new(registry),
                 role,
-                workloads: counted,
-                gauges: standing,
-                scheduler: cycles,
+                workloads,
+                gauges,
+                scheduler,
             }),
         }
     }
 
-    /// Counts what a controller does from now on.
+    /// Adds the observers of a controller.
     pub fn observe_controller(&self, shared: &ControllerContext) {
         let inner = self.inner.clone();
         let by_queue = shared.settings.local_queue_metrics();
@@ -110,10 +110,11 @@ impl Metrics {
             });
     }
 
-    /// All metrics in Prometheus' text format, as upstream gives them; how things stand as `controller` knows it.
+    /// The metrics in Prometheus' text format, as upstream serves them; gauges are collected from
+    /// `controller`.
     pub fn text(&self, controller: Option<&ControllerContext>) -> String {
         let inner = &self.inner;
-        // Held, so that two who ask at once do not see half of what is read anew.
+        // Held, so that concurrent scrapes do not see partially collected gauges.
         let registry = inner.registry.lock();
         inner.gauges.clear();
         if let Some(shared) = controller {
@@ -126,8 +127,8 @@ impl Metrics {
     }
 }
 
-/// Turns OpenMetrics into the format before it, which upstream speaks: there a counter and a gauge
-/// may share a name but for the counter's `_total`.
+/// Converts OpenMetrics to the classic text format, which upstream serves: there a counter and a
+/// gauge may differ only by the suffix `_total`.
 pub(super) fn to_classic_text_format(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();

@@ -5,34 +5,30 @@ use kueue_lab_clock::Clock;
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_election::{LeaderElectionConfig, LeaderElector};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_install::{
-    CertRotator, FailurePolicy, InstallError, Installer, WebhookEndpoint, WebhookRoute,
-};
-use kueue_lab_metrics::{self as metrics, Metrics};
-use kueue_lab_runtime::{Context, Tasks};
-use kueue_lab_webhooks::certificates::CertificateLifetimes;
-use kueue_lab_webhooks::{AdmissionHandler, ServerError, WebhookServer};
-use std::net::SocketAddr;
+use kueue_lab_install::{CertRotator, Installer, WebhookEndpoint, WebhookRoute};
+use kueue_lab_metrics::Metrics;
+use kueue_lab_runtime::Context;
+use kueue_lab_webhooks::AdmissionHandler;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What an instance does at the moment.
+/// The role of an instance.
 #[derive(Clone, Default)]
 pub enum InstanceRole {
-    /// It gets ready.
+    /// Starting.
     #[default]
     Starting,
-    /// Somebody else leads.
+    /// A follower, with the identity of the leader.
     Follower(String),
-    /// It leads.
+    /// The leader.
     Leader(Controller),
 }
 
-/// What all terms of an instance have in common.
+/// The state that all terms of an instance share.
 pub(super) struct Instance {
-    /// For what must not wait: the lease, and what is installed.
+    /// For requests that must not be rate limited: Lease and installation.
     pub(super) client: Client,
-    /// For the controller, no faster than its configuration says.
+    /// For the controller, limited by `clientConnection`.
     pub(super) rate_limited_client: Client,
     pub(super) clock: Clock,
     pub(super) entropy: Entropy,
@@ -46,10 +42,10 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Whether webhooks stay registered when this instance stops: others answer them.
+    /// Whether other replicas serve the webhooks when this instance stops.
     pub(super) fn is_in_cluster(&self) -> bool {
-        let reach = self.endpoint.as_ref().map(|(endpoint, _)| &endpoint.route);
-        matches!(reach, Some(WebhookRoute::Service { .. }))
+        let route = self.endpoint.as_ref().map(|(endpoint, _)| &endpoint.route);
+        matches!(route, Some(WebhookRoute::Service { .. }))
     }
 
     /// A context for one term; its tasks end with it.
@@ -62,12 +58,12 @@ impl Instance {
     }
 
     pub(super) fn leader_elector(&self) -> Option<LeaderElector> {
-        let rules = self.leader_election.clone()?;
+        let config = self.leader_election.clone()?;
         Some(LeaderElector::new(
             self.client.clone(),
             self.clock.clone(),
             self.entropy.clone(),
-            rules,
+            config,
         ))
     }
 }

@@ -1,12 +1,12 @@
-//! The controller on a cluster that somebody else runs, as one of several instances: installs what
-//! it needs there, serves its webhooks, takes part in the election, and admits while it leads.
+//! Runs the controller on an existing cluster, as one of several instances: installs CRDs and
+//! webhooks, serves webhooks, takes part in leader election, and admits while it is the leader.
 //!
-//! Outside the cluster an instance does everything only while it leads, since the webhooks are
-//! registered at one place. Inside, all instances stand behind one Service: they answer webhooks
-//! from the start, and know the cluster well when they come to lead.
+//! Outside the cluster only the leader runs anything, since the webhooks are registered with one
+//! URL. Inside, all instances are behind one Service: they serve webhooks from the start, and their
+//! informers are synced when they become the leader.
 //!
-//! Knows `install`, `webhooks`, `election`, `metrics` and `controller`; must not know the command line or what
-//! else runs beside the controller.
+//! Depends on `install`, `webhooks`, `election`, `metrics` and `controller`, not on the command
+//! line.
 
 pub mod health;
 mod instance;

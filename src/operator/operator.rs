@@ -6,62 +6,62 @@ use super::{health, leadership, rate_limiter};
 use kube::Client;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{Controller, ControllerConfig};
-use kueue_lab_election::{LeaderElectionConfig, LeaderElector};
+use kueue_lab_election::LeaderElectionConfig;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_install::{
     CertRotator, FailurePolicy, InstallError, Installer, WebhookEndpoint, WebhookRoute,
 };
-use kueue_lab_metrics::{self as metrics, Metrics};
-use kueue_lab_runtime::{Context, Tasks};
+use kueue_lab_metrics::Metrics;
+use kueue_lab_runtime::Tasks;
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
 use kueue_lab_webhooks::{AdmissionHandler, ServerError, WebhookServer};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What is lost without webhooks.
-pub const WITHOUT_WEBHOOKS: &str = "no webhooks: jobs are suspended after they were made rather than before, pods are not gated and run outside of quota, nobody checks queues that are written, and v1beta1 is not served";
+/// The consequences of running without webhooks.
+pub const WITHOUT_WEBHOOKS: &str = "no webhooks: jobs are suspended after their creation, pods are not gated and run outside of quota, objects of Kueue are not validated, and v1beta1 is not served";
 
-/// How the controller is run on a cluster.
+/// The configuration of an instance.
 pub struct OperatorConfig {
-    /// The way to the cluster.
+    /// The client of the cluster.
     pub client: Client,
-    /// Time; real clusters have the wall clock's.
+    /// The clock; on real clusters the wall clock.
     pub clock: Clock,
-    /// Chance.
+    /// The entropy source.
     pub entropy: Entropy,
     /// Kueue's configuration.
     pub kueue: ControllerConfig,
-    /// The namespace for what has to be in one.
+    /// The namespace of namespaced objects.
     pub namespace: String,
-    /// How the cluster gets to the webhooks; without it there are none, jobs are held by the
-    /// controller alone, and old versions of Kueue's kinds are not served.
+    /// How the API server reaches the webhooks. None disables webhooks: jobs are suspended by the
+    /// controller only, and old versions of Kueue's kinds are not served.
     pub route: Option<WebhookRoute>,
-    /// The port to serve webhooks on; 0 takes any that is free.
+    /// The port of the webhook server; 0 selects a free one.
     pub port: u16,
-    /// What happens to jobs and pods when nobody answers.
+    /// The failure policy of webhooks of jobs and pods.
     pub failure_policy: FailurePolicy,
-    /// How long the webhooks' certificates are good for.
+    /// The lifetimes of the serving certificate.
     pub certificate_lifetimes: CertificateLifetimes,
-    /// Who this is in the election; None leads without one.
+    /// The identity in leader election; None leads without election.
     pub identity: Option<String>,
-    /// Where is counted what it does.
+    /// The metrics to update.
     pub metrics: Option<Metrics>,
 }
 
-/// Why the controller does not run on a cluster.
+/// Why an instance cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
-    /// What it needs cannot be put there.
+    /// Installation failed.
     #[error(transparent)]
     Install(#[from] InstallError),
-    /// The webhooks cannot be served.
+    /// The webhook server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
 }
 
 impl OperatorError {
-    /// Whether what was asked for cannot be, rather than that something went wrong.
+    /// Whether the cause is the request or the cluster rather than a transient failure.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Install(error) => error.is_usage(),
@@ -70,7 +70,7 @@ impl OperatorError {
     }
 }
 
-/// The controller on a cluster.
+/// A running instance.
 pub struct Operator {
     tasks: Tasks,
     role: watch::Receiver<InstanceRole>,
@@ -83,10 +83,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Makes sure of the namespace, serves the webhooks and begins to take part in the election.
+    /// Ensures the namespace, serves the webhooks and joins the election.
     ///
     /// # Errors
-    /// Rights are missing, the cluster does not answer, or the webhooks' port is taken.
+    /// Permissions are missing, the API server is unavailable, or the webhook port is in use.
     pub async fn start(config: OperatorConfig) -> Result<Self, OperatorError> {
         let installer = Installer::new(
             config.client.clone(),
@@ -98,9 +98,9 @@ impl Operator {
         let policy = Arc::new(AdmissionHandler::new(config.kueue.gates));
         let endpoint = match config.route {
             None => None,
-            Some(reach) => {
-                let (clock, hosts) = (config.clock.clone(), reach.server_names());
-                let keeper = match reach {
+            Some(route) => {
+                let (clock, hosts) = (config.clock.clone(), route.server_names());
+                let rotator = match route {
                     WebhookRoute::Service { .. } => {
                         let client = config.client.clone();
                         CertRotator::in_secret(
@@ -114,29 +114,29 @@ impl Operator {
                     }
                     _ => CertRotator::in_memory(hosts, config.certificate_lifetimes, clock)?,
                 };
-                let listen = reach.listen_address(config.port);
+                let listen = route.listen_address(config.port);
                 let server =
-                    WebhookServer::start(&tasks, listen, policy.clone(), keeper.certificates())
+                    WebhookServer::start(&tasks, listen, policy.clone(), rotator.certificates())
                         .await?;
                 let endpoint = WebhookEndpoint {
-                    route: reach,
+                    route,
                     address: server.address(),
-                    authority: keeper.authority(),
+                    authority: rotator.authority(),
                     failure_policy: config.failure_policy,
                 };
-                Some((endpoint, keeper))
+                Some((endpoint, rotator))
             }
         };
         let election = config.kueue.configuration.leader_election.clone();
         let election = election.unwrap_or_default();
-        let rules = config.identity.map(|identity| {
-            let rules =
+        let election_config = config.identity.map(|identity| {
+            let election_config =
                 LeaderElectionConfig::new(config.namespace, election.resource_name, identity);
             LeaderElectionConfig {
                 lease_duration: election.lease_duration.to_std(),
                 renew_deadline: election.renew_deadline.to_std(),
                 retry_period: election.retry_period.to_std(),
-                ..rules
+                ..election_config
             }
         });
         let webhooks = endpoint.as_ref().map(|(endpoint, _)| endpoint.address);
@@ -157,7 +157,7 @@ impl Operator {
             installer,
             endpoint,
             policy: policy.clone(),
-            leader_election: rules,
+            leader_election: election_config,
             metrics: config.metrics.clone(),
             role,
         };
@@ -166,7 +166,7 @@ impl Operator {
             if let Err(error) = leadership::run_terms(&instance, &stopped).await {
                 fail.send_replace(Some(Arc::new(error)));
             }
-            // Nobody may wait for it any more.
+            // The receiver may be dropped.
             let _ = finish.send(());
         });
         Ok(Self {
@@ -181,11 +181,11 @@ impl Operator {
         })
     }
 
-    /// Waits until this instance leads, and gives its controller. Calls `waiting` with the name of
-    /// whoever leads meanwhile.
+    /// Waits until this instance is the leader, and returns its controller. Calls `waiting` with
+    /// the identity of each other leader.
     ///
     /// # Errors
-    /// What has to be there cannot be installed.
+    /// Installation failed.
     pub async fn wait_until_leader(
         &self,
         mut waiting: impl FnMut(&str),
@@ -203,7 +203,7 @@ impl Operator {
             tokio::select! {
                 changed = role.changed() => {
                     if changed.is_err() && failed.borrow().is_none() {
-                        // It stops; there will be no leading.
+                        // The instance is stopping and will not lead.
                         std::future::pending::<()>().await;
                     }
                 }
@@ -212,12 +212,12 @@ impl Operator {
         }
     }
 
-    /// What this instance does at the moment, to be followed.
+    /// The current role, as a watch channel.
     pub fn role(&self) -> watch::Receiver<InstanceRole> {
         self.role.clone()
     }
 
-    /// The controller, while this instance leads.
+    /// The controller, if this instance is the leader.
     pub fn controller(&self) -> Option<Controller> {
         match &*self.role.borrow() {
             InstanceRole::Leader(controller) => Some(controller.clone()),
@@ -225,37 +225,36 @@ impl Operator {
         }
     }
 
-    /// Where webhooks are served.
+    /// The address of the webhook server.
     pub fn webhooks(&self) -> Option<SocketAddr> {
         self.webhooks
     }
 
-    /// Whether jobs can be judged.
+    /// Whether jobs can be admitted by the webhooks.
     pub fn is_ready(&self) -> bool {
         self.policy.is_ready() || self.webhooks.is_none()
     }
 
-    /// Serves health over plain HTTP, and metrics if wanted. Gives the address, with the port that was
-    /// taken.
+    /// Serves health checks over HTTP, with metrics if requested. Returns the bound address.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     pub async fn serve_health(
         &self,
         listen: SocketAddr,
         with_metrics: bool,
     ) -> std::io::Result<SocketAddr> {
-        let told = match with_metrics {
+        let paths = match with_metrics {
             true => health::ServedPaths::All,
             false => health::ServedPaths::Health,
         };
-        health::serve(&self.tasks, listen, self.signs(), told).await
+        health::serve(&self.tasks, listen, self.signs(), paths).await
     }
 
-    /// Serves metrics alone over plain HTTP. Gives the address, with the port that was taken.
+    /// Serves metrics over HTTP. Returns the bound address.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     pub async fn serve_metrics(&self, listen: SocketAddr) -> std::io::Result<SocketAddr> {
         health::serve(
             &self.tasks,
@@ -275,7 +274,7 @@ impl Operator {
         })
     }
 
-    /// Waits until something that cannot be mended stops the instance.
+    /// Waits until a permanent failure stops the instance.
     pub async fn failed(&self) -> Arc<OperatorError> {
         let mut failed = self.failed.clone();
         loop {
@@ -288,16 +287,16 @@ impl Operator {
         }
     }
 
-    /// Stops admitting, hands over: webhooks that nobody else answers are unregistered and the
-    /// lease is given up.
+    /// Stops the instance gracefully: unregisters webhooks that no other instance serves, and
+    /// releases the Lease.
     pub async fn stop(self) {
         self.stop.cancel();
-        // Its sender is dropped at the latest when the task ends.
+        // The sender is dropped with the task.
         let _ = self.done.await;
         self.tasks.shutdown().await;
     }
 
-    /// Stops at once and tells nobody, as a process that is killed.
+    /// Stops at once without releasing anything, as a killed process.
     pub async fn abort(self) {
         self.tasks.shutdown().await;
     }

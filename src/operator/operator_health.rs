@@ -3,23 +3,13 @@
 use super::health;
 use super::instance::InstanceRole;
 use super::operator::OperatorError;
-use kube::Client;
-use kueue_lab_clock::Clock;
-use kueue_lab_controller::{Controller, ControllerConfig};
-use kueue_lab_election::{LeaderElectionConfig, LeaderElector};
-use kueue_lab_entropy::Entropy;
-use kueue_lab_install::{
-    CertRotator, FailurePolicy, InstallError, Installer, WebhookEndpoint, WebhookRoute,
-};
+use kueue_lab_controller::Controller;
 use kueue_lab_metrics::{self as metrics, Metrics};
-use kueue_lab_runtime::{Context, Tasks};
-use kueue_lab_webhooks::certificates::CertificateLifetimes;
-use kueue_lab_webhooks::{AdmissionHandler, ServerError, WebhookServer};
-use std::net::SocketAddr;
+use kueue_lab_webhooks::AdmissionHandler;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What an instance tells of its health.
+/// The state that the health checks report.
 pub(super) struct OperatorHealth {
     pub(super) role: watch::Receiver<InstanceRole>,
     pub(super) failed: watch::Receiver<Option<Arc<OperatorError>>>,
@@ -39,7 +29,7 @@ impl health::HealthChecker for OperatorHealth {
         self.live()?;
         match &self.policy {
             Some(policy) if !policy.is_ready() => {
-                Err("the controller does not know the cluster yet".to_owned())
+                Err("the informers are not synced yet".to_owned())
             }
             _ => Ok(()),
         }

@@ -280,9 +280,7 @@ esac
     let output = machine.run(&up("k3d")).await;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains(
-            "does not reach the webhooks of this kueue-lab at https://host.k3d.internal:"
-        ),
+        said.contains("cannot call the webhooks of this kueue-lab at https://host.k3d.internal:"),
         "{said}"
     );
     let calls = machine.calls();

@@ -87,7 +87,7 @@ async fn a_cluster_that_does_not_reach_the_lab_can_be_tried_again() {
     let desk = work_dir();
     let file = cluster.kubeconfig().display().to_string();
     let said = desk.run_rejected(&up_args(&file)).await;
-    let told = "the cluster does not reach the webhooks of this kueue-lab at https://127.0.0.1:";
+    let told = "the API server cannot call the webhooks of this kueue-lab at https://127.0.0.1:";
     assert!(said.starts_with(told), "{said}");
     assert!(said.contains("--no-webhooks"), "{said}");
     // Nobody has to wait for webhooks that do not answer, or for a lease that nobody holds.

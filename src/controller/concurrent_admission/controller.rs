@@ -20,23 +20,23 @@ const CONTROLLER: &str = "concurrent-admission-controller";
 
 const WORKERS: usize = 10;
 
-/// Changes of a ClusterQueue are looked at after this.
+/// Batch period for changes of a ClusterQueue.
 const UPDATES_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// Starts the controller, where its gate is on. The informers have to be in sync.
+/// Starts the controller if its feature gate is enabled. The informers have to be synced.
 pub(crate) fn start(shared: &ControllerContext) {
     if !shared.settings.enabled(Feature::ConcurrentAdmission) {
         return;
     }
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared.informers.workloads.add_event_handler(move |change| {
-        let (Change::Added(wl) | Change::Updated { new: wl, .. } | Change::Deleted(wl)) = change;
+        let wl = change.object();
         if let Some(key) = parent_key(wl) {
-            told.add(key);
+            queue_handle.add(key);
         }
     });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .cluster_queues
@@ -45,7 +45,7 @@ pub(crate) fn start(shared: &ControllerContext) {
                 && flavors_by_resource_group(old) != flavors_by_resource_group(new)
             {
                 for key in parents_for_cluster_queue(&s, new) {
-                    told.add_after(key, UPDATES_BATCH_PERIOD);
+                    queue_handle.add_after(key, UPDATES_BATCH_PERIOD);
                 }
             }
         });
@@ -56,7 +56,7 @@ pub(crate) fn start(shared: &ControllerContext) {
     });
 }
 
-/// The Workload that stands for this one, or itself if it stands for others.
+/// The parent of a variant, or the Workload itself if it is a parent.
 fn parent_key(wl: &Workload) -> Option<ObjectKey> {
     if is_parent(wl) {
         return Some(ObjectKey::of(wl));
@@ -95,7 +95,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         return Ok(ReconcileResult::Done);
     };
     let Some(mut family) = VariantFamily::of(shared, parent) else {
-        // Its queue is not there yet.
+        // The ClusterQueue does not exist yet.
         return Ok(ReconcileResult::Requeue);
     };
     variants::create_variants(shared, &family).await?;
@@ -118,33 +118,33 @@ pub(super) fn record_event(
     reason: &str,
     message: String,
 ) {
-    let telling = EventSpec::new(CONTROLLER, EventType::Normal, reason, message);
-    shared.recorder.record(wl, telling);
+    let event = EventSpec::new(CONTROLLER, EventType::Normal, reason, message);
+    shared.recorder.record(wl, event);
 }
 
-/// `"namespace/name"`, quoted.
+/// `"namespace/name"`, quoted as Go's `%q`.
 pub(super) fn quoted(wl: &Workload) -> String {
     format!("{:?}", predicates::key(wl).to_string())
 }
 
-/// Keeps what was written in place of what it was made from.
+/// Replaces a cached Workload with the version written, if any.
 pub(super) fn replace_if_written(kept: &mut Arc<Workload>, written: Option<Arc<Workload>>) {
     if let Some(written) = written {
         *kept = written;
     }
 }
 
-/// Whether a Workload is active and so are all reasons to admit it.
+/// Whether a Workload is active and has no admission gate.
 pub(super) fn is_admissible(shared: &ControllerContext, wl: &Workload) -> bool {
     predicates::is_admissible(wl, &shared.engine().config().gates)
 }
 
-/// A condition that says something holds.
+/// Whether a condition of a type is True.
 pub(super) fn condition_is_true(wl: &Workload, type_: &str) -> bool {
     predicates::true_condition(wl, type_).is_some()
 }
 
-/// Whether a Workload is evicted and still has its quota.
+/// Whether a Workload is evicted and still holds quota.
 pub(super) fn is_evicted_with_quota(wl: &Workload) -> bool {
     condition_is_true(wl, c::EVICTED) && predicates::has_quota_reservation(wl)
 }

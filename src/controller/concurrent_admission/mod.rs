@@ -1,10 +1,10 @@
-//! Concurrent admission: a Workload whose ClusterQueue has a policy for it stands for its variants,
-//! one per flavor, that wait side by side. Of those admitted the one with the best flavor stays,
-//! and the Workload is admitted where it is.
+//! Concurrent admission: a Workload whose ClusterQueue has a concurrent admission policy becomes
+//! the parent of variants, one per flavor, that are pending at the same time. The admitted variant
+//! with the best flavor wins, and the parent is admitted with its assignment.
 //!
-//! One look at a family makes missing variants, deletes those whose flavor is gone, carries
-//! evictions and admissions over to the Workload, wakes and puts to sleep variants by the policy,
-//! and lets one variant at a time preempt. Who is admitted is decided by the engine alone.
+//! One reconciliation creates missing variants, deletes those whose flavor was removed, syncs
+//! evictions and admissions to the parent, activates and deactivates variants by the policy, and
+//! opens one preemption gate at a time. The engine alone decides about admission.
 
 mod controller;
 mod preemption_gate;

@@ -1,4 +1,4 @@
-//! Making the variants of a Workload, and deleting those whose flavor is gone.
+//! Creates the variants of a Workload and deletes stale ones.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{API_VERSION, PreemptionGate, Workload};
 
-/// Makes a variant for each flavor that has none.
+/// Creates a variant for each flavor without one.
 pub(super) async fn create_variants(
     shared: &ControllerContext,
     family: &VariantFamily,
@@ -46,7 +46,7 @@ pub(super) async fn create_variants(
     Ok(())
 }
 
-/// The Workload with only one flavor to go to, not allowed to preempt yet.
+/// A copy of the parent that is restricted to one flavor, with a closed preemption gate.
 fn generate_variant(parent: &Workload, flavor: &str, short: bool) -> Workload {
     let (name, uid) = (predicates::name(parent), predicates::uid(parent));
     let mut labels = parent.metadata.labels.clone().unwrap_or_default();
@@ -83,7 +83,7 @@ fn generate_variant(parent: &Workload, flavor: &str, short: bool) -> Workload {
     }
 }
 
-/// Deletes variants whose flavor is not in the ClusterQueue any more.
+/// Deletes variants whose flavor was removed from the ClusterQueue.
 pub(super) async fn delete_stale_variants(
     shared: &ControllerContext,
     family: &mut VariantFamily,

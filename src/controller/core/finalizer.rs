@@ -1,9 +1,9 @@
-//! Kueue's finalizer on the objects that Workloads use.
+//! The finalizer `kueue.x-k8s.io/resource-in-use`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kueue_lab_api::constants as c;
 
-/// Whether an object holds Kueue's finalizer.
+/// Whether an object has the finalizer.
 pub(super) fn has_finalizer(meta: &ObjectMeta) -> bool {
     let finalizers = meta.finalizers.iter().flatten();
     finalizers
@@ -11,7 +11,7 @@ pub(super) fn has_finalizer(meta: &ObjectMeta) -> bool {
         .any(|f| f == c::RESOURCE_IN_USE_FINALIZER)
 }
 
-/// Adds Kueue's finalizer; false when it is there.
+/// Adds the finalizer; false if it is present.
 pub(super) fn add_finalizer(meta: &mut ObjectMeta) -> bool {
     if has_finalizer(meta) {
         return false;
@@ -21,7 +21,7 @@ pub(super) fn add_finalizer(meta: &mut ObjectMeta) -> bool {
     true
 }
 
-/// Removes Kueue's finalizer; false when it is not there.
+/// Removes the finalizer; false if it is absent.
 pub(super) fn remove_finalizer(meta: &mut ObjectMeta) -> bool {
     let Some(finalizers) = &mut meta.finalizers else {
         return false;

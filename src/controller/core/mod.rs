@@ -1,5 +1,5 @@
-//! The controllers of Kueue's own objects: they keep statuses, conditions and finalizers in step
-//! with the engine. One file per kind.
+//! The controllers of Kueue's own kinds, one file each: they write status, conditions and
+//! finalizers from the state of the engine.
 
 mod cluster_queue_controller;
 mod cohort_controller;
@@ -12,10 +12,10 @@ mod workload_priority_class_controller;
 
 use super::ControllerContext;
 
-/// Changes of many objects that concern one queue are gathered this long.
+/// Batch period for changes of objects that enqueue a queue.
 pub(crate) const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Starts the controllers. The informers have to be in sync.
+/// Starts the controllers. The informers have to be synced.
 pub fn start(shared: &ControllerContext) {
     resource_in_use_finalizer::start(shared);
     workload_priority_class_controller::start(shared);

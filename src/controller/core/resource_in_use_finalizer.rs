@@ -1,6 +1,5 @@
-//! Finalizers of what ClusterQueues use: ResourceFlavors, AdmissionChecks, Topologies.
-//!
-//! One that is in use cannot go; the finalizer is taken away when the last user is gone.
+//! The finalizer of ResourceFlavors, AdmissionChecks and Topologies: prevents deletion while a
+//! ClusterQueue or flavor references them.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use kueue_lab_admission::Engine;
 use kueue_lab_api::v1beta2::ClusterQueue;
 use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// Whether an object of a kind is in use, by name.
+/// Whether an object is in use, by name.
 type IsInUse = fn(&Engine, &str) -> bool;
 
 pub(super) fn start(shared: &ControllerContext) {
@@ -85,7 +84,7 @@ fn checks_of(cq: &ClusterQueue) -> impl Iterator<Item = &str> {
         .map(|rule| rule.name.as_str())
 }
 
-/// Keeps the finalizers of a kind; gives the queue to look at its objects again.
+/// Starts the controller of one kind; returns its work queue.
 fn start_finalizer_controller<K>(
     shared: &ControllerContext,
     name: &'static str,
@@ -96,12 +95,12 @@ where
     K: UpdatableObject + Resource<Scope = k8s_openapi::ClusterResourceScope>,
 {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     informer.add_event_handler(move |change| {
         let (Change::Added(object) | Change::Updated { new: object, .. }) = change else {
             return;
         };
-        told.add(ObjectKey::of(object.as_ref()));
+        queue_handle.add(ObjectKey::of(object.as_ref()));
     });
     let (s, known) = (shared.clone(), informer.clone());
     queue.run(&shared.ctx, name, 1, move |key| {

@@ -1,4 +1,4 @@
-//! Writing whole objects under Kueue's own name, as upstream's controllers do.
+//! Updates of whole objects with Kueue's field manager, as upstream's controllers write them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use kube::api::PostParams;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A kind that can be written as a whole.
+/// A kind that is written with PUT.
 pub(crate) trait UpdatableObject:
     Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
@@ -38,14 +38,14 @@ fn name<K: Resource>(object: &K) -> &str {
     object.meta().name.as_deref().unwrap_or_default()
 }
 
-/// Puts an object in place of the version it was made from.
+/// Replaces an object; a Conflict if its resourceVersion is stale.
 pub(crate) async fn update<K: UpdatableObject>(api: &Api<K>, object: &K) -> kube::Result<Arc<K>> {
     api.replace(name(object), &params(), object)
         .await
         .map(Arc::new)
 }
 
-/// Puts a status in place of that of the version it was made from.
+/// Replaces the status of an object; a Conflict if its resourceVersion is stale.
 pub(super) async fn update_status<K: UpdatableObject>(
     api: &Api<K>,
     object: &K,

@@ -30,7 +30,7 @@ async fn namespace_labels(env: &IntegrationContext, name: &str) -> Result<Labels
 /// Whether jobs of a namespace are managed.
 ///
 /// # Errors
-/// The namespace cannot be had.
+/// The namespace cannot be read.
 pub async fn namespace_is_managed(
     env: &IntegrationContext,
     namespace: &str,
@@ -38,7 +38,7 @@ pub async fn namespace_is_managed(
     Ok(env.namespace_labels_match(&namespace_labels(env, namespace).await?))
 }
 
-/// Whether a namespace has a LocalQueue for jobs that name none.
+/// Whether a namespace has the default LocalQueue.
 pub fn default_local_queue_exists(env: &IntegrationContext, namespace: &str) -> bool {
     let name = c::DEFAULT_LOCAL_QUEUE_NAME.to_owned();
     let key = ObjectKey {
@@ -48,23 +48,23 @@ pub fn default_local_queue_exists(env: &IntegrationContext, namespace: &str) -> 
     env.shared.informers.local_queues.get(&key).is_some()
 }
 
-/// Puts a label on an object.
+/// Sets a label.
 pub fn set_label(meta: &mut ObjectMeta, key: &str, value: &str) {
     meta.labels
         .get_or_insert_default()
         .insert(key.to_owned(), value.to_owned());
 }
 
-/// Puts an annotation on an object.
+/// Sets an annotation.
 pub fn set_annotation(meta: &mut ObjectMeta, key: &str, value: &str) {
     let annotations = meta.annotations.get_or_insert_default();
     annotations.insert(key.to_owned(), value.to_owned());
 }
 
-/// Gives a job that names no queue the default one, where there is one.
+/// Sets the default LocalQueue on a job without a queue name.
 ///
 /// # Errors
-/// The namespace cannot be had.
+/// The namespace cannot be read.
 pub async fn apply_default_local_queue(
     env: &IntegrationContext,
     namespace: &str,
@@ -79,7 +79,7 @@ pub async fn apply_default_local_queue(
     Ok(())
 }
 
-/// Gives a job that names no priority class the default one, where there is one.
+/// Sets the default WorkloadPriorityClass on a job without one, if it exists.
 pub fn apply_default_workload_priority_class(env: &IntegrationContext, meta: &mut ObjectMeta) {
     let name = c::DEFAULT_WORKLOAD_PRIORITY_CLASS_NAME;
     let key = ObjectKey {
@@ -101,39 +101,41 @@ pub fn apply_default_workload_priority_class(env: &IntegrationContext, meta: &mu
     }
 }
 
-/// The managed job above an object that is about to be made.
+/// The managed ancestor of an object being created.
 ///
 /// # Errors
-/// An owner cannot be found.
+/// An owner cannot be read.
 pub async fn find_ancestor_job(
     env: &IntegrationContext,
     namespace: &str,
     meta: &ObjectMeta,
 ) -> Result<Option<AncestorJob>, Denial> {
-    let mut placed = meta.clone();
-    placed.namespace.get_or_insert_with(|| namespace.to_owned());
+    let mut namespaced = meta.clone();
+    namespaced
+        .namespace
+        .get_or_insert_with(|| namespace.to_owned());
     let found = env
         .ancestor_finder
         .find_ancestor_job_managed_by_kueue(
             &env.integrations,
-            &placed,
+            &namespaced,
             env.manage_jobs_without_queue_name(),
         )
         .await;
     found.map_err(|error| Denial::Other(error.to_string()))
 }
 
-/// Whether a job has to be held back until it is admitted.
+/// Whether a job is created suspended.
 ///
 /// # Errors
-/// An owner or the namespace cannot be found.
+/// An owner or the namespace cannot be read.
 pub async fn workload_should_be_suspended(
     env: &IntegrationContext,
     namespace: &str,
     meta: &ObjectMeta,
 ) -> Result<bool, Denial> {
-    let going = meta.deletion_timestamp.is_some();
-    if going && env.enabled(Feature::SkipAncestorCheckForDeletedWorkloads) {
+    let terminating = meta.deletion_timestamp.is_some();
+    if terminating && env.enabled(Feature::SkipAncestorCheckForDeletedWorkloads) {
         return Ok(false);
     }
     if find_ancestor_job(env, namespace, meta).await?.is_some() {

@@ -1,4 +1,5 @@
-//! Deployments: their pods are managed one by one; the template tells the pods so.
+//! Deployments: their pods are managed as plain pods; the webhook sets the queue name in the pod
+//! template.
 
 use k8s_openapi::api::apps::v1::Deployment;
 
@@ -14,7 +15,7 @@ use kueue_lab_api::field::FieldErrors;
 const FRAMEWORK: &str = "deployment";
 const GVK: Gvk = Gvk::new("apps", "v1", "Deployment");
 
-/// Tells the pods of a managed Deployment their queue.
+/// Copies the queue name of a managed Deployment to its pod template.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
@@ -40,7 +41,7 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a Deployment, and at what it was.
+/// Validates a new or updated Deployment.
 pub(super) fn validate(
     env: &IntegrationContext,
     new: &Deployment,
@@ -60,7 +61,7 @@ pub(super) fn validate(
     errors
 }
 
-/// The queue may not change while pods run, and not be taken away at all.
+/// The queue name is immutable while pods run, and cannot be removed.
 pub(super) fn validate_queue_name_update(
     suspended: bool,
     new: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,

@@ -12,21 +12,21 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The webhooks of jobs.
+/// The mutating and validating webhooks of jobs.
 #[derive(Clone)]
 pub struct JobWebhooks {
     env: IntegrationContext,
 }
 
 impl JobWebhooks {
-    /// Webhooks that know the cluster as the controller does.
+    /// Webhooks that share the informers of the controller.
     pub fn new(shared: &ControllerContext, owners: &AncestorFinder) -> Self {
         Self {
             env: IntegrationContext::new(shared, owners, "webhook"),
         }
     }
 
-    /// Whether writes of a resource are asked about.
+    /// Whether a webhook is registered for a resource.
     pub fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
         subresource.is_empty()
             && KINDS.iter().any(|kind| {
@@ -35,22 +35,22 @@ impl JobWebhooks {
             })
     }
 
-    /// Whether an integration is turned on, by its name in the configuration.
+    /// Whether an integration is enabled, by its framework name.
     pub fn is_integration_enabled(&self, framework: &str) -> bool {
         self.env.integrations.is_enabled(framework)
     }
 
-    /// The name by which a kind's webhook refuses, such as `vjob.kb.io`.
+    /// The webhook name of a kind, such as `vjob.kb.io`.
     pub fn webhook_name(group: &str, kind: &str, mutating: bool) -> String {
         let found = KINDS.iter().find(|k| (k.group, k.kind) == (group, kind));
         let prefix = if mutating { 'm' } else { 'v' };
         format!("{prefix}{}.kb.io", found.map_or(kind, |k| k.name))
     }
 
-    /// Fills in what a managed job has to have.
+    /// Defaults a job.
     ///
     /// # Errors
-    /// The object cannot be read, or its owners cannot be found.
+    /// The object cannot be decoded, or its owners cannot be read.
     pub async fn mutate(
         &self,
         request: &WebhookRequest<'_>,
@@ -79,10 +79,10 @@ impl JobWebhooks {
         }
     }
 
-    /// Looks at what is to be stored.
+    /// Validates a job.
     ///
     /// # Errors
-    /// The object is refused.
+    /// The object is denied.
     pub async fn validate(
         &self,
         request: &WebhookRequest<'_>,
@@ -140,7 +140,7 @@ fn decode<K: DeserializeOwned>(object: &Value) -> Result<K, Denial> {
     K::deserialize(object).map_err(|error| Denial::Other(error.to_string()))
 }
 
-/// Changes an object as a typed one, leaving alone what the type does not know.
+/// Defaults a typed object and merges the changes into `object`, which keeps unknown fields.
 async fn mutate_typed<K: DeserializeOwned + Serialize>(
     object: &mut Value,
     default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,

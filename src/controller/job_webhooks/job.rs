@@ -15,7 +15,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
-/// Fills in what a managed Job has to have.
+/// Defaults a Job.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
@@ -45,7 +45,7 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a Job, and at what it was.
+/// Validates a new or updated Job.
 pub(super) fn validate(
     env: &IntegrationContext,
     namespace: &str,
@@ -81,7 +81,7 @@ fn version(job: &Job) -> JobVersion<'_> {
     }
 }
 
-/// An annotation, empty ones included.
+/// An annotation, which may be empty.
 fn text<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a String> {
     meta.annotations.as_ref()?.get(key)
 }

@@ -9,7 +9,7 @@ use crate::jobs::job_set::{JobSet, JobSetKind};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::field::{FieldErrors, Path};
 
-/// Fills in what a managed JobSet has to have.
+/// Defaults a JobSet.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
@@ -25,7 +25,7 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a JobSet, and at what it was.
+/// Validates a new or updated JobSet.
 pub(super) fn validate(
     env: &IntegrationContext,
     namespace: &str,

@@ -1,21 +1,21 @@
 //! The kinds of jobs with webhooks.
 
-/// A kind with webhooks.
+/// A kind with a mutating and a validating webhook.
 #[derive(Debug)]
 pub struct JobWebhookKind {
     /// API group, empty for core.
     pub group: &'static str,
-    /// The version objects are judged in.
+    /// The API version the webhook decodes.
     pub version: &'static str,
     /// Kind.
     pub kind: &'static str,
     /// Plural resource name.
     pub resource: &'static str,
-    /// The integration it belongs to.
+    /// The framework name of its integration.
     pub framework: &'static str,
-    /// Part of the webhooks' names.
+    /// The stem of the webhook names.
     pub name: &'static str,
-    /// Whether it serves rather than ends, so that its pods are what is queued.
+    /// Whether the kind is a serving workload, whose pods are queued instead of itself.
     pub is_serving: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Defaulting and validation of jobs as they come in, as plain functions: in-process on the embedded
-//! cluster, over HTTPS on a real one.
+//! Defaulting and validation of jobs as plain functions: called in process on the embedded cluster,
+//! over HTTPS on others.
 //!
-//! Kueue's own kinds are defaulted and validated by [`kueue_lab_api`] alone; this is for what needs to
-//! know the cluster. Must not know who asks.
+//! Kueue's own kinds are defaulted and validated by [`kueue_lab_api`]; this module has the webhooks
+//! that read the state of the cluster.
 
 mod defaults;
 mod deployment;

@@ -1,4 +1,4 @@
-//! Plain Pods, and the Pods of groups, Deployments and StatefulSets.
+//! Pods: plain ones, and members of groups, Deployments and StatefulSets.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -17,7 +17,7 @@ use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 const GVK: Gvk = Gvk::new("", "v1", "Pod");
 
-/// Fills in what a managed Pod has to have.
+/// Defaults a Pod.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
@@ -58,7 +58,7 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Whether a Pod is Kueue's, by itself; then it is marked so.
+/// Whether a Pod gets the managed label.
 async fn is_managed(
     env: &IntegrationContext,
     namespace: &str,
@@ -110,7 +110,7 @@ fn is_suspended(pod: &Pod) -> bool {
             .any(|g| g.name == c::ADMISSION_SCHEDULING_GATE)
 }
 
-/// Looks at a Pod, and at what it was.
+/// Validates a new or updated Pod.
 pub(super) fn validate(
     env: &IntegrationContext,
     namespace: &str,

@@ -3,42 +3,42 @@
 use kueue_lab_api::field::{FieldErrors, aggregate};
 use serde_json::Value;
 
-/// What happens to the object.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// It is new.
+    /// Create.
     Create,
-    /// It changes.
+    /// Update.
     Update,
-    /// It goes.
+    /// Delete.
     Delete,
 }
 
-/// A write that is asked about.
+/// An admission request.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookRequest<'a> {
     /// Kind of the object.
     pub kind: &'a str,
     /// API group, empty for core.
     pub group: &'a str,
-    /// Namespace of the object; it may not have one itself yet.
+    /// Namespace of the request; `metadata.namespace` may be empty.
     pub namespace: &'a str,
-    /// What happens.
+    /// The operation.
     pub operation: Operation,
-    /// The object as it was, for updates.
+    /// The old object of an update.
     pub old: Option<&'a Value>,
 }
 
-/// Texts for the person who writes, where the write is let through.
+/// Warnings of an allowed request.
 pub type Warnings = Vec<String>;
 
-/// Why a write is refused.
+/// The reason a request is denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
-    /// Fields are wrong.
+    /// Invalid fields.
     #[error("{}", aggregate(.0))]
     Fields(FieldErrors),
-    /// Another reason; a sentence.
+    /// Another reason, as a message.
     #[error("{0}")]
     Other(String),
 }

@@ -1,4 +1,4 @@
-//! StatefulSets: their pods are a group with a Workload that is made beforehand.
+//! StatefulSets: their pods form a group with a prebuilt Workload.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
-/// Tells the pods of a managed StatefulSet that they are held back for it.
+/// Marks the pods of a managed StatefulSet as suspended by their parent.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
@@ -35,10 +35,10 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a StatefulSet, and at what it was.
+/// Validates a new or updated StatefulSet.
 ///
 /// # Errors
-/// Its owners cannot be found.
+/// Its owners cannot be read.
 pub(super) async fn validate(
     env: &IntegrationContext,
     namespace: &str,
@@ -74,7 +74,7 @@ pub(super) async fn validate(
     Ok(errors)
 }
 
-/// Only to nothing and back from nothing may a StatefulSet be scaled.
+/// A StatefulSet can be scaled only to zero and from zero.
 fn validate_replicas_update(
     env: &IntegrationContext,
     new: &StatefulSet,
@@ -103,7 +103,7 @@ fn validate_replicas_update(
     Vec::new()
 }
 
-/// What makes the role of the pods may not change; named as closely as upstream names it.
+/// The fields that the role hash covers are immutable; errors name the field that upstream names.
 fn validate_immutable_pod_group_pod_spec(new: &Value, old: &Value, path: &Path) -> FieldErrors {
     match (new, old) {
         (new, old) if new == old => Vec::new(),
@@ -133,7 +133,7 @@ fn validate_immutable_pod_group_pod_spec(new: &Value, old: &Value, path: &Path) 
     }
 }
 
-/// Whether a path leads to a part that is made up of others, rather than to a field of a pod.
+/// Whether a path is a composite of the shape rather than a field of the pod spec.
 fn is_shape_path(path: &Path) -> bool {
     let last = path.as_str().rsplit('.').next().unwrap_or_default();
     let name = last.split('[').next().unwrap_or_default();

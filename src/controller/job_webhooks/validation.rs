@@ -1,5 +1,4 @@
-//! What holds for jobs of all kinds: default queue and class, whether to hold a job back, and what may
-//! be in their labels and annotations and be changed there.
+//! Validation shared by the webhooks of jobs: labels, annotations and immutable fields.
 
 use super::defaults::default_local_queue_exists;
 use crate::jobs::integration_context::IntegrationContext;
@@ -12,10 +11,10 @@ use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_api::name_validation::dns1123_subdomain;
 use kueue_lab_api::validation::{admission_gated_by, admission_gated_by_update};
 
-/// What is said of a field that may not change.
+/// Detail of an immutable field.
 pub const IMMUTABLE: &str = "field is immutable";
 
-/// Kinds that may grow and shrink.
+/// Kinds that support elastic jobs.
 const ELASTIC_JOB_KINDS: [(&str, &str); 4] = [
     ("batch", "Job"),
     ("ray.io", "RayCluster"),
@@ -23,7 +22,7 @@ const ELASTIC_JOB_KINDS: [(&str, &str); 4] = [
     ("ray.io", "RayService"),
 ];
 
-/// Kinds that may use a Workload made beforehand.
+/// Kinds that support a prebuilt Workload.
 const PREBUILT_WORKLOAD_KINDS: [(&str, &str); 13] = [
     ("batch", "Job"),
     ("jobset.x-k8s.io", "JobSet"),
@@ -40,17 +39,17 @@ const PREBUILT_WORKLOAD_KINDS: [(&str, &str); 13] = [
     ("workload.codeflare.dev", "AppWrapper"),
 ];
 
-/// The way to a label.
+/// The path of a label.
 pub fn label_path(key: &str) -> Path {
     Path::new("metadata").child("labels").key(key)
 }
 
-/// The way to an annotation.
+/// The path of an annotation.
 pub fn annotation_path(key: &str) -> Path {
     Path::new("metadata").child("annotations").key(key)
 }
 
-/// A label or annotation that has to be the name of an object.
+/// Validates that a label or annotation is an object name.
 fn validate_crd_name(value: Option<&String>, path: &Path) -> FieldErrors {
     let Some(value) = value else {
         return Vec::new();
@@ -62,7 +61,7 @@ fn validate_crd_name(value: Option<&String>, path: &Path) -> FieldErrors {
     }
 }
 
-/// A label that has to be the name of an object.
+/// Validates that a label is an object name.
 pub fn validate_label_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
     validate_crd_name(
         meta.labels.as_ref().and_then(|m| m.get(key)),
@@ -70,7 +69,7 @@ pub fn validate_label_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
     )
 }
 
-/// An annotation that has to be the name of an object.
+/// Validates that an annotation is an object name.
 pub fn validate_annotation_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
     validate_crd_name(
         meta.annotations.as_ref().and_then(|m| m.get(key)),
@@ -78,7 +77,7 @@ pub fn validate_annotation_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErr
     )
 }
 
-/// The way to the name of the Workload made beforehand.
+/// The path of the name of the prebuilt Workload.
 pub fn prebuilt_workload_path(env: &IntegrationContext, meta: &ObjectMeta) -> Path {
     match is_prebuilt_workload_by_annotation(env, meta) {
         true => annotation_path(c::PREBUILT_WORKLOAD_ANNOTATION),
@@ -128,10 +127,10 @@ fn validate_max_exec_time(meta: &ObjectMeta) -> FieldErrors {
     }
 }
 
-/// A number as Go's Atoi reads it, with its words where it is none.
+/// Parses an integer as Go's `strconv.Atoi`, with its messages.
 ///
 /// # Errors
-/// The text is no number, or one too large.
+/// The text is not an integer, or out of range.
 pub fn atoi(text: &str) -> Result<i64, String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -144,7 +143,7 @@ pub fn atoi(text: &str) -> Result<i64, String> {
     parsed.ok_or_else(|| format!("strconv.Atoi: parsing {text:?}: {problem}"))
 }
 
-/// Only some kinds can grow and shrink.
+/// Denies elastic jobs of kinds that do not support them.
 fn validate_elastic_job_annotation(
     env: &IntegrationContext,
     meta: &ObjectMeta,
@@ -161,7 +160,7 @@ fn validate_elastic_job_annotation(
     )]
 }
 
-/// What must hold of any job.
+/// Validation of a new job of any kind.
 pub fn validate_job_on_create(
     env: &IntegrationContext,
     meta: &ObjectMeta,
@@ -177,7 +176,7 @@ pub fn validate_job_on_create(
     errors
 }
 
-/// What must hold of an object whose pods are managed rather than itself.
+/// Validation of a serving workload, whose pods are queued instead of itself.
 pub fn validate_serving_job(
     env: &IntegrationContext,
     meta: &ObjectMeta,
@@ -195,16 +194,16 @@ pub fn validate_serving_job(
     errors
 }
 
-/// An object at one end of a change.
+/// The old or new version of a job.
 #[derive(Clone, Copy)]
 pub struct JobVersion<'a> {
     /// Its metadata.
     pub meta: &'a ObjectMeta,
-    /// Whether the job is held back.
+    /// Whether the job is suspended.
     pub suspended: bool,
 }
 
-/// A value that may not change.
+/// Validates that a value is unchanged.
 pub fn validate_immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
     match new == old {
         true => Vec::new(),
@@ -212,7 +211,7 @@ pub fn validate_immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
     }
 }
 
-/// What must hold of a change of any job.
+/// Validation of an updated job of any kind.
 pub fn validate_job_on_update(
     env: &IntegrationContext,
     namespace: &str,
@@ -282,7 +281,7 @@ fn validate_update_for_queue_name(
     errors
 }
 
-/// What must hold of a change of the priority class.
+/// Validation of an updated priority class.
 pub fn validate_update_for_workload_priority_class_name(
     suspended: bool,
     new: &ObjectMeta,

@@ -1,4 +1,4 @@
-//! Making Workloads of jobs.
+//! Constructs Workloads from jobs.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::name_validation::label_value;
 use kueue_lab_api::v1beta2::{PodSet, Workload, WorkloadSpec};
 
-/// The pod sets of a job as its Workload may have them.
+/// The pod sets of a job, sanitized for its Workload.
 ///
 /// # Errors
-/// The job says something that cannot be read.
+/// A field of the job cannot be parsed.
 pub fn job_pod_sets(
     env: &IntegrationContext,
     job: &(impl GenericJob + ?Sized),
@@ -30,7 +30,7 @@ pub fn job_pod_sets(
     Ok(pod_sets)
 }
 
-/// A Workload with what an object says of it, but without owners.
+/// A Workload with the labels, annotations and queue name of an object, without owners.
 pub fn new_workload(
     env: &IntegrationContext,
     name: String,
@@ -72,7 +72,7 @@ pub fn new_workload(
     workload
 }
 
-/// An owner reference, of the one that controls or of one of several.
+/// An owner reference, as the controller or as one of several owners.
 pub fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerReference {
     OwnerReference {
         api_version: gvk.api_version(),
@@ -84,7 +84,7 @@ pub fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerRef
     }
 }
 
-/// Marks a Workload with the UID of its job, where that can be a label.
+/// Sets the job UID label, if the UID is a valid label value.
 pub fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
     let uid = job_annotations::uid(meta);
     if label_value(uid).is_empty() {
@@ -93,10 +93,10 @@ pub fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
     }
 }
 
-/// The Workload of a job that is one object, without priority.
+/// The Workload of a single-object job, without priority.
 ///
 /// # Errors
-/// The job says something that cannot be read.
+/// A field of the job cannot be parsed.
 pub fn construct_workload(
     env: &IntegrationContext,
     job: &impl GenericJob,
@@ -121,7 +121,7 @@ pub fn construct_workload(
     Ok(wl)
 }
 
-/// Carries the gates of a job over to its Workload. True when that changed anything.
+/// Copies AdmissionGatedBy from a job to its Workload. True if it changed.
 pub fn propagate_admission_gated_by(
     env: &IntegrationContext,
     job: &ObjectMeta,
@@ -143,10 +143,10 @@ pub fn propagate_admission_gated_by(
     true
 }
 
-/// Completes a Workload: priority, gates, and what makes it a slice of an elastic job.
+/// Completes a Workload: priority, admission gates and the annotations of a slice.
 ///
 /// # Errors
-/// The priority class does not exist, or there are more slices than there can be.
+/// The priority class does not exist, or the job has too many slices.
 pub fn prepare_workload(
     env: &IntegrationContext,
     job: &dyn GenericJob,

@@ -1,4 +1,5 @@
-//! Opens the gates of an elastic job's pods, as many as its present slice was granted.
+//! The elastic job ungater: removes the scheduling gate from as many pods as the current slice
+//! admits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::Api;
 
 use super::error::{JobError, ignore_not_found};
-use super::generic_reconciler::changed_object;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
 use super::job_annotations;
@@ -21,13 +21,13 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Change, ReconcileResult, WorkQueue};
 
-/// What a pod of a provisioned job may carry from one admission only.
+/// Pod annotations that belong to one admission.
 const PROVISIONING_ANNOTATIONS: [&str; 2] = [
     "autoscaling.x-k8s.io/consume-provisioning-request",
     "autoscaling.x-k8s.io/provisioning-class-name",
 ];
 
-/// An elastic job.
+/// A Job with elastic pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ElasticJob {
     gvk: Gvk,
@@ -62,9 +62,9 @@ pub fn start(env: &IntegrationContext) {
         .informers
         .workloads
         .add_event_handler(move |change| {
-            let wl = changed_object(change);
-            let gone = matches!(change, Change::Deleted(_));
-            if !gone
+            let wl = change.object();
+            let deleted = matches!(change, Change::Deleted(_));
+            if !deleted
                 && predicates::is_elastic(wl, &gates)
                 && predicates::is_admitted(wl)
                 && let Some(job) = job(&wl.metadata)
@@ -74,7 +74,7 @@ pub fn start(env: &IntegrationContext) {
         });
     let pods = queue.clone();
     env.shared.informers.pods.add_event_handler(move |change| {
-        let pod = changed_object(change);
+        let pod = change.object();
         if is_gated(pod)
             && let Some(job) = job(&pod.metadata)
         {
@@ -116,7 +116,7 @@ async fn reconcile(
     opened.map(|_| ReconcileResult::Done)
 }
 
-/// Additions to pods that the checks of a slice ask for.
+/// Pod changes requested by the admission checks of a slice.
 struct PodAdmissionUpdate<'a> {
     annotations: Vec<(&'a str, &'a str)>,
     node_selector: Vec<(&'a str, &'a str)>,
@@ -148,7 +148,7 @@ fn admission_update_for_pod<'a>(slice: &'a Workload, pod: &Pod) -> PodAdmissionU
     found
 }
 
-/// Whether a pod was not marked for another admission already.
+/// Whether a pod carries no annotations of another admission.
 fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
     let add = admission_update_for_pod(slice, pod);
     let selector = pod.spec.as_ref().and_then(|s| s.node_selector.as_ref());
@@ -164,7 +164,7 @@ fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
         })
 }
 
-/// The pods whose gates are to be opened: by name, up to what each pod set was granted.
+/// The pods to ungate: ordered by name, up to the admitted count of each pod set.
 fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
     let chain = predicates::annotation(slice, c::WORKLOAD_SLICE_NAME_ANNOTATION);
     let chain = chain.unwrap_or(predicates::name(slice));
@@ -235,7 +235,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_more_pods_are_ungated_than_admitted() {
+    fn ungates_at_most_the_admitted_count() {
         let pod = |name: &str, gated: bool| -> Arc<Pod> {
             let gates = if gated {
                 json!([{"name": c::ELASTIC_JOB_SCHEDULING_GATE}])

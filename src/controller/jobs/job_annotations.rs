@@ -1,42 +1,42 @@
-//! What jobs say to Kueue in their labels and annotations.
+//! Labels and annotations of jobs, as upstream's `jobframework` reads them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 
-/// The longest value of a label.
+/// The maximum length of a label value.
 pub const LABEL_VALUE_MAX: usize = 63;
 
-/// A label, where it is there and not empty.
+/// A label that is not empty.
 pub fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     let value = meta.labels.as_ref()?.get(key)?;
     (!value.is_empty()).then_some(value.as_str())
 }
 
-/// An annotation, where it is there and not empty.
+/// An annotation that is not empty.
 pub fn annotation<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     let value = meta.annotations.as_ref()?.get(key)?;
     (!value.is_empty()).then_some(value.as_str())
 }
 
-/// The LocalQueue; empty where none is named.
+/// The queue name; empty if it is not set.
 pub fn queue_name(meta: &ObjectMeta) -> &str {
     label(meta, c::QUEUE_LABEL).unwrap_or_default()
 }
 
-/// The WorkloadPriorityClass; empty where none is named.
+/// The WorkloadPriorityClass; empty if it is not set.
 pub fn workload_priority_class_name(meta: &ObjectMeta) -> &str {
     label(meta, c::PRIORITY_CLASS_LABEL).unwrap_or_default()
 }
 
-/// For how many seconds the Workload may be admitted, where the label is a number above zero.
+/// The maximum execution time in seconds, if the label is a positive integer.
 pub fn maximum_execution_time_seconds(meta: &ObjectMeta) -> Option<i32> {
     let seconds = meta.labels.as_ref()?.get(c::MAX_EXEC_TIME_SECONDS_LABEL)?;
     seconds.parse().ok().filter(|seconds| *seconds > 0)
 }
 
-/// The Workload made beforehand that the job is to use.
+/// The name of the prebuilt Workload.
 pub fn prebuilt_workload_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
     let by_label = label(meta, c::PREBUILT_WORKLOAD_LABEL);
     let by_annotation = annotation(meta, c::PREBUILT_WORKLOAD_ANNOTATION);
@@ -47,13 +47,13 @@ pub fn prebuilt_workload_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) ->
     }
 }
 
-/// Whether the job may grow and shrink while it runs.
+/// Whether the job is elastic.
 pub fn is_elastic(meta: &ObjectMeta, gates: &FeatureGates) -> bool {
     gates.enabled(Feature::ElasticJobsViaWorkloadSlices)
         && annotation(meta, c::ELASTIC_JOB_ANNOTATION) == Some(c::ELASTIC_JOB_VALUE)
 }
 
-/// The group a pod belongs to.
+/// The pod group name of a pod.
 pub fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
     let by_annotation = gates
         .enabled(Feature::WorkloadIdentifierAnnotations)
@@ -62,27 +62,27 @@ pub fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<
     by_annotation.or_else(|| label(meta, c::POD_GROUP_NAME_LABEL))
 }
 
-/// Name of an object; empty where it has none yet.
+/// The name of an object; empty if it is not set.
 pub fn name(meta: &ObjectMeta) -> &str {
     meta.name.as_deref().unwrap_or_default()
 }
 
-/// Namespace of an object; empty where it has none.
+/// The namespace of an object; empty if it is not set.
 pub fn namespace(meta: &ObjectMeta) -> &str {
     meta.namespace.as_deref().unwrap_or_default()
 }
 
-/// UID of an object; empty where it has none yet.
+/// The UID of an object; empty if it is not set.
 pub fn uid(meta: &ObjectMeta) -> &str {
     meta.uid.as_deref().unwrap_or_default()
 }
 
-/// Whether a finalizer is on an object.
+/// Whether an object has a finalizer.
 pub fn has_finalizer(meta: &ObjectMeta, finalizer: &str) -> bool {
     meta.finalizers.iter().flatten().any(|f| f == finalizer)
 }
 
-/// A boolean as Go reads it.
+/// Parses a boolean as Go's `strconv.ParseBool`.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_none_count_as_absent() {
+    fn invalid_execution_times_are_ignored() {
         let of = |text| {
             maximum_execution_time_seconds(&meta(&[(c::MAX_EXEC_TIME_SECONDS_LABEL, text)], &[]))
         };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prebuilt_workload_is_named_by_annotation_first() {
+    fn prebuilt_workload_annotation_takes_precedence() {
         let both = meta(
             &[(c::PREBUILT_WORKLOAD_LABEL, "l")],
             &[(c::PREBUILT_WORKLOAD_ANNOTATION, "a")],

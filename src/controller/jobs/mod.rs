@@ -1,11 +1,10 @@
-//! Jobs of every kind: turns them into Workloads, starts them when admitted and stops them when
-//! evicted.
+//! The job framework and the integrations: constructs Workloads from jobs, starts jobs on admission
+//! and stops them on eviction.
 //!
-//! The reconciler (`reconcile_generic_job`, `ensure_workload_slices`) knows jobs only as [`job::GenericJob`]. A kind whose jobs
-//! are one object each implements [`job::JobKind`] in one file, from which [`load_pod::Single`] makes
-//! such a job; pods and their groups implement it themselves.
-//!
-//! Must not know how Workloads are admitted.
+//! The generic reconciler ([`reconciler`]) uses jobs through [`generic_job::GenericJob`]. An
+//! integration whose job is a single object implements [`generic_job::JobKind`] in one file, and
+//! [`single_object_job::SingleObjectJob`] adapts it; pods and pod groups implement `GenericJob`
+//! themselves.
 
 pub mod ancestor_job;
 pub mod batch_job;

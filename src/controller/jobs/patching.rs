@@ -1,4 +1,4 @@
-//! Writing jobs: a merge patch of what was changed, which insists on the version it was made from.
+//! Writes of jobs and their Workloads: merge patches with the resourceVersion as precondition.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// Which part of an object is written.
+/// The part of an object to patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchTarget {
-    /// All but the status.
+    /// Everything but the status.
     Object,
     /// The status.
     Status,
 }
 
-/// Writes what differs between two versions of an object and gives what the server made of it.
+/// Patches the differences between two versions of an object; returns the result.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
+/// The request fails, for example with a Conflict.
 pub async fn patch_object<K: JobObject>(
     api: &Api<K>,
     before: &K,
@@ -50,7 +50,7 @@ pub async fn patch_object<K: JobObject>(
     Ok(written)
 }
 
-/// The merge patch (RFC 7386) that makes `after` of `decode_old`.
+/// The merge patch (RFC 7386) from `before` to `after`.
 pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return after.clone();
@@ -76,7 +76,7 @@ pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
 /// Replaces a Workload.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
+/// The request fails, for example with a Conflict.
 pub async fn update_workload(
     env: &IntegrationContext,
     wl: &Workload,
@@ -93,10 +93,10 @@ pub async fn update_workload(
     Ok(written)
 }
 
-/// Lets a Workload be deleted.
+/// Removes Kueue's finalizer from a Workload.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
+/// The request fails, for example with a Conflict.
 pub async fn remove_finalizer(env: &IntegrationContext, wl: &Workload) -> Result<(), JobError> {
     if !job_annotations::has_finalizer(&wl.metadata, c::RESOURCE_IN_USE_FINALIZER) {
         return Ok(());
@@ -110,10 +110,10 @@ pub async fn remove_finalizer(env: &IntegrationContext, wl: &Workload) -> Result
     Ok(())
 }
 
-/// Declares a Workload finished.
+/// Sets the Finished condition of a Workload.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
+/// The request fails, for example with a Conflict.
 pub async fn finish_workload(
     env: &IntegrationContext,
     wl: &Workload,
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_merged_in_gives_the_new_version() {
+    fn applying_the_merge_patch_gives_the_new_version() {
         let before = json!({"a": 1, "b": {"x": [1, 2], "y": "k"}, "c": true, "e": {"f": 1}});
         let after =
             json!({"a": 1, "b": {"x": [1], "y": "k", "z": 0}, "d": {"n": 1}, "e": {"f": 1}});

@@ -6,21 +6,21 @@ use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint};
 
-/// Which labels number the pods of a set, where its kind of job has such.
+/// The labels that index the pods of a set, if the integration has them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TopologyIndexLabels<'a> {
-    /// The label that numbers the pods.
+    /// The label with the index of a pod.
     pub pod_index_label: Option<&'a str>,
-    /// The label that numbers groups of pods within the set.
+    /// The label with the index of a subgroup.
     pub sub_group_index_label: Option<&'a str>,
-    /// How many groups there are.
+    /// The number of subgroups.
     pub sub_group_count: Option<i32>,
 }
 
-/// What the annotations of a template ask of topology-aware scheduling.
+/// The topology request of a pod template.
 ///
 /// # Errors
-/// An annotation cannot be read.
+/// An annotation cannot be parsed.
 pub fn pod_set_topology_request(
     template: Option<&ObjectMeta>,
     indexes: TopologyIndexLabels<'_>,

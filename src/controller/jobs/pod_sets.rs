@@ -1,5 +1,4 @@
-//! Pod sets: what a job's pod templates become in its Workload, and when two lists of them are the
-//! same work.
+//! Pod sets: sanitizing for the Workload's schema, and comparison.
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 use kueue_lab_api::config::{Feature, FeatureGates};
@@ -7,8 +6,8 @@ use kueue_lab_api::v1beta2::PodSet;
 use kueue_lab_api::validation::semantically_equal;
 use std::sync::Arc;
 
-/// Leaves of each environment variable that is there twice only the last value, which is the one
-/// that counts: the Workload's schema does not allow two.
+/// Removes duplicate environment variables: the last value wins, in the position of the first. The
+/// schema of Workloads does not allow duplicates.
 pub fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
         if let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec {
@@ -35,15 +34,14 @@ fn sanitize_container(container: &mut Container) {
     *env = kept;
 }
 
-/// Takes the smallest counts away where partial admission is off.
+/// Clears `minCount` if partial admission is disabled.
 pub fn clear_min_counts(pod_sets: &mut [PodSet], gates: &FeatureGates) {
     if !gates.enabled(Feature::PartialAdmission) {
         pod_sets.iter_mut().for_each(|ps| ps.min_count = None);
     }
 }
 
-/// Whether two lists of pod sets are the same work: counts and containers, and tolerations where
-/// asked for.
+/// Whether two lists of pod sets are equal in counts and containers, and tolerations if requested.
 pub fn compare_pod_set_lists(a: &[PodSet], b: &[PodSet], with_tolerations: bool) -> bool {
     a.len() == b.len()
         && a.iter()
@@ -104,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_of_a_variable_counts_at_the_place_of_the_first() {
+    fn duplicate_variables_keep_the_last_value() {
         let mut sets = [set("1")];
         let spec = Arc::make_mut(&mut sets[0].template).spec.as_mut().unwrap();
         spec.containers[0].env = Some(vec![env("a", "1"), env("b", "2"), env("a", "3")]);
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_compared_by_value_and_tolerations_where_asked() {
+    fn quantities_are_compared_by_value_and_tolerations_if_requested() {
         assert!(compare_pod_set_lists(&[set("1")], &[set("1000m")], true));
         assert!(!compare_pod_set_lists(&[set("1")], &[set("2")], true));
         let mut tolerant = set("1");

@@ -18,8 +18,8 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::{Change, Informer};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Starts the job controllers that the configuration asks for. Gives what finds the owners of
-/// objects, for the webhooks.
+/// Starts the controllers of enabled integrations. Returns the ancestor finder, which the webhooks
+/// use.
 pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
     let frameworks = IntegrationManager::new(&shared.settings.configuration);
     let ctx = &shared.ctx;
@@ -78,13 +78,13 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
     owners
 }
 
-/// Starts something when a custom kind is defined.
+/// Calls `start` once a CRD exists.
 fn start_when_crd_exists(
     shared: &ControllerContext,
     name: &str,
     start: impl Fn() + Send + Sync + 'static,
 ) {
-    // Its metadata tells enough; whole definitions are big.
+    // Only metadata: CRDs are large.
     let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(shared.ctx.client.clone());
     let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let definitions = Informer::builder(api).config(only).start(&shared.ctx);

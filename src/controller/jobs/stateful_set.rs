@@ -1,9 +1,9 @@
-//! StatefulSets: the Workload is made of the set, its pods join as a group that is admitted as soon as
-//! the first is there and that never finishes.
+//! The StatefulSet integration: the Workload is constructed from the StatefulSet, and its pods join
+//! it as a serving pod group with fast admission.
 
 use super::construct_workload;
 use super::error::{JobError, ignore_not_found};
-use super::generic_reconciler::{changed_object, object_key};
+use super::generic_reconciler::object_key;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::job_annotations;
@@ -30,22 +30,22 @@ use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 use std::sync::Arc;
 
-/// Name in the configuration.
+/// The framework name in the configuration.
 pub const FRAMEWORK: &str = "statefulset";
 
 /// Group, version and kind.
 pub const GVK: Gvk = Gvk::new("apps", "v1", "StatefulSet");
 
-/// The label with the number of a pod.
+/// The pod index label.
 pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
-/// The label with the revision of a pod.
+/// The revision label of a pod.
 const REVISION: &str = "controller-revision-hash";
 
-/// New pods of a set are waited for this long, to look at them together.
+/// Batch period for new pods of a StatefulSet.
 const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Whether the template of a set says that another kind of job has it for its own.
+/// Whether the pod template is marked as suspended by another framework.
 pub fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
     let template = set.spec.as_ref().and_then(|s| s.template.metadata.as_ref());
     let parent = template
@@ -57,7 +57,7 @@ pub(super) fn replicas(set: &StatefulSet) -> i32 {
     set.spec.as_ref().and_then(|s| s.replicas).unwrap_or(1)
 }
 
-/// Name of the Workload of a set, and the Workload where it is there.
+/// The Workload name of a StatefulSet, and the Workload if it exists.
 pub fn find_workload(
     env: &IntegrationContext,
     set: &StatefulSet,
@@ -73,11 +73,11 @@ pub fn find_workload(
     (name, found)
 }
 
-/// Starts the controllers of sets and of their pods.
+/// Starts the reconcilers of StatefulSets and of their pods.
 pub fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let changed = queue.clone();
-    sets.add_event_handler(move |change| changed.add(object_key(&changed_object(change).metadata)));
+    sets.add_event_handler(move |change| changed.add(object_key(&change.object().metadata)));
     let joined = queue.clone();
     env.shared.informers.pods.add_event_handler(move |change| {
         if let Change::Added(pod) = change
@@ -127,7 +127,7 @@ async fn reconcile(
     opened.and(kept).map(|()| ReconcileResult::Done)
 }
 
-/// Whether the set is managed by itself.
+/// Whether the StatefulSet is managed and has no managed ancestor.
 async fn is_managed(env: &IntegrationContext, set: &StatefulSet) -> Result<bool, JobError> {
     let found = env
         .ancestor_finder
@@ -169,7 +169,7 @@ async fn sync_queue_label(
     join_all(all).await.into_iter().collect()
 }
 
-/// Pods of a revision that is being replaced need no admission any more: they only have to go.
+/// Ungates pods of an outdated revision: they are about to be deleted and need no admission.
 async fn ungate_pods(
     env: &IntegrationContext,
     set: &StatefulSet,
@@ -312,7 +312,7 @@ async fn create_prebuilt_workload(
         &set.metadata,
         false,
     )]);
-    // What else the labels of the set may say is for its pods.
+    // Other labels of the StatefulSet apply to its pods.
     let (class, value) = workload_priority::extract_priority(
         env,
         &object_reference(set),

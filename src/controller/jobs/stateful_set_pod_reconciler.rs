@@ -1,7 +1,7 @@
-//! The reconciler of pods of StatefulSets: makes each pod a member of the pod group of its set.
+//! The reconciler of StatefulSet pods: makes each pod a member of the pod group of its StatefulSet.
 
 use super::error::{JobError, ignore_not_found};
-use super::generic_reconciler::{changed_object, object_key};
+use super::generic_reconciler::object_key;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::controller_of;
 use super::job_annotations;
@@ -18,17 +18,16 @@ pub(super) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
     let pods: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let seen = pods.clone();
     env.shared.informers.pods.add_event_handler(move |change| {
-        if !matches!(change, Change::Deleted(_))
-            && owner_stateful_set(changed_object(change)).is_some()
-        {
-            seen.add(object_key(&changed_object(change).metadata));
+        if !matches!(change, Change::Deleted(_)) && owner_stateful_set(change.object()).is_some() {
+            seen.add(object_key(&change.object().metadata));
         }
     });
     let (env_, sets_) = (env.clone(), sets.clone());
     pods.run(&env.shared.ctx, "statefulset_pod", 5, move |key| {
         let (env, sets) = (env_.clone(), sets_.clone());
         async move {
-            // A set that was not seen yet looks like one that is gone.
+            // Before the first list completes, a StatefulSet missing from the cache would be
+            // treated as deleted.
             sets.wait_for_cache_sync().await;
             let joined = match env.shared.informers.pods.get(&key) {
                 Some(pod) => set_pod_defaults(&env, &sets, &pod).await,
@@ -39,7 +38,7 @@ pub(super) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
     });
 }
 
-/// The set that a pod is held back for.
+/// The StatefulSet by which a pod is suspended.
 pub(super) fn owner_stateful_set(pod: &Pod) -> Option<ObjectKey> {
     let parent = job_annotations::annotation(&pod.metadata, c::SUSPENDED_BY_PARENT_ANNOTATION);
     let owner = controller_of(&pod.metadata).filter(|owner| GVK.matches_owner(owner))?;
@@ -49,7 +48,7 @@ pub(super) fn owner_stateful_set(pod: &Pod) -> Option<ObjectKey> {
     })
 }
 
-/// Makes a pod part of the group of its set.
+/// Sets the pod group labels and annotations of a pod.
 async fn set_pod_defaults(
     env: &IntegrationContext,
     sets: &Informer<StatefulSet>,

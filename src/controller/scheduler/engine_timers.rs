@@ -3,18 +3,18 @@
 use super::scheduling_loop::wait_for_engine_change;
 use crate::ControllerContext;
 
-/// Lets the engine do in time what is due.
+/// Advances the engine at its deadlines, until the task is cancelled.
 pub(super) async fn run_engine_timers(shared: &ControllerContext) {
     let mut changes = shared.engine_changes();
     loop {
         changes.mark_unchanged();
         let now = shared.now();
-        let (moved, next) = {
+        let (advanced, next) = {
             let mut engine = shared.engine();
-            let moved = engine.advance(now);
-            (moved, engine.next_deadline())
+            let advanced = engine.advance(now);
+            (advanced, engine.next_deadline())
         };
-        if moved > 0 {
+        if advanced > 0 {
             shared.wake_scheduler();
             continue;
         }

@@ -1,7 +1,7 @@
-//! The scheduler: runs the engine's cycles and writes what they decide.
+//! The scheduler: runs scheduling cycles of the engine and applies their actions.
 //!
-//! Knows nothing of how decisions are made. A cycle starts when a queue has a head; one that gave
-//! nobody quota is followed by the next one only after a little while, which grows up to 10 ms.
+//! A cycle starts when a ClusterQueue has a head. After a cycle that reserved no quota the next one
+//! is delayed, by up to 10 ms.
 
 mod apply_action;
 mod cycle_backoff;
@@ -10,7 +10,7 @@ mod scheduling_loop;
 
 use super::ControllerContext;
 
-/// Starts the scheduler and the timers of the engine.
+/// Starts the scheduling loop and the timers of the engine.
 pub fn start(shared: &ControllerContext) {
     let s = shared.clone();
     shared.ctx.tasks.spawn("engine-timers", async move {

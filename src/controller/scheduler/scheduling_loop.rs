@@ -24,7 +24,7 @@ pub(super) async fn wait_for_engine_change(
         biased;
         changed = changes.changed() => {
             if changed.is_err() {
-                // Nobody can change anything any more: the controller is going down.
+                // No sender is left: the controller is shutting down.
                 std::future::pending::<()>().await;
             }
         }
@@ -33,30 +33,31 @@ pub(super) async fn wait_for_engine_change(
 }
 
 pub(super) async fn run_scheduling_loop(shared: &ControllerContext) {
-    let mut pace = CycleBackoff::default();
+    let mut backoff = CycleBackoff::default();
     let mut changes = shared.engine_changes();
     loop {
-        let next = pace.next_cycle_at(shared.now());
+        let next = backoff.next_cycle_at(shared.now());
         wait_for_heads(shared, &mut changes).await;
         let progress = run_cycle(shared).await;
-        pace.record_progress(progress);
+        backoff.record_progress(progress);
         shared.ctx.clock.sleep_until(next).await;
     }
 }
 
-/// Waits until a cycle would have heads. Once it waits it looks again only when the queues tell it
-/// to.
+/// Waits until a cycle would have heads. Checks again only after a broadcast of the queues.
 async fn wait_for_heads(
     shared: &ControllerContext,
     changes: &mut tokio::sync::watch::Receiver<()>,
 ) {
-    let mut heard = None;
+    let mut seen_broadcasts = None;
     loop {
         changes.mark_unchanged();
         {
             let engine = shared.engine();
-            let told = Some(engine.broadcasts());
-            if std::mem::replace(&mut heard, told) != told && engine.has_heads() {
+            let broadcasts = Some(engine.broadcasts());
+            if std::mem::replace(&mut seen_broadcasts, broadcasts) != broadcasts
+                && engine.has_heads()
+            {
                 return;
             }
         }
@@ -64,7 +65,7 @@ async fn wait_for_heads(
     }
 }
 
-/// Runs one cycle; tells whether anybody got quota or was evicted by it.
+/// Runs one cycle; returns whether it reserved quota or evicted a Workload.
 async fn run_cycle(shared: &ControllerContext) -> bool {
     let started = shared.now();
     let begun = shared.engine().begin_cycle(started);
@@ -97,7 +98,7 @@ async fn run_cycle(shared: &ControllerContext) -> bool {
     cycle.progress
 }
 
-/// Waits until the pods of all admitted workloads are ready.
+/// Waits until the pods of all admitted Workloads are ready.
 async fn wait_for_pods_ready(shared: &ControllerContext) {
     let mut changes = shared.engine_changes();
     loop {
@@ -109,21 +110,21 @@ async fn wait_for_pods_ready(shared: &ControllerContext) {
     }
 }
 
-/// Carries out the actions of a cycle from `done` on, in order; admissions are written while the
-/// cycle goes on.
+/// Applies the actions of a cycle from index `done` on, in order; admissions are written
+/// concurrently with the cycle.
 async fn apply_actions(
     shared: &ControllerContext,
     open: &DecidedCycle,
     done: usize,
     outcomes: &mut BTreeMap<usize, ActionOutcome>,
 ) {
-    let mut together: Vec<&Action> = Vec::new();
+    let mut preemptions: Vec<&Action> = Vec::new();
     for action in &open.actions[done.min(open.actions.len())..] {
         if action.kind == ActionKind::Preempt {
-            together.push(action);
+            preemptions.push(action);
             continue;
         }
-        evictions(shared, std::mem::take(&mut together), outcomes).await;
+        evictions(shared, std::mem::take(&mut preemptions), outcomes).await;
         if action.kind == ActionKind::Admit {
             admit(shared, action.clone());
         } else {
@@ -131,10 +132,10 @@ async fn apply_actions(
             outcomes.insert(action.id, outcome);
         }
     }
-    evictions(shared, together, outcomes).await;
+    evictions(shared, preemptions, outcomes).await;
 }
 
-/// Evicts the victims at once.
+/// Evicts preemption targets concurrently.
 async fn evictions(
     shared: &ControllerContext,
     actions: Vec<&Action>,
@@ -149,7 +150,7 @@ async fn evictions(
     outcomes.extend(actions.iter().map(|action| action.id).zip(results));
 }
 
-/// Writes an admission in a task of its own and tells the engine what came of it.
+/// Writes an admission in its own task and reports the outcome to the engine.
 fn admit(shared: &ControllerContext, action: Action) {
     let s = shared.clone();
     let action = Arc::new(action);

@@ -28,7 +28,7 @@ pub(super) fn is_tas_pod(pod: &Pod) -> bool {
     keys.iter().any(|key| annotation(pod, key).is_some())
 }
 
-/// Whether a pod waits for its domain.
+/// Whether a pod has the topology scheduling gate.
 pub(super) fn has_topology_gate(pod: &Pod) -> bool {
     let gates = pod
         .spec

@@ -22,22 +22,22 @@ use std::sync::Arc;
 
 const WORKERS: usize = 5;
 
-/// Pods that were let go and not seen so yet, by Workload.
+/// UIDs of ungated pods that the informer has not observed yet, by Workload.
 type UngateExpectations = Arc<Mutex<HashMap<ObjectKey, BTreeSet<String>>>>;
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared.informers.workloads.add_event_handler(move |change| {
-        let (Change::Added(wl) | Change::Updated { new: wl, .. } | Change::Deleted(wl)) = change;
+        let wl = change.object();
         if should_reconcile_workload(wl) {
-            told.add(ObjectKey::of(wl.as_ref()));
+            queue_handle.add(ObjectKey::of(wl.as_ref()));
         }
     });
     let expected = UngateExpectations::default();
-    let (told, seen) = (queue.clone(), expected.clone());
+    let (queue_handle, seen) = (queue.clone(), expected.clone());
     shared.informers.pods.add_event_handler(move |change| {
-        let (pod, gone) = match change {
+        let (pod, deleted) = match change {
             Change::Added(pod) | Change::Updated { new: pod, .. } => (pod, false),
             Change::Deleted(pod) => (pod, true),
         };
@@ -49,10 +49,10 @@ pub(super) fn start(shared: &ControllerContext) {
         };
         let namespace = pod.metadata.namespace.clone().unwrap_or_default();
         let key = ObjectKey::new(namespace, wl);
-        if gone || !has_topology_gate(pod) {
+        if deleted || !has_topology_gate(pod) {
             observed_uid(&seen, &key, uid(pod));
         }
-        told.add_after(key, UPDATES_BATCH_PERIOD);
+        queue_handle.add_after(key, UPDATES_BATCH_PERIOD);
     });
     let s = shared.clone();
     queue.run(&shared.ctx, "topology-ungater", WORKERS, move |key| {
@@ -95,8 +95,8 @@ async fn reconcile(
     if !should_reconcile_workload(&wl) {
         return Ok(ReconcileResult::Done);
     }
-    let released = pods_to_ungate(shared, &wl);
-    let uids = released
+    let to_ungate = pods_to_ungate(shared, &wl);
+    let uids = to_ungate
         .iter()
         .map(|(pod, _)| uid(pod).to_owned())
         .collect::<BTreeSet<_>>();
@@ -104,7 +104,7 @@ async fn reconcile(
         expected.lock().insert(key.clone(), uids);
     }
     let mut first_error = None;
-    for (pod, labels) in &released {
+    for (pod, labels) in &to_ungate {
         if let Err(error) = ungate_pod(shared, pod, labels).await {
             observed_uid(expected, key, uid(pod));
             if !is_not_found(&error) {
@@ -115,7 +115,7 @@ async fn reconcile(
     first_error.map_or(Ok(ReconcileResult::Done), Err)
 }
 
-/// The gated pods that can be told their domain, with the node labels of it.
+/// The gated pods with a domain, and the node labels of the domain.
 fn pods_to_ungate(
     shared: &ControllerContext,
     wl: &Workload,
@@ -130,7 +130,7 @@ fn pods_to_ungate(
         .iter()
         .flat_map(|a| &a.pod_set_assignments);
     let ranks = pod_set_ranks(wl);
-    let mut released = Vec::new();
+    let mut to_ungate = Vec::new();
     for psa in assignments {
         let Some(topology) = &psa.topology_assignment else {
             continue;
@@ -147,7 +147,7 @@ fn pods_to_ungate(
             .and_then(|pod| annotation(pod, c::POD_INDEX_OFFSET_ANNOTATION));
         if let Some(offset) = offset {
             let Ok(offset) = offset.parse::<i64>() else {
-                tracing::debug!(workload = %index, offset, "the offset of pod indexes is no number");
+                tracing::debug!(workload = %index, offset, "invalid pod index offset");
                 continue;
             };
             ranks.offset += offset;
@@ -169,10 +169,10 @@ fn pods_to_ungate(
                 continue;
             }
             let labels = decoded.levels.iter().cloned().zip(values.iter().cloned());
-            released.push((pod, labels.collect()));
+            to_ungate.push((pod, labels.collect()));
         }
     }
-    released
+    to_ungate
 }
 
 fn pod_set_topology_request<'a>(
@@ -189,8 +189,8 @@ fn count(psa: &PodSetAssignment) -> i64 {
     psa.count.unwrap_or(0).into()
 }
 
-/// Where the ranks of each pod set begin and end: pod sets that are placed together, a leader and
-/// its workers, share one row of ranks, the smaller set first.
+/// The rank range of each pod set. The pod sets of a group, a leader and its workers, share one
+/// range, the smaller pod set first.
 fn pod_set_ranks(wl: &Workload) -> BTreeMap<&str, RankRange> {
     let assignments = wl
         .status
@@ -210,15 +210,15 @@ fn pod_set_ranks(wl: &Workload) -> BTreeMap<&str, RankRange> {
         group.sort_by_key(|psa| count(psa));
         let mut offset = 0;
         for psa in group.iter() {
-            let most = offset + count(psa);
-            ranks.insert(psa.name.as_str(), RankRange { offset, end: most });
-            offset = most;
+            let end = offset + count(psa);
+            ranks.insert(psa.name.as_str(), RankRange { offset, end });
+            offset = end;
         }
     }
     ranks
 }
 
-/// Tells a pod its domain and takes the gate away.
+/// Sets the node selector of a pod and removes its gate.
 async fn ungate_pod(
     shared: &ControllerContext,
     pod: &Pod,

@@ -8,30 +8,30 @@ use kube::api::ListParams;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Somebody who leads is waited for this long to stop: longer than a lease lasts.
+/// Timeout for a leader to stop; longer than a lease duration.
 const LEADER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Clocks are not further apart than this.
+/// The largest clock skew that is tolerated.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(15);
 
 impl Installer {
-    /// Who leads, if anybody does: whoever is seen to renew their lease before it is over.
+    /// The current leader, if any: the holder that renews its Lease within the lease duration.
     ///
     /// # Errors
-    /// Rights are missing or the cluster does not answer.
+    /// Permissions are missing or the API server is unavailable.
     pub async fn leader(&self) -> Result<Option<String>, InstallError> {
         let mut first = None;
         let begun = Instant::now();
         loop {
-            let led = self.held_leases().await?;
-            let Some(leading) = led.into_iter().next() else {
+            let leases = self.held_leases().await?;
+            let Some(lease) = leases.into_iter().next() else {
                 return Ok(None);
             };
-            let before = first.get_or_insert_with(|| leading.clone());
-            if !before.is_same_record(&leading) {
-                return Ok(Some(leading.holder));
+            let before = first.get_or_insert_with(|| lease.clone());
+            if !before.is_same_record(&lease) {
+                return Ok(Some(lease.holder));
             }
             if begun.elapsed() > self.clock.to_wall(before.lease_duration) {
                 return Ok(None);
@@ -40,7 +40,7 @@ impl Installer {
         }
     }
 
-    /// The leases that somebody holds.
+    /// The Leases with a holder.
     async fn held_leases(&self) -> Result<Vec<HeldLease>, InstallError> {
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let leases = match api.list(&ListParams::default()).await {
@@ -52,30 +52,28 @@ impl Installer {
             }
         };
         let now = self.clock.now();
-        let led = leases.iter().filter_map(|lease| HeldLease::of(lease, now));
-        Ok(led.collect())
+        let leases = leases.iter().filter_map(|lease| HeldLease::of(lease, now));
+        Ok(leases.collect())
     }
 
-    /// Waits until nobody leads. Somebody whose lease was not seen to be renewed for as long as it
-    /// lasts does not, whatever the clocks say.
+    /// Waits until there is no leader. A holder that did not renew its Lease for a lease duration,
+    /// measured locally, does not count.
     pub(super) async fn wait_until_no_leader(&self) -> Result<(), InstallError> {
         let mut seen: Vec<HeldLease> = Vec::new();
         let begun = Instant::now();
         loop {
-            let led = self.held_leases().await?;
-            let led: Vec<HeldLease> = led
+            let leases = self.held_leases().await?;
+            let leases: Vec<HeldLease> = leases
                 .into_iter()
                 .map(
-                    |leading| match seen.iter().find(|s| s.is_same_record(&leading)) {
+                    |lease| match seen.iter().find(|s| s.is_same_record(&lease)) {
                         Some(before) => before.clone(),
-                        None => leading,
+                        None => lease,
                     },
                 )
-                .filter(|leading| {
-                    leading.since.elapsed() <= self.clock.to_wall(leading.lease_duration)
-                })
+                .filter(|lease| lease.since.elapsed() <= self.clock.to_wall(lease.lease_duration))
                 .collect();
-            let Some(leader) = led.first() else {
+            let Some(leader) = leases.first() else {
                 return Ok(());
             };
             if begun.elapsed()
@@ -85,25 +83,25 @@ impl Installer {
             {
                 return Err(InstallError::ControllerRunning(leader.holder.clone()));
             }
-            seen = led;
+            seen = leases;
             self.clock.sleep(POLL_INTERVAL).await;
         }
     }
 }
 
-/// A lease that somebody holds, as it was seen.
+/// A Lease with a holder, as observed.
 #[derive(Clone, Debug)]
 struct HeldLease {
     name: Option<String>,
     holder: String,
     renewed: Timestamp,
     lease_duration: Duration,
-    /// Since when it looks like this.
+    /// When this record was first observed.
     since: Instant,
 }
 
 impl HeldLease {
-    /// Nothing where nobody holds it, or nobody can have renewed it for a long time.
+    /// None without a holder, or if the last renewal is older than [`MAX_CLOCK_SKEW`].
     fn of(lease: &Lease, now: Timestamp) -> Option<Self> {
         let spec = lease.spec.as_ref()?;
         let holder = spec.holder_identity.clone().filter(|h| !h.is_empty())?;

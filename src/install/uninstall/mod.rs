@@ -1,9 +1,9 @@
-//! The way back: everything that was installed goes, and what Kueue held back can run.
+//! Uninstall: deletes all installed objects and lets suspended jobs and gated pods run.
 //!
-//! The order matters. Webhooks go first, since nobody may answer them any more; then whoever runs
-//! the controller, since it would hold everything back again; then jobs and pods are let go, while
-//! their Workloads still tell which ones somebody stopped on purpose; then finalizers, which only
-//! the controller would take off; then the kinds, and all objects of them.
+//! The order matters: webhooks first, since no server may answer them any more; then the
+//! controller, which would suspend jobs again; then jobs and pods, while their Workloads still show
+//! which ones a user stopped; then finalizers that only the controller would remove; then the CRDs
+//! with all their objects.
 
 mod delete_resources;
 mod leader_check;

@@ -1,31 +1,31 @@
 //! The report of an uninstall.
 
-/// What was done, and what was not.
+/// What was removed and what was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UninstallReport {
     /// Webhook configurations removed.
     pub webhooks: usize,
-    /// Jobs that can run again, as `kind namespace/name`.
+    /// Resumed jobs, as `kind namespace/name`.
     pub jobs: Vec<String>,
-    /// Pods that can be scheduled again, as `namespace/name`.
+    /// Ungated pods, as `namespace/name`.
     pub pods: Vec<String>,
-    /// Objects whose finalizer was taken off.
+    /// The number of objects whose finalizer was removed.
     pub finalizers: usize,
-    /// Definitions removed, with all objects of the kind.
+    /// Deleted CRDs.
     pub definitions: Vec<String>,
-    /// Further objects removed, as `kind name`.
+    /// Other deleted objects, as `kind name`.
     pub objects: Vec<String>,
-    /// What stays as it is, and why.
+    /// What was kept, and why.
     pub kept: Vec<String>,
 }
 
 impl UninstallReport {
-    /// Whether there was nothing to do.
+    /// Whether nothing was done.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The report for people, a line each.
+    /// The report as text lines.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut count = |n: usize, what: &str| {
@@ -34,7 +34,7 @@ impl UninstallReport {
             }
         };
         count(self.webhooks, "webhook configurations removed");
-        count(self.finalizers, "finalizers taken off");
+        count(self.finalizers, "finalizers removed");
         lines.extend(self.jobs.iter().map(|job| format!("can run: {job}")));
         lines.extend(
             self.pods

@@ -5,15 +5,14 @@ use super::{delete_resources, resume_jobs};
 use crate::{InstallError, Installer, webhook_configurations};
 
 impl Installer {
-    /// Removes everything that was installed and lets go of what was held back. Can be repeated
-    /// after it failed half-way.
+    /// Deletes all installed objects and lets jobs and pods run. Can be repeated after a failure.
     ///
     /// # Errors
-    /// Somebody runs the controller, rights are missing, or the cluster does not answer.
+    /// A controller is running, permissions are missing, or the API server is unavailable.
     pub async fn uninstall(&self) -> Result<UninstallReport, InstallError> {
         let (client, clock) = (&self.client, &self.clock);
         let mut report = UninstallReport::default();
-        // Whoever runs outside the cluster has to be asked before anything is taken from under it.
+        // A controller outside the cluster has to be stopped by its owner first.
         delete_resources::delete_controller_deployment(client, &self.namespace, &mut report)
             .await?;
         self.wait_until_no_leader().await?;

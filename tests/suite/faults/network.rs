@@ -35,7 +35,7 @@ pub async fn the_api_server_is_restarted(trouble: &FaultContext) {
         .await;
     stage.assert_consistent().await;
     assert!(
-        !lab.log().contains("does not lead any more"),
+        !lab.log().contains("lost leadership"),
         "a short break costs nobody the lead"
     );
     for n in 0..12 {
@@ -100,8 +100,8 @@ pub async fn the_leader_is_partitioned(trouble: &FaultContext) {
     wire.resume();
     crate::wait::eventually("the first sees who leads", || async {
         let log = first.log();
-        let after = log.split("does not lead any more").nth(1);
-        match after.is_some_and(|log| log.contains("leads; waiting")) {
+        let after = log.split("lost leadership").nth(1);
+        match after.is_some_and(|log| log.contains("is the leader; waiting")) {
             true => Ok(()),
             false => Err(log),
         }

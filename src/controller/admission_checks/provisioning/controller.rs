@@ -17,13 +17,13 @@ use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue}
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Index of ProvisioningRequests by the names of their owners, as `namespace/name`.
+/// Index of ProvisioningRequests by owner, as `namespace/name`.
 const BY_OWNER_NAME: &str = "owner";
 
-/// The name Events are told under.
+/// The reporting controller of Events.
 pub(super) const REPORTING_CONTROLLER: &str = "kueue-provisioning-request-controller";
 
-/// What the check works with.
+/// The provisioning controller: the informers it reads.
 #[derive(Clone)]
 pub(super) struct ProvisioningController {
     pub(super) shared: ControllerContext,
@@ -31,14 +31,14 @@ pub(super) struct ProvisioningController {
     pub(super) templates: Informer<PodTemplate>,
 }
 
-/// The checks of a Workload that this controller judges, with their settings; none for one whose
-/// settings are not there.
+/// The provisioning checks of a Workload with their ProvisioningRequestConfigs; None where the
+/// config does not exist.
 pub(super) type CheckConfigs = BTreeMap<String, Option<Arc<ProvisioningRequestConfig>>>;
 
-/// The request that counts for each check.
+/// The active or last ProvisioningRequest by check.
 pub(super) type ActiveRequests = BTreeMap<String, Arc<ProvisioningRequest>>;
 
-/// Starts the check; it works once the cluster has ProvisioningRequests.
+/// Starts the controller. It begins to reconcile when the ProvisioningRequest CRD exists.
 pub(crate) fn start(shared: &ControllerContext) {
     let client = shared.ctx.client.clone();
     let requests = Informer::builder(Api::<ProvisioningRequest>::all(client.clone()))
@@ -64,7 +64,7 @@ pub(crate) fn start(shared: &ControllerContext) {
     });
 }
 
-/// Whether this controller judges a check.
+/// Whether the controller of an AdmissionCheck is the provisioning controller.
 pub(super) fn is_provisioning_check(shared: &ControllerContext, check: &str) -> bool {
     let check = shared
         .informers
@@ -84,35 +84,35 @@ impl ProvisioningController {
         });
     }
 
-    /// Looks at Workloads when they, their requests or the settings of their checks change.
+    /// Enqueues Workloads when they, their ProvisioningRequests, checks or configs change.
     fn add_event_handlers(&self, queue: &WorkQueue<ObjectKey>) {
         let informers = &self.shared.informers;
-        let told = queue.clone();
+        let queue_handle = queue.clone();
         informers.workloads.add_event_handler(move |change| {
-            let (Change::Added(wl) | Change::Updated { new: wl, .. } | Change::Deleted(wl)) =
-                change;
-            told.add(ObjectKey::of(wl.as_ref()));
+            let wl = change.object();
+            queue_handle.add(ObjectKey::of(wl.as_ref()));
         });
-        let told = queue.clone();
+        let queue_handle = queue.clone();
         self.requests.add_event_handler(move |change| {
-            let (Change::Added(pr) | Change::Updated { new: pr, .. } | Change::Deleted(pr)) =
-                change;
+            let pr = change.object();
             let namespace = pr.metadata.namespace.clone().unwrap_or_default();
             let owners = pr.metadata.owner_references.iter().flatten();
             for owner in owners.filter(|owner| owner.controller == Some(true)) {
-                told.add(ObjectKey::new(namespace.clone(), owner.name.clone()));
+                queue_handle.add(ObjectKey::new(namespace.clone(), owner.name.clone()));
             }
         });
-        let (told, s) = (queue.clone(), self.shared.clone());
+        let (queue_handle, s) = (queue.clone(), self.shared.clone());
         informers.admission_checks.add_event_handler(move |change| {
-            let (Change::Added(check)
-            | Change::Updated { new: check, .. }
-            | Change::Deleted(check)) = change;
+            let check = change.object();
             if check.spec.controller_name == c::PROVISIONING_REQUEST_CONTROLLER {
-                enqueue_workloads_with_check(&s, &ObjectKey::of(check.as_ref()).name, &told);
+                enqueue_workloads_with_check(
+                    &s,
+                    &ObjectKey::of(check.as_ref()).name,
+                    &queue_handle,
+                );
             }
         });
-        let (told, s) = (queue.clone(), self.shared.clone());
+        let (queue_handle, s) = (queue.clone(), self.shared.clone());
         informers
             .provisioning_request_configs
             .add_event_handler(move |change| {
@@ -130,7 +130,7 @@ impl ProvisioningController {
                 };
                 let name = ObjectKey::of(config.as_ref()).name;
                 for check in admission_check_reconciler::checks_using_config(&s, &name) {
-                    enqueue_workloads_with_check(&s, &check, &told);
+                    enqueue_workloads_with_check(&s, &check, &queue_handle);
                 }
             });
     }
@@ -191,7 +191,7 @@ impl ProvisioningController {
         );
     }
 
-    /// Deletes requests that no check needs any more.
+    /// Deletes ProvisioningRequests that are not in `current`.
     async fn delete_unused_provisioning_requests(
         &self,
         owned: &[Arc<ProvisioningRequest>],
@@ -229,7 +229,7 @@ fn enqueue_workloads_with_check(
     }
 }
 
-/// The newest request for each check that asks for what its settings say.
+/// The latest attempt by check among the owned requests that match the config.
 fn active_or_last_requests(
     wl: &Workload,
     configs: &CheckConfigs,
@@ -252,19 +252,19 @@ fn active_or_last_requests(
     Ok(current)
 }
 
-/// Why a request was not made or judged.
+/// A failed reconciliation of a provisioning check.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvisioningError {
-    /// The API server.
+    /// An API request failed.
     #[error(transparent)]
     Kube(#[from] kube::Error),
-    /// The Workload.
+    /// The admission of the Workload is inconsistent.
     #[error(transparent)]
     Inconsistent(#[from] provisioning_request::InconsistentPodSetAssignments),
-    /// A flavor of the Workload.
+    /// A ResourceFlavor of the Workload is missing.
     #[error("{0}")]
     Flavor(String),
-    /// The flavors do not go with the pods.
+    /// The flavors conflict with the pod template.
     #[error(transparent)]
     PodSet(#[from] PodSetInfoError),
 }

@@ -1,5 +1,5 @@
-//! The provisioning check: asks a node autoscaler for the capacity of a Workload with a
-//! ProvisioningRequest, and judges the check by what becomes of it.
+//! The provisioning admission check: requests capacity from a node autoscaler with a
+//! ProvisioningRequest and sets the check state from the conditions of the request.
 
 mod admission_check_reconciler;
 mod controller;

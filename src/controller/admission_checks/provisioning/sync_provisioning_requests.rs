@@ -1,4 +1,4 @@
-//! Makes ProvisioningRequests and the PodTemplates they name.
+//! Creates ProvisioningRequests and the PodTemplates they reference.
 
 use super::controller::{
     ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError, REPORTING_CONTROLLER,
@@ -55,7 +55,7 @@ fn params() -> PostParams {
 }
 
 impl ProvisioningController {
-    /// Makes the requests that are missing, or a further one where the last came to nothing.
+    /// Creates missing requests, and the next attempt of failed ones.
     pub(super) async fn sync_owned_provisioning_requests(
         &self,
         wl: &Arc<Workload>,
@@ -79,13 +79,13 @@ impl ProvisioningController {
                     None => pr.clone(),
                 },
                 None => {
-                    let tried = check.and_then(|check| check.retry_count).unwrap_or(0);
+                    let retries = check.and_then(|check| check.retry_count).unwrap_or(0);
                     self.create_provisioning_request(
                         wl,
                         check,
                         name,
                         &config.spec,
-                        tried.saturating_add(1),
+                        retries.saturating_add(1),
                     )
                     .await?
                 }
@@ -138,7 +138,7 @@ impl ProvisioningController {
             Ok(made) => {
                 let made = Arc::new(made);
                 self.requests.observe_write(made.clone());
-                let telling = EventSpec {
+                let event = EventSpec {
                     action: "Created",
                     ..EventSpec::new(
                         REPORTING_CONTROLLER,
@@ -147,7 +147,7 @@ impl ProvisioningController {
                         format!("Created ProvisioningRequest: {request:?}"),
                     )
                 };
-                self.shared.recorder.record(wl.as_ref(), telling);
+                self.shared.recorder.record(wl.as_ref(), event);
                 Ok(made)
             }
             Err(error) => {
@@ -157,7 +157,7 @@ impl ProvisioningController {
         }
     }
 
-    /// Makes the PodTemplate of a pod set, unless it is there.
+    /// Creates the PodTemplate of a pod set, unless it exists.
     async fn create_pod_template(
         &self,
         wl: &Arc<Workload>,
@@ -214,7 +214,7 @@ impl ProvisioningController {
         Ok(())
     }
 
-    /// Says on the check that something could not be made; gives the error back.
+    /// Records a failed creation as an Event and in the message of the check; returns the error.
     async fn handle_error(
         &self,
         wl: &Arc<Workload>,
@@ -224,7 +224,7 @@ impl ProvisioningController {
     ) -> ProvisioningError {
         if matches!(&error, ProvisioningError::Kube(kube::Error::Api(status)) if status.code == 409)
         {
-            // It is there, only the informer has not seen it yet.
+            // The object exists, but the informer has not received it yet.
             return error;
         }
         self.record_event(
@@ -252,13 +252,14 @@ impl ProvisioningController {
         {
             Ok(_) => error,
             Err(second) => {
-                tracing::debug!(%second, "the check does not say what failed");
+                tracing::debug!(%second, "cannot write the message of the check");
                 error
             }
         }
     }
 
-    /// Makes the request the owner of its templates, so that they go with it.
+    /// Sets the request as the controller of its PodTemplates, so that they are garbage collected
+    /// with it.
     async fn sync_pod_template_owners(
         &self,
         wl: &Workload,
@@ -289,7 +290,8 @@ impl ProvisioningController {
     }
 }
 
-/// The number of the next attempt, where the last one came to nothing and another one may be made.
+/// The number of the next attempt, if the last one failed or its booking expired and the check is
+/// Pending.
 fn next_attempt(
     wl: &Workload,
     name: &str,
@@ -298,8 +300,8 @@ fn next_attempt(
 ) -> Option<i32> {
     let expired = provisioning_request::true_condition_message(pr, p::BOOKING_EXPIRED).is_some()
         && !predicates::is_admitted(wl);
-    let over = provisioning_request::true_condition_message(pr, p::FAILED).is_some() || expired;
-    let waits = check.is_some_and(|check| check.state == CheckState::Pending);
+    let failed = provisioning_request::true_condition_message(pr, p::FAILED).is_some() || expired;
+    let pending = check.is_some_and(|check| check.state == CheckState::Pending);
     let last = provisioning_request::request_attempt(pr, predicates::name(wl), name).unwrap_or(1);
-    (over && waits).then(|| last.saturating_add(1))
+    (failed && pending).then(|| last.saturating_add(1))
 }

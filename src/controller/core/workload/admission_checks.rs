@@ -1,4 +1,4 @@
-//! Admission checks of a Workload: which it has, and what follows when one fails.
+//! Admission checks of a Workload: syncs the list of checks and evicts on Retry or Rejected.
 
 use super::super::update;
 use super::deactivation::set_deactivation_target;
@@ -17,7 +17,7 @@ use kueue_lab_api::v1beta2::{AdmissionCheckState, CheckState, Workload};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The latest time at which a check that asked for another try wants it.
+/// The latest retry time that a check in state Retry requests.
 fn retry_time(wl: &Workload) -> Option<Timestamp> {
     let retries = wl
         .status
@@ -36,7 +36,7 @@ fn retry_time(wl: &Workload) -> Option<Timestamp> {
     times.max()
 }
 
-/// Notes when the Workload is to be queued again because a check said so. True when that was news.
+/// Sets `requeueState.requeueAt` from checks in state Retry. True if it was written.
 pub(super) async fn set_requeue_time(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -61,7 +61,7 @@ pub(super) async fn set_requeue_time(
     Ok(true)
 }
 
-/// Lists the checks the Workload needs, as its ClusterQueue says. True when the list changed.
+/// Syncs the list of checks with the ClusterQueue. True if it was written.
 pub(super) async fn sync_admission_checks(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -86,7 +86,7 @@ pub(super) async fn sync_admission_checks(
     Ok(true)
 }
 
-/// The list of checks as it should be; none when it is.
+/// The synced list of checks; None if it is unchanged.
 fn synced_check_states(
     known: &[AdmissionCheckState],
     needed: &BTreeSet<String>,
@@ -144,8 +144,8 @@ fn build_admission_checks_message(wl: &Workload, state: CheckState) -> String {
     format!("{noun} in {state} state: {}", parts.join("; "))
 }
 
-/// Evicts a Workload one of whose checks failed; one that was rejected is to be deactivated. True
-/// when something was done.
+/// Evicts a Workload with a check in state Retry, and sets DeactivationTarget on one with a
+/// Rejected check. True if either was written.
 pub(super) async fn reconcile_check_based_eviction(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_checks_are_listed_by_name() {
+    fn failed_checks_are_sorted_by_name() {
         let mut wl = Workload::named("wl");
         wl.status.admission_checks = vec![
             check("b", CheckState::Retry, "no room"),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_follow_the_queue() {
+    fn checks_are_synced_with_the_cluster_queue() {
         let now = Timestamp::UNIX_EPOCH;
         let needed = |names: &[&str]| {
             names

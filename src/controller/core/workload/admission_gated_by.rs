@@ -1,4 +1,4 @@
-//! The AdmissionGatedBy annotation: keeps a Workload pending until all its gates are removed.
+//! The AdmissionGatedBy annotation: a Workload with gates is not admissible.
 
 use super::unadmitted_conditions::{granular_or_legacy_reason, patch_quota_reservation_unset};
 use super::workload_controller::record_event;
@@ -10,7 +10,8 @@ use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::Workload;
 use std::sync::Arc;
 
-/// Says that an annotation holds a Workload back, or no longer does. True when it was said.
+/// Syncs QuotaReserved with the annotation: sets the reason AdmissionGated or clears it. True if it
+/// was written.
 pub(super) async fn sync_admission_gated_by(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -18,10 +19,10 @@ pub(super) async fn sync_admission_gated_by(
     let gates = shared.engine().config().gates.clone();
     let has_gate = predicates::has_admission_gate(wl, &gates);
     let on = gates.admission_gated_by;
-    let said = wl
+    let is_gated = wl
         .condition(c::QUOTA_RESERVED)
         .is_some_and(|cond| cond.reason == q::ADMISSION_GATED);
-    if !on || has_gate == said {
+    if !on || has_gate == is_gated {
         return Ok(false);
     }
     if has_gate {

@@ -1,5 +1,5 @@
-//! Deactivation of a Workload: the DeactivationTarget condition and the eviction of one that is not
-//! active.
+//! Deactivation of a Workload: the DeactivationTarget condition, and eviction when `spec.active` is
+//! false.
 
 use super::evict::evict;
 use crate::ControllerContext;
@@ -13,7 +13,7 @@ use kueue_lab_runtime::ReconcileResult;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Evicts a deactivated Workload and forgets its requeue state. None when that is done.
+/// Evicts a deactivated Workload and clears its requeue state. None if both are done.
 pub(super) async fn reconcile_deactivated(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -49,7 +49,7 @@ pub(super) async fn reconcile_deactivated(
     Ok(Some(ReconcileResult::Done))
 }
 
-/// Says that a Workload is about to be deactivated, after `also` changed what else has to change.
+/// Sets the DeactivationTarget condition, together with the changes made by `also`.
 pub(super) async fn set_deactivation_target(
     shared: &ControllerContext,
     wl: &Workload,

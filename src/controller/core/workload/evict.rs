@@ -1,4 +1,4 @@
-//! Evicting a Workload outside of a cycle.
+//! Eviction of a Workload outside a scheduling cycle.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::{self, Eviction};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Evicts a Workload, after `prepare` changed what else has to change; tells it if it had quota.
+/// Evicts a Workload, together with the changes made by `prepare`; records Events and metrics if it
+/// held quota.
 ///
 /// # Errors
-/// When the API server refuses, such as for a conflict, or is not there.
+/// The API server rejects the request, for example with a Conflict, or is unavailable.
 pub async fn evict(
     shared: &ControllerContext,
     wl: &Workload,

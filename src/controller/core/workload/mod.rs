@@ -1,7 +1,7 @@
-//! Workloads: everything that happens to one apart from scheduling. Backoff and requeueing, checks,
-//! deactivation, stopped queues, waiting for pods, time limits, retention.
+//! The Workload controller: requeue backoff, admission checks, deactivation, stopped queues,
+//! PodsReady timeout, maximum execution time and retention.
 //!
-//! One look at a Workload does the first thing that is due; what it writes makes it look again.
+//! One reconciliation makes the first change that is due; its write triggers the next one.
 
 mod admission_checks;
 mod admission_gated_by;

@@ -1,4 +1,4 @@
-//! What follows for a Workload when its queues stop and start, and when it is gated.
+//! Stop policies of the LocalQueue and the ClusterQueue of a Workload.
 
 use super::evict::evict;
 use super::unadmitted_conditions::{
@@ -18,13 +18,13 @@ fn is_disabled_requeued_by_reason(wl: &Workload, reason: &str) -> bool {
     predicates::false_condition(wl, c::REQUEUED).is_some_and(|cond| cond.reason == reason)
 }
 
-/// Whether a Workload is out of its queue because that was stopped.
+/// Whether Requeued is False because a queue was stopped.
 pub(super) fn is_disabled_requeued_by_stopped_queue(wl: &Workload) -> bool {
     is_disabled_requeued_by_reason(wl, c::evicted::LOCAL_QUEUE_STOPPED)
         || is_disabled_requeued_by_reason(wl, c::evicted::CLUSTER_QUEUE_STOPPED)
 }
 
-/// Says that a Workload is queued again because its queue runs again. True when it was said.
+/// Sets Requeued to True after the queue was restarted. True if it was written.
 pub(super) async fn sync_requeued_on_queue_restart(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -51,8 +51,8 @@ pub(super) async fn sync_requeued_on_queue_restart(
     Ok(true)
 }
 
-/// Evicts a Workload with quota whose queues are stopped or gone; one that is not admitted yet just
-/// loses its quota. True when something was done.
+/// Evicts an admitted Workload of a drained queue, and releases the quota of one that is not
+/// admitted when a queue is stopped or missing. True if it was written.
 pub(super) async fn stopped(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -60,10 +60,10 @@ pub(super) async fn stopped(
 ) -> kube::Result<bool> {
     let local = queues.local_queue.as_ref();
     let policy = local.map_or(StopPolicy::None, |lq| lq.spec.stop_policy());
-    let there = local.is_some_and(|lq| lq.metadata.deletion_timestamp.is_none());
+    let exists = local.is_some_and(|lq| lq.metadata.deletion_timestamp.is_none());
     let of_local = QueueActiveState {
         policy,
-        exists: there,
+        exists,
         what: format!("LocalQueue {}", wl.spec.queue_name),
         reason: c::evicted::LOCAL_QUEUE_STOPPED,
         message: "The LocalQueue is stopped",
@@ -73,10 +73,10 @@ pub(super) async fn stopped(
     }
     let cluster = queues.cluster_queue.as_ref();
     let policy = cluster.map_or(StopPolicy::None, |cq| cq.spec.stop_policy());
-    let there = cluster.is_some_and(|cq| cq.metadata.deletion_timestamp.is_none());
+    let exists = cluster.is_some_and(|cq| cq.metadata.deletion_timestamp.is_none());
     let of_cluster = QueueActiveState {
         policy,
-        exists: there,
+        exists,
         what: format!(
             "ClusterQueue {}",
             queues.cluster_queue_name.as_deref().unwrap_or_default()
@@ -87,7 +87,7 @@ pub(super) async fn stopped(
     of_cluster.reconcile(shared, wl).await
 }
 
-/// A queue, as far as it may be stopped or gone.
+/// A queue of a Workload with the reason and messages for its stop policy.
 struct QueueActiveState {
     policy: StopPolicy,
     exists: bool,

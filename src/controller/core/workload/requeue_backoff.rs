@@ -1,4 +1,4 @@
-//! Workloads that are active, and those that are not: deactivation, backoff, requeueing.
+//! Requeueing of an active Workload after its backoff.
 
 use super::super::update;
 use super::unadmitted_conditions::set_requeued_condition;
@@ -11,7 +11,7 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ReconcileResult;
 use std::sync::Arc;
 
-/// How long the backoff of a Workload still lasts.
+/// The remaining backoff of a Workload; negative once it elapsed.
 fn backoff_remaining(wl: &Workload, now: jiff::Timestamp) -> Option<SignedDuration> {
     let at = wl.status.requeue_state.as_ref()?.requeue_at.as_ref()?;
     Some(at.0.duration_since(now))
@@ -23,7 +23,8 @@ fn clear_requeue_at(wl: &mut Workload) {
     }
 }
 
-/// Does what is due of an active Workload. None when nothing is.
+/// Deactivates a Workload with DeactivationTarget and requeues one after its backoff. None if
+/// neither applies.
 pub(super) async fn reconcile_active(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -49,7 +50,7 @@ pub(super) async fn reconcile_active(
     set_requeued_after_backoff(shared, wl).await
 }
 
-/// Queues a Workload again whose backoff is over.
+/// Requeues a Workload whose backoff elapsed.
 async fn requeue_after_backoff(shared: &ControllerContext, wl: &Arc<Workload>) -> kube::Result<()> {
     let written =
         workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
@@ -67,7 +68,7 @@ async fn requeue_after_backoff(shared: &ControllerContext, wl: &Arc<Workload>) -
     Ok(())
 }
 
-/// Says that a Workload is queued again, after it was reactivated or waited long enough.
+/// Sets Requeued to True after a reactivation or an elapsed backoff.
 async fn set_requeued_after_backoff(
     shared: &ControllerContext,
     wl: &Arc<Workload>,

@@ -10,7 +10,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use std::sync::Arc;
 
-/// Brings QuotaReserved, as long as it is false, and Admitted up to date.
+/// Syncs QuotaReserved, while it is False, and Admitted.
 pub(super) async fn sync_unadmitted_conditions(
     shared: &ControllerContext,
     wl: Arc<Workload>,
@@ -21,8 +21,8 @@ pub(super) async fn sync_unadmitted_conditions(
     let now = shared.now();
     let (why, gates) = {
         let engine = shared.engine();
-        let waits = !predicates::has_quota_reservation(&wl);
-        let why = waits
+        let unreserved = !predicates::has_quota_reservation(&wl);
+        let why = unreserved
             .then(|| engine.quota_reserved_false_condition(&wl))
             .flatten();
         (why, engine.config().gates.clone())
@@ -62,7 +62,7 @@ pub(super) async fn sync_unadmitted_conditions(
     Ok(written)
 }
 
-/// Sets the Requeued condition. True when that changed anything.
+/// Sets the Requeued condition. True if it changed.
 pub(super) fn set_requeued_condition(
     wl: &mut Workload,
     reason: &str,
@@ -74,7 +74,7 @@ pub(super) fn set_requeued_condition(
     set_condition(&mut wl.status.conditions, cond)
 }
 
-/// Says why a Workload has no quota.
+/// Sets QuotaReserved to False with a reason.
 pub(super) async fn patch_quota_reservation_unset(
     shared: &ControllerContext,
     wl: &Workload,
@@ -90,11 +90,11 @@ pub(super) async fn patch_quota_reservation_unset(
     Ok(())
 }
 
-/// The reason, or the one of old where reasons are not told apart.
+/// `granular` with the gate UnadmittedWorkloadsObservability, otherwise the legacy reason.
 pub(super) fn granular_or_legacy_reason(
     shared: &ControllerContext,
     granular: &'static str,
-    of_old: &'static str,
+    legacy: &'static str,
 ) -> &'static str {
     if shared
         .engine()
@@ -104,6 +104,6 @@ pub(super) fn granular_or_legacy_reason(
     {
         granular
     } else {
-        of_old
+        legacy
     }
 }

@@ -21,15 +21,15 @@ use std::time::Duration;
 
 const WORKERS: usize = 10;
 
-/// How much later than the others some Workloads of a queue that stopped or runs again are looked at.
+/// Delay for drained Workloads when a queue is stopped or restarted.
 const DRAINED_WORKLOADS_DELAY: Duration = Duration::from_millis(10);
 
 pub(crate) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared.informers.workloads.add_event_handler(move |change| {
-        let (Change::Added(wl) | Change::Updated { new: wl, .. } | Change::Deleted(wl)) = change;
-        told.add(ObjectKey::of(wl.as_ref()));
+        let wl = change.object();
+        queue_handle.add(ObjectKey::of(wl.as_ref()));
     });
     add_queue_event_handlers(shared, &queue);
     dra::add_event_handlers(shared, &queue);
@@ -40,9 +40,9 @@ pub(crate) fn start(shared: &ControllerContext) {
     });
 }
 
-/// Looks at Workloads again when their queues come, go, stop or start.
+/// Enqueues the Workloads of queues that are added, deleted, stopped or restarted.
 fn add_queue_event_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectKey>) {
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .local_queues
@@ -56,9 +56,9 @@ fn add_queue_event_handlers(shared: &ControllerContext, queue: &WorkQueue<Object
                 }
                 Change::Added(lq) | Change::Updated { new: lq, .. } | Change::Deleted(lq) => lq,
             };
-            enqueue_workloads_of_local_queue(&s, lq, &told);
+            enqueue_workloads_of_local_queue(&s, lq, &queue_handle);
         });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .cluster_queues
@@ -71,7 +71,7 @@ fn add_queue_event_handlers(shared: &ControllerContext, queue: &WorkQueue<Object
             };
             let name = ObjectKey::of(cq.as_ref()).name;
             for lq in s.informers.local_queues.by_index(BY_CLUSTER_QUEUE, &name) {
-                enqueue_workloads_of_local_queue(&s, &lq, &told);
+                enqueue_workloads_of_local_queue(&s, &lq, &queue_handle);
             }
         });
 }
@@ -90,8 +90,8 @@ fn enqueue_workloads_of_local_queue(
     let key = ObjectKey::of(lq);
     let index = format!("{}/{}", key.namespace, key.name);
     let workloads = shared.informers.workloads.by_index(BY_LOCAL_QUEUE, &index);
-    // Kueue looks at them in no order, and the first one written has quota given out. So those that were
-    // drained come after those that wait, unless they are more.
+    // Upstream reconciles them in random order, and the first write triggers scheduling. So drained
+    // Workloads come after pending ones, unless they are the majority.
     let drained = workloads
         .iter()
         .filter(|wl| queue_active_state::is_disabled_requeued_by_stopped_queue(wl))
@@ -117,7 +117,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     }
 }
 
-/// Does the first thing that is due.
+/// Makes the first change that is due.
 async fn reconcile_workload(
     shared: &ControllerContext,
     wl: Arc<Workload>,
@@ -175,6 +175,6 @@ pub(super) fn record_event(
     reason: &str,
     message: impl Into<String>,
 ) {
-    let telling = EventSpec::new(c::WORKLOAD_CONTROLLER, type_, reason, message);
-    shared.recorder.record(wl, telling);
+    let event = EventSpec::new(c::WORKLOAD_CONTROLLER, type_, reason, message);
+    shared.recorder.record(wl, event);
 }

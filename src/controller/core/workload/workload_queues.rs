@@ -10,7 +10,7 @@ use kueue_lab_runtime::ObjectKey;
 /// The queues of a Workload.
 pub(super) struct WorkloadQueues {
     pub(super) local_queue: Option<Arc<LocalQueue>>,
-    /// The name of the ClusterQueue, as the queues know it.
+    /// The name of the ClusterQueue, interned by the queues.
     pub(super) cluster_queue_name: Option<Arc<str>>,
     pub(super) cluster_queue: Option<Arc<ClusterQueue>>,
 }
@@ -19,7 +19,7 @@ impl WorkloadQueues {
     pub(super) fn of(shared: &ControllerContext, wl: &Workload) -> Self {
         let key = ObjectKey::new(predicates::namespace(wl), &wl.spec.queue_name);
         let engine = shared.engine();
-        let behind = engine
+        let referenced = engine
             .cluster_queue_of(wl)
             .map(|(name, exists)| (name.clone(), exists));
         drop(engine);
@@ -31,11 +31,11 @@ impl WorkloadQueues {
         };
         Self {
             local_queue: shared.informers.local_queues.get(&key),
-            cluster_queue: behind
+            cluster_queue: referenced
                 .as_ref()
                 .filter(|(_, exists)| *exists)
                 .and_then(|(n, _)| cluster(n)),
-            cluster_queue_name: behind.map(|(name, _)| name),
+            cluster_queue_name: referenced.map(|(name, _)| name),
         }
     }
 

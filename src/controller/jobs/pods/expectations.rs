@@ -1,5 +1,5 @@
-//! Pods of groups that were finalized but are not seen so yet: as long as there are any, no others are
-//! removed from the group.
+//! Expectations for the finalization of excess pods: a group removes further pods only after the
+//! informer has observed the earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use kueue_lab_runtime::ObjectKey;
 pub struct ExcessPodExpectations(Arc<Mutex<BTreeMap<ObjectKey, BTreeSet<String>>>>);
 
 impl ExcessPodExpectations {
-    /// These pods are about to be finalized.
+    /// Expects the finalization of pods.
     pub fn expect_uids<'a>(&self, group: &ObjectKey, uids: impl Iterator<Item = &'a str>) {
         let mut expected = self.0.lock();
         let of_group = expected.entry(group.clone()).or_default();
         of_group.extend(uids.map(str::to_owned));
     }
 
-    /// This pod is seen to be finalized, or will never be.
+    /// A pod was observed without the finalizer, or its write failed.
     pub fn observed_uid(&self, group: &ObjectKey, uid: &str) {
         let mut expected = self.0.lock();
         if let Some(of_group) = expected.get_mut(group) {
@@ -31,7 +31,7 @@ impl ExcessPodExpectations {
         }
     }
 
-    /// Whether all pods were seen.
+    /// Whether no expectation is left.
     pub fn satisfied(&self, group: &ObjectKey) -> bool {
         !self.0.lock().contains_key(group)
     }

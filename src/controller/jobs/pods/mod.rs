@@ -1,7 +1,7 @@
-//! Pods that are jobs of their own, and groups of pods that are admitted together.
+//! The pod integration: plain pods and pod groups.
 //!
-//! A pod cannot be suspended once it runs: to stop it is to delete it. It is held by a finalizer so
-//! that it is still there to be counted when it has ended.
+//! A running pod cannot be suspended; it is stopped by deletion. A finalizer keeps terminated pods
+//! until they are accounted for.
 
 mod expectations;
 mod pod_controller;

@@ -1,4 +1,4 @@
-//! Groups: their pod sets by role, their Workload, and which of their pods are too many.
+//! Pod groups: pod sets by role, the Workload of a group, and excess pods.
 
 use super::pod_job::{GVK, PodJob, construct_pod_set};
 use super::pod_state::{
@@ -27,7 +27,7 @@ use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::ObjectKey;
 use std::sync::Arc;
 
-/// How many pods a group is to have, as one of its pods says.
+/// The total count of a group from the annotation of one of its pods.
 pub fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
     if job_annotations::pod_group_name(meta, gates).is_none() {
         return Err(
@@ -49,7 +49,7 @@ pub fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usiz
     })
 }
 
-/// The place of a pod in its group, where its label tells one, has to be below the count.
+/// Validates that the pod index label, if set, is below the total count.
 fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
     let labels = meta.labels.as_ref();
     let Some(text) = labels.and_then(|m| m.get(c::POD_GROUP_POD_INDEX_LABEL)) else {
@@ -67,7 +67,7 @@ fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
     ))
 }
 
-/// One pod set per role, ordered by name.
+/// One pod set per role hash, ordered by name.
 pub fn construct_group_pod_sets(
     pods: &[Pod],
     gates: &FeatureGates,
@@ -87,7 +87,7 @@ pub fn construct_group_pod_sets(
     Ok(sets)
 }
 
-/// The pod set of a group that does not wait for all its pods: all are taken to be like the first.
+/// The pod set of a group with fast admission: all pods are assumed to equal the first.
 pub fn construct_group_pod_sets_fast(
     pods: &[Pod],
     total: usize,
@@ -109,7 +109,7 @@ fn is_group_workload(wl: &Workload) -> bool {
         == Some(c::IS_GROUP_WORKLOAD_VALUE)
 }
 
-/// The Workload of a group. One of the same name that another object controls is none.
+/// The Workload of a group, unless another object controls it.
 pub fn list_group_workloads(env: &IntegrationContext, group: &ObjectKey) -> Vec<Arc<Workload>> {
     let found = env.workload(&group.namespace, &group.name);
     let foreign = |wl: &Workload| {
@@ -120,14 +120,14 @@ pub fn list_group_workloads(env: &IntegrationContext, group: &ObjectKey) -> Vec<
     found.into_iter().filter(|wl| !foreign(wl)).collect()
 }
 
-/// Whether a Workload still has room for all roles of a group.
+/// Whether the counts of a Workload cover all roles of a group.
 pub fn equivalent_to_workload(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
     let finished = wl.is_condition_true(c::FINISHED);
     let theirs = &wl.spec.pod_sets;
     if wl.metadata.name.as_deref() != Some(name) || (!finished && theirs.len() < pod_sets.len()) {
         return false;
     }
-    // Both are in the same order.
+    // Both lists are sorted.
     let mut theirs = theirs.iter();
     pod_sets.iter().all(|set| {
         let found = theirs.find(|their| their.name == set.name);
@@ -146,7 +146,7 @@ impl PodJob {
             .unwrap_or_default()
     }
 
-    /// Makes all pods of the group owners of its Workload.
+    /// Adds all pods of the group as owners of its Workload.
     pub(super) async fn ensure_workload_owned_by_all_members(
         &self,
         env: &IntegrationContext,
@@ -157,8 +157,8 @@ impl PodJob {
         let before = owners.len();
         for pod in self.pods() {
             let name = job_annotations::name(&pod.metadata);
-            // One that was made anew under the name of an owner is no further owner: nothing is written
-            // for it alone, and the garbage collector takes the old reference away.
+            // A recreated pod with the name of an owner is not added alone: the garbage collector
+            // removes the stale reference.
             match owners
                 .iter_mut()
                 .find(|o| GVK.matches_owner(o) && o.name == name)
@@ -185,7 +185,7 @@ impl PodJob {
         Ok(written)
     }
 
-    /// The group's Workload, where it still fits. Pods that are too many go.
+    /// The Workload of the group, if it matches. Removes excess pods.
     pub(super) async fn find_matching_group_workload(
         &mut self,
         env: &IntegrationContext,
@@ -235,7 +235,8 @@ impl PodJob {
         })
     }
 
-    /// A Workload of the group's name is somebody else's: the group has to wait until it is gone.
+    /// Records that another object owns the Workload of the group's name; the group waits until it
+    /// is deleted.
     async fn report_workload_name_conflict(
         &self,
         env: &IntegrationContext,
@@ -299,7 +300,7 @@ impl PodJob {
         out
     }
 
-    /// Lets pods go and deletes them.
+    /// Finalizes and deletes excess pods.
     async fn remove_excess_pods(
         &self,
         env: &IntegrationContext,
@@ -324,7 +325,7 @@ impl PodJob {
         join_all(all).await.into_iter().collect()
     }
 
-    /// Lets pods go.
+    /// Removes the finalizer of pods.
     async fn finalize_pods(&self, env: &IntegrationContext, pods: &[Pod]) -> Result<(), JobError> {
         let Some(group) = &self.group else {
             return Ok(());
@@ -345,7 +346,7 @@ impl PodJob {
         join_all(all).await.into_iter().collect()
     }
 
-    /// A Workload for the group, when it is complete.
+    /// Constructs the Workload of a complete group.
     pub(super) async fn construct_group_workload(
         &mut self,
         env: &IntegrationContext,
@@ -387,7 +388,7 @@ impl PodJob {
         Ok(wl)
     }
 
-    /// Labels are taken over from all pods, which may not contradict each other.
+    /// Copies the configured labels of all pods; conflicting values are an error.
     fn copy_labels(&self, env: &IntegrationContext, wl: &mut Workload) -> Result<(), JobError> {
         let integrations = env.shared.settings.configuration.integrations.as_ref();
         let keys = integrations
@@ -412,7 +413,7 @@ impl PodJob {
         Ok(())
     }
 
-    /// Whether the pods of the group agree, and how many they are to be.
+    /// Validates that queue name and total count are equal in all pods; returns the total count.
     fn validate_pod_group_metadata(
         &self,
         env: &IntegrationContext,
@@ -460,15 +461,15 @@ impl PodJob {
     }
 }
 
-/// The pods of a group against the counts of its Workload.
+/// The pods of a group compared with the counts of its Workload.
 #[derive(Default)]
 struct SelectedPods {
     kept: Vec<Pod>,
-    /// Active pods that are too many.
+    /// Active pods beyond the count.
     excess: Vec<Pod>,
-    /// Inactive pods whose place another one has taken.
+    /// Inactive pods that were replaced.
     replaced: Vec<Pod>,
-    /// How many active pods are missing.
+    /// The number of missing active pods.
     absent: i64,
 }
 
@@ -506,7 +507,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pod_index_is_below_the_group_total_count() {
+    fn pod_index_must_be_below_the_total_count() {
         let labelled = |text: &str| {
             let labels = [(c::POD_GROUP_POD_INDEX_LABEL.to_owned(), text.to_owned())];
             ObjectMeta {

@@ -29,10 +29,10 @@ use std::time::Duration;
 /// Group, version and kind.
 pub const GVK: Gvk = Gvk::new("", "v1", "Pod");
 
-/// A pod, or a group of them.
+/// A plain pod or a pod group.
 pub struct PodJob {
     gvk: Gvk,
-    /// The pod, or the first of the group; of one that is gone only the name.
+    /// The pod, or the first of the group; only namespace and name if it is deleted.
     pub(super) pod: Pod,
     pub(super) found: bool,
     pub(super) group: Option<PodGroup>,
@@ -42,9 +42,9 @@ pub struct PodJob {
 pub(super) struct PodGroup {
     pub(super) key: ObjectKey,
     pub(super) pods: Vec<Pod>,
-    /// Pods that are missing.
+    /// The number of missing pods.
     pub(super) absent: i64,
-    /// Whether all pods let go before are seen to be.
+    /// Whether the removal of earlier excess pods was observed.
     pub(super) satisfied_excess_pods: bool,
     pub(super) expectations: ExcessPodExpectations,
 }
@@ -60,7 +60,7 @@ fn placeholder_pod(key: &ObjectKey) -> Pod {
     }
 }
 
-/// The pod set of a pod on its own.
+/// The pod set of a plain pod.
 pub fn construct_pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobError> {
     let indexes = TopologyIndexLabels {
         pod_index_label: Some(c::POD_GROUP_POD_INDEX_LABEL),
@@ -80,7 +80,7 @@ pub fn construct_pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobE
 }
 
 impl PodJob {
-    /// The pod of a name. Nothing for one that belongs to a group.
+    /// Loads a plain pod. None if it belongs to a group.
     pub(super) fn load_pod(env: &IntegrationContext, key: &ObjectKey) -> Option<Self> {
         let found = env.shared.informers.pods.get(key);
         if let Some(pod) = &found
@@ -99,13 +99,13 @@ impl PodJob {
         })
     }
 
-    /// The group of a name.
+    /// Loads a pod group.
     pub(super) fn load_group(
         env: &IntegrationContext,
         key: &ObjectKey,
         expectations: &ExcessPodExpectations,
     ) -> Self {
-        // Asked before the pods are listed, so that what is seen meanwhile is not missed.
+        // Read before the pods are listed, so that no observation is missed.
         let settled = expectations.satisfied(key);
         let pods = pod_group::pods_of_group(env, key);
         Self {
@@ -132,12 +132,12 @@ impl PodJob {
         }
     }
 
-    /// How many pods the group is to have.
+    /// The total count of the group.
     pub(super) fn group_total_count(&self, env: &IntegrationContext) -> Result<usize, String> {
         pod_group::group_total_count(&self.pod.metadata, &env.gates)
     }
 
-    /// Whether the pods of the group serve and never finish.
+    /// Whether the group is a serving group, which never finishes.
     pub(super) fn is_serving(&self) -> bool {
         let value =
             job_annotations::annotation(&self.pod.metadata, c::POD_GROUP_SERVING_ANNOTATION);
@@ -193,7 +193,7 @@ impl GenericJob for PodJob {
     }
 
     fn is_active(&self, env: &IntegrationContext) -> bool {
-        // A pod of its own gives its quota back as soon as it is deleted.
+        // A plain pod releases its quota when it is deleted.
         let fast = env.enabled(Feature::FastQuotaReleaseInPodIntegration);
         let now = env.shared.now();
         self.group

@@ -1,4 +1,4 @@
-//! What can be told from a Pod alone.
+//! Predicates of a single Pod, as upstream's `util/pod`.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -9,7 +9,7 @@ use crate::jobs::job_annotations::{annotation, has_finalizer};
 use crate::jobs::role_hash::role_hash;
 use kueue_lab_api::constants as c;
 
-/// The phase, empty where there is none yet.
+/// The phase; empty if it is not set.
 pub fn phase(pod: &Pod) -> &str {
     pod.status
         .as_ref()
@@ -17,12 +17,12 @@ pub fn phase(pod: &Pod) -> &str {
         .unwrap_or_default()
 }
 
-/// Whether the pod has ended.
+/// Whether the pod is Succeeded or Failed.
 pub fn is_terminated(pod: &Pod) -> bool {
     matches!(phase(pod), "Failed" | "Succeeded")
 }
 
-/// Whether the pod waits for admission.
+/// Whether the pod has the admission scheduling gate.
 pub fn is_gated(pod: &Pod) -> bool {
     let mut gates = pod
         .spec
@@ -31,24 +31,24 @@ pub fn is_gated(pod: &Pod) -> bool {
     gates.any(|gate| gate.name == c::ADMISSION_SCHEDULING_GATE)
 }
 
-/// Whether the pod does not run for lack of admission, or any more.
+/// Whether the pod is gated or terminated.
 pub fn is_suspended(pod: &Pod) -> bool {
     is_terminated(pod) || is_gated(pod)
 }
 
-/// Takes a scheduling gate away.
+/// Removes a scheduling gate.
 pub fn ungate(spec: &mut PodSpec, name: &str) {
     if let Some(gates) = &mut spec.scheduling_gates {
         gates.retain(|gate| gate.name != name);
     }
 }
 
-/// Whether the pod is being deleted.
+/// Whether the pod is terminating.
 pub fn is_terminating(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Whether the pod can still run, runs, or succeeded.
+/// Whether the pod is not Failed, and not terminating unless it is bound to a node.
 pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
     let bound = pod
         .spec
@@ -58,7 +58,7 @@ pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
     (bound || !is_terminating(pod)) && phase(pod) != "Failed"
 }
 
-/// Whether the pod runs and is not overdue in ending.
+/// Whether the pod is running and within its termination grace period.
 pub fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
     if phase(pod) != "Running" {
         return false;
@@ -78,7 +78,7 @@ pub fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
     end.is_ok_and(|end| now <= end)
 }
 
-/// Whether the pod is ready.
+/// Whether the Ready condition is True.
 pub fn is_ready(pod: &Pod) -> bool {
     let conditions = pod
         .status
@@ -88,7 +88,7 @@ pub fn is_ready(pod: &Pod) -> bool {
     ready.next().is_some_and(|c| c.status == "True")
 }
 
-/// The pod's role in its group.
+/// The role hash of the pod.
 pub fn pod_role_hash(pod: &Pod) -> String {
     let known = pod
         .metadata
@@ -99,7 +99,7 @@ pub fn pod_role_hash(pod: &Pod) -> String {
     known.cloned().unwrap_or_else(of_spec)
 }
 
-/// Whether the pod says that its group is not to be retried.
+/// Whether the pod has the annotation that its group is not retriable.
 pub fn is_unretriable_pod(pod: &Pod) -> bool {
     annotation(&pod.metadata, c::RETRIABLE_IN_GROUP_ANNOTATION) == Some(c::RETRIABLE_IN_GROUP_FALSE)
 }
@@ -115,7 +115,7 @@ fn created(pod: &Pod) -> Timestamp {
         .map_or(Timestamp::MIN, |t| t.0)
 }
 
-/// When the pod was last seen to do something: until it failed or was deleted.
+/// The time of the last activity: failure, deletion, or now.
 fn last_active_time(pod: &Pod, now: Timestamp) -> Timestamp {
     let conditions = pod
         .status
@@ -132,7 +132,8 @@ fn last_active_time(pod: &Pod, now: Timestamp) -> Timestamp {
         .min(deleted.map_or(now, |t| t.0))
 }
 
-/// The order in which inactive pods are kept: those Kueue still holds first, then those active last.
+/// The order in which inactive pods are kept: those with the finalizer first, then by latest
+/// activity.
 pub fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
     let rank = |pod: &Pod| {
         (
@@ -144,8 +145,8 @@ pub fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
     rank(a).cmp(&rank(b))
 }
 
-/// The order in which active pods are kept: those Kueue holds first, then those that run, then the
-/// oldest.
+/// The order in which active pods are kept: those with the finalizer first, then ungated ones, then
+/// the oldest.
 pub fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
     let rank = |pod: &Pod| (!has_pod_finalizer(pod), is_gated(pod), created(pod));
     rank(a).cmp(&rank(b))
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_should_have_ended_counts_no_longer() {
+    fn overdue_pod_is_not_active() {
         let pod = pod(
             json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30},
             "status": {"phase": "Running"}}),
