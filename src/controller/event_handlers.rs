@@ -37,58 +37,58 @@ fn namespace_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMet
     meta.namespace.as_deref().unwrap_or_default()
 }
 
-macro_rules! feed {
-    ($shared:ident, $of:ident.$informer:ident, $($does:tt)*) => {
-        feed!(@of $shared, $of.$informer, $($does)*);
+macro_rules! add_handler {
+    ($shared:ident, $of:ident.$informer:ident, $($body:tt)*) => {
+        add_handler!(@of $shared, $of.$informer, $($body)*);
     };
-    ($shared:ident, $informer:ident, $($does:tt)*) => {
-        feed!(@of $shared, $shared.informers.$informer, $($does)*);
+    ($shared:ident, $informer:ident, $($body:tt)*) => {
+        add_handler!(@of $shared, $shared.informers.$informer, $($body)*);
     };
-    (@of $shared:ident, $informer:expr, |$engine:ident, $object:ident, $now:ident| $is:expr, $gone:expr) => {
+    (@of $shared:ident, $informer:expr, |$engine:ident, $object:ident, $now:ident| $upsert:expr, $delete:expr) => {
         let s = $shared.clone();
         $informer.add_event_handler(move |change| {
             let $now = s.now();
             let _ = $now;
             s.update_engine(|$engine| match upsert_or_delete(change) {
-                UpsertOrDelete::Upsert($object) => $is,
-                UpsertOrDelete::Delete($object) => $gone,
+                UpsertOrDelete::Upsert($object) => $upsert,
+                UpsertOrDelete::Delete($object) => $delete,
             });
         });
     };
 }
 
 fn resources(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         namespaces,
         |e, o, now| e.upsert_namespace(o, now),
         e.delete_namespace(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         limit_ranges,
         |e, o, now| e.upsert_limit_range(o.as_ref().clone(), now),
         e.delete_limit_range(namespace_of(&o.metadata), name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         runtime_classes,
         |e, o, now| e.upsert_runtime_class(o, now),
         e.delete_runtime_class(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         topologies,
         |e, o, now| e.upsert_topology(o.clone(), now),
         e.delete_topology(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         resource_flavors,
         |e, o, now| e.upsert_flavor(o.clone(), now),
         e.delete_flavor(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         admission_checks,
         |e, o, now| e.upsert_check(o, now),
@@ -97,7 +97,7 @@ fn resources(shared: &ControllerContext) {
 }
 
 fn queues(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         cohorts,
         |e, o, now| {
@@ -107,13 +107,13 @@ fn queues(shared: &ControllerContext) {
         },
         e.delete_cohort(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         cluster_queues,
         |e, o, now| e.upsert_cluster_queue(o.clone(), now),
         e.delete_cluster_queue(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         local_queues,
         |e, o, now| e.upsert_local_queue(o.clone()),
@@ -125,13 +125,13 @@ fn queues(shared: &ControllerContext) {
 }
 
 fn nodes(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         nodes,
         |e, o, now| e.upsert_node(o, now),
         e.delete_node(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         pods,
         |e, o, now| e.upsert_pod(o, now),
@@ -144,19 +144,19 @@ fn devices(shared: &ControllerContext) {
         shared.engine().set_resource_slices_unavailable();
         return;
     };
-    feed!(
+    add_handler!(
         shared,
         devices.device_classes,
         |e, o, now| e.upsert_device_class(o.clone(), now),
         e.delete_device_class(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         devices.resource_claim_templates,
         |e, o, now| e.upsert_claim_template(o.clone()),
         e.delete_claim_template(namespace_of(&o.metadata), name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         devices.resource_slices,
         |e, o, now| e.upsert_resource_slice(o.clone(), now),
@@ -165,7 +165,7 @@ fn devices(shared: &ControllerContext) {
 }
 
 fn workloads(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         workloads,
         |e, o, now| e.upsert_workload(o.clone(), now),

@@ -97,7 +97,7 @@ impl<'a> EventSpec<'a> {
 }
 
 /// A reference to this version of an object.
-pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+pub(crate) fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
     let meta = object.meta();
     ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),

@@ -106,26 +106,26 @@ impl DraInformers {
 }
 
 /// Index of Workloads by `namespace/queue name`.
-pub const BY_LOCAL_QUEUE: &str = "queue";
+pub(crate) const BY_LOCAL_QUEUE: &str = "queue";
 /// Index by ClusterQueue: of Workloads by `status.admission`, of LocalQueues by
 /// `spec.clusterQueue`.
-pub const BY_CLUSTER_QUEUE: &str = "clusterQueue";
+pub(crate) const BY_CLUSTER_QUEUE: &str = "clusterQueue";
 /// Index by owner UID.
-pub const BY_OWNER_UID: &str = "owner";
+pub(crate) const BY_OWNER_UID: &str = "owner";
 
 /// Index of Workloads by owner: [`owner_key`].
-pub const BY_OWNER_NAME: &str = "ownerName";
+pub(crate) const BY_OWNER_NAME: &str = "ownerName";
 
 /// The index key of an owner: `apiVersion/kind/namespace/name`.
-pub fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> String {
+pub(crate) fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> String {
     format!("{api_version}/{kind}/{namespace}/{name}")
 }
 
 /// Index of Pods by `namespace/group`.
-pub const BY_POD_GROUP: &str = "podGroup";
+pub(crate) const BY_POD_GROUP: &str = "podGroup";
 
 /// Index of Pods by `namespace/slice`, or `namespace/workload` without a slice annotation.
-pub const BY_WORKLOAD_SLICE: &str = "workload";
+pub(crate) const BY_WORKLOAD_SLICE: &str = "workload";
 
 fn workload_of(pod: &Pod) -> Vec<String> {
     let keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION];
@@ -139,9 +139,9 @@ fn workload_of(pod: &Pod) -> Vec<String> {
 }
 
 /// Index of Pods by `spec.nodeName`.
-pub const BY_NODE: &str = "node";
+pub(crate) const BY_NODE: &str = "node";
 /// Index of Pods by the hostname in their node selector.
-pub const BY_SELECTED_NODE: &str = "selectedNode";
+pub(crate) const BY_SELECTED_NODE: &str = "selectedNode";
 
 fn node_of(pod: &Pod) -> Vec<String> {
     let spec = pod.spec.as_ref();

@@ -8,20 +8,23 @@
 //! `admission_checks` has the built-in admission checks, `tas` the topology ungater and node
 //! failures, `job_webhooks` the defaulting and validation of jobs.
 
-pub mod admission_checks;
+#![warn(unreachable_pub)]
+mod admission_checks;
 mod concurrent_admission;
 mod controller_context;
-pub mod core;
+mod core;
 mod event_handlers;
-pub mod event_recorder;
-pub mod informers;
+mod event_recorder;
+mod expectations;
+mod informers;
 mod instance;
 pub mod job_webhooks;
 pub mod jobs;
-pub mod scheduler;
-pub mod settings;
+mod pod_util;
+mod scheduler;
+mod settings;
 mod tas;
-pub mod workload_patching;
+mod workload_patching;
 
 pub use controller_context::{AdmissionAttempt, ControllerContext};
 pub use informers::Informers;

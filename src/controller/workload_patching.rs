@@ -7,6 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::ControllerContext;
+use crate::core::update::patch_params;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{Workload, WorkloadStatus};
@@ -27,7 +28,7 @@ const ADMISSION_CONDITIONS: [&str; 9] = [
 
 /// Whether a write has the resourceVersion as precondition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatusApplyMode {
+pub(crate) enum StatusApplyMode {
     /// A Conflict if the object changed.
     Strict,
     /// No precondition.
@@ -35,7 +36,7 @@ pub enum StatusApplyMode {
 }
 
 /// The client for Workloads of a namespace.
-pub fn workload_api(shared: &ControllerContext, namespace: &str) -> Api<Workload> {
+pub(crate) fn workload_api(shared: &ControllerContext, namespace: &str) -> Api<Workload> {
     Api::namespaced(shared.ctx.client.clone(), namespace)
 }
 
@@ -43,7 +44,7 @@ pub fn workload_api(shared: &ControllerContext, namespace: &str) -> Api<Workload
 ///
 /// # Errors
 /// The API server rejects the request, for example with a Conflict, or is unavailable.
-pub async fn apply_workload_status(
+pub(crate) async fn apply_workload_status(
     shared: &ControllerContext,
     wl: &Workload,
     manager: &str,
@@ -104,7 +105,7 @@ fn admission_status_patch(status: &WorkloadStatus) -> Value {
 ///
 /// # Errors
 /// The API server rejects the request, for example with a Conflict, or is unavailable.
-pub async fn patch_admission_status(
+pub(crate) async fn patch_admission_status(
     shared: &ControllerContext,
     wl: &Workload,
     mode: StatusApplyMode,
@@ -123,7 +124,7 @@ pub async fn patch_admission_status(
 ///
 /// # Errors
 /// All others.
-pub fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
+pub(crate) fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if is_not_found(&error) => Ok(None),
@@ -135,7 +136,7 @@ pub fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
 ///
 /// # Errors
 /// The API server rejects the request, for example with a Conflict, or is unavailable.
-pub async fn merge_patch_workload_status(
+pub(crate) async fn merge_patch_workload_status(
     shared: &ControllerContext,
     wl: &Workload,
     status: Value,
@@ -144,13 +145,9 @@ pub async fn merge_patch_workload_status(
         "metadata": { "resourceVersion": wl.metadata.resource_version },
         "status": status,
     });
-    let params = PatchParams {
-        field_manager: Some(c::KUEUE_NAME.to_owned()),
-        ..Default::default()
-    };
     let api = workload_api(shared, predicates::namespace(wl));
     let written = api
-        .patch_status(predicates::name(wl), &params, &Patch::Merge(&body))
+        .patch_status(predicates::name(wl), &patch_params(), &Patch::Merge(&body))
         .await?;
     let written = Arc::new(written);
     shared.informers.workloads.observe_write(written.clone());

@@ -1,14 +1,16 @@
 //! The leader elector: acquires, renews and releases a Lease.
 
-use super::leader_election_record::LeaderElectionRecord;
+use std::time::Duration;
+
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use tokio::time::Instant;
+
+use super::leader_election_record::LeaderElectionRecord;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_runtime::api_errors::{is_namespace_terminating, is_not_found};
-use std::time::Duration;
-use tokio::time::Instant;
 
 /// The configuration of an election.
 #[derive(Clone, Debug)]

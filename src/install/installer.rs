@@ -1,14 +1,16 @@
 //! Installs CRDs and webhook configurations into a cluster.
 
+use std::net::SocketAddr;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use serde_json::json;
+
 use super::{
     FailurePolicy, InstallError, WebhookRoute, crds, dynamic_objects, webhook_configurations,
     webhook_probe,
 };
-use k8s_openapi::api::core::v1::Namespace;
-use kube::Client;
 use kueue_lab_clock::Clock;
-use serde_json::json;
-use std::net::SocketAddr;
 
 /// How the API server calls the webhooks.
 #[derive(Clone, Debug)]

@@ -7,12 +7,13 @@
 //!
 //! Depends on `webhooks` and `api`, not on the controller.
 
+#![warn(unreachable_pub)]
 mod cert_rotator;
 mod crds;
 mod dynamic_objects;
 mod error;
 mod installer;
-pub mod uninstall;
+mod uninstall;
 mod webhook_configurations;
 mod webhook_probe;
 mod webhook_route;
@@ -20,6 +21,7 @@ mod webhook_route;
 pub use cert_rotator::CertRotator;
 pub use error::InstallError;
 pub use installer::{Installer, WebhookEndpoint};
+pub use uninstall::UninstallReport;
 pub use webhook_configurations::FailurePolicy;
 pub use webhook_route::WebhookRoute;
 

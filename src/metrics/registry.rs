@@ -1,16 +1,18 @@
 //! The registry of all metrics and its text exposition.
 
-use super::{scheduler_metrics, state_gauges, workload_metrics};
+use std::sync::Arc;
+
 use kube::ResourceExt;
-use kueue_lab_controller::ControllerContext;
-use kueue_lab_runtime::Change;
 use parking_lot::Mutex;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use std::sync::Arc;
+
+use super::{scheduler_metrics, state_gauges, workload_metrics};
+use kueue_lab_controller::ControllerContext;
+use kueue_lab_runtime::Change;
 
 /// The content type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

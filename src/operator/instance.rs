@@ -1,6 +1,10 @@
 //! The state of one instance across its terms as leader or follower.
 
+use std::sync::Arc;
+
 use kube::Client;
+use tokio::sync::watch;
+
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_election::{LeaderElectionConfig, LeaderElector};
@@ -9,8 +13,6 @@ use kueue_lab_install::{CertRotator, Installer, WebhookEndpoint, WebhookRoute};
 use kueue_lab_metrics::Metrics;
 use kueue_lab_runtime::Context;
 use kueue_lab_webhooks::AdmissionHandler;
-use std::sync::Arc;
-use tokio::sync::watch;
 
 /// The role of an instance.
 #[derive(Clone, Default)]

@@ -8,7 +8,8 @@
 //! Depends on `install`, `webhooks`, `election`, `metrics` and `controller`, not on the command
 //! line.
 
-pub mod health;
+#![warn(unreachable_pub)]
+mod health;
 mod instance;
 mod leadership;
 mod operator;

@@ -1,9 +1,14 @@
 //! The operator: starts an instance on a cluster, reports its role, and stops it.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use kube::Client;
+use tokio::sync::watch;
+
 use super::instance::{Instance, InstanceRole};
 use super::operator_health::OperatorHealth;
 use super::{health, leadership, rate_limiter};
-use kube::Client;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_election::LeaderElectionConfig;
@@ -15,9 +20,6 @@ use kueue_lab_metrics::Metrics;
 use kueue_lab_runtime::Tasks;
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
 use kueue_lab_webhooks::{AdmissionHandler, ServerError, WebhookServer};
-use std::net::SocketAddr;
-use std::sync::Arc;
-use tokio::sync::watch;
 
 /// The consequences of running without webhooks.
 pub const WITHOUT_WEBHOOKS: &str = "no webhooks: jobs are suspended after their creation, pods are not gated and run outside of quota, objects of Kueue are not validated, and v1beta1 is not served";

@@ -1,13 +1,15 @@
 //! The health checks and metrics that an instance serves.
 
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
 use super::health;
 use super::instance::InstanceRole;
 use super::operator::OperatorError;
 use kueue_lab_controller::Controller;
 use kueue_lab_metrics::{self as metrics, Metrics};
 use kueue_lab_webhooks::AdmissionHandler;
-use std::sync::Arc;
-use tokio::sync::watch;
 
 /// The state that the health checks report.
 pub(super) struct OperatorHealth {

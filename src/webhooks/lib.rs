@@ -7,6 +7,7 @@
 //!
 //! Registration of the webhooks is in the `install` crate.
 
+#![warn(unreachable_pub)]
 mod admission_handler;
 mod admission_review;
 pub mod certificates;

@@ -1,11 +1,11 @@
 //! Admission checks of controllers in this crate. The states of all other checks are written by the
 //! controllers named in the AdmissionCheck.
 
-pub mod provisioning;
+mod provisioning;
 
 use super::ControllerContext;
 
 /// Starts the admission check controllers.
-pub fn start(shared: &ControllerContext) {
+pub(crate) fn start(shared: &ControllerContext) {
     provisioning::start(shared);
 }

@@ -1,5 +1,8 @@
 //! The controller of concurrent admission: event handlers and reconcile of a parent Workload.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::variant_family::VariantFamily;
 use super::{preemption_gate, sync_status, variant_activation, variants};
 use crate::ControllerContext;
@@ -13,8 +16,6 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
-use std::sync::Arc;
-use std::time::Duration;
 
 const CONTROLLER: &str = "concurrent-admission-controller";
 

@@ -24,7 +24,7 @@ pub(super) struct VariantFamily {
 
 impl VariantFamily {
     /// The family of a parent. None if its ClusterQueue does not exist or has no flavors.
-    pub fn of(shared: &ControllerContext, parent: Arc<Workload>) -> Option<Self> {
+    pub(super) fn of(shared: &ControllerContext, parent: Arc<Workload>) -> Option<Self> {
         let name = {
             let engine = shared.engine();
             engine.cluster_queue_of(&parent)?.0.clone()
@@ -49,7 +49,7 @@ impl VariantFamily {
     }
 
     /// The index of a variant's flavor; 0 for a flavor that is not in the ClusterQueue.
-    pub fn flavor_order(&self, variant: &Workload) -> usize {
+    pub(super) fn flavor_order(&self, variant: &Workload) -> usize {
         variant_flavor(variant).map_or(0, |flavor| self.flavor_index(flavor))
     }
 
@@ -59,19 +59,19 @@ impl VariantFamily {
     }
 
     /// The admitted variant with the best flavor.
-    pub fn admitted_variant(&self) -> Option<&Arc<Workload>> {
+    pub(super) fn admitted_variant(&self) -> Option<&Arc<Workload>> {
         self.variants.iter().find(|wl| predicates::is_admitted(wl))
     }
 
     /// The migration mode of the ClusterQueue: what happens after a variant is admitted.
-    pub fn migration_mode(&self) -> ConcurrentAdmissionMigrationMode {
+    pub(super) fn migration_mode(&self) -> ConcurrentAdmissionMigrationMode {
         let policy = self.cluster_queue.spec.concurrent_admission_policy.as_ref();
         let mode = policy.and_then(|policy| policy.migration.mode);
         mode.unwrap_or(ConcurrentAdmissionMigrationMode::TryPreferredFlavors)
     }
 
     /// The last flavor to migrate to, with its index.
-    pub fn last_acceptable_flavor(&self) -> Option<(&str, usize)> {
+    pub(super) fn last_acceptable_flavor(&self) -> Option<(&str, usize)> {
         let policy = self
             .cluster_queue
             .spec

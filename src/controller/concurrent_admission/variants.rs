@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 
 use super::controller::{quoted, record_event};
 use super::variant_family::VariantFamily;
 use crate::ControllerContext;
+use crate::core::update::post_params;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::workload_names::variant_name;
 use crate::workload_patching;
@@ -31,11 +32,7 @@ pub(super) async fn create_variants(
         }
         let variant = generate_variant(parent, flavor, short);
         let api = workload_patching::workload_api(shared, predicates::namespace(parent));
-        let params = PostParams {
-            field_manager: Some(c::KUEUE_NAME.to_owned()),
-            ..Default::default()
-        };
-        match api.create(&params, &variant).await {
+        match api.create(&post_params(), &variant).await {
             Ok(written) => shared.informers.workloads.observe_write(Arc::new(written)),
             Err(kube::Error::Api(status)) if status.code == 409 => continue,
             Err(error) => return Err(error),

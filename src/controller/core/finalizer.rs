@@ -1,6 +1,7 @@
 //! The finalizer `kueue.x-k8s.io/resource-in-use`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use kueue_lab_api::constants as c;
 
 /// Whether an object has the finalizer.

@@ -6,8 +6,8 @@ mod cohort_controller;
 mod finalizer;
 mod local_queue_controller;
 mod resource_in_use_finalizer;
-pub(super) mod update;
-pub mod workload;
+pub(crate) mod update;
+pub(crate) mod workload;
 mod workload_priority_class_controller;
 
 use super::ControllerContext;
@@ -16,7 +16,7 @@ use super::ControllerContext;
 pub(crate) const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Starts the controllers. The informers have to be synced.
-pub fn start(shared: &ControllerContext) {
+pub(crate) fn start(shared: &ControllerContext) {
     resource_in_use_finalizer::start(shared);
     workload_priority_class_controller::start(shared);
     local_queue_controller::start(shared);

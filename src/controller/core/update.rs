@@ -1,13 +1,15 @@
 //! Updates of whole objects with Kueue's field manager, as upstream's controllers write them.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
-use kube::api::PostParams;
-use kube::{Api, Resource};
-use kueue_lab_api::constants as c;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use kube::api::{PatchParams, PostParams};
+use kube::{Api, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use kueue_lab_api::constants as c;
 
 /// A kind that is written with PUT.
 pub(crate) trait UpdatableObject:
@@ -27,8 +29,17 @@ impl<K> UpdatableObject for K where
 {
 }
 
-fn params() -> PostParams {
+/// Parameters of create and update with Kueue's field manager.
+pub(crate) fn post_params() -> PostParams {
     PostParams {
+        field_manager: Some(c::KUEUE_NAME.to_owned()),
+        ..Default::default()
+    }
+}
+
+/// Parameters of patch with Kueue's field manager.
+pub(crate) fn patch_params() -> PatchParams {
+    PatchParams {
         field_manager: Some(c::KUEUE_NAME.to_owned()),
         ..Default::default()
     }
@@ -40,7 +51,7 @@ fn name<K: Resource>(object: &K) -> &str {
 
 /// Replaces an object; a Conflict if its resourceVersion is stale.
 pub(crate) async fn update<K: UpdatableObject>(api: &Api<K>, object: &K) -> kube::Result<Arc<K>> {
-    api.replace(name(object), &params(), object)
+    api.replace(name(object), &post_params(), object)
         .await
         .map(Arc::new)
 }
@@ -50,7 +61,7 @@ pub(super) async fn update_status<K: UpdatableObject>(
     api: &Api<K>,
     object: &K,
 ) -> kube::Result<Arc<K>> {
-    api.replace_status(name(object), &params(), object)
+    api.replace_status(name(object), &post_params(), object)
         .await
         .map(Arc::new)
 }

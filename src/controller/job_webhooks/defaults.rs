@@ -1,12 +1,13 @@
 //! Defaulting shared by the webhooks of jobs: LocalQueue, WorkloadPriorityClass and suspension.
 
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+
 use super::Denial;
 use crate::jobs::ancestor_job::AncestorJob;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::job_annotations;
-use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Api;
 use kueue_lab_admission::kube::label_selector::Labels;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
@@ -31,7 +32,7 @@ async fn namespace_labels(env: &IntegrationContext, name: &str) -> Result<Labels
 ///
 /// # Errors
 /// The namespace cannot be read.
-pub async fn namespace_is_managed(
+pub(super) async fn namespace_is_managed(
     env: &IntegrationContext,
     namespace: &str,
 ) -> Result<bool, Denial> {
@@ -39,7 +40,7 @@ pub async fn namespace_is_managed(
 }
 
 /// Whether a namespace has the default LocalQueue.
-pub fn default_local_queue_exists(env: &IntegrationContext, namespace: &str) -> bool {
+pub(super) fn default_local_queue_exists(env: &IntegrationContext, namespace: &str) -> bool {
     let name = c::DEFAULT_LOCAL_QUEUE_NAME.to_owned();
     let key = ObjectKey {
         namespace: namespace.to_owned(),
@@ -49,14 +50,14 @@ pub fn default_local_queue_exists(env: &IntegrationContext, namespace: &str) -> 
 }
 
 /// Sets a label.
-pub fn set_label(meta: &mut ObjectMeta, key: &str, value: &str) {
+pub(super) fn set_label(meta: &mut ObjectMeta, key: &str, value: &str) {
     meta.labels
         .get_or_insert_default()
         .insert(key.to_owned(), value.to_owned());
 }
 
 /// Sets an annotation.
-pub fn set_annotation(meta: &mut ObjectMeta, key: &str, value: &str) {
+pub(super) fn set_annotation(meta: &mut ObjectMeta, key: &str, value: &str) {
     let annotations = meta.annotations.get_or_insert_default();
     annotations.insert(key.to_owned(), value.to_owned());
 }
@@ -65,7 +66,7 @@ pub fn set_annotation(meta: &mut ObjectMeta, key: &str, value: &str) {
 ///
 /// # Errors
 /// The namespace cannot be read.
-pub async fn apply_default_local_queue(
+pub(super) async fn apply_default_local_queue(
     env: &IntegrationContext,
     namespace: &str,
     meta: &mut ObjectMeta,
@@ -80,7 +81,10 @@ pub async fn apply_default_local_queue(
 }
 
 /// Sets the default WorkloadPriorityClass on a job without one, if it exists.
-pub fn apply_default_workload_priority_class(env: &IntegrationContext, meta: &mut ObjectMeta) {
+pub(super) fn apply_default_workload_priority_class(
+    env: &IntegrationContext,
+    meta: &mut ObjectMeta,
+) {
     let name = c::DEFAULT_WORKLOAD_PRIORITY_CLASS_NAME;
     let key = ObjectKey {
         namespace: String::new(),
@@ -105,7 +109,7 @@ pub fn apply_default_workload_priority_class(env: &IntegrationContext, meta: &mu
 ///
 /// # Errors
 /// An owner cannot be read.
-pub async fn find_ancestor_job(
+pub(super) async fn find_ancestor_job(
     env: &IntegrationContext,
     namespace: &str,
     meta: &ObjectMeta,
@@ -129,7 +133,7 @@ pub async fn find_ancestor_job(
 ///
 /// # Errors
 /// An owner or the namespace cannot be read.
-pub async fn workload_should_be_suspended(
+pub(super) async fn workload_should_be_suspended(
     env: &IntegrationContext,
     namespace: &str,
     meta: &ObjectMeta,

@@ -1,5 +1,9 @@
 //! Dispatch of a request to the webhook of its kind.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use super::kinds::KINDS;
 use super::request::{Denial, Operation, Warnings, WebhookRequest};
 use super::{deployment, job, job_set, pod, stateful_set};
@@ -8,9 +12,6 @@ use crate::jobs::ancestor_job::AncestorFinder;
 use crate::jobs::create_merge_patch;
 use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::field::FieldErrors;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 /// The mutating and validating webhooks of jobs.
 #[derive(Clone)]
@@ -20,7 +21,7 @@ pub struct JobWebhooks {
 
 impl JobWebhooks {
     /// Webhooks that share the informers of the controller.
-    pub fn new(shared: &ControllerContext, owners: &AncestorFinder) -> Self {
+    pub(crate) fn new(shared: &ControllerContext, owners: &AncestorFinder) -> Self {
         Self {
             env: IntegrationContext::new(shared, owners, "webhook"),
         }

@@ -11,6 +11,7 @@ use crate::jobs::integration_manager::Gvk;
 use crate::jobs::job_annotations;
 use crate::jobs::pod_set_info::gate;
 use crate::jobs::role_hash::role_hash;
+use crate::pod_util::{has_gate, is_terminated};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
@@ -99,15 +100,7 @@ fn has_annotation(meta: &ObjectMeta, key: &str) -> bool {
 }
 
 fn is_suspended(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
-    let gates = pod
-        .spec
-        .iter()
-        .flat_map(|s| s.scheduling_gates.iter().flatten());
-    matches!(phase, Some("Failed" | "Succeeded"))
-        || gates
-            .into_iter()
-            .any(|g| g.name == c::ADMISSION_SCHEDULING_GATE)
+    is_terminated(pod) || has_gate(pod, c::ADMISSION_SCHEDULING_GATE)
 }
 
 /// Validates a new or updated Pod.

@@ -1,7 +1,8 @@
 //! The request to a webhook of jobs and its response.
 
-use kueue_lab_api::field::{FieldErrors, aggregate};
 use serde_json::Value;
+
+use kueue_lab_api::field::{FieldErrors, aggregate};
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Validation shared by the webhooks of jobs: labels, annotations and immutable fields.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use super::defaults::default_local_queue_exists;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::job_annotations;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
@@ -12,7 +13,7 @@ use kueue_lab_api::name_validation::dns1123_subdomain;
 use kueue_lab_api::validation::{admission_gated_by, admission_gated_by_update};
 
 /// Detail of an immutable field.
-pub const IMMUTABLE: &str = "field is immutable";
+pub(super) const IMMUTABLE: &str = "field is immutable";
 
 /// Kinds that support elastic jobs.
 const ELASTIC_JOB_KINDS: [(&str, &str); 4] = [
@@ -40,12 +41,12 @@ const PREBUILT_WORKLOAD_KINDS: [(&str, &str); 13] = [
 ];
 
 /// The path of a label.
-pub fn label_path(key: &str) -> Path {
+pub(super) fn label_path(key: &str) -> Path {
     Path::new("metadata").child("labels").key(key)
 }
 
 /// The path of an annotation.
-pub fn annotation_path(key: &str) -> Path {
+pub(super) fn annotation_path(key: &str) -> Path {
     Path::new("metadata").child("annotations").key(key)
 }
 
@@ -62,7 +63,7 @@ fn validate_crd_name(value: Option<&String>, path: &Path) -> FieldErrors {
 }
 
 /// Validates that a label is an object name.
-pub fn validate_label_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
+pub(super) fn validate_label_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
     validate_crd_name(
         meta.labels.as_ref().and_then(|m| m.get(key)),
         &label_path(key),
@@ -70,7 +71,7 @@ pub fn validate_label_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
 }
 
 /// Validates that an annotation is an object name.
-pub fn validate_annotation_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
+pub(super) fn validate_annotation_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
     validate_crd_name(
         meta.annotations.as_ref().and_then(|m| m.get(key)),
         &annotation_path(key),
@@ -78,7 +79,7 @@ pub fn validate_annotation_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErr
 }
 
 /// The path of the name of the prebuilt Workload.
-pub fn prebuilt_workload_path(env: &IntegrationContext, meta: &ObjectMeta) -> Path {
+pub(super) fn prebuilt_workload_path(env: &IntegrationContext, meta: &ObjectMeta) -> Path {
     match is_prebuilt_workload_by_annotation(env, meta) {
         true => annotation_path(c::PREBUILT_WORKLOAD_ANNOTATION),
         false => label_path(c::PREBUILT_WORKLOAD_LABEL),
@@ -131,7 +132,7 @@ fn validate_max_exec_time(meta: &ObjectMeta) -> FieldErrors {
 ///
 /// # Errors
 /// The text is not an integer, or out of range.
-pub fn atoi(text: &str) -> Result<i64, String> {
+pub(super) fn atoi(text: &str) -> Result<i64, String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     let problem = if numeric {
@@ -161,7 +162,7 @@ fn validate_elastic_job_annotation(
 }
 
 /// Validation of a new job of any kind.
-pub fn validate_job_on_create(
+pub(super) fn validate_job_on_create(
     env: &IntegrationContext,
     meta: &ObjectMeta,
     gvk: &Gvk,
@@ -177,7 +178,7 @@ pub fn validate_job_on_create(
 }
 
 /// Validation of a serving workload, whose pods are queued instead of itself.
-pub fn validate_serving_job(
+pub(super) fn validate_serving_job(
     env: &IntegrationContext,
     meta: &ObjectMeta,
     old: Option<&ObjectMeta>,
@@ -196,7 +197,7 @@ pub fn validate_serving_job(
 
 /// The old or new version of a job.
 #[derive(Clone, Copy)]
-pub struct JobVersion<'a> {
+pub(super) struct JobVersion<'a> {
     /// Its metadata.
     pub meta: &'a ObjectMeta,
     /// Whether the job is suspended.
@@ -204,7 +205,7 @@ pub struct JobVersion<'a> {
 }
 
 /// Validates that a value is unchanged.
-pub fn validate_immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
+pub(super) fn validate_immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
     match new == old {
         true => Vec::new(),
         false => vec![FieldError::invalid(path, new, IMMUTABLE)],
@@ -212,7 +213,7 @@ pub fn validate_immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
 }
 
 /// Validation of an updated job of any kind.
-pub fn validate_job_on_update(
+pub(super) fn validate_job_on_update(
     env: &IntegrationContext,
     namespace: &str,
     new: JobVersion<'_>,
@@ -282,7 +283,7 @@ fn validate_update_for_queue_name(
 }
 
 /// Validation of an updated priority class.
-pub fn validate_update_for_workload_priority_class_name(
+pub(super) fn validate_update_for_workload_priority_class_name(
     suspended: bool,
     new: &ObjectMeta,
     old: &ObjectMeta,

@@ -12,11 +12,11 @@ use super::integration_manager::{Gvk, IntegrationManager, controller_of};
 use super::job_annotations;
 
 /// The longest chain of owners that is followed.
-pub const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;
+pub(crate) const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;
 
 /// Why the ancestor is unknown.
 #[derive(Debug, thiserror::Error)]
-pub enum AncestorError {
+pub(crate) enum AncestorError {
     /// The owner references form a cycle.
     #[error("cyclic ownership")]
     CyclicOwnership,
@@ -30,7 +30,7 @@ pub enum AncestorError {
 
 /// The managed ancestor of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AncestorJob {
+pub(crate) struct AncestorJob {
     /// Group, version and kind.
     pub gvk: Gvk,
     /// Its metadata.
@@ -41,14 +41,14 @@ type Lookup = Arc<dyn Fn(&str, &str) -> Option<ObjectMeta> + Send + Sync>;
 
 /// Resolves owners from informers, or from the API server.
 #[derive(Clone)]
-pub struct AncestorFinder {
+pub(crate) struct AncestorFinder {
     client: Client,
     watched: Vec<(Gvk, Lookup)>,
 }
 
 impl AncestorFinder {
     /// A finder that reads from the API server.
-    pub fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
             watched: Vec::new(),
@@ -57,7 +57,7 @@ impl AncestorFinder {
 
     /// Adds a lookup for owners of a kind: from namespace and name to metadata.
     #[must_use]
-    pub fn with_lookup(
+    pub(crate) fn with_lookup(
         mut self,
         gvk: Gvk,
         lookup: impl Fn(&str, &str) -> Option<ObjectMeta> + Send + Sync + 'static,
@@ -94,7 +94,7 @@ impl AncestorFinder {
     ///
     /// # Errors
     /// An owner is missing, the chain is too long, or it is a cycle.
-    pub async fn find_ancestor_job_managed_by_kueue(
+    pub(crate) async fn find_ancestor_job_managed_by_kueue(
         &self,
         frameworks: &IntegrationManager,
         object: &ObjectMeta,

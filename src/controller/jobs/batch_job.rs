@@ -28,7 +28,7 @@ const MANAGED_LABELS: [&str; 4] = [
 const JOB_NAME_LABEL: &str = "batch.kubernetes.io/job-name";
 
 /// `batch/v1` Jobs.
-pub struct BatchJobKind;
+pub(crate) struct BatchJobKind;
 
 fn spec(job: &Job) -> JobSpec {
     job.spec.clone().unwrap_or_default()
@@ -39,7 +39,7 @@ fn spec_suspend(job: &Job) -> bool {
 }
 
 /// The number of pods the Job runs in parallel.
-pub fn pods_count(job: &Job) -> i32 {
+pub(crate) fn pods_count(job: &Job) -> i32 {
     let spec = job.spec.as_ref();
     let parallelism = spec.and_then(|s| s.parallelism).unwrap_or(1);
     let completions = spec.and_then(|s| s.completions);
@@ -47,14 +47,14 @@ pub fn pods_count(job: &Job) -> i32 {
 }
 
 /// The minimum parallelism of partial admission, from the annotation.
-pub fn min_pods_count(job: &Job) -> Option<i32> {
+pub(crate) fn min_pods_count(job: &Job) -> Option<i32> {
     annotation(&job.metadata, c::JOB_MIN_PARALLELISM_ANNOTATION)?
         .parse()
         .ok()
 }
 
 /// Whether completions are synced with parallelism.
-pub fn sync_completions_with_parallelism(job: &Job) -> bool {
+pub(crate) fn sync_completions_with_parallelism(job: &Job) -> bool {
     let text = annotation(
         &job.metadata,
         c::JOB_COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,

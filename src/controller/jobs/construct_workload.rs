@@ -21,7 +21,7 @@ use kueue_lab_api::v1beta2::{PodSet, Workload, WorkloadSpec};
 ///
 /// # Errors
 /// A field of the job cannot be parsed.
-pub fn job_pod_sets(
+pub(super) fn job_pod_sets(
     env: &IntegrationContext,
     job: &(impl GenericJob + ?Sized),
 ) -> Result<Vec<PodSet>, JobError> {
@@ -31,7 +31,7 @@ pub fn job_pod_sets(
 }
 
 /// A Workload with the labels, annotations and queue name of an object, without owners.
-pub fn new_workload(
+pub(super) fn new_workload(
     env: &IntegrationContext,
     name: String,
     object: &ObjectMeta,
@@ -73,7 +73,7 @@ pub fn new_workload(
 }
 
 /// An owner reference, as the controller or as one of several owners.
-pub fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerReference {
+pub(super) fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerReference {
     OwnerReference {
         api_version: gvk.api_version(),
         kind: gvk.kind.clone().into_owned(),
@@ -85,7 +85,7 @@ pub fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerRef
 }
 
 /// Sets the job UID label, if the UID is a valid label value.
-pub fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
+pub(super) fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
     let uid = job_annotations::uid(meta);
     if label_value(uid).is_empty() {
         let labels = wl.metadata.labels.get_or_insert_default();
@@ -97,7 +97,7 @@ pub fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
 ///
 /// # Errors
 /// A field of the job cannot be parsed.
-pub fn construct_workload(
+pub(super) fn construct_workload(
     env: &IntegrationContext,
     job: &impl GenericJob,
 ) -> Result<Workload, JobError> {
@@ -122,7 +122,7 @@ pub fn construct_workload(
 }
 
 /// Copies AdmissionGatedBy from a job to its Workload. True if it changed.
-pub fn propagate_admission_gated_by(
+pub(super) fn propagate_admission_gated_by(
     env: &IntegrationContext,
     job: &ObjectMeta,
     wl: &mut Workload,
@@ -147,7 +147,7 @@ pub fn propagate_admission_gated_by(
 ///
 /// # Errors
 /// The priority class does not exist, or the job has too many slices.
-pub fn prepare_workload(
+pub(super) fn prepare_workload(
     env: &IntegrationContext,
     job: &dyn GenericJob,
     wl: &mut Workload,

@@ -14,8 +14,8 @@ use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
 use super::job_annotations;
 use super::patching::{PatchTarget, patch_object};
-use super::pods::{is_terminated, ungate};
 use crate::informers::BY_OWNER_UID;
+use crate::pod_util::{has_gate, is_terminated, ungate};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
@@ -47,15 +47,11 @@ fn job(meta: &ObjectMeta) -> Option<ElasticJob> {
 }
 
 fn is_gated(pod: &Pod) -> bool {
-    let mut gates = pod
-        .spec
-        .iter()
-        .flat_map(|s| s.scheduling_gates.iter().flatten());
-    gates.any(|gate| gate.name == c::ELASTIC_JOB_SCHEDULING_GATE)
+    has_gate(pod, c::ELASTIC_JOB_SCHEDULING_GATE)
 }
 
 /// Starts the controller.
-pub fn start(env: &IntegrationContext) {
+pub(super) fn start(env: &IntegrationContext) {
     let queue: WorkQueue<ElasticJob> = WorkQueue::new(&env.shared.ctx);
     let (slices, gates) = (queue.clone(), env.engine_gates.clone());
     env.shared

@@ -22,7 +22,7 @@ use kueue_lab_api::v1beta2::Workload;
 ///
 /// # Errors
 /// A request fails, or Workloads were deleted and the job has to be reconciled again.
-pub async fn ensure_one_workload(
+pub(super) async fn ensure_one_workload(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<Option<Arc<Workload>>, JobError> {
@@ -192,7 +192,7 @@ async fn ensure_prebuilt_workload_in_sync(
 ///
 /// # Errors
 /// A request fails, the Workload cannot be constructed, or the prebuilt Workload is missing.
-pub async fn create_workload(
+pub(super) async fn create_workload(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<(), JobError> {
@@ -234,7 +234,7 @@ pub async fn create_workload(
 ///
 /// # Errors
 /// A request fails.
-pub async fn finalize_workloads(
+pub(super) async fn finalize_workloads(
     env: &IntegrationContext,
     job: &dyn GenericJob,
 ) -> Result<(), JobError> {

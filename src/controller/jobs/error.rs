@@ -5,7 +5,7 @@ use kueue_lab_runtime::api_errors::is_not_found;
 
 /// A failed reconciliation of a job.
 #[derive(Debug, thiserror::Error)]
-pub enum JobError {
+pub(crate) enum JobError {
     /// A request failed; retried with backoff.
     #[error(transparent)]
     Api(#[from] kube::Error),
@@ -22,12 +22,12 @@ pub enum JobError {
 
 impl JobError {
     /// Whether the error is NotFound.
-    pub fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Api(error) if is_not_found(error))
     }
 
     /// Whether the error is AlreadyExists.
-    pub fn is_already_exists(&self) -> bool {
+    pub(crate) fn is_already_exists(&self) -> bool {
         matches!(self, Self::Api(kube::Error::Api(status)) if status.reason == "AlreadyExists")
     }
 }
@@ -36,7 +36,7 @@ impl JobError {
 ///
 /// # Errors
 /// All others.
-pub fn ignore_not_found(result: Result<(), JobError>) -> Result<(), JobError> {
+pub(crate) fn ignore_not_found(result: Result<(), JobError>) -> Result<(), JobError> {
     match result {
         Err(error) if error.is_not_found() => Ok(()),
         other => other,

@@ -22,7 +22,7 @@ use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 
 /// The result of a finished job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobResult {
+pub(crate) struct JobResult {
     /// Whether it succeeded.
     pub success: bool,
     /// The message of the Finished condition.
@@ -31,7 +31,7 @@ pub struct JobResult {
 
 /// Why a job is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StopReason {
+pub(crate) enum StopReason {
     /// Its Workload is terminating.
     WorkloadDeleted,
     /// Its Workload was evicted with this reason.
@@ -44,7 +44,7 @@ pub enum StopReason {
 
 /// The Workloads of a job.
 #[derive(Default)]
-pub struct MatchingWorkloads {
+pub(crate) struct MatchingWorkloads {
     /// The Workload that matches.
     pub matched: Option<Arc<Workload>>,
     /// Workloads to delete.
@@ -52,7 +52,7 @@ pub struct MatchingWorkloads {
 }
 
 /// Bounds of a job object.
-pub trait JobObject:
+pub(crate) trait JobObject:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + Debug
@@ -80,7 +80,7 @@ impl<T> JobObject for T where
 
 /// A kind whose job is a single object. Pure functions of the object, except [`Self::stop`].
 #[async_trait]
-pub trait JobKind: Send + Sync + Sized + 'static {
+pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     /// The object type.
     type Object: JobObject;
     /// The framework name in the configuration.
@@ -147,7 +147,7 @@ pub trait JobKind: Send + Sync + Sized + 'static {
 
 /// A job of any kind, loaded for one reconciliation.
 #[async_trait]
-pub trait GenericJob: Send + Sync {
+pub(crate) trait GenericJob: Send + Sync {
     /// Group, version and kind.
     fn gvk(&self) -> &Gvk;
 

@@ -14,12 +14,12 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Informer, ObjectKey, WorkQueue};
 
 /// Index of jobs by the UIDs of their owners.
-pub const BY_OWNER_UID: &str = "owner";
+pub(super) const BY_OWNER_UID: &str = "owner";
 /// Default concurrency of a kind, without `groupKindConcurrency`.
 const DEFAULT_CONCURRENCY: usize = 5;
 
 /// The key of an object.
-pub fn object_key(meta: &ObjectMeta) -> ObjectKey {
+pub(super) fn object_key(meta: &ObjectMeta) -> ObjectKey {
     ObjectKey {
         namespace: job_annotations::namespace(meta).to_owned(),
         name: job_annotations::name(meta).to_owned(),
@@ -27,7 +27,7 @@ pub fn object_key(meta: &ObjectMeta) -> ObjectKey {
 }
 
 /// The job that controls a Workload, if it is of this kind.
-pub fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
+pub(super) fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
     let owner = controller_of(&wl.metadata).filter(|owner| gvk.matches_owner(owner))?;
     Some(ObjectKey {
         namespace: job_annotations::namespace(&wl.metadata).to_owned(),
@@ -36,7 +36,7 @@ pub fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
 }
 
 /// The concurrency of a kind.
-pub fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usize {
+pub(super) fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usize {
     let name = match gvk.group.is_empty() {
         true => gvk.kind.to_string(),
         false => format!("{}.{}", gvk.kind, gvk.group),
@@ -50,7 +50,7 @@ pub fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usize {
 }
 
 /// Starts the controller of a kind.
-pub fn start<K: JobKind>(env: &IntegrationContext, informer: &Informer<K::Object>)
+pub(super) fn start<K: JobKind>(env: &IntegrationContext, informer: &Informer<K::Object>)
 where
     K::Object: Default,
 {
@@ -95,7 +95,7 @@ where
 }
 
 /// The UIDs of the owners of an object.
-pub fn owner_uids<O: JobObject>(object: &O) -> Vec<String> {
+pub(super) fn owner_uids<O: JobObject>(object: &O) -> Vec<String> {
     let owners = object.meta().owner_references.iter().flatten();
     owners.map(|owner| owner.uid.clone()).collect()
 }

@@ -22,7 +22,7 @@ use kueue_lab_runtime::ObjectKey;
 
 /// The dependencies of a job reconciler.
 #[derive(Clone)]
-pub struct IntegrationContext {
+pub(crate) struct IntegrationContext {
     /// The state shared by the controllers.
     pub shared: ControllerContext,
     /// Finds managed ancestors.
@@ -43,7 +43,11 @@ pub struct IntegrationContext {
 
 impl IntegrationContext {
     /// The context of an integration, by its framework name.
-    pub fn new(shared: &ControllerContext, owners: &AncestorFinder, framework: &str) -> Self {
+    pub(crate) fn new(
+        shared: &ControllerContext,
+        owners: &AncestorFinder,
+        framework: &str,
+    ) -> Self {
         let configuration = &shared.settings.configuration;
         let selector = configuration.managed_jobs_namespace_selector.as_ref();
         Self {
@@ -61,12 +65,12 @@ impl IntegrationContext {
     }
 
     /// Whether a feature gate is on.
-    pub fn enabled(&self, feature: Feature) -> bool {
+    pub(crate) fn enabled(&self, feature: Feature) -> bool {
         self.gates.enabled(feature)
     }
 
     /// Whether jobs without a queue name are managed.
-    pub fn manage_jobs_without_queue_name(&self) -> bool {
+    pub(crate) fn manage_jobs_without_queue_name(&self) -> bool {
         self.shared
             .settings
             .configuration
@@ -74,14 +78,14 @@ impl IntegrationContext {
     }
 
     /// Whether `managedJobsNamespaceSelector` matches these labels.
-    pub fn namespace_labels_match(&self, labels: &Labels) -> bool {
+    pub(crate) fn namespace_labels_match(&self, labels: &Labels) -> bool {
         self.managed_jobs_namespace_selector
             .as_ref()
             .is_none_or(|selector| selector.matches(labels))
     }
 
     /// Whether jobs of a namespace are managed; None if the namespace does not exist.
-    pub fn namespace_is_managed(&self, namespace: &str) -> Option<bool> {
+    pub(crate) fn namespace_is_managed(&self, namespace: &str) -> Option<bool> {
         let key = ObjectKey {
             namespace: String::new(),
             name: namespace.to_owned(),
@@ -92,7 +96,7 @@ impl IntegrationContext {
     }
 
     /// The Workloads with an owner of this kind and name.
-    pub fn workloads_owned_by(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+    pub(crate) fn workloads_owned_by(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
         let key = informers::owner_key(
             &gvk.api_version(),
             &gvk.kind,
@@ -106,7 +110,11 @@ impl IntegrationContext {
     }
 
     /// The unfinished ones among them, oldest first.
-    pub fn not_finished_workloads(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+    pub(crate) fn not_finished_workloads(
+        &self,
+        gvk: &Gvk,
+        meta: &ObjectMeta,
+    ) -> Vec<Arc<Workload>> {
         let mut open = self.workloads_owned_by(gvk, meta);
         open.retain(|wl| !predicates::is_finished(wl));
         let age = |wl: &Workload| {
@@ -120,7 +128,7 @@ impl IntegrationContext {
     }
 
     /// A Workload by name.
-    pub fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>> {
+    pub(crate) fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>> {
         let key = ObjectKey {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -129,7 +137,7 @@ impl IntegrationContext {
     }
 
     /// Records a Normal Event.
-    pub fn record_normal_event(
+    pub(crate) fn record_normal_event(
         &self,
         regarding: ObjectReference,
         reason: &str,
@@ -139,7 +147,7 @@ impl IntegrationContext {
     }
 
     /// Records a Warning Event.
-    pub fn record_warning_event(
+    pub(crate) fn record_warning_event(
         &self,
         regarding: ObjectReference,
         reason: &str,
@@ -155,7 +163,7 @@ impl IntegrationContext {
     }
 
     /// Records an Event whose action differs from its reason.
-    pub fn record_event(
+    pub(crate) fn record_event(
         &self,
         regarding: ObjectReference,
         type_: EventType,

@@ -6,38 +6,41 @@ use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 
 /// The maximum length of a label value.
-pub const LABEL_VALUE_MAX: usize = 63;
+pub(crate) const LABEL_VALUE_MAX: usize = 63;
 
 /// A label that is not empty.
-pub fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
+pub(crate) fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     let value = meta.labels.as_ref()?.get(key)?;
     (!value.is_empty()).then_some(value.as_str())
 }
 
 /// An annotation that is not empty.
-pub fn annotation<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
+pub(crate) fn annotation<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     let value = meta.annotations.as_ref()?.get(key)?;
     (!value.is_empty()).then_some(value.as_str())
 }
 
 /// The queue name; empty if it is not set.
-pub fn queue_name(meta: &ObjectMeta) -> &str {
+pub(crate) fn queue_name(meta: &ObjectMeta) -> &str {
     label(meta, c::QUEUE_LABEL).unwrap_or_default()
 }
 
 /// The WorkloadPriorityClass; empty if it is not set.
-pub fn workload_priority_class_name(meta: &ObjectMeta) -> &str {
+pub(crate) fn workload_priority_class_name(meta: &ObjectMeta) -> &str {
     label(meta, c::PRIORITY_CLASS_LABEL).unwrap_or_default()
 }
 
 /// The maximum execution time in seconds, if the label is a positive integer.
-pub fn maximum_execution_time_seconds(meta: &ObjectMeta) -> Option<i32> {
+pub(crate) fn maximum_execution_time_seconds(meta: &ObjectMeta) -> Option<i32> {
     let seconds = meta.labels.as_ref()?.get(c::MAX_EXEC_TIME_SECONDS_LABEL)?;
     seconds.parse().ok().filter(|seconds| *seconds > 0)
 }
 
 /// The name of the prebuilt Workload.
-pub fn prebuilt_workload_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
+pub(crate) fn prebuilt_workload_name<'a>(
+    meta: &'a ObjectMeta,
+    gates: &FeatureGates,
+) -> Option<&'a str> {
     let by_label = label(meta, c::PREBUILT_WORKLOAD_LABEL);
     let by_annotation = annotation(meta, c::PREBUILT_WORKLOAD_ANNOTATION);
     if gates.enabled(Feature::WorkloadIdentifierAnnotations) {
@@ -48,13 +51,13 @@ pub fn prebuilt_workload_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) ->
 }
 
 /// Whether the job is elastic.
-pub fn is_elastic(meta: &ObjectMeta, gates: &FeatureGates) -> bool {
+pub(crate) fn is_elastic(meta: &ObjectMeta, gates: &FeatureGates) -> bool {
     gates.enabled(Feature::ElasticJobsViaWorkloadSlices)
         && annotation(meta, c::ELASTIC_JOB_ANNOTATION) == Some(c::ELASTIC_JOB_VALUE)
 }
 
 /// The pod group name of a pod.
-pub fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
+pub(crate) fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
     let by_annotation = gates
         .enabled(Feature::WorkloadIdentifierAnnotations)
         .then(|| annotation(meta, c::POD_GROUP_NAME_ANNOTATION))
@@ -63,27 +66,27 @@ pub fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<
 }
 
 /// The name of an object; empty if it is not set.
-pub fn name(meta: &ObjectMeta) -> &str {
+pub(crate) fn name(meta: &ObjectMeta) -> &str {
     meta.name.as_deref().unwrap_or_default()
 }
 
 /// The namespace of an object; empty if it is not set.
-pub fn namespace(meta: &ObjectMeta) -> &str {
+pub(crate) fn namespace(meta: &ObjectMeta) -> &str {
     meta.namespace.as_deref().unwrap_or_default()
 }
 
 /// The UID of an object; empty if it is not set.
-pub fn uid(meta: &ObjectMeta) -> &str {
+pub(crate) fn uid(meta: &ObjectMeta) -> &str {
     meta.uid.as_deref().unwrap_or_default()
 }
 
 /// Whether an object has a finalizer.
-pub fn has_finalizer(meta: &ObjectMeta, finalizer: &str) -> bool {
+pub(crate) fn has_finalizer(meta: &ObjectMeta, finalizer: &str) -> bool {
     meta.finalizers.iter().flatten().any(|f| f == finalizer)
 }
 
 /// Parses a boolean as Go's `strconv.ParseBool`.
-pub fn parse_bool(text: &str) -> Option<bool> {
+pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),

@@ -19,7 +19,7 @@ const JOB_INDEX: &str = "jobset.sigs.k8s.io/job-index";
 
 /// A JobSet with the fields that Kueue reads; others are preserved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JobSet {
+pub(crate) struct JobSet {
     /// Standard metadata.
     pub metadata: ObjectMeta,
     /// The desired state.
@@ -54,7 +54,7 @@ impl k8s_openapi::Metadata for JobSet {
 /// The spec of a JobSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct JobSetSpec {
+pub(crate) struct JobSetSpec {
     /// The replicated jobs.
     pub replicated_jobs: Vec<ReplicatedJob>,
     /// Whether the JobSet is suspended.
@@ -68,7 +68,7 @@ pub struct JobSetSpec {
 /// A group of Jobs with one template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ReplicatedJob {
+pub(crate) struct ReplicatedJob {
     /// Name of the group.
     pub name: String,
     /// Number of Jobs; defaults to 1.
@@ -84,7 +84,7 @@ pub struct ReplicatedJob {
 /// The status of a JobSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct JobSetStatus {
+pub(crate) struct JobSetStatus {
     /// Conditions, such as Completed.
     pub conditions: Vec<Condition>,
     /// The status of each replicated job.
@@ -97,7 +97,7 @@ pub struct JobSetStatus {
 /// The status of a replicated job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ReplicatedJobStatus {
+pub(crate) struct ReplicatedJobStatus {
     /// Name of the group.
     pub name: String,
     /// Jobs whose pods are all ready.
@@ -126,7 +126,7 @@ impl ReplicatedJob {
 }
 
 /// The JobSet integration.
-pub struct JobSetKind;
+pub(crate) struct JobSetKind;
 
 #[async_trait]
 impl JobKind for JobSetKind {

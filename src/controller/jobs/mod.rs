@@ -6,31 +6,31 @@
 //! [`single_object_job::SingleObjectJob`] adapts it; pods and pod groups implement `GenericJob`
 //! themselves.
 
-pub mod ancestor_job;
-pub mod batch_job;
+pub(crate) mod ancestor_job;
+pub(crate) mod batch_job;
 mod construct_workload;
 mod elastic_job_ungater;
 mod ensure_one_workload;
-pub mod error;
-pub mod generic_job;
+pub(crate) mod error;
+pub(crate) mod generic_job;
 mod generic_reconciler;
-pub mod integration_context;
+pub(crate) mod integration_context;
 pub mod integration_manager;
-pub mod job_annotations;
-pub mod job_set;
+pub(crate) mod job_annotations;
+pub(crate) mod job_set;
 mod patching;
-pub mod pod_set_info;
+pub(crate) mod pod_set_info;
 mod pod_set_infos;
 mod pod_set_topology_request;
-pub mod pod_sets;
+pub(crate) mod pod_sets;
 mod pods;
 mod pods_ready;
 mod recent_quota_losses;
 mod reconciler;
-pub mod role_hash;
+pub(crate) mod role_hash;
 mod setup;
-pub mod single_object_job;
-pub mod stateful_set;
+pub(crate) mod single_object_job;
+pub(crate) mod stateful_set;
 mod stateful_set_pod_reconciler;
 pub mod workload_names;
 mod workload_priority;

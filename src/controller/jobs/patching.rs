@@ -18,7 +18,7 @@ use kueue_lab_api::v1beta2::Workload;
 
 /// The part of an object to patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchTarget {
+pub(super) enum PatchTarget {
     /// Everything but the status.
     Object,
     /// The status.
@@ -29,7 +29,7 @@ pub enum PatchTarget {
 ///
 /// # Errors
 /// The request fails, for example with a Conflict.
-pub async fn patch_object<K: JobObject>(
+pub(super) async fn patch_object<K: JobObject>(
     api: &Api<K>,
     before: &K,
     after: &K,
@@ -51,7 +51,7 @@ pub async fn patch_object<K: JobObject>(
 }
 
 /// The merge patch (RFC 7386) from `before` to `after`.
-pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
+pub(crate) fn create_merge_patch(before: &Value, after: &Value) -> Value {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return after.clone();
     };
@@ -77,7 +77,7 @@ pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
 ///
 /// # Errors
 /// The request fails, for example with a Conflict.
-pub async fn update_workload(
+pub(super) async fn update_workload(
     env: &IntegrationContext,
     wl: &Workload,
 ) -> Result<Arc<Workload>, JobError> {
@@ -97,7 +97,10 @@ pub async fn update_workload(
 ///
 /// # Errors
 /// The request fails, for example with a Conflict.
-pub async fn remove_finalizer(env: &IntegrationContext, wl: &Workload) -> Result<(), JobError> {
+pub(super) async fn remove_finalizer(
+    env: &IntegrationContext,
+    wl: &Workload,
+) -> Result<(), JobError> {
     if !job_annotations::has_finalizer(&wl.metadata, c::RESOURCE_IN_USE_FINALIZER) {
         return Ok(());
     }
@@ -114,7 +117,7 @@ pub async fn remove_finalizer(env: &IntegrationContext, wl: &Workload) -> Result
 ///
 /// # Errors
 /// The request fails, for example with a Conflict.
-pub async fn finish_workload(
+pub(super) async fn finish_workload(
     env: &IntegrationContext,
     wl: &Workload,
     reason: &str,

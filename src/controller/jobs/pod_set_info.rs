@@ -14,7 +14,7 @@ type Map = BTreeMap<String, String>;
 
 /// Why pod set infos cannot be applied to a job; retrying does not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PodSetInfoError {
+pub(crate) enum PodSetInfoError {
     /// The number of pod sets differs.
     #[error("invalid podset infos: expecting {want} podset, got {got}")]
     Length {
@@ -52,7 +52,7 @@ pub enum PodSetInfoError {
 
 /// Additions to one pod set, or its original values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PodSetInfo {
+pub(crate) struct PodSetInfo {
     /// Name of the pod set.
     pub name: String,
     /// Number of pods.
@@ -72,7 +72,7 @@ pub struct PodSetInfo {
 impl PodSetInfo {
     /// The info of an assignment: node labels and tolerations of its flavors, in the order of
     /// resources, and the topology scheduling gate.
-    pub fn from_assignment<'f>(
+    pub(crate) fn from_assignment<'f>(
         assignment: &PodSetAssignment,
         pod_set: &PodSet,
         tas: bool,
@@ -110,7 +110,7 @@ impl PodSetInfo {
     }
 
     /// The info of a PodSetUpdate.
-    pub fn from_update(update: &PodSetUpdate) -> Self {
+    pub(crate) fn from_update(update: &PodSetUpdate) -> Self {
         Self {
             annotations: update.annotations.clone(),
             labels: update.labels.clone(),
@@ -121,7 +121,7 @@ impl PodSetInfo {
     }
 
     /// The original values of a pod set.
-    pub fn from_pod_set(pod_set: &PodSet) -> Self {
+    pub(crate) fn from_pod_set(pod_set: &PodSet) -> Self {
         let meta = pod_set.template.metadata.clone().unwrap_or_default();
         let spec = pod_set.template.spec.clone().unwrap_or_default();
         Self {
@@ -139,7 +139,7 @@ impl PodSetInfo {
     ///
     /// # Errors
     /// A key has a different value; then nothing is changed.
-    pub fn merge(&mut self, other: &Self) -> Result<(), PodSetInfoError> {
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), PodSetInfoError> {
         no_conflict("annotations", &self.annotations, &other.annotations)?;
         no_conflict("labels", &self.labels, &other.labels)?;
         no_conflict("nodeSelector", &self.node_selector, &other.node_selector)?;
@@ -178,7 +178,7 @@ fn same_toleration(a: &Toleration, b: &Toleration) -> bool {
 }
 
 /// A scheduling gate.
-pub fn gate(name: &str) -> PodSchedulingGate {
+pub(crate) fn gate(name: &str) -> PodSchedulingGate {
     PodSchedulingGate {
         name: name.to_owned(),
     }
@@ -202,7 +202,7 @@ fn no_conflict(field: &'static str, existing: &Map, added: &Map) -> Result<(), P
 ///
 /// # Errors
 /// A key has a different value; then nothing is changed.
-pub fn merge_into(
+pub(crate) fn merge_into(
     meta: &mut ObjectMeta,
     spec: &mut PodSpec,
     info: &PodSetInfo,
@@ -233,7 +233,7 @@ pub fn merge_into(
 }
 
 /// Restores a pod template.
-pub fn restore_pod_spec(meta: &mut ObjectMeta, spec: &mut PodSpec, info: &PodSetInfo) {
+pub(crate) fn restore_pod_spec(meta: &mut ObjectMeta, spec: &mut PodSpec, info: &PodSetInfo) {
     put(meta, spec, info);
 }
 

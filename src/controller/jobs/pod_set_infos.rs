@@ -21,7 +21,7 @@ use kueue_lab_runtime::ObjectKey;
 ///
 /// # Errors
 /// A flavor does not exist, or infos conflict.
-pub fn pod_set_infos_from_status(
+pub(super) fn pod_set_infos_from_status(
     env: &IntegrationContext,
     wl: &Workload,
 ) -> Result<Vec<PodSetInfo>, JobError> {
@@ -110,7 +110,7 @@ fn assign_labels_and_annotations(
 }
 
 /// The original values of the pod sets.
-pub fn pod_set_infos_from_workload(wl: Option<&Workload>) -> Vec<PodSetInfo> {
+pub(super) fn pod_set_infos_from_workload(wl: Option<&Workload>) -> Vec<PodSetInfo> {
     let pod_sets = wl.into_iter().flat_map(|wl| &wl.spec.pod_sets);
     pod_sets.map(PodSetInfo::from_pod_set).collect()
 }
@@ -140,7 +140,7 @@ fn expected_running_pod_sets(env: &IntegrationContext, wl: &Workload) -> Option<
 ///
 /// # Errors
 /// A field of the job cannot be parsed.
-pub fn equivalent_to_workload(
+pub(super) fn equivalent_to_workload(
     env: &IntegrationContext,
     job: &impl GenericJob,
     wl: &Workload,

@@ -1,14 +1,15 @@
 //! The PodSetTopologyRequest of a pod template, from its annotations.
 
-use super::job_annotations::parse_bool;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::job_annotations::parse_bool;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint};
 
 /// The labels that index the pods of a set, if the integration has them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TopologyIndexLabels<'a> {
+pub(super) struct TopologyIndexLabels<'a> {
     /// The label with the index of a pod.
     pub pod_index_label: Option<&'a str>,
     /// The label with the index of a subgroup.
@@ -21,7 +22,7 @@ pub struct TopologyIndexLabels<'a> {
 ///
 /// # Errors
 /// An annotation cannot be parsed.
-pub fn pod_set_topology_request(
+pub(super) fn pod_set_topology_request(
     template: Option<&ObjectMeta>,
     indexes: TopologyIndexLabels<'_>,
     gates: &FeatureGates,

@@ -1,14 +1,16 @@
 //! Pod sets: sanitizing for the Workload's schema, and comparison.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
+
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::v1beta2::PodSet;
 use kueue_lab_api::validation::semantically_equal;
-use std::sync::Arc;
 
 /// Removes duplicate environment variables: the last value wins, in the position of the first. The
 /// schema of Workloads does not allow duplicates.
-pub fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
+pub(crate) fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
         if let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec {
             let init = spec.init_containers.iter_mut().flatten();
@@ -35,14 +37,14 @@ fn sanitize_container(container: &mut Container) {
 }
 
 /// Clears `minCount` if partial admission is disabled.
-pub fn clear_min_counts(pod_sets: &mut [PodSet], gates: &FeatureGates) {
+pub(crate) fn clear_min_counts(pod_sets: &mut [PodSet], gates: &FeatureGates) {
     if !gates.enabled(Feature::PartialAdmission) {
         pod_sets.iter_mut().for_each(|ps| ps.min_count = None);
     }
 }
 
 /// Whether two lists of pod sets are equal in counts and containers, and tolerations if requested.
-pub fn compare_pod_set_lists(a: &[PodSet], b: &[PodSet], with_tolerations: bool) -> bool {
+pub(crate) fn compare_pod_set_lists(a: &[PodSet], b: &[PodSet], with_tolerations: bool) -> bool {
     a.len() == b.len()
         && a.iter()
             .zip(b)

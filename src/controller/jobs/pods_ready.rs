@@ -14,7 +14,7 @@ const WAITING: &str = "At least one pod has failed, waiting for recovery";
 const READY: &str = "All pods reached readiness and the workload is running";
 
 /// The condition, if it has to change.
-pub fn generate_pods_ready_condition(
+pub(super) fn generate_pods_ready_condition(
     env: &IntegrationContext,
     job: &dyn GenericJob,
     wl: &Workload,

@@ -17,15 +17,15 @@ use kueue_lab_runtime::Change;
 
 /// How long a loss is recent: about the latency of upstream's Workload writes, during which the
 /// scheduler runs a cycle every 10 ms.
-pub const RECENT_WINDOW: Duration = Duration::from_millis(25);
+pub(super) const RECENT_WINDOW: Duration = Duration::from_millis(25);
 
 /// The end of the recent period by Workload UID. Clones share the map.
 #[derive(Clone, Debug, Default)]
-pub struct RecentQuotaLosses(Arc<Mutex<BTreeMap<String, Timestamp>>>);
+pub(crate) struct RecentQuotaLosses(Arc<Mutex<BTreeMap<String, Timestamp>>>);
 
 impl RecentQuotaLosses {
     /// Records a change; true if the Workload lost its quota.
-    pub fn record_change(&self, change: &Change<Workload>, now: Timestamp) -> bool {
+    pub(crate) fn record_change(&self, change: &Change<Workload>, now: Timestamp) -> bool {
         let reserved = predicates::has_quota_reservation;
         let Change::Updated { old, new } = change else {
             return false;
@@ -44,7 +44,7 @@ impl RecentQuotaLosses {
     /// The remaining recent period of a Workload that has no quota since its loss. A caller that
     /// defers work for it has to requeue with this delay: of several delays of a key the work queue
     /// uses the shortest, so an earlier enqueue does not suffice.
-    pub fn recent_for_remaining(&self, wl: &Workload, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn recent_for_remaining(&self, wl: &Workload, now: Timestamp) -> Option<Duration> {
         if predicates::has_quota_reservation(wl) {
             return None;
         }

@@ -25,7 +25,7 @@ use kueue_lab_runtime::ReconcileResult;
 ///
 /// # Errors
 /// The reconciliation has to be retried.
-pub async fn reconcile_generic_job(
+pub(super) async fn reconcile_generic_job(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<ReconcileResult, JobError> {

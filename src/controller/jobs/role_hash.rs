@@ -120,7 +120,7 @@ const CLAIM: GoType = GoType::Struct(&[
 ]);
 
 /// The role hash of a pod spec.
-pub fn role_hash(spec: &PodSpec) -> String {
+pub(crate) fn role_hash(spec: &PodSpec) -> String {
     let digest = Sha256::digest(shape_json(spec).as_bytes());
     digest
         .iter()
@@ -130,7 +130,7 @@ pub fn role_hash(spec: &PodSpec) -> String {
 }
 
 /// The fields of a spec that the role hash covers.
-pub fn spec_shape(spec: &PodSpec) -> Value {
+pub(crate) fn spec_shape(spec: &PodSpec) -> Value {
     let mut parsed: Value = serde_json::from_str(&shape_json(spec)).unwrap_or_default();
     parsed["spec"].take()
 }

@@ -1,5 +1,14 @@
 //! Starts the controllers of the enabled integrations.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher;
+
 use super::ancestor_job::AncestorFinder;
 use super::batch_job::BatchJobKind;
 use super::generic_job::JobKind;
@@ -8,15 +17,8 @@ use super::integration_manager::IntegrationManager;
 use super::job_set::{JobSet, JobSetKind};
 use super::{elastic_job_ungater, generic_reconciler, pods, single_object_job, stateful_set};
 use crate::ControllerContext;
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
-use kube::core::PartialObjectMeta;
-use kube::runtime::watcher;
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::{Change, Informer};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Starts the controllers of enabled integrations. Returns the ancestor finder, which the webhooks
 /// use.

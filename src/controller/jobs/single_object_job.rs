@@ -23,7 +23,7 @@ use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 use kueue_lab_runtime::{Informer, ObjectKey};
 
 /// A job that is a single object.
-pub struct SingleObjectJob<K: JobKind> {
+pub(crate) struct SingleObjectJob<K: JobKind> {
     gvk: Gvk,
     object: K::Object,
     deleted: bool,
@@ -35,7 +35,7 @@ where
     K::Object: Default,
 {
     /// Loads a job from the informer; one that is not found counts as deleted.
-    pub fn load(informer: &Informer<K::Object>, key: &ObjectKey) -> Self {
+    pub(crate) fn load(informer: &Informer<K::Object>, key: &ObjectKey) -> Self {
         let found = informer.get(key).map(|object| object.as_ref().clone());
         let deleted = found
             .as_ref()
@@ -80,7 +80,7 @@ impl<K: JobKind> SingleObjectJob<K> {
 ///
 /// # Errors
 /// A field of the job cannot be parsed.
-pub fn find_matching_workloads(
+pub(crate) fn find_matching_workloads(
     env: &IntegrationContext,
     job: &impl GenericJob,
 ) -> Result<MatchingWorkloads, JobError> {
@@ -99,7 +99,7 @@ pub fn find_matching_workloads(
 ///
 /// # Errors
 /// The request fails.
-pub async fn ensure_prebuilt_workload_ownership(
+pub(crate) async fn ensure_prebuilt_workload_ownership(
     env: &IntegrationContext,
     job: &impl GenericJob,
     wl: Arc<Workload>,
@@ -263,7 +263,7 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
 
 /// A lookup of owners of a kind in its informer, for
 /// [`AncestorFinder`](super::ancestor_job::AncestorFinder).
-pub fn metadata_lookup<O: JobObject>(
+pub(crate) fn metadata_lookup<O: JobObject>(
     informer: &Informer<O>,
 ) -> impl Fn(&str, &str) -> Option<ObjectMeta> + use<O> {
     let informer = informer.clone();

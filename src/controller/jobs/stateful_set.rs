@@ -1,6 +1,14 @@
 //! The StatefulSet integration: the Workload is constructed from the StatefulSet, and its pods join
 //! it as a serving pod group with fast admission.
 
+use std::sync::Arc;
+
+use futures::future::join_all;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use kube::Api;
+use kube::api::PostParams;
+
 use super::construct_workload;
 use super::error::{JobError, ignore_not_found};
 use super::generic_reconciler::object_key;
@@ -10,31 +18,25 @@ use super::job_annotations;
 use super::patching::{PatchTarget, patch_object, update_workload};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use super::pod_sets::sanitize_pod_sets;
-use super::pods::ungate;
 use super::stateful_set_pod_reconciler::{self, owner_stateful_set};
 use super::workload_names::workload_name;
 use super::workload_priority;
 use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
+use crate::pod_util::ungate;
 use crate::workload_patching::{self, StatusApplyMode};
-use futures::future::join_all;
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use kube::Api;
-use kube::api::PostParams;
 use kueue_lab_admission::status::unset_quota_reservation;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, quota_reserved};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
-use std::sync::Arc;
 
 /// The framework name in the configuration.
-pub const FRAMEWORK: &str = "statefulset";
+pub(crate) const FRAMEWORK: &str = "statefulset";
 
 /// Group, version and kind.
-pub const GVK: Gvk = Gvk::new("apps", "v1", "StatefulSet");
+pub(crate) const GVK: Gvk = Gvk::new("apps", "v1", "StatefulSet");
 
 /// The pod index label.
 pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
@@ -46,7 +48,7 @@ const REVISION: &str = "controller-revision-hash";
 const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Whether the pod template is marked as suspended by another framework.
-pub fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
+pub(crate) fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
     let template = set.spec.as_ref().and_then(|s| s.template.metadata.as_ref());
     let parent = template
         .and_then(|meta| job_annotations::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
@@ -58,7 +60,7 @@ pub(super) fn replicas(set: &StatefulSet) -> i32 {
 }
 
 /// The Workload name of a StatefulSet, and the Workload if it exists.
-pub fn find_workload(
+pub(crate) fn find_workload(
     env: &IntegrationContext,
     set: &StatefulSet,
 ) -> (String, Option<Arc<Workload>>) {
@@ -74,7 +76,7 @@ pub fn find_workload(
 }
 
 /// Starts the reconcilers of StatefulSets and of their pods.
-pub fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
+pub(crate) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let changed = queue.clone();
     sets.add_event_handler(move |change| changed.add(object_key(&change.object().metadata)));

@@ -1,14 +1,15 @@
 //! The reconciler of StatefulSet pods: makes each pod a member of the pod group of its StatefulSet.
 
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Pod;
+
 use super::error::{JobError, ignore_not_found};
 use super::generic_reconciler::object_key;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::controller_of;
 use super::job_annotations;
-use super::pods::is_terminated;
 use super::stateful_set::{FRAMEWORK, GVK, POD_INDEX, find_workload, patch_pod, replicas};
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::Pod;
+use crate::pod_util::is_terminated;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c};
 use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};

@@ -20,7 +20,7 @@ type Priority = (Option<PriorityClassRef>, i32);
 ///
 /// # Errors
 /// The class does not exist.
-pub fn extract_priority(
+pub(super) fn extract_priority(
     env: &IntegrationContext,
     job: &ObjectReference,
     meta: &ObjectMeta,
@@ -102,7 +102,7 @@ fn follows_job_priority_label(wl: &Workload) -> bool {
 ///
 /// # Errors
 /// The class does not exist, or a request fails.
-pub async fn update_workload_priority(
+pub(super) async fn update_workload_priority(
     env: &IntegrationContext,
     job: &ObjectReference,
     meta: &ObjectMeta,

@@ -32,7 +32,7 @@ fn has_fewer_pods_than(a: &PodSetsCounts<'_>, b: &PodSetsCounts<'_>) -> bool {
 }
 
 /// The result of [`ensure_workload_slices`].
-pub enum EnsuredSlice {
+pub(super) enum EnsuredSlice {
     /// The slice of the job, or none yet.
     Compatible(Option<Arc<Workload>>),
     /// The job changed in more than its counts and is treated as not elastic.
@@ -43,7 +43,7 @@ pub enum EnsuredSlice {
 ///
 /// # Errors
 /// A field of the job cannot be parsed, or a request fails.
-pub async fn ensure_workload_slices(
+pub(super) async fn ensure_workload_slices(
     env: &IntegrationContext,
     job: &dyn GenericJob,
 ) -> Result<EnsuredSlice, JobError> {
@@ -135,7 +135,7 @@ async fn normalize_active_slices(
 ///
 /// # Errors
 /// The class does not exist, or a request fails.
-pub async fn sync_workload_slice_priority(
+pub(super) async fn sync_workload_slice_priority(
     env: &IntegrationContext,
     job: &dyn GenericJob,
     present: Option<Arc<Workload>>,

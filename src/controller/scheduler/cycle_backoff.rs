@@ -8,13 +8,13 @@ const MOST: SignedDuration = SignedDuration::from_millis(10);
 /// The backoff between scheduling cycles: none after a cycle with progress, otherwise 1 ms, 2 ms
 /// and so on up to 10 ms.
 #[derive(Debug, Default)]
-pub struct CycleBackoff {
+pub(super) struct CycleBackoff {
     delay: Option<SignedDuration>,
 }
 
 impl CycleBackoff {
     /// The earliest start of the cycle after the one that starts now.
-    pub fn next_cycle_at(&mut self, now: Timestamp) -> Timestamp {
+    pub(super) fn next_cycle_at(&mut self, now: Timestamp) -> Timestamp {
         let Some(wait) = self.delay else {
             return now;
         };
@@ -23,7 +23,7 @@ impl CycleBackoff {
     }
 
     /// Records whether a cycle made progress.
-    pub fn record_progress(&mut self, progress: bool) {
+    pub(super) fn record_progress(&mut self, progress: bool) {
         if progress {
             self.delay = None;
         } else {

@@ -11,7 +11,7 @@ mod scheduling_loop;
 use super::ControllerContext;
 
 /// Starts the scheduling loop and the timers of the engine.
-pub fn start(shared: &ControllerContext) {
+pub(crate) fn start(shared: &ControllerContext) {
     let s = shared.clone();
     shared.ctx.tasks.spawn("engine-timers", async move {
         engine_timers::run_engine_timers(&s).await

@@ -1,13 +1,15 @@
 //! The scheduling loop: waits for heads, runs one cycle of the engine at a time and applies its actions.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+
 use super::apply_action;
 use super::cycle_backoff::CycleBackoff;
 use crate::{AdmissionAttempt, ControllerContext};
-use futures::future::join_all;
-use jiff::Timestamp;
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 pub(super) async fn wait_for_engine_change(
     shared: &ControllerContext,

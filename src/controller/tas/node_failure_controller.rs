@@ -9,14 +9,16 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
 use serde_json::json;
 
-use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, is_terminated};
+use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
 use crate::ControllerContext;
+use crate::core::update::patch_params;
 use crate::core::workload::evict;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD_SLICE};
+use crate::pod_util::is_terminated;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::kube::taints::{is_scheduling_taint, tolerates};
 use kueue_lab_admission::messages::EventType;
@@ -432,11 +434,9 @@ impl NodeReconciler<'_> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let api = Api::<Pod>::namespaced(self.shared.ctx.client.clone(), namespace);
-        let params = PatchParams {
-            field_manager: Some(c::KUEUE_NAME.to_owned()),
-            ..Default::default()
-        };
-        let written = api.patch_status(name, &params, &Patch::Merge(&body)).await;
+        let written = api
+            .patch_status(name, &patch_params(), &Patch::Merge(&body))
+            .await;
         if let Some(written) = workload_patching::ignore_not_found(written)? {
             let reason = c::event::POD_TERMINATED_BY_KUEUE;
             let event = EventSpec {

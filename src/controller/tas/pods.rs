@@ -1,6 +1,8 @@
 //! Predicates of pods that topology-aware scheduling places.
 
 use k8s_openapi::api::core::v1::Pod;
+
+use crate::pod_util::has_gate;
 use kueue_lab_api::constants as c;
 
 pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -30,19 +32,5 @@ pub(super) fn is_tas_pod(pod: &Pod) -> bool {
 
 /// Whether a pod has the topology scheduling gate.
 pub(super) fn has_topology_gate(pod: &Pod) -> bool {
-    let gates = pod
-        .spec
-        .iter()
-        .flat_map(|spec| spec.scheduling_gates.iter().flatten());
-    gates
-        .into_iter()
-        .any(|gate| gate.name == c::TOPOLOGY_SCHEDULING_GATE)
-}
-
-pub(super) fn is_terminated(pod: &Pod) -> bool {
-    let phase = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
+    has_gate(pod, c::TOPOLOGY_SCHEDULING_GATE)
 }

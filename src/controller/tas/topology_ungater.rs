@@ -1,29 +1,30 @@
 //! The topology ungater: sets the node selector of gated pods of admitted Workloads to the domain
 //! they are assigned to, and removes their scheduling gate.
 
-use super::assign_pods_to_domains::{RankRange, assign_gated_pods_to_domains};
-use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, is_terminated, uid};
-use crate::ControllerContext;
-use crate::core::UPDATES_BATCH_PERIOD;
-use crate::informers::BY_WORKLOAD_SLICE;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
+use serde_json::json;
+
+use super::assign_pods_to_domains::{RankRange, assign_gated_pods_to_domains};
+use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, uid};
+use crate::ControllerContext;
+use crate::core::UPDATES_BATCH_PERIOD;
+use crate::core::update::patch_params;
+use crate::expectations::UidExpectations;
+use crate::informers::BY_WORKLOAD_SLICE;
+use crate::pod_util::is_terminated;
 use kueue_lab_admission::topology_assignment::decode;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
-use parking_lot::Mutex;
-use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 const WORKERS: usize = 5;
-
-/// UIDs of ungated pods that the informer has not observed yet, by Workload.
-type UngateExpectations = Arc<Mutex<HashMap<ObjectKey, BTreeSet<String>>>>;
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
@@ -34,8 +35,8 @@ pub(super) fn start(shared: &ControllerContext) {
             queue_handle.add(ObjectKey::of(wl.as_ref()));
         }
     });
-    let expected = UngateExpectations::default();
-    let (queue_handle, seen) = (queue.clone(), expected.clone());
+    let expectations = UidExpectations::default();
+    let (queue_handle, seen) = (queue.clone(), expectations.clone());
     shared.informers.pods.add_event_handler(move |change| {
         let (pod, deleted) = match change {
             Change::Added(pod) | Change::Updated { new: pod, .. } => (pod, false),
@@ -50,25 +51,15 @@ pub(super) fn start(shared: &ControllerContext) {
         let namespace = pod.metadata.namespace.clone().unwrap_or_default();
         let key = ObjectKey::new(namespace, wl);
         if deleted || !has_topology_gate(pod) {
-            observed_uid(&seen, &key, uid(pod));
+            seen.observed_uid(&key, uid(pod));
         }
         queue_handle.add_after(key, UPDATES_BATCH_PERIOD);
     });
     let s = shared.clone();
     queue.run(&shared.ctx, "topology-ungater", WORKERS, move |key| {
-        let (shared, expected) = (s.clone(), expected.clone());
-        async move { reconcile(&shared, &expected, &key).await }
+        let (shared, expectations) = (s.clone(), expectations.clone());
+        async move { reconcile(&shared, &expectations, &key).await }
     });
-}
-
-fn observed_uid(expected: &UngateExpectations, key: &ObjectKey, uid: &str) {
-    let mut expected = expected.lock();
-    if let Some(uids) = expected.get_mut(key) {
-        uids.remove(uid);
-        if uids.is_empty() {
-            expected.remove(key);
-        }
-    }
 }
 
 /// Whether a Workload is admitted with a topology assignment.
@@ -83,30 +74,26 @@ fn should_reconcile_workload(wl: &Workload) -> bool {
 
 async fn reconcile(
     shared: &ControllerContext,
-    expected: &UngateExpectations,
+    expectations: &UidExpectations,
     key: &ObjectKey,
 ) -> kube::Result<ReconcileResult> {
     let Some(wl) = shared.informers.workloads.get(key) else {
         return Ok(ReconcileResult::Done);
     };
-    if expected.lock().contains_key(key) {
+    if !expectations.satisfied(key) {
         return Ok(ReconcileResult::Requeue);
     }
     if !should_reconcile_workload(&wl) {
         return Ok(ReconcileResult::Done);
     }
     let to_ungate = pods_to_ungate(shared, &wl);
-    let uids = to_ungate
-        .iter()
-        .map(|(pod, _)| uid(pod).to_owned())
-        .collect::<BTreeSet<_>>();
-    if !uids.is_empty() {
-        expected.lock().insert(key.clone(), uids);
+    if !to_ungate.is_empty() {
+        expectations.expect_uids(key, to_ungate.iter().map(|(pod, _)| uid(pod)));
     }
     let mut first_error = None;
     for (pod, labels) in &to_ungate {
         if let Err(error) = ungate_pod(shared, pod, labels).await {
-            observed_uid(expected, key, uid(pod));
+            expectations.observed_uid(key, uid(pod));
             if !is_not_found(&error) {
                 first_error = first_error.or(Some(error));
             }
@@ -235,12 +222,10 @@ async fn ungate_pod(
     });
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let api = Api::<Pod>::namespaced(shared.ctx.client.clone(), namespace);
-    let params = PatchParams {
-        field_manager: Some(c::KUEUE_NAME.to_owned()),
-        ..Default::default()
-    };
     let name = pod.metadata.name.as_deref().unwrap_or_default();
-    let written = api.patch(name, &params, &Patch::Merge(&body)).await?;
+    let written = api
+        .patch(name, &patch_params(), &Patch::Merge(&body))
+        .await?;
     shared.informers.pods.observe_write(Arc::new(written));
     Ok(())
 }

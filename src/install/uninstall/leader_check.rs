@@ -1,12 +1,14 @@
 //! Detects a running leader by its Lease.
 
-use crate::{InstallError, Installer};
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::ListParams;
-use std::time::Duration;
 use tokio::time::Instant;
+
+use crate::{InstallError, Installer};
 
 /// Timeout for a leader to stop; longer than a lease duration.
 const LEADER_STOP_TIMEOUT: Duration = Duration::from_secs(30);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Api;
-use kube::api::PostParams;
 
+use crate::core::update::post_params;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_api::constants as c;
@@ -154,11 +154,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     };
     set_condition(&mut after.status.conditions, condition);
     let api = Api::<AdmissionCheck>::all(shared.ctx.client.clone());
-    let params = PostParams {
-        field_manager: Some(c::KUEUE_NAME.to_owned()),
-        ..Default::default()
-    };
-    let written = api.replace_status(&key.name, &params, &after).await;
+    let written = api.replace_status(&key.name, &post_params(), &after).await;
     if let Some(written) = workload_patching::ignore_not_found(written)? {
         shared
             .informers

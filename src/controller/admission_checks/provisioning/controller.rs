@@ -1,12 +1,16 @@
 //! The controller of provisioning checks: event handlers and reconcile of a Workload.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodTemplate;
+use kube::Api;
+use kube::api::DeleteParams;
+
 use super::{admission_check_reconciler, provisioning_request};
 use crate::event_recorder::EventSpec;
 use crate::jobs::pod_set_info::PodSetInfoError;
 use crate::{ControllerContext, workload_patching};
-use k8s_openapi::api::core::v1::PodTemplate;
-use kube::Api;
-use kube::api::DeleteParams;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
@@ -14,8 +18,6 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, ProvisioningRequestConfig, Workload};
 use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Index of ProvisioningRequests by owner, as `namespace/name`.
 const BY_OWNER_NAME: &str = "owner";
@@ -254,7 +256,7 @@ fn active_or_last_requests(
 
 /// A failed reconciliation of a provisioning check.
 #[derive(Debug, thiserror::Error)]
-pub enum ProvisioningError {
+pub(super) enum ProvisioningError {
     /// An API request failed.
     #[error(transparent)]
     Kube(#[from] kube::Error),

@@ -1,12 +1,13 @@
 //! The content of a ProvisioningRequest: name, attempt, pod sets and parameters. Pure functions.
 
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
+use sha1::{Digest, Sha1};
+
 use kueue_lab_api::constants as c;
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_api::v1beta2::{
     PodSet, PodSetAssignment, PodSetMergePolicy, ProvisioningRequestConfigSpec, Workload,
 };
-use sha1::{Digest, Sha1};
 
 /// Longer names are truncated to this many characters and get a hash suffix.
 const LONGEST_PREFIX: usize = 247;
@@ -16,7 +17,7 @@ const HASH_LENGTH: usize = 5;
 /// A pod set has no assignment in the admission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("inconsistent podSet assignments: missing assignment for PodSet {0:?}")]
-pub struct InconsistentPodSetAssignments(pub String);
+pub(super) struct InconsistentPodSetAssignments(pub String);
 
 fn limit_object_name(name: String) -> String {
     if name.len() <= LONGEST_PREFIX {

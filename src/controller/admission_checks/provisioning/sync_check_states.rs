@@ -1,9 +1,13 @@
 //! Sets the states of provisioning checks from the conditions of their ProvisioningRequests.
 
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use serde_json::json;
+
 use super::controller::{ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError};
 use super::provisioning_request::{self, true_condition_message};
 use crate::workload_patching::{self, StatusApplyMode};
-use jiff::SignedDuration;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
@@ -12,8 +16,6 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, PodSetUpdate, ProvisioningRequestConfigSpec,
     ProvisioningRequestRetryStrategy, Workload,
 };
-use serde_json::json;
-use std::sync::Arc;
 
 /// Backoffs are extended by at most this fraction.
 const JITTER: f64 = 0.0001;

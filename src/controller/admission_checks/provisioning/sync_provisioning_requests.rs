@@ -1,16 +1,20 @@
 //! Creates ProvisioningRequests and the PodTemplates they reference.
 
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use kube::{Api, Resource};
+use serde_json::json;
+
 use super::controller::{
     ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError, REPORTING_CONTROLLER,
 };
 use super::provisioning_request;
+use crate::core::update::post_params;
 use crate::event_recorder::EventSpec;
 use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
 use crate::workload_patching::{self, StatusApplyMode};
-use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use kube::api::PostParams;
-use kube::{Api, Resource};
 use kueue_lab_admission::kube::limit_range::use_limits_as_missing_requests;
 use kueue_lab_admission::messages::{EventType, truncate_condition};
 use kueue_lab_admission::workload::predicates;
@@ -22,8 +26,6 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, ProvisioningRequestConfigSpec, ResourceFlavor, Workload,
 };
 use kueue_lab_runtime::ObjectKey;
-use serde_json::json;
-use std::sync::Arc;
 
 fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     let meta = owner.meta();
@@ -43,13 +45,6 @@ fn metadata(namespace: &str, name: String, owner: OwnerReference) -> ObjectMeta 
         namespace: Some(namespace.to_owned()),
         labels: Some([(c::MANAGED_LABEL.to_owned(), "true".to_owned())].into()),
         owner_references: Some(vec![owner]),
-        ..Default::default()
-    }
-}
-
-fn params() -> PostParams {
-    PostParams {
-        field_manager: Some(c::KUEUE_NAME.to_owned()),
         ..Default::default()
     }
 }
@@ -134,7 +129,7 @@ impl ProvisioningController {
             ..Default::default()
         };
         let api = Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
-        match api.create(&params(), &pr).await {
+        match api.create(&post_params(), &pr).await {
             Ok(made) => {
                 let made = Arc::new(made);
                 self.requests.observe_write(made.clone());
@@ -209,7 +204,7 @@ impl ProvisioningController {
             template: Some(template),
         };
         let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
-        let made = api.create(&params(), &object).await?;
+        let made = api.create(&post_params(), &object).await?;
         self.templates.observe_write(Arc::new(made));
         Ok(())
     }
@@ -283,7 +278,7 @@ impl ProvisioningController {
             let others = owners.filter(|o| o.uid != predicates::uid(wl)).cloned();
             after.metadata.owner_references = Some(others.chain([owner.clone()]).collect());
             let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
-            let written = api.replace(&key.name, &params(), &after).await?;
+            let written = api.replace(&key.name, &post_params(), &after).await?;
             self.templates.observe_write(Arc::new(written));
         }
         Ok(())

@@ -1,5 +1,11 @@
 //! Admission checks of a Workload: syncs the list of checks and evicts on Retry or Rejected.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
 use super::super::update;
 use super::deactivation::set_deactivation_target;
 use super::evict::evict;
@@ -7,15 +13,11 @@ use super::workload_controller::record_event;
 use super::workload_queues::WorkloadQueues;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::{Eviction, admission_checks_for_workload};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, CheckState, Workload};
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The latest retry time that a check in state Retry requests.
 fn retry_time(wl: &Workload) -> Option<Timestamp> {

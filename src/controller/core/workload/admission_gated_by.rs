@@ -1,5 +1,7 @@
 //! The AdmissionGatedBy annotation: a Workload with gates is not admissible.
 
+use std::sync::Arc;
+
 use super::unadmitted_conditions::{granular_or_legacy_reason, patch_quota_reservation_unset};
 use super::workload_controller::record_event;
 use crate::ControllerContext;
@@ -8,7 +10,6 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::Workload;
-use std::sync::Arc;
 
 /// Syncs QuotaReserved with the annotation: sets the reason AdmissionGated or clears it. True if it
 /// was written.

@@ -1,17 +1,19 @@
 //! Deactivation of a Workload: the DeactivationTarget condition, and eviction when `spec.active` is
 //! false.
 
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::json;
+
 use super::evict::evict;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kueue_lab_admission::status::{Eviction, set_condition};
-use kueue_lab_admission::workload::predicates::{self};
+use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ReconcileResult;
-use serde_json::json;
-use std::sync::Arc;
 
 /// Evicts a deactivated Workload and clears its requeue state. None if both are done.
 pub(super) async fn reconcile_deactivated(

@@ -14,7 +14,7 @@ use kueue_lab_api::v1beta2::Workload;
 ///
 /// # Errors
 /// The API server rejects the request, for example with a Conflict, or is unavailable.
-pub async fn evict(
+pub(crate) async fn evict(
     shared: &ControllerContext,
     wl: &Workload,
     eviction: &Eviction,

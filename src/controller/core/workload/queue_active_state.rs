@@ -1,5 +1,7 @@
 //! Stop policies of the LocalQueue and the ClusterQueue of a Workload.
 
+use std::sync::Arc;
+
 use super::evict::evict;
 use super::unadmitted_conditions::{
     granular_or_legacy_reason, patch_quota_reservation_unset, set_requeued_condition,
@@ -12,7 +14,6 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::{StopPolicy, Workload};
-use std::sync::Arc;
 
 fn is_disabled_requeued_by_reason(wl: &Workload, reason: &str) -> bool {
     predicates::false_condition(wl, c::REQUEUED).is_some_and(|cond| cond.reason == reason)

@@ -1,15 +1,17 @@
 //! Requeueing of an active Workload after its backoff.
 
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
 use super::super::update;
 use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
-use jiff::SignedDuration;
 use kueue_lab_admission::workload::predicates::{self, Status};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ReconcileResult;
-use std::sync::Arc;
 
 /// The remaining backoff of a Workload; negative once it elapsed.
 fn backoff_remaining(wl: &Workload, now: jiff::Timestamp) -> Option<SignedDuration> {

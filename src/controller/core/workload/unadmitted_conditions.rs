@@ -1,5 +1,7 @@
 //! The conditions of a Workload that is not admitted: QuotaReserved, Admitted and Requeued.
 
+use std::sync::Arc;
+
 use super::workload_controller::record_event;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
@@ -8,7 +10,6 @@ use kueue_lab_admission::status::{self, condition, set_condition, sync_admitted_
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
-use std::sync::Arc;
 
 /// Syncs QuotaReserved, while it is False, and Admitted.
 pub(super) async fn sync_unadmitted_conditions(

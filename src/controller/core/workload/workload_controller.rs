@@ -1,5 +1,8 @@
 //! The Workload controller: event handlers and reconcile.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::dra::{self, DraOutcome};
 use super::unadmitted_conditions::sync_unadmitted_conditions;
 use super::workload_queues::WorkloadQueues;
@@ -16,8 +19,6 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, Workload};
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
-use std::sync::Arc;
-use std::time::Duration;
 
 const WORKERS: usize = 10;
 

@@ -3,7 +3,6 @@
 //! A running pod cannot be suspended; it is stopped by deletion. A finalizer keeps terminated pods
 //! until they are accounted for.
 
-mod expectations;
 mod pod_controller;
 mod pod_group;
 mod pod_job;
@@ -12,4 +11,3 @@ mod start_stop;
 mod waiting_for_replacement_pods;
 
 pub(super) use pod_controller::start;
-pub(super) use pod_state::{is_terminated, ungate};

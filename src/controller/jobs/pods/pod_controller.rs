@@ -11,8 +11,8 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
-use super::expectations::ExcessPodExpectations;
 use super::pod_job::{GVK, PodJob};
+use crate::expectations::UidExpectations;
 use k8s_openapi::api::core::v1::Pod;
 
 /// The approximate latency of upstream's Workload writes. Events of a Workload enqueue its group
@@ -54,9 +54,9 @@ fn key_of_workload(wl: &Workload) -> Option<PodOrGroupKey> {
 }
 
 /// Starts the controller.
-pub fn start(env: &IntegrationContext) {
+pub(crate) fn start(env: &IntegrationContext) {
     let queue: WorkQueue<PodOrGroupKey> = WorkQueue::new(&env.shared.ctx);
-    let expectations = ExcessPodExpectations::default();
+    let expectations = UidExpectations::default();
     let (pods, expected, gates) = (queue.clone(), expectations.clone(), env.gates);
     env.shared.informers.pods.add_event_handler(move |change| {
         let pod = change.object();

@@ -1,8 +1,16 @@
 //! Pod groups: pod sets by role, the Workload of a group, and excess pods.
 
+use std::sync::Arc;
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::DeleteParams;
+
 use super::pod_job::{GVK, PodJob, construct_pod_set};
 use super::pod_state::{
-    compare_active_pods, compare_inactive_pods, is_runnable_or_succeeded, is_terminating, phase,
+    compare_active_pods, compare_inactive_pods, is_runnable_or_succeeded, is_terminating,
     pod_role_hash,
 };
 use super::start_stop;
@@ -15,20 +23,15 @@ use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::controller_of;
 use crate::jobs::job_annotations;
 use crate::jobs::patching::update_workload;
-use futures::future::join_all;
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Api;
-use kube::api::DeleteParams;
+use crate::pod_util::phase;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::ObjectKey;
-use std::sync::Arc;
 
 /// The total count of a group from the annotation of one of its pods.
-pub fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
+pub(super) fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
     if job_annotations::pod_group_name(meta, gates).is_none() {
         return Err(
             match gates.enabled(Feature::WorkloadIdentifierAnnotations) {
@@ -68,7 +71,7 @@ fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
 }
 
 /// One pod set per role hash, ordered by name.
-pub fn construct_group_pod_sets(
+pub(super) fn construct_group_pod_sets(
     pods: &[Pod],
     gates: &FeatureGates,
 ) -> Result<Vec<PodSet>, JobError> {
@@ -88,7 +91,7 @@ pub fn construct_group_pod_sets(
 }
 
 /// The pod set of a group with fast admission: all pods are assumed to equal the first.
-pub fn construct_group_pod_sets_fast(
+pub(super) fn construct_group_pod_sets_fast(
     pods: &[Pod],
     total: usize,
     gates: &FeatureGates,
@@ -110,7 +113,10 @@ fn is_group_workload(wl: &Workload) -> bool {
 }
 
 /// The Workload of a group, unless another object controls it.
-pub fn list_group_workloads(env: &IntegrationContext, group: &ObjectKey) -> Vec<Arc<Workload>> {
+pub(super) fn list_group_workloads(
+    env: &IntegrationContext,
+    group: &ObjectKey,
+) -> Vec<Arc<Workload>> {
     let found = env.workload(&group.namespace, &group.name);
     let foreign = |wl: &Workload| {
         env.enabled(Feature::PodIntegrationValidateGroupOwner)
@@ -121,7 +127,7 @@ pub fn list_group_workloads(env: &IntegrationContext, group: &ObjectKey) -> Vec<
 }
 
 /// Whether the counts of a Workload cover all roles of a group.
-pub fn equivalent_to_workload(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
+pub(super) fn equivalent_to_workload(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
     let finished = wl.is_condition_true(c::FINISHED);
     let theirs = &wl.spec.pod_sets;
     if wl.metadata.name.as_deref() != Some(name) || (!finished && theirs.len() < pod_sets.len()) {
@@ -496,7 +502,7 @@ async fn delete_excess_pod(env: &IntegrationContext, pod: &Pod) -> Result<(), Jo
 }
 
 /// The pods of a group, by name.
-pub fn pods_of_group(env: &IntegrationContext, group: &ObjectKey) -> Vec<Pod> {
+pub(super) fn pods_of_group(env: &IntegrationContext, group: &ObjectKey) -> Vec<Pod> {
     let key = format!("{}/{}", group.namespace, group.name);
     let found = env.shared.informers.pods.by_index(BY_POD_GROUP, &key);
     found.iter().map(|pod| pod.as_ref().clone()).collect()

@@ -1,11 +1,19 @@
 //! A plain pod or a pod group as a [`GenericJob`].
 
-use super::expectations::ExcessPodExpectations;
-use super::pod_state::{
-    is_active, is_ready, is_suspended, is_terminated, is_terminating, phase, pod_role_hash,
-};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{ObjectReference, Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::Api;
+use kube::api::DeleteParams;
+
+use super::pod_state::{is_active, is_ready, is_suspended, is_terminating, pod_role_hash};
 use super::{pod_controller, pod_group, pod_state, start_stop, waiting_for_replacement_pods};
 use crate::event_recorder::object_reference;
+use crate::expectations::UidExpectations;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::generic_job::{GenericJob, JobResult, MatchingWorkloads, StopReason};
 use crate::jobs::integration_context::IntegrationContext;
@@ -13,24 +21,17 @@ use crate::jobs::integration_manager::Gvk;
 use crate::jobs::pod_set_info::{PodSetInfo, PodSetInfoError};
 use crate::jobs::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use crate::jobs::{construct_workload, job_annotations, pod_set_infos, single_object_job};
-use async_trait::async_trait;
-use futures::future::join_all;
-use k8s_openapi::api::core::v1::{ObjectReference, Pod, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::Api;
-use kube::api::DeleteParams;
+use crate::pod_util::{is_terminated, phase};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event, stop};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 use kueue_lab_runtime::ObjectKey;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Group, version and kind.
-pub const GVK: Gvk = Gvk::new("", "v1", "Pod");
+pub(super) const GVK: Gvk = Gvk::new("", "v1", "Pod");
 
 /// A plain pod or a pod group.
-pub struct PodJob {
+pub(super) struct PodJob {
     gvk: Gvk,
     /// The pod, or the first of the group; only namespace and name if it is deleted.
     pub(super) pod: Pod,
@@ -46,7 +47,7 @@ pub(super) struct PodGroup {
     pub(super) absent: i64,
     /// Whether the removal of earlier excess pods was observed.
     pub(super) satisfied_excess_pods: bool,
-    pub(super) expectations: ExcessPodExpectations,
+    pub(super) expectations: UidExpectations,
 }
 
 fn placeholder_pod(key: &ObjectKey) -> Pod {
@@ -61,7 +62,7 @@ fn placeholder_pod(key: &ObjectKey) -> Pod {
 }
 
 /// The pod set of a plain pod.
-pub fn construct_pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobError> {
+pub(super) fn construct_pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSet, JobError> {
     let indexes = TopologyIndexLabels {
         pod_index_label: Some(c::POD_GROUP_POD_INDEX_LABEL),
         ..Default::default()
@@ -103,7 +104,7 @@ impl PodJob {
     pub(super) fn load_group(
         env: &IntegrationContext,
         key: &ObjectKey,
-        expectations: &ExcessPodExpectations,
+        expectations: &UidExpectations,
     ) -> Self {
         // Read before the pods are listed, so that no observation is missed.
         let settled = expectations.satisfied(key);

@@ -7,49 +7,26 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
 use crate::jobs::job_annotations::{annotation, has_finalizer};
 use crate::jobs::role_hash::role_hash;
+use crate::pod_util::{has_gate, is_terminated, phase};
 use kueue_lab_api::constants as c;
 
-/// The phase; empty if it is not set.
-pub fn phase(pod: &Pod) -> &str {
-    pod.status
-        .as_ref()
-        .and_then(|s| s.phase.as_deref())
-        .unwrap_or_default()
-}
-
-/// Whether the pod is Succeeded or Failed.
-pub fn is_terminated(pod: &Pod) -> bool {
-    matches!(phase(pod), "Failed" | "Succeeded")
-}
-
 /// Whether the pod has the admission scheduling gate.
-pub fn is_gated(pod: &Pod) -> bool {
-    let mut gates = pod
-        .spec
-        .iter()
-        .flat_map(|s| s.scheduling_gates.iter().flatten());
-    gates.any(|gate| gate.name == c::ADMISSION_SCHEDULING_GATE)
+pub(super) fn is_gated(pod: &Pod) -> bool {
+    has_gate(pod, c::ADMISSION_SCHEDULING_GATE)
 }
 
 /// Whether the pod is gated or terminated.
-pub fn is_suspended(pod: &Pod) -> bool {
+pub(super) fn is_suspended(pod: &Pod) -> bool {
     is_terminated(pod) || is_gated(pod)
 }
 
-/// Removes a scheduling gate.
-pub fn ungate(spec: &mut PodSpec, name: &str) {
-    if let Some(gates) = &mut spec.scheduling_gates {
-        gates.retain(|gate| gate.name != name);
-    }
-}
-
 /// Whether the pod is terminating.
-pub fn is_terminating(pod: &Pod) -> bool {
+pub(super) fn is_terminating(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
 /// Whether the pod is not Failed, and not terminating unless it is bound to a node.
-pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
+pub(super) fn is_runnable_or_succeeded(pod: &Pod) -> bool {
     let bound = pod
         .spec
         .as_ref()
@@ -59,7 +36,7 @@ pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
 }
 
 /// Whether the pod is running and within its termination grace period.
-pub fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
+pub(super) fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
     if phase(pod) != "Running" {
         return false;
     }
@@ -79,7 +56,7 @@ pub fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
 }
 
 /// Whether the Ready condition is True.
-pub fn is_ready(pod: &Pod) -> bool {
+pub(super) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod
         .status
         .iter()
@@ -89,7 +66,7 @@ pub fn is_ready(pod: &Pod) -> bool {
 }
 
 /// The role hash of the pod.
-pub fn pod_role_hash(pod: &Pod) -> String {
+pub(super) fn pod_role_hash(pod: &Pod) -> String {
     let known = pod
         .metadata
         .annotations
@@ -100,7 +77,7 @@ pub fn pod_role_hash(pod: &Pod) -> String {
 }
 
 /// Whether the pod has the annotation that its group is not retriable.
-pub fn is_unretriable_pod(pod: &Pod) -> bool {
+pub(super) fn is_unretriable_pod(pod: &Pod) -> bool {
     annotation(&pod.metadata, c::RETRIABLE_IN_GROUP_ANNOTATION) == Some(c::RETRIABLE_IN_GROUP_FALSE)
 }
 
@@ -134,7 +111,7 @@ fn last_active_time(pod: &Pod, now: Timestamp) -> Timestamp {
 
 /// The order in which inactive pods are kept: those with the finalizer first, then by latest
 /// activity.
-pub fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
+pub(super) fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
     let rank = |pod: &Pod| {
         (
             !has_pod_finalizer(pod),
@@ -147,7 +124,7 @@ pub fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
 
 /// The order in which active pods are kept: those with the finalizer first, then ungated ones, then
 /// the oldest.
-pub fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
+pub(super) fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
     let rank = |pod: &Pod| (!has_pod_finalizer(pod), is_gated(pod), created(pod));
     rank(a).cmp(&rank(b))
 }

@@ -7,13 +7,14 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::pod_state::{is_gated, ungate};
+use super::pod_state::is_gated;
 use crate::event_recorder::object_reference;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::job_annotations;
 use crate::jobs::patching::{PatchTarget, patch_object};
 use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
+use crate::pod_util::ungate;
 use kueue_lab_api::constants::{self as c, event};
 
 /// Attempts to remove the finalizer on conflicts.
@@ -30,7 +31,7 @@ fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
 ///
 /// # Errors
 /// The info conflicts with the pod, or the request fails.
-pub async fn start_pod(
+pub(super) async fn start_pod(
     env: &IntegrationContext,
     pod: &mut Pod,
     info: &PodSetInfo,
@@ -64,7 +65,7 @@ pub async fn start_pod(
 ///
 /// # Errors
 /// A request fails.
-pub async fn stop_pod(
+pub(super) async fn stop_pod(
     env: &IntegrationContext,
     pod: &Pod,
     reason: &str,
@@ -98,7 +99,10 @@ pub async fn stop_pod(
 ///
 /// # Errors
 /// The request fails.
-pub async fn remove_pod_finalizer(env: &IntegrationContext, pod: &Pod) -> Result<bool, JobError> {
+pub(super) async fn remove_pod_finalizer(
+    env: &IntegrationContext,
+    pod: &Pod,
+) -> Result<bool, JobError> {
     let api = api(env, pod);
     let mut pod = pod.clone();
     for attempt in 1.. {

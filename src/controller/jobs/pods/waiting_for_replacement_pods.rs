@@ -10,7 +10,7 @@ use kueue_lab_api::v1beta2::Workload;
 const PODS_FAILED: &str = "PodsFailed";
 
 /// The condition, if it has to change.
-pub fn waiting_for_replacement_pods_condition(
+pub(super) fn waiting_for_replacement_pods_condition(
     wl: &Workload,
     missing: bool,
     now: Timestamp,
