@@ -6,7 +6,6 @@
 //!
 //! Depends on a `kube::Client` only, not on what the leader runs.
 
-#![warn(unreachable_pub)]
 mod leader_election_record;
 mod leader_elector;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use kueue_lab_webhooks::ServingCertificate;
 use kueue_lab_webhooks::certificates::{CertificateBundle, CertificateLifetimes};
 
 /// Name of the Secret.
-pub const SECRET: &str = "kueue-lab-webhook-certificate";
+pub(crate) const SECRET: &str = "kueue-lab-webhook-certificate";
 /// Attempts to write the Secret on conflicts.
 const TRIES: usize = 5;
 

@@ -159,7 +159,7 @@ async fn wait_until_established(
     let attempts = ESTABLISHED_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..attempts {
         let object = dynamic_objects::get(client, &crd_api_resource(), None, name).await?;
-        let object = object.ok_or_else(|| not_served("it was removed meanwhile".into()))?;
+        let object = object.ok_or_else(|| not_served("it was deleted".into()))?;
         let condition = |wanted: &str| {
             let conditions = object.data["status"]["conditions"].as_array();
             let mut conditions = conditions.into_iter().flatten();

@@ -176,7 +176,7 @@ pub(super) async fn ensure_deleted(
         verb: "remove",
         what: format!("{kind} {name:?}"),
         message: format!(
-            "it does not go within {} s; `kubectl get {kind} {name} -o yaml` shows what holds it",
+            "it is not deleted within {} s; `kubectl get {kind} {name} -o yaml` shows its finalizers",
             DELETION_TIMEOUT.as_secs()
         ),
     })

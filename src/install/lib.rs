@@ -7,7 +7,6 @@
 //!
 //! Depends on `webhooks` and `api`, not on the controller.
 
-#![warn(unreachable_pub)]
 mod cert_rotator;
 mod crds;
 mod dynamic_objects;

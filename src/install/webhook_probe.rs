@@ -59,6 +59,6 @@ pub(super) async fn probe_webhooks(
     }
     Err(InstallError::WebhooksUnreachable {
         url: endpoint.route.url(endpoint.address, VALIDATE),
-        why: "its API server does not ask them".to_owned(),
+        why: "its API server does not call them".to_owned(),
     })
 }

@@ -194,8 +194,8 @@ impl StateGauges {
         };
         let status = |word: &str| of(&[("status", word.to_owned())]);
         self.set("pending_workloads", status("active"), count(pending.active));
-        let parked = count(pending.inadmissible);
-        self.set("pending_workloads", status("inadmissible"), parked);
+        let inadmissible = count(pending.inadmissible);
+        self.set("pending_workloads", status("inadmissible"), inadmissible);
         let reserving = count(usage.reserving_workloads);
         self.set("reserving_active_workloads", of(&[]), reserving);
         let admitted = count(usage.admitted_workloads);

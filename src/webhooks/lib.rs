@@ -7,7 +7,6 @@
 //!
 //! Registration of the webhooks is in the `install` crate.
 
-#![warn(unreachable_pub)]
 mod admission_handler;
 mod admission_review;
 pub mod certificates;

@@ -164,7 +164,7 @@ fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
 fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
     let chain = predicates::annotation(slice, c::WORKLOAD_SLICE_NAME_ANNOTATION);
     let chain = chain.unwrap_or(predicates::name(slice));
-    let mut room: BTreeMap<&str, i32> = slice
+    let mut capacity: BTreeMap<&str, i32> = slice
         .spec
         .pod_sets
         .iter()
@@ -184,7 +184,7 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
         .filter(|pod| of_chain(pod) && !is_terminated(pod));
     let (gated, running): (Vec<&Pod>, Vec<&Pod>) = live.partition(|pod| is_gated(pod));
     for pod in running {
-        if let Some(left) = room.get_mut(set(pod).as_str()) {
+        if let Some(left) = capacity.get_mut(set(pod).as_str()) {
             *left -= 1;
         }
     }
@@ -193,7 +193,7 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
         .filter(|pod| is_pod_admission_compatible(slice, pod))
         .collect();
     gated.sort_by_key(|pod| job_annotations::name(&pod.metadata));
-    gated.retain(|pod| match room.get_mut(set(pod).as_str()) {
+    gated.retain(|pod| match capacity.get_mut(set(pod).as_str()) {
         Some(left) if *left > 0 => {
             *left -= 1;
             true

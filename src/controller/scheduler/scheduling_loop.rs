@@ -126,7 +126,7 @@ async fn apply_actions(
             preemptions.push(action);
             continue;
         }
-        evictions(shared, std::mem::take(&mut preemptions), outcomes).await;
+        issue_preemptions(shared, std::mem::take(&mut preemptions), outcomes).await;
         if action.kind == ActionKind::Admit {
             admit(shared, action.clone());
         } else {
@@ -134,11 +134,11 @@ async fn apply_actions(
             outcomes.insert(action.id, outcome);
         }
     }
-    evictions(shared, preemptions, outcomes).await;
+    issue_preemptions(shared, preemptions, outcomes).await;
 }
 
 /// Evicts preemption targets concurrently.
-async fn evictions(
+async fn issue_preemptions(
     shared: &ControllerContext,
     actions: Vec<&Action>,
     outcomes: &mut BTreeMap<usize, ActionOutcome>,

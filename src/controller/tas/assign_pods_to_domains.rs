@@ -62,8 +62,8 @@ fn assign_gated_pods_to_domains_greedy(
     let mut chosen = Vec::new();
     for (i, domain) in assignment.domains.iter().enumerate() {
         let taken = assigned.get(&domain.values).copied().unwrap_or(0);
-        let room = usize::try_from(i64::from(domain.count) - taken).unwrap_or(0);
-        chosen.extend(gated.by_ref().take(room).map(|pod| (pod.clone(), i)));
+        let capacity = usize::try_from(i64::from(domain.count) - taken).unwrap_or(0);
+        chosen.extend(gated.by_ref().take(capacity).map(|pod| (pod.clone(), i)));
     }
     chosen
 }

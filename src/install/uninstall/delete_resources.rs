@@ -63,7 +63,7 @@ pub(super) async fn delete_crds(
         {
             crds::restore_adopted_crd(client, &existing).await?;
             report.kept.push(format!(
-                "kind {} and its objects: it was there before kueue-lab",
+                "kind {} and its objects: it existed before kueue-lab",
                 crd.name()
             ));
             continue;
@@ -105,7 +105,7 @@ async fn wait_for_crd_deletion(
         verb: "remove",
         what: format!("the kind {name}"),
         message: format!(
-            "some of its objects do not go within {} s; `kubectl get {name} -A -o yaml` shows their finalizers",
+            "some of its objects are not deleted within {} s; `kubectl get {name} -A -o yaml` shows their finalizers",
             dynamic_objects::DELETION_TIMEOUT.as_secs()
         ),
     })

@@ -168,7 +168,7 @@ async fn ungate_pods(
             stopped.filter(|_| ungate_patch(&pod, false).is_some_and(|(_, g)| g))
         {
             report.kept.push(format!(
-                "pod {} keeps its scheduling gates: its Workload {workload} was deactivated; delete the pod and create it anew to run it",
+                "pod {} keeps its scheduling gates: its Workload {workload} was deactivated; recreate the pod to run it",
                 shown(&pod)
             ));
         }

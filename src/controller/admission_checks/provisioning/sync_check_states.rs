@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_provisioned_is_ready() {
+    fn provisioned_request_sets_ready() {
         let mut check = AdmissionCheckState {
             name: "check".into(),
             ..Default::default()
