@@ -1,4 +1,4 @@
-//! [`ControllerContext`]: what all parts of the controller have in common.
+//! [`ControllerContext`]: the state shared by all controllers.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use kueue_lab_admission::cycle::CycleCounts;
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::Context;
 
-/// What all parts of the controller have in common. Clones are handles to the same thing.
+/// The state shared by all controllers. Clones share it.
 #[derive(Clone)]
 pub struct ControllerContext(Arc<ControllerContextInner>);
 
-/// An attempt of the scheduler to admit: one of its cycles.
+/// An admission attempt: one scheduling cycle.
 pub struct AdmissionAttempt<'a> {
-    /// Whether anything was admitted.
+    /// Whether a Workload was admitted.
     pub admitted: bool,
-    /// How long it took, in lab time.
+    /// Duration in lab time.
     pub duration: Duration,
-    /// What it passed over and looked at again, by ClusterQueue.
+    /// Preemption skips and recomputations by ClusterQueue.
     pub counts: &'a CycleCounts,
 }
 
-/// Who is told of attempts.
+/// An observer of admission attempts.
 type AdmissionAttemptObserver = Box<dyn Fn(&AdmissionAttempt<'_>) + Send + Sync>;
 
-/// The parts of [`ControllerContext`].
+/// The fields of [`ControllerContext`].
 pub struct ControllerContextInner {
-    /// Client, clock, chance and tasks.
+    /// Client, clock, entropy and tasks.
     pub ctx: Context,
     /// The settings.
     pub settings: Settings,
-    /// What is in the cluster.
+    /// The shared informers.
     pub informers: Informers,
-    /// Where Events are told.
+    /// The Event recorder.
     pub recorder: EventRecorder,
     engine: Mutex<Engine>,
-    /// Told whenever the engine may have more to do.
+    /// Notified when the engine may have work.
     wake: watch::Sender<()>,
-    /// Told after each attempt to admit.
+    /// Called after each admission attempt.
     attempt_observers: RwLock<Vec<AdmissionAttemptObserver>>,
 }
 
@@ -58,8 +58,8 @@ impl Deref for ControllerContext {
 }
 
 impl ControllerContext {
-    /// Starts watching the cluster, once it said whether it has devices; the engine is fed from now
-    /// on.
+    /// Starts the informers and the event handlers of the engine, after checking whether the
+    /// cluster serves `resource.k8s.io`.
     pub async fn new(ctx: &Context, config: ControllerConfig) -> Self {
         let settings = Settings::new(config);
         let devices = settings.enabled(Feature::KueueDRAIntegration)
@@ -77,45 +77,45 @@ impl ControllerContext {
         shared
     }
 
-    /// The engine, for a moment: never held while anything is waited for. Use
-    /// [`ControllerContext::changing`] where the engine may have more to do afterwards.
+    /// Locks the engine. The guard must not be held across an await. Use
+    /// [`ControllerContext::update_engine`] for changes that may create work for the scheduler.
     pub fn engine(&self) -> MutexGuard<'_, Engine> {
         self.0.engine.lock()
     }
 
-    /// Changes the engine and wakes the scheduler.
+    /// Updates the engine and wakes the scheduler.
     pub fn update_engine<T>(&self, change: impl FnOnce(&mut Engine) -> T) -> T {
         let result = change(&mut self.engine());
         self.wake_scheduler();
         result
     }
 
-    /// Says that the engine may have more to do.
+    /// Notifies the scheduler that the engine may have work.
     pub fn wake_scheduler(&self) {
         self.0.wake.send_replace(());
     }
 
-    /// To be told whenever the engine may have more to do.
+    /// Notified when the engine may have work.
     pub(super) fn engine_changes(&self) -> watch::Receiver<()> {
         self.0.wake.subscribe()
     }
 
-    /// Calls `told` after each attempt to admit.
+    /// Calls `observer` after each admission attempt.
     pub fn on_admission_attempt(
         &self,
-        told: impl Fn(&AdmissionAttempt<'_>) + Send + Sync + 'static,
+        observer: impl Fn(&AdmissionAttempt<'_>) + Send + Sync + 'static,
     ) {
-        self.0.attempt_observers.write().push(Box::new(told));
+        self.0.attempt_observers.write().push(Box::new(observer));
     }
 
-    /// Tells of an attempt to admit.
+    /// Calls the observers of admission attempts.
     pub(super) fn notify_admission_attempt(&self, attempt: &AdmissionAttempt<'_>) {
-        for told in self.0.attempt_observers.read().iter() {
-            told(attempt);
+        for observer in self.0.attempt_observers.read().iter() {
+            observer(attempt);
         }
     }
 
-    /// The present moment.
+    /// The current time of the clock.
     pub fn now(&self) -> jiff::Timestamp {
         self.ctx.clock.now()
     }

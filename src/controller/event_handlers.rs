@@ -1,13 +1,13 @@
-//! Feeds the engine with what the informers see.
+//! Event handlers of the engine: every change that the informers receive is applied to it.
 //!
-//! Handlers run in the order they subscribed, so the engine knows of a change before any
-//! controller is told.
+//! Handlers run in the order they were added, so the engine is updated before any controller is
+//! enqueued.
 
 use super::ControllerContext;
 use kueue_lab_admission::workload::{LocalQueueKey, predicates};
 use kueue_lab_runtime::Change;
 
-/// Connects the informers to the engine.
+/// Adds the event handlers of the engine.
 pub(super) fn add_all_event_handlers(shared: &ControllerContext) {
     resources(shared);
     queues(shared);
@@ -16,7 +16,7 @@ pub(super) fn add_all_event_handlers(shared: &ControllerContext) {
     workloads(shared);
 }
 
-/// What came or changed, or what went, of a change.
+/// A change as an upsert or a delete.
 enum UpsertOrDelete<'a, K> {
     Upsert(&'a std::sync::Arc<K>),
     Delete(&'a std::sync::Arc<K>),
@@ -37,58 +37,58 @@ fn namespace_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMet
     meta.namespace.as_deref().unwrap_or_default()
 }
 
-macro_rules! feed {
-    ($shared:ident, $of:ident.$informer:ident, $($does:tt)*) => {
-        feed!(@of $shared, $of.$informer, $($does)*);
+macro_rules! add_handler {
+    ($shared:ident, $of:ident.$informer:ident, $($body:tt)*) => {
+        add_handler!(@of $shared, $of.$informer, $($body)*);
     };
-    ($shared:ident, $informer:ident, $($does:tt)*) => {
-        feed!(@of $shared, $shared.informers.$informer, $($does)*);
+    ($shared:ident, $informer:ident, $($body:tt)*) => {
+        add_handler!(@of $shared, $shared.informers.$informer, $($body)*);
     };
-    (@of $shared:ident, $informer:expr, |$engine:ident, $object:ident, $now:ident| $is:expr, $gone:expr) => {
+    (@of $shared:ident, $informer:expr, |$engine:ident, $object:ident, $now:ident| $upsert:expr, $delete:expr) => {
         let s = $shared.clone();
         $informer.add_event_handler(move |change| {
             let $now = s.now();
             let _ = $now;
             s.update_engine(|$engine| match upsert_or_delete(change) {
-                UpsertOrDelete::Upsert($object) => $is,
-                UpsertOrDelete::Delete($object) => $gone,
+                UpsertOrDelete::Upsert($object) => $upsert,
+                UpsertOrDelete::Delete($object) => $delete,
             });
         });
     };
 }
 
 fn resources(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         namespaces,
         |e, o, now| e.upsert_namespace(o, now),
         e.delete_namespace(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         limit_ranges,
         |e, o, now| e.upsert_limit_range(o.as_ref().clone(), now),
         e.delete_limit_range(namespace_of(&o.metadata), name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         runtime_classes,
         |e, o, now| e.upsert_runtime_class(o, now),
         e.delete_runtime_class(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         topologies,
         |e, o, now| e.upsert_topology(o.clone(), now),
         e.delete_topology(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         resource_flavors,
         |e, o, now| e.upsert_flavor(o.clone(), now),
         e.delete_flavor(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         admission_checks,
         |e, o, now| e.upsert_check(o, now),
@@ -97,22 +97,23 @@ fn resources(shared: &ControllerContext) {
 }
 
 fn queues(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         cohorts,
         |e, o, now| {
-            // One in a cycle is kept out; its ClusterQueues admit nothing until the cycle is broken.
+            // A Cohort in a cycle is rejected; its ClusterQueues are inactive until the cycle is
+            // broken.
             let _ = e.upsert_cohort(o.clone(), now);
         },
         e.delete_cohort(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         cluster_queues,
         |e, o, now| e.upsert_cluster_queue(o.clone(), now),
         e.delete_cluster_queue(name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         local_queues,
         |e, o, now| e.upsert_local_queue(o.clone()),
@@ -124,13 +125,13 @@ fn queues(shared: &ControllerContext) {
 }
 
 fn nodes(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         nodes,
         |e, o, now| e.upsert_node(o, now),
         e.delete_node(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         pods,
         |e, o, now| e.upsert_pod(o, now),
@@ -143,19 +144,19 @@ fn devices(shared: &ControllerContext) {
         shared.engine().set_resource_slices_unavailable();
         return;
     };
-    feed!(
+    add_handler!(
         shared,
         devices.device_classes,
         |e, o, now| e.upsert_device_class(o.clone(), now),
         e.delete_device_class(name_of(&o.metadata), now)
     );
-    feed!(
+    add_handler!(
         shared,
         devices.resource_claim_templates,
         |e, o, now| e.upsert_claim_template(o.clone()),
         e.delete_claim_template(namespace_of(&o.metadata), name_of(&o.metadata))
     );
-    feed!(
+    add_handler!(
         shared,
         devices.resource_slices,
         |e, o, now| e.upsert_resource_slice(o.clone(), now),
@@ -164,7 +165,7 @@ fn devices(shared: &ControllerContext) {
 }
 
 fn workloads(shared: &ControllerContext) {
-    feed!(
+    add_handler!(
         shared,
         workloads,
         |e, o, now| e.upsert_workload(o.clone(), now),

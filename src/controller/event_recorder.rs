@@ -1,9 +1,8 @@
-//! [`EventRecorder`]: tells what happened as Events of `events.k8s.io/v1`, the way client-go's recorder
-//! does.
+//! [`EventRecorder`]: records Events of `events.k8s.io/v1` as client-go's recorder does.
 //!
-//! Telling never waits. Events of the same type, action, reason and reporter about the same version
-//! of an object are one Event: the second one makes it a series, further ones are only counted, and
-//! the count is written when the series ends.
+//! Recording never blocks. Events with equal type, action, reason, reporting controller and object
+//! version are one Event: the second occurrence starts a series, further ones increment its count,
+//! which is written when the series ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,14 +21,14 @@ use tokio::sync::mpsc;
 use kueue_lab_admission::messages::{EventType, truncate_event};
 use kueue_lab_runtime::Context;
 
-/// A series ends when nothing came for this long.
+/// A series ends after this long without an occurrence.
 const FINISH_SERIES_AFTER: Duration = Duration::from_secs(6 * 60);
-/// So many Events may wait to be written; more are dropped.
+/// Capacity of the write queue; Events beyond it are dropped.
 const MAX_QUEUED_EVENTS: usize = 10_000;
-/// So many Events are written at once.
+/// Concurrent writes.
 const WRITERS: usize = 16;
 
-/// What makes two Events one.
+/// The key by which Events are aggregated into a series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct EventKey {
     controller: String,
@@ -43,7 +42,7 @@ struct EventKey {
     kind: Option<String>,
 }
 
-/// An Event to write: a new one, or the series an Event became.
+/// A pending write: a new Event, or the series of a written one.
 enum EventWrite {
     Create(Box<Event>),
     PatchSeries(Box<Event>),
@@ -52,11 +51,11 @@ enum EventWrite {
 #[derive(Default)]
 struct EventCache {
     events: BTreeMap<EventKey, Event>,
-    /// The number in the name of the last Event, so that no two have the same.
+    /// The number in the name of the last Event; increases strictly.
     last_number: i128,
 }
 
-/// Tells Events. Clones tell to the same place.
+/// Records Events. Clones share cache and queue.
 #[derive(Clone)]
 pub struct EventRecorder {
     ctx: Context,
@@ -65,23 +64,23 @@ pub struct EventRecorder {
     writes: mpsc::Sender<EventWrite>,
 }
 
-/// Who tells, of what type, with which words.
+/// The fields of an Event besides the object.
 #[derive(Clone, Debug)]
 pub struct EventSpec<'a> {
     /// The reporting controller.
     pub controller: &'a str,
     /// Normal or Warning.
     pub type_: EventType,
-    /// Why, in one word.
+    /// The reason, CamelCase.
     pub reason: &'a str,
-    /// What was done; mostly the same as the reason.
+    /// The action; mostly equal to the reason.
     pub action: &'a str,
-    /// The message; cut to what Events may hold.
+    /// The message; truncated to the limit of `note`.
     pub message: String,
 }
 
 impl<'a> EventSpec<'a> {
-    /// An Event whose action is its reason.
+    /// An Event whose action equals its reason.
     pub fn new(
         controller: &'a str,
         type_: EventType,
@@ -99,7 +98,7 @@ impl<'a> EventSpec<'a> {
 }
 
 /// A reference to this version of an object.
-pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+pub(crate) fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
     let meta = object.meta();
     ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
@@ -113,7 +112,7 @@ pub fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRefe
 }
 
 impl EventRecorder {
-    /// Starts writing what will be told.
+    /// Starts the writers.
     pub(super) fn start(ctx: &Context, instance: &str) -> Self {
         let (writes, waiting) = mpsc::channel(MAX_QUEUED_EVENTS);
         let recorder = Self {
@@ -142,19 +141,19 @@ impl EventRecorder {
         recorder
     }
 
-    /// Tells an Event about an object.
-    pub fn record<K: Resource<DynamicType = ()>>(&self, regarding: &K, telling: EventSpec<'_>) {
-        self.record_for(object_reference(regarding), telling);
+    /// Records an Event about an object.
+    pub fn record<K: Resource<DynamicType = ()>>(&self, regarding: &K, spec: EventSpec<'_>) {
+        self.record_for(object_reference(regarding), spec);
     }
 
-    /// Tells an Event about what a reference points at.
-    pub fn record_for(&self, regarding: ObjectReference, telling: EventSpec<'_>) {
+    /// Records an Event about a referenced object.
+    pub fn record_for(&self, regarding: ObjectReference, spec: EventSpec<'_>) {
         let now = self.ctx.clock.now();
         let key = EventKey {
-            controller: telling.controller.to_owned(),
-            type_: telling.type_.as_str(),
-            reason: telling.reason.to_owned(),
-            action: telling.action.to_owned(),
+            controller: spec.controller.to_owned(),
+            type_: spec.type_.as_str(),
+            reason: spec.reason.to_owned(),
+            action: spec.action.to_owned(),
             uid: regarding.uid.clone(),
             resource_version: regarding.resource_version.clone(),
             namespace: regarding.namespace.clone(),
@@ -175,7 +174,7 @@ impl EventRecorder {
             }
             None => {
                 known.last_number = now.as_nanosecond().max(known.last_number.saturating_add(1));
-                let event = self.new_event(regarding, telling, known.last_number, now);
+                let event = self.new_event(regarding, spec, known.last_number, now);
                 known.events.insert(key, event.clone());
                 Some(EventWrite::Create(Box::new(event)))
             }
@@ -184,14 +183,14 @@ impl EventRecorder {
         if let Some(write) = write
             && self.writes.try_send(write).is_err()
         {
-            tracing::warn!("too many Events at once; one is dropped");
+            tracing::warn!("the Event queue is full; dropped an Event");
         }
     }
 
     fn new_event(
         &self,
         regarding: ObjectReference,
-        telling: EventSpec<'_>,
+        spec: EventSpec<'_>,
         number: i128,
         now: Timestamp,
     ) -> Event {
@@ -204,18 +203,18 @@ impl EventRecorder {
                 ..Default::default()
             },
             event_time: Some(MicroTime(now)),
-            reporting_controller: Some(telling.controller.to_owned()),
-            reporting_instance: Some(format!("{}-{}", telling.controller, self.instance)),
-            action: Some(telling.action.to_owned()),
-            reason: Some(telling.reason.to_owned()),
+            reporting_controller: Some(spec.controller.to_owned()),
+            reporting_instance: Some(format!("{}-{}", spec.controller, self.instance)),
+            action: Some(spec.action.to_owned()),
+            reason: Some(spec.reason.to_owned()),
             regarding: Some(regarding),
-            note: Some(truncate_event(telling.message)),
-            type_: Some(telling.type_.as_str().to_owned()),
+            note: Some(truncate_event(spec.message)),
+            type_: Some(spec.type_.as_str().to_owned()),
             ..Default::default()
         }
     }
 
-    /// Forgets Events that were not told again, and writes the counts of series that ended.
+    /// Removes expired Events from the cache, and writes the count of series that ended.
     fn finish_series(&self, now: Timestamp) {
         let span = SignedDuration::try_from(FINISH_SERIES_AFTER).unwrap_or(SignedDuration::MAX);
         let over = |last: Timestamp| now.duration_since(last) > span;
@@ -229,7 +228,7 @@ impl EventRecorder {
                 return true;
             }
             if event.series.is_some() {
-                // What does not fit in any more is told by nobody.
+                // Dropped if the queue is full.
                 let _ = self
                     .writes
                     .try_send(EventWrite::PatchSeries(Box::new(event.clone())));
@@ -239,7 +238,7 @@ impl EventRecorder {
     }
 }
 
-/// Writes an Event. What the server refuses is not tried again.
+/// Writes an Event. A rejected write is not retried.
 async fn record_to_sink(client: kube::Client, write: EventWrite) {
     let namespace = |event: &Event| event.metadata.namespace.clone().unwrap_or_default();
     let written = match write {
@@ -263,6 +262,6 @@ async fn record_to_sink(client: kube::Client, write: EventWrite) {
         }
     };
     if let Err(error) = written {
-        tracing::debug!(%error, "an Event was not written");
+        tracing::debug!(%error, "cannot write an Event");
     }
 }

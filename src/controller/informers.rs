@@ -1,4 +1,4 @@
-//! [`Informers`]: what is in the cluster, kind by kind.
+//! [`Informers`]: the shared informers of the controllers.
 
 use std::time::Duration;
 
@@ -18,10 +18,11 @@ use kueue_lab_api::v1beta2::{
 };
 use kueue_lab_runtime::{Api, Context, Informer};
 
-/// What is in the cluster, kind by kind. Handles are cheap to clone.
+/// The shared informers of the controllers. Clones share them.
 #[derive(Clone)]
 pub struct Informers {
-    /// Workloads; indexes [`BY_LOCAL_QUEUE`], [`BY_CLUSTER_QUEUE`], [`BY_OWNER`].
+    /// Workloads; indexes [`BY_LOCAL_QUEUE`], [`BY_CLUSTER_QUEUE`], [`BY_OWNER_UID`],
+    /// [`BY_OWNER_NAME`].
     pub workloads: Informer<Workload>,
     /// ClusterQueues.
     pub cluster_queues: Informer<ClusterQueue>,
@@ -35,11 +36,11 @@ pub struct Informers {
     pub admission_checks: Informer<AdmissionCheck>,
     /// Topologies.
     pub topologies: Informer<Topology>,
-    /// Settings of provisioning checks.
+    /// ProvisioningRequestConfigs.
     pub provisioning_request_configs: Informer<ProvisioningRequestConfig>,
-    /// Kueue's own priority classes.
+    /// WorkloadPriorityClasses.
     pub workload_priority_classes: Informer<WorkloadPriorityClass>,
-    /// Kubernetes' priority classes.
+    /// PriorityClasses.
     pub priority_classes: Informer<PriorityClass>,
     /// Namespaces.
     pub namespaces: Informer<Namespace>,
@@ -49,14 +50,15 @@ pub struct Informers {
     pub runtime_classes: Informer<RuntimeClass>,
     /// Nodes.
     pub nodes: Informer<Node>,
-    /// Pods; indexes [`BY_OWNER`], [`BY_POD_GROUP`],
-    /// [`BY_WORKLOAD_SLICE`], [`BY_NODE`], [`BY_SELECTED_NODE`].
+    /// Pods; indexes [`BY_OWNER_UID`], [`BY_POD_GROUP`], [`BY_WORKLOAD_SLICE`], [`BY_NODE`],
+    /// [`BY_SELECTED_NODE`].
     pub pods: Informer<Pod>,
-    /// Devices of dynamic resource allocation, where they count and the cluster serves them.
+    /// Kinds of dynamic resource allocation; None if the integration is disabled or the cluster
+    /// does not serve them.
     pub dra: Option<DraInformers>,
 }
 
-/// What of dynamic resource allocation bears on admission.
+/// Informers of `resource.k8s.io`.
 #[derive(Clone)]
 pub struct DraInformers {
     /// DeviceClasses.
@@ -77,24 +79,24 @@ impl DraInformers {
         }
     }
 
-    /// Whether the cluster serves all of it.
+    /// Whether the cluster serves these kinds. Retries until the API server answers.
     pub(super) async fn resource_api_is_served(ctx: &Context) -> bool {
         loop {
-            let asked = ctx.client.list_api_group_resources("resource.k8s.io/v1");
-            match asked.await {
+            let response = ctx.client.list_api_group_resources("resource.k8s.io/v1");
+            match response.await {
                 Ok(list) => {
-                    let there = |name: &str| list.resources.iter().any(|r| r.name == name);
-                    let wanted = ["deviceclasses", "resourceclaimtemplates", "resourceslices"];
-                    return wanted.into_iter().all(there);
+                    let is_served = |name: &str| list.resources.iter().any(|r| r.name == name);
+                    let required = ["deviceclasses", "resourceclaimtemplates", "resourceslices"];
+                    return required.into_iter().all(is_served);
                 }
                 Err(kube::Error::Api(status)) => {
                     if status.code != 404 {
-                        tracing::warn!(%status, "devices do not count: their kinds cannot be listed");
+                        tracing::warn!(%status, "dynamic resource allocation is disabled: cannot list the kinds of resource.k8s.io");
                     }
                     return false;
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "the kinds of devices will be asked for again");
+                    tracing::debug!(%error, "cannot list the kinds of resource.k8s.io; retrying");
                     ctx.clock.sleep(Duration::from_secs(1)).await;
                 }
             }
@@ -103,25 +105,26 @@ impl DraInformers {
 }
 
 /// Index of Workloads by `namespace/queue name`.
-pub const BY_LOCAL_QUEUE: &str = "queue";
-/// Index by ClusterQueue: of Workloads the one that admitted them, of LocalQueues the one behind.
-pub const BY_CLUSTER_QUEUE: &str = "clusterQueue";
-/// Index by the UIDs of owners.
-pub const BY_OWNER_UID: &str = "owner";
+pub(crate) const BY_LOCAL_QUEUE: &str = "queue";
+/// Index by ClusterQueue: of Workloads by `status.admission`, of LocalQueues by
+/// `spec.clusterQueue`.
+pub(crate) const BY_CLUSTER_QUEUE: &str = "clusterQueue";
+/// Index by owner UID.
+pub(crate) const BY_OWNER_UID: &str = "owner";
 
 /// Index of Workloads by owner: [`owner_key`].
-pub const BY_OWNER_NAME: &str = "ownerName";
+pub(crate) const BY_OWNER_NAME: &str = "ownerName";
 
-/// A job as owner, by kind and name: `apiVersion/kind/namespace/name`.
-pub fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> String {
+/// The index key of an owner: `apiVersion/kind/namespace/name`.
+pub(crate) fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &str) -> String {
     format!("{api_version}/{kind}/{namespace}/{name}")
 }
 
 /// Index of Pods by `namespace/group`.
-pub const BY_POD_GROUP: &str = "podGroup";
+pub(crate) const BY_POD_GROUP: &str = "podGroup";
 
-/// Index of Pods by `namespace/slice`, or `namespace/Workload` of those that are in no slice.
-pub const BY_WORKLOAD_SLICE: &str = "workload";
+/// Index of Pods by `namespace/slice`, or `namespace/workload` without a slice annotation.
+pub(crate) const BY_WORKLOAD_SLICE: &str = "workload";
 
 fn workload_of(pod: &Pod) -> Vec<String> {
     let keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION];
@@ -134,10 +137,10 @@ fn workload_of(pod: &Pod) -> Vec<String> {
         .collect()
 }
 
-/// Index of Pods by the node they are bound to.
-pub const BY_NODE: &str = "node";
-/// Index of Pods by the node their selector names.
-pub const BY_SELECTED_NODE: &str = "selectedNode";
+/// Index of Pods by `spec.nodeName`.
+pub(crate) const BY_NODE: &str = "node";
+/// Index of Pods by the hostname in their node selector.
+pub(crate) const BY_SELECTED_NODE: &str = "selectedNode";
 
 fn node_of(pod: &Pod) -> Vec<String> {
     let spec = pod.spec.as_ref();
@@ -178,7 +181,7 @@ fn owner_uids(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta)
 }
 
 impl Informers {
-    /// Starts watching everything, devices where there are any.
+    /// Starts all informers, those of `resource.k8s.io` if `devices`.
     pub(super) fn start(ctx: &Context, gates: FeatureGates, devices: bool) -> Self {
         macro_rules! all {
             ($kind:ty) => {
@@ -228,7 +231,7 @@ impl Informers {
         }
     }
 
-    /// Waits until everything that is in the cluster is known.
+    /// Waits until all informers are synced.
     pub async fn wait_for_cache_sync(&self) {
         self.namespaces.wait_for_cache_sync().await;
         self.limit_ranges.wait_for_cache_sync().await;

@@ -1,4 +1,4 @@
-//! [`Settings`]: Kueue's Configuration as the controller uses it.
+//! [`Settings`]: the parts of Kueue's Configuration that the controller uses.
 
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::config as engine;
@@ -7,21 +7,21 @@ use kueue_lab_admission::feature_gates::Gates;
 use kueue_lab_admission::resources::{Decimal, ResourceFormatter, ResourceName};
 use kueue_lab_api::config::{self as api, Configuration, Feature, FeatureGates};
 
-/// How the controller is set up.
+/// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
-    /// Kueue's own configuration, with its defaults applied.
+    /// Kueue's Configuration with defaults applied.
     pub configuration: Configuration,
     /// Feature gates.
     pub gates: FeatureGates,
-    /// The name of this instance, as upstream's host name: Events are reported by
+    /// The instance name, as upstream's host name: `reportingInstance` of Events is
     /// `<controller>-<instance>`.
     pub instance: String,
 }
 
 impl Default for ControllerConfig {
-    /// The lab's own set-up: upstream's defaults with the integrations batch/job, pod, jobset,
-    /// deployment and statefulset.
+    /// The lab's defaults: upstream's, with the integrations batch/job, pod, jobset, deployment and
+    /// statefulset.
     fn default() -> Self {
         let frameworks = [
             "batch/job",
@@ -47,7 +47,7 @@ impl Default for ControllerConfig {
 }
 
 impl From<api::LoadedConfiguration> for ControllerConfig {
-    /// The set-up that a file of Kueue's Configuration asks for.
+    /// A loaded Configuration with its feature gates.
     fn from(loaded: api::LoadedConfiguration) -> Self {
         Self {
             configuration: loaded.configuration,
@@ -57,16 +57,16 @@ impl From<api::LoadedConfiguration> for ControllerConfig {
     }
 }
 
-/// Kueue's Configuration as the controller uses it.
+/// The parts of Kueue's Configuration that the controller uses.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The configuration, with defaults.
+    /// The Configuration with defaults applied.
     pub configuration: Configuration,
     /// Feature gates.
     pub gates: FeatureGates,
-    /// The name of this instance.
+    /// The instance name.
     pub instance: String,
-    /// Waiting for pods, unless it is turned off.
+    /// `waitForPodsReady`; None if it is disabled.
     pub wait_for_pods_ready: Option<api::WaitForPodsReady>,
 }
 
@@ -88,25 +88,25 @@ impl Settings {
         }
     }
 
-    /// Whether a feature gate is on.
+    /// Whether a feature gate is enabled.
     pub fn enabled(&self, feature: Feature) -> bool {
         self.gates.enabled(feature)
     }
 
-    /// Whether admission waits until the pods of all admitted workloads are ready.
+    /// Whether admission is blocked until the pods of all admitted Workloads are ready.
     pub fn blocks_admission_until_pods_ready(&self) -> bool {
         self.wait_for_pods_ready
             .as_ref()
             .is_some_and(api::WaitForPodsReady::blocks_admission)
     }
 
-    /// Whether there are metrics of LocalQueues.
+    /// Whether LocalQueue metrics are enabled.
     pub fn local_queue_metrics(&self) -> bool {
-        let asked = self.configuration.metrics.local_queue_metrics.as_ref();
-        self.enabled(Feature::LocalQueueMetrics) && asked.is_none_or(|m| m.enable)
+        let configured = self.configuration.metrics.local_queue_metrics.as_ref();
+        self.enabled(Feature::LocalQueueMetrics) && configured.is_none_or(|m| m.enable)
     }
 
-    /// What of the settings the engine looks at.
+    /// The configuration of the engine.
     pub fn engine(&self) -> EngineConfig {
         let c = &self.configuration;
         let mut gates = Gates::default();

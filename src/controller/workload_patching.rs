@@ -1,5 +1,4 @@
-//! Writing the status of Workloads, as upstream does: by server-side apply, each part of the status
-//! under the name of the manager it belongs to.
+//! Writes of Workload status: server-side apply with one field manager per part, as upstream does.
 
 use std::sync::Arc;
 
@@ -8,12 +7,13 @@ use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 use super::ControllerContext;
+use crate::core::update::patch_params;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{Workload, WorkloadStatus};
 use kueue_lab_runtime::api_errors::is_not_found;
 
-/// The conditions that belong to admission.
+/// The conditions owned by the admission field manager.
 const ADMISSION_CONDITIONS: [&str; 9] = [
     c::QUOTA_RESERVED,
     c::BLOCKED_ON_PREEMPTION_GATES,
@@ -26,38 +26,37 @@ const ADMISSION_CONDITIONS: [&str; 9] = [
     c::PODS_READY,
 ];
 
-/// Whether a write insists on the version it was made from.
+/// Whether a write has the resourceVersion as precondition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatusApplyMode {
-    /// A conflict when the object changed meanwhile.
+pub(crate) enum StatusApplyMode {
+    /// A Conflict if the object changed.
     Strict,
-    /// Whatever the version.
+    /// No precondition.
     Loose,
 }
 
-/// The handle for Workloads of a namespace.
-pub fn workload_api(shared: &ControllerContext, namespace: &str) -> Api<Workload> {
+/// The client for Workloads of a namespace.
+pub(crate) fn workload_api(shared: &ControllerContext, namespace: &str) -> Api<Workload> {
     Api::namespaced(shared.ctx.client.clone(), namespace)
 }
 
-/// Writes the parts of a status that belong to `manager`; parts of its that `status` does not have
-/// go away.
+/// Applies the status fields of `manager`; its fields that `status` lacks are removed.
 ///
 /// # Errors
-/// When the API server refuses, such as for a conflict, or is not there.
-pub async fn apply_workload_status(
+/// The API server rejects the request, for example with a Conflict, or is unavailable.
+pub(crate) async fn apply_workload_status(
     shared: &ControllerContext,
     wl: &Workload,
     manager: &str,
     status: Value,
-    insist: StatusApplyMode,
+    mode: StatusApplyMode,
 ) -> kube::Result<Arc<Workload>> {
     let meta = &wl.metadata;
     let mut metadata = json!({ "name": meta.name, "namespace": meta.namespace });
     if let Some(uid) = &meta.uid {
         metadata["uid"] = json!(uid);
     }
-    if insist == StatusApplyMode::Strict {
+    if mode == StatusApplyMode::Strict {
         metadata["resourceVersion"] = json!(meta.resource_version);
     }
     let body = json!({
@@ -76,7 +75,7 @@ pub async fn apply_workload_status(
     Ok(written)
 }
 
-/// The parts of a status that belong to admission.
+/// The status fields of the admission field manager.
 fn admission_status_patch(status: &WorkloadStatus) -> Value {
     let conditions = ADMISSION_CONDITIONS.iter();
     let conditions = conditions.filter_map(|t| status.conditions.iter().find(|c| c.type_ == **t));
@@ -102,14 +101,14 @@ fn admission_status_patch(status: &WorkloadStatus) -> Value {
     serde_json::to_value(part).unwrap_or_default()
 }
 
-/// Changes what belongs to admission. None when there is nothing to write.
+/// Applies a change of the status fields of admission. None if nothing changed.
 ///
 /// # Errors
-/// When the API server refuses, such as for a conflict, or is not there.
-pub async fn patch_admission_status(
+/// The API server rejects the request, for example with a Conflict, or is unavailable.
+pub(crate) async fn patch_admission_status(
     shared: &ControllerContext,
     wl: &Workload,
-    insist: StatusApplyMode,
+    mode: StatusApplyMode,
     change: impl FnOnce(&mut Workload) -> bool,
 ) -> kube::Result<Option<Arc<Workload>>> {
     let mut after = wl.clone();
@@ -117,15 +116,15 @@ pub async fn patch_admission_status(
         return Ok(None);
     }
     let part = admission_status_patch(&after.status);
-    let written = apply_workload_status(shared, &after, c::ADMISSION_MANAGER, part, insist).await?;
+    let written = apply_workload_status(shared, &after, c::ADMISSION_MANAGER, part, mode).await?;
     Ok(Some(written))
 }
 
-/// Nothing, where the object is not there any more.
+/// Maps NotFound to None.
 ///
 /// # Errors
 /// All others.
-pub fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
+pub(crate) fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if is_not_found(&error) => Ok(None),
@@ -133,11 +132,11 @@ pub fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
     }
 }
 
-/// Changes parts of a status by merging, if the object is still the version given.
+/// Merge-patches the status with the resourceVersion as precondition.
 ///
 /// # Errors
-/// When the API server refuses, such as for a conflict, or is not there.
-pub async fn merge_patch_workload_status(
+/// The API server rejects the request, for example with a Conflict, or is unavailable.
+pub(crate) async fn merge_patch_workload_status(
     shared: &ControllerContext,
     wl: &Workload,
     status: Value,
@@ -146,13 +145,9 @@ pub async fn merge_patch_workload_status(
         "metadata": { "resourceVersion": wl.metadata.resource_version },
         "status": status,
     });
-    let params = PatchParams {
-        field_manager: Some(c::KUEUE_NAME.to_owned()),
-        ..Default::default()
-    };
     let api = workload_api(shared, predicates::namespace(wl));
     let written = api
-        .patch_status(predicates::name(wl), &params, &Patch::Merge(&body))
+        .patch_status(predicates::name(wl), &patch_params(), &Patch::Merge(&body))
         .await?;
     let written = Arc::new(written);
     shared.informers.workloads.observe_write(written.clone());

@@ -1,4 +1,4 @@
-//! What a Lease says.
+//! [`LeaderElectionRecord`]: the fields of a Lease that the election uses.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
 use super::LeaderElectionConfig;
 
-/// What a Lease says.
+/// The fields of a Lease that the election uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeaderElectionRecord {
     pub(super) holder_identity: Option<String>,
@@ -35,20 +35,25 @@ impl LeaderElectionRecord {
         }
     }
 
-    /// Of somebody who is the first ever.
-    pub(super) fn new_leader(rules: &LeaderElectionConfig, now: Timestamp) -> Self {
+    /// The record of the first leader.
+    pub(super) fn new_leader(config: &LeaderElectionConfig, now: Timestamp) -> Self {
         Self {
-            holder_identity: Some(rules.identity.clone()),
-            lease_duration: Some(rules.lease_duration),
+            holder_identity: Some(config.identity.clone()),
+            lease_duration: Some(config.lease_duration),
             acquire_time: Some(now),
             renew_time: Some(now),
             leader_transitions: 0,
         }
     }
 
-    /// After this one: of the same holder (`ours`) or of a new one.
-    pub(super) fn renewed(&self, rules: &LeaderElectionConfig, ours: bool, now: Timestamp) -> Self {
-        let first = Self::new_leader(rules, now);
+    /// The next record: a renewal by the same holder (`ours`) or a transition.
+    pub(super) fn renewed(
+        &self,
+        config: &LeaderElectionConfig,
+        ours: bool,
+        now: Timestamp,
+    ) -> Self {
+        let first = Self::new_leader(config, now);
         match ours {
             true => Self {
                 acquire_time: self.acquire_time,
@@ -62,7 +67,7 @@ impl LeaderElectionRecord {
         }
     }
 
-    /// After this one: nobody's.
+    /// The record after a release.
     pub(super) fn released(&self, now: Timestamp) -> Self {
         Self {
             holder_identity: None,
@@ -73,7 +78,7 @@ impl LeaderElectionRecord {
         }
     }
 
-    /// Puts the record into a Lease, which keeps the rest.
+    /// Writes the record to a Lease; other fields stay.
     pub(super) fn apply_to(self, mut lease: Lease) -> Lease {
         let lasts = self
             .lease_duration

@@ -1,4 +1,4 @@
-//! Elections in virtual time, on an API server that can be cut off.
+//! Elections in virtual time with network partitions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,21 @@ use http::Request;
 use kube::client::Body;
 use tower::service_fn;
 
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Client;
+use kueue_lab_runtime::Api;
+use tokio::time::Instant;
+
+use super::leader_election_record::LeaderElectionRecord;
 use super::*;
 use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Clock;
 use kueue_lab_clock::virtual_runtime;
+use kueue_lab_entropy::Entropy;
 
-/// A cluster, and the way there of one candidate, which can be cut.
+/// An API server and a candidate's connection to it, which can be partitioned.
 struct TestCluster {
     clock: Clock,
     server: ApiServer,
@@ -33,7 +43,7 @@ impl TestCluster {
         Self { clock, server }
     }
 
-    /// A candidate whose clock is `behind` seconds behind everybody else's.
+    /// A candidate whose clock is `behind` seconds behind.
     fn candidate(&self, identity: &str, behind: i64) -> (LeaderElector, Connection) {
         let wire = Connection(Arc::default());
         let (client, cut) = (self.server.client(), wire.0.clone());
@@ -41,7 +51,7 @@ impl TestCluster {
             let (client, cut) = (client.clone(), cut.clone());
             async move {
                 if cut.load(Ordering::SeqCst) {
-                    // As a black hole does: no answer, ever.
+                    // Packets are dropped: no response.
                     std::future::pending::<()>().await;
                 }
                 client.send(request).await.map_err(tower::BoxError::from)
@@ -50,9 +60,9 @@ impl TestCluster {
         let client = Client::new(service, "default");
         let skew = jiff::SignedDuration::from_secs(behind);
         let clock = Clock::starting_at(self.clock.now() - skew);
-        let rules = LeaderElectionConfig::new("kube-system", "lab", identity);
+        let config = LeaderElectionConfig::new("kube-system", "lab", identity);
         let entropy = Entropy::seeded(identity.len() as u64);
-        (LeaderElector::new(client, clock, entropy, rules), wire)
+        (LeaderElector::new(client, clock, entropy, config), wire)
     }
 
     async fn lease(&self) -> LeaderElectionRecord {
@@ -73,11 +83,13 @@ fn run<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
 
 #[test]
 fn a_released_lease_is_acquired_at_once() {
-    run(|world| async move {
-        let (mut a, _) = world.candidate("a", 0);
-        a.acquire(|_| panic!("nobody else is there")).await.unwrap();
-        assert_eq!(world.lease().await.holder_identity.as_deref(), Some("a"));
-        let (mut b, _) = world.candidate("b", 0);
+    run(|cluster| async move {
+        let (mut a, _) = cluster.candidate("a", 0);
+        a.acquire(|_| panic!("another candidate leads"))
+            .await
+            .unwrap();
+        assert_eq!(cluster.lease().await.holder_identity.as_deref(), Some("a"));
+        let (mut b, _) = cluster.candidate("b", 0);
         let waiting = tokio::spawn(async move {
             let mut seen = Vec::new();
             b.acquire(|leader| seen.push(leader.to_owned()))
@@ -94,7 +106,7 @@ fn a_released_lease_is_acquired_at_once() {
         let released = Instant::now();
         assert_eq!(waiting.await.unwrap(), ["a"]);
         assert!(released.elapsed() < Duration::from_secs(5));
-        let lease = world.lease().await;
+        let lease = cluster.lease().await;
         assert_eq!(
             (lease.holder_identity.as_deref(), lease.leader_transitions),
             (Some("b"), 1)
@@ -104,25 +116,28 @@ fn a_released_lease_is_acquired_at_once() {
 
 #[test]
 fn of_two_candidates_one_becomes_leader() {
-    run(|world| async move {
-        let (mut a, _) = world.candidate("a", 0);
-        let (mut b, _) = world.candidate("bb", 0);
+    run(|cluster| async move {
+        let (mut a, _) = cluster.candidate("a", 0);
+        let (mut b, _) = cluster.candidate("bb", 0);
         let first = tokio::select! {
             _ = a.acquire(|_| ()) => "a",
             _ = b.acquire(|_| ()) => "bb",
         };
-        assert_eq!(world.lease().await.holder_identity.as_deref(), Some(first));
+        assert_eq!(
+            cluster.lease().await.holder_identity.as_deref(),
+            Some(first)
+        );
     });
 }
 
 #[test]
 fn a_partitioned_leader_stops_before_another_starts() {
-    // Whatever the clocks say: it is what was seen that counts.
+    // Clock skew has no effect: only observed renewals count.
     for behind in [0, 300, -300] {
-        run(|world| async move {
-            let (mut a, wire) = world.candidate("a", behind);
+        run(|cluster| async move {
+            let (mut a, wire) = cluster.candidate("a", behind);
             a.acquire(|_| ()).await.unwrap();
-            let (mut b, _) = world.candidate("b", 0);
+            let (mut b, _) = cluster.candidate("b", 0);
             let leading = tokio::spawn(async move {
                 a.renew().await;
                 Instant::now()
@@ -131,7 +146,7 @@ fn a_partitioned_leader_stops_before_another_starts() {
                 b.acquire(|_| ()).await.unwrap();
                 Instant::now()
             });
-            world.sleep(30).await;
+            cluster.sleep(30).await;
             assert!(!leading.is_finished() && !taking.is_finished());
             wire.cut(true);
             let (lost, taken) = (leading.await.unwrap(), taking.await.unwrap());
@@ -143,15 +158,15 @@ fn a_partitioned_leader_stops_before_another_starts() {
 
 #[test]
 fn a_short_partition_keeps_the_leader() {
-    run(|world| async move {
-        let (mut a, wire) = world.candidate("a", 0);
+    run(|cluster| async move {
+        let (mut a, wire) = cluster.candidate("a", 0);
         a.acquire(|_| ()).await.unwrap();
         let leading = tokio::spawn(async move { a.renew().await });
-        world.sleep(5).await;
+        cluster.sleep(5).await;
         wire.cut(true);
-        world.sleep(6).await;
+        cluster.sleep(6).await;
         wire.cut(false);
-        world.sleep(60).await;
+        cluster.sleep(60).await;
         assert!(!leading.is_finished());
     });
 }

@@ -1,7 +1,7 @@
-//! [`CertRotator`]: where the webhooks' certificate is kept, and its renewal.
+//! [`CertRotator`]: stores and renews the serving certificate of the webhooks.
 //!
-//! Outside a cluster it is never written anywhere: each start makes an authority of its own and
-//! tells the cluster to trust it. Inside, all replicas answer for each other, so it is in a Secret.
+//! Outside a cluster it is kept in memory: each process generates an authority and updates
+//! `caBundle`. Inside a cluster the replicas share it in a Secret.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ use kueue_lab_webhooks::ServingCertificate;
 use kueue_lab_webhooks::certificates::{CertificateBundle, CertificateLifetimes};
 
 /// Name of the Secret.
-pub const SECRET: &str = "kueue-lab-webhook-certificate";
-/// So often is the Secret written when others write it too.
+pub(crate) const SECRET: &str = "kueue-lab-webhook-certificate";
+/// Attempts to write the Secret on conflicts.
 const TRIES: usize = 5;
 
-/// Keeps the webhooks' certificate good.
+/// Renews the serving certificate of the webhooks.
 pub struct CertRotator {
     hosts: Vec<String>,
     lifetimes: CertificateLifetimes,
@@ -32,10 +32,10 @@ pub struct CertRotator {
 }
 
 impl CertRotator {
-    /// A certificate of this process alone, for these hosts.
+    /// A certificate in memory, for these hosts.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The certificate cannot be generated.
     pub fn in_memory(
         hosts: Vec<String>,
         lifetimes: CertificateLifetimes,
@@ -51,10 +51,10 @@ impl CertRotator {
         })
     }
 
-    /// The certificate of a Secret in a namespace, which is made where it is not there.
+    /// The certificate of a Secret, which is created if it does not exist.
     ///
     /// # Errors
-    /// The Secret can be neither read nor written, or no certificate can be made.
+    /// The Secret cannot be read or written, or the certificate cannot be generated.
     pub async fn in_secret(
         client: Client,
         namespace: &str,
@@ -73,21 +73,20 @@ impl CertRotator {
         })
     }
 
-    /// The certificate in use.
+    /// The serving certificate.
     pub fn certificates(&self) -> &ServingCertificate {
         &self.certificates
     }
 
-    /// Certificates (PEM) clients have to trust.
+    /// The certificates (PEM) that clients have to trust.
     pub fn authority(&self) -> String {
         self.certificates.bundle().authority.clone()
     }
 
-    /// Renews the certificate if it is time. True when clients have to trust another authority from
-    /// now on.
+    /// Renews the certificate if it is due. True if the authority changed.
     ///
     /// # Errors
-    /// It cannot be made or kept; then the old one stays in use.
+    /// The certificate cannot be generated or stored; the previous one stays.
     pub async fn renew(&self) -> Result<bool, InstallError> {
         let before = self.certificates.bundle();
         let bundle = match &self.secret {
@@ -100,12 +99,12 @@ impl CertRotator {
         let other = bundle.authority != before.authority;
         if bundle != *before {
             self.certificates.replace(bundle)?;
-            tracing::info!("the webhooks have a new certificate");
+            tracing::info!("renewed the certificate of webhooks");
         }
         Ok(other)
     }
 
-    /// Keeps the certificate good; returns when clients have to trust another authority.
+    /// Renews the certificate when it is due; returns when the authority changed.
     pub async fn authority_changed(&self) {
         loop {
             self.clock.sleep(self.lifetimes.check_interval).await;
@@ -158,8 +157,8 @@ fn bundle_to_secret(bundle: &CertificateBundle, version: Option<String>) -> Secr
     }
 }
 
-/// The bundle of the Secret, made or renewed where that is due. Of several that do so at once, one
-/// wins and the others take what it wrote.
+/// The bundle of the Secret, created or renewed if due. On a conflict the version written by
+/// another replica is used.
 async fn load_or_renew(
     api: &Api<Secret>,
     hosts: &[String],
@@ -173,19 +172,19 @@ async fn load_or_renew(
     };
     let mut last = None;
     for _ in 0..TRIES {
-        let there = api.get_opt(SECRET).await;
-        let there = there.map_err(|e| InstallError::of("get", what(), e))?;
-        let bundle = match there.as_ref().and_then(bundle_from_secret) {
+        let existing = api.get_opt(SECRET).await;
+        let existing = existing.map_err(|e| InstallError::of("get", what(), e))?;
+        let bundle = match existing.as_ref().and_then(bundle_from_secret) {
             Some(bundle) => match bundle.renewed(hosts, lifetimes, clock.now())? {
                 None => return Ok(bundle),
                 Some(renewed) => renewed,
             },
             None => CertificateBundle::generate(hosts, lifetimes, clock.now())?,
         };
-        let outcome = match there {
+        let outcome = match existing {
             None => api.create(&params, &bundle_to_secret(&bundle, None)).await,
-            Some(there) => {
-                let secret = bundle_to_secret(&bundle, there.metadata.resource_version);
+            Some(existing) => {
+                let secret = bundle_to_secret(&bundle, existing.metadata.resource_version);
                 api.replace(SECRET, &params, &secret).await
             }
         };

@@ -1,7 +1,8 @@
-//! The CustomResourceDefinitions: applied, upgraded in place, waited for.
+//! Applies the CustomResourceDefinitions, upgrades them in place and waits until they are
+//! established.
 //!
-//! A definition that somebody else made and that fits is adopted: it is brought up to date, keeps a
-//! note of how it converted before, and stays when the lab goes.
+//! A compatible CRD of another owner is adopted: it is upgraded, its previous conversion is
+//! recorded in an annotation, and uninstall keeps it.
 
 use std::time::Duration;
 
@@ -18,22 +19,22 @@ use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_clock::Clock;
 use kueue_lab_webhooks::CONVERT;
 
-/// On adopted definitions: `spec.conversion` as it was, as JSON.
+/// Annotation of adopted CRDs: the previous `spec.conversion` as JSON.
 pub(super) const CONVERSION_BEFORE_ANNOTATION: &str = "kueue-lab.dev/conversion-before";
 
-/// A definition is waited for this long.
+/// Timeout until a CRD is established.
 const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(60);
-/// It is looked at this often.
+/// Poll interval until then.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What becomes of a definition.
+/// What to do with a CRD.
 #[derive(Debug, PartialEq)]
 enum CrdPlan {
-    /// It is ours: applied.
+    /// Managed by the lab: apply.
     Own,
-    /// It is somebody else's and fits: applied, with a note of how it converted.
+    /// Of another owner and compatible: apply, and record its conversion.
     Adopt(Value),
-    /// It is not Kueue's and there already: left alone.
+    /// An existing CRD of another API group: leave as it is.
     Leave,
 }
 
@@ -46,14 +47,14 @@ pub(super) async fn install(
     clock: &Clock,
     endpoint: Option<&WebhookEndpoint>,
 ) -> Result<(), InstallError> {
-    // All are looked at before any is touched, so that nothing is half installed.
+    // All CRDs are checked before any is written, so that no install is partial.
     let mut plans = Vec::new();
     for crd in CRDS {
-        let there = dynamic_objects::get(client, &crd_api_resource(), None, &crd.name()).await?;
-        plans.push((crd, plan(crd, there.as_ref())?, there));
+        let existing = dynamic_objects::get(client, &crd_api_resource(), None, &crd.name()).await?;
+        plans.push((crd, plan(crd, existing.as_ref())?, existing));
     }
     let mut waiting = Vec::new();
-    for (crd, plan, there) in plans {
+    for (crd, plan, existing) in plans {
         let mut object = desired_crd(crd, endpoint);
         match plan {
             CrdPlan::Leave => continue,
@@ -61,9 +62,10 @@ pub(super) async fn install(
             CrdPlan::Adopt(conversion) => {
                 object["metadata"]["annotations"][CONVERSION_BEFORE_ANNOTATION] =
                     conversion.to_string().into();
-                if let Some(there) = &there {
-                    let change = json!({"spec": {"conversion": conversion_patch(&object, there)}});
-                    dynamic_objects::merge_patch(client, &crd_api_resource(), there, &change)
+                if let Some(existing) = &existing {
+                    let change =
+                        json!({"spec": {"conversion": conversion_patch(&object, existing)}});
+                    dynamic_objects::merge_patch(client, &crd_api_resource(), existing, &change)
                         .await?;
                 }
             }
@@ -77,14 +79,14 @@ pub(super) async fn install(
     Ok(())
 }
 
-fn plan(crd: &Crd, there: Option<&DynamicObject>) -> Result<CrdPlan, InstallError> {
-    let Some(there) = there else {
+fn plan(crd: &Crd, existing: Option<&DynamicObject>) -> Result<CrdPlan, InstallError> {
+    let Some(existing) = existing else {
         return Ok(CrdPlan::Own);
     };
-    if crd.group != GROUP && !dynamic_objects::is_managed_by_lab(there) {
+    if crd.group != GROUP && !dynamic_objects::is_managed_by_lab(existing) {
         return Ok(CrdPlan::Leave);
     }
-    let stored = there.data["status"]["storedVersions"].as_array();
+    let stored = existing.data["status"]["storedVersions"].as_array();
     let stored = stored.into_iter().flatten().filter_map(Value::as_str);
     let unknown: Vec<_> = stored.filter(|v| crd.version(v).is_none()).collect();
     if !unknown.is_empty() {
@@ -93,18 +95,20 @@ fn plan(crd: &Crd, there: Option<&DynamicObject>) -> Result<CrdPlan, InstallErro
             versions: unknown.join(", "),
         });
     }
-    let notes = there.metadata.annotations.as_ref();
-    let noted = notes
+    let annotations = existing.metadata.annotations.as_ref();
+    let recorded = annotations
         .and_then(|a| a.get(CONVERSION_BEFORE_ANNOTATION))
         .and_then(|n| serde_json::from_str(n).ok());
-    Ok(match (noted, dynamic_objects::is_managed_by_lab(there)) {
-        (Some(noted), _) => CrdPlan::Adopt(noted),
-        (None, true) => CrdPlan::Own,
-        (None, false) => CrdPlan::Adopt(there.data["spec"]["conversion"].clone()),
-    })
+    Ok(
+        match (recorded, dynamic_objects::is_managed_by_lab(existing)) {
+            (Some(recorded), _) => CrdPlan::Adopt(recorded),
+            (None, true) => CrdPlan::Own,
+            (None, false) => CrdPlan::Adopt(existing.data["spec"]["conversion"].clone()),
+        },
+    )
 }
 
-/// A definition as it is to be.
+/// The desired CRD.
 fn desired_crd(crd: &Crd, endpoint: Option<&WebhookEndpoint>) -> Value {
     let Some(endpoint) = endpoint else {
         let mut object = crd.object(&Conversion::None);
@@ -114,7 +118,7 @@ fn desired_crd(crd: &Crd, endpoint: Option<&WebhookEndpoint>) -> Value {
             .flatten()
             .filter(|_| crd.needs_conversion)
         {
-            // Nobody converts: what an old version would show were wrong.
+            // Without a conversion webhook old versions would return wrong objects.
             version["served"] = version["storage"].clone();
         }
         return object;
@@ -124,15 +128,15 @@ fn desired_crd(crd: &Crd, endpoint: Option<&WebhookEndpoint>) -> Value {
     crd.object(&Conversion::Webhook(client))
 }
 
-/// How a definition is to convert, as a change of how it does. Applying it would keep what somebody
-/// else set besides, and nobody may be called at two places.
-fn conversion_patch(object: &Value, there: &DynamicObject) -> Value {
+/// A merge patch from the existing `spec.conversion` to the desired one. Apply alone would keep
+/// fields of other managers, and `url` and `service` are mutually exclusive.
+fn conversion_patch(object: &Value, existing: &DynamicObject) -> Value {
     let mut conversion = object["spec"]["conversion"].clone();
     if conversion["webhook"].is_null() {
         conversion["webhook"] = Value::Null;
         return conversion;
     }
-    let before = &there.data["spec"]["conversion"]["webhook"]["clientConfig"];
+    let before = &existing.data["spec"]["conversion"]["webhook"]["clientConfig"];
     let client = &mut conversion["webhook"]["clientConfig"];
     for field in ["url", "service"] {
         if client.get(field).is_none() && before.get(field).is_some() {
@@ -142,7 +146,7 @@ fn conversion_patch(object: &Value, there: &DynamicObject) -> Value {
     conversion
 }
 
-/// Waits until a kind is served.
+/// Waits until a CRD is established.
 async fn wait_until_established(
     client: &Client,
     clock: &Clock,
@@ -152,10 +156,10 @@ async fn wait_until_established(
         name: name.to_owned(),
         why,
     };
-    let looks = ESTABLISHED_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
-    for _ in 0..looks {
+    let attempts = ESTABLISHED_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
+    for _ in 0..attempts {
         let object = dynamic_objects::get(client, &crd_api_resource(), None, name).await?;
-        let object = object.ok_or_else(|| not_served("it was removed meanwhile".into()))?;
+        let object = object.ok_or_else(|| not_served("it was deleted".into()))?;
         let condition = |wanted: &str| {
             let conditions = object.data["status"]["conditions"].as_array();
             let mut conditions = conditions.into_iter().flatten();
@@ -176,14 +180,13 @@ async fn wait_until_established(
     )))
 }
 
-/// Gives an adopted definition back as it was found, as far as that matters to others: how it
-/// converts, and whose it is.
+/// Restores the conversion of an adopted CRD and removes the lab's label.
 pub(super) async fn restore_adopted_crd(
     client: &Client,
-    there: &DynamicObject,
+    existing: &DynamicObject,
 ) -> Result<(), InstallError> {
-    let notes = there.metadata.annotations.as_ref();
-    let before = notes.and_then(|a| a.get(CONVERSION_BEFORE_ANNOTATION));
+    let annotations = existing.metadata.annotations.as_ref();
+    let before = annotations.and_then(|a| a.get(CONVERSION_BEFORE_ANNOTATION));
     let before: Value = before
         .and_then(|b| serde_json::from_str(b).ok())
         .unwrap_or_default();
@@ -193,7 +196,7 @@ pub(super) async fn restore_adopted_crd(
             if before["webhook"].is_null() {
                 before["webhook"] = Value::Null;
             } else {
-                // Merged into ours: what theirs does not have has to go.
+                // The patch is merged into the lab's conversion: absent fields have to be removed.
                 let client = &mut before["webhook"]["clientConfig"];
                 for field in ["url", "service", "caBundle"] {
                     if client.get(field).is_none() {
@@ -208,7 +211,7 @@ pub(super) async fn restore_adopted_crd(
         "metadata": {"labels": {super::MANAGED_BY.0: null}, "annotations": {CONVERSION_BEFORE_ANNOTATION: null}},
         "spec": {"conversion": conversion},
     });
-    dynamic_objects::merge_patch(client, &crd_api_resource(), there, &change)
+    dynamic_objects::merge_patch(client, &crd_api_resource(), existing, &change)
         .await
         .map(drop)
 }
@@ -222,7 +225,7 @@ mod tests {
         CRDS.iter().find(|c| c.kind == "ClusterQueue").unwrap()
     }
 
-    fn there(more: &Value) -> DynamicObject {
+    fn existing(more: &Value) -> DynamicObject {
         let mut object = json!({"metadata": {"name": "x"}, "spec": {}, "status": {}});
         json_patch::merge(&mut object, more);
         serde_json::from_value(object).unwrap()
@@ -232,7 +235,7 @@ mod tests {
     fn compatible_foreign_crds_are_adopted() {
         assert_eq!(plan(queues(), None).unwrap(), CrdPlan::Own);
         let conversion = json!({"strategy": "None"});
-        let fits = there(&json!({
+        let fits = existing(&json!({
             "spec": {"conversion": conversion},
             "status": {"storedVersions": ["v1beta1", "v1beta2"]},
         }));
@@ -240,7 +243,7 @@ mod tests {
             plan(queues(), Some(&fits)).unwrap(),
             CrdPlan::Adopt(conversion.clone())
         );
-        let again = there(&json!({
+        let again = existing(&json!({
             "metadata": {
                 "labels": {"app.kubernetes.io/managed-by": "kueue-lab"},
                 "annotations": {CONVERSION_BEFORE_ANNOTATION: conversion.to_string()},
@@ -251,7 +254,7 @@ mod tests {
             plan(queues(), Some(&again)).unwrap(),
             CrdPlan::Adopt(conversion)
         );
-        let old = there(&json!({"status": {"storedVersions": ["v1alpha2", "v1beta1"]}}));
+        let old = existing(&json!({"status": {"storedVersions": ["v1alpha2", "v1beta1"]}}));
         let error = plan(queues(), Some(&old)).unwrap_err().to_string();
         assert!(
             error.contains("v1alpha2,") && !error.contains("v1beta1,"),

@@ -1,4 +1,4 @@
-//! Reading, applying and removing objects of any kind, with errors that say which.
+//! Reads, applies and deletes objects of any kind; errors name the verb and the object.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::api_errors::is_not_found;
 
-/// Objects are listed in pieces of this many.
+/// Page size of lists.
 const PAGE: u32 = 500;
-/// So many objects are changed at once.
+/// Concurrent writes.
 pub(super) const MAX_CONCURRENT_WRITES: usize = 8;
-/// What was deleted is waited for this long.
+/// Timeout of a deletion.
 pub(super) const DELETION_TIMEOUT: Duration = Duration::from_secs(120);
-/// It is looked for this often.
+/// Poll interval during a deletion.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A built-in kind.
+/// The resource of a built-in kind.
 pub(super) fn api_resource<K: Resource<DynamicType = ()>>() -> ApiResource {
     ApiResource::erase::<K>(&())
 }
@@ -44,7 +44,7 @@ fn describe(kind: &ApiResource, name: &str) -> String {
     }
 }
 
-/// The object of a name, if it is there.
+/// An object by name, if it exists.
 pub(super) async fn get(
     client: &Client,
     kind: &ApiResource,
@@ -55,7 +55,7 @@ pub(super) async fn get(
     got.map_err(|e| InstallError::of("get", describe(kind, name), e))
 }
 
-/// Applies an object, labelled as ours.
+/// Applies an object with the lab's label.
 pub(super) async fn apply(
     client: &Client,
     kind: &ApiResource,
@@ -75,7 +75,7 @@ pub(super) async fn apply(
     applied.map_err(|e| InstallError::of("patch", describe(kind, &name), e))
 }
 
-/// Whether an object is ours.
+/// Whether an object has the lab's label.
 pub(super) fn is_managed_by_lab(object: &DynamicObject) -> bool {
     let labels = object.metadata.labels.as_ref();
     labels
@@ -83,8 +83,8 @@ pub(super) fn is_managed_by_lab(object: &DynamicObject) -> bool {
         .is_some_and(|v| v == MANAGED_BY.1)
 }
 
-/// All objects of a kind that a label selector selects, in all namespaces or one; none where the
-/// cluster does not know the kind.
+/// The objects of a kind that a label selector matches, in one or all namespaces; none if the
+/// cluster does not serve the kind.
 pub(super) async fn list(
     client: &Client,
     kind: &ApiResource,
@@ -108,7 +108,7 @@ pub(super) async fn list(
     }
 }
 
-/// Merges a change into an object. False where it is not there any more.
+/// Merge-patches an object. False if it does not exist.
 pub(super) async fn merge_patch(
     client: &Client,
     kind: &ApiResource,
@@ -128,7 +128,7 @@ pub(super) async fn merge_patch(
     }
 }
 
-/// Removes an object, if it is there. False where it was not.
+/// Deletes an object. False if it does not exist.
 pub(super) async fn delete(
     client: &Client,
     kind: &ApiResource,
@@ -143,8 +143,8 @@ pub(super) async fn delete(
     }
 }
 
-/// Waits until an object of the cluster that was deleted is gone, and does `meanwhile` before each
-/// look. False where it does not go within [`DELETION_TIMEOUT`].
+/// Waits until a cluster-scoped object is deleted; calls `meanwhile` before each poll. False after
+/// [`DELETION_TIMEOUT`].
 pub(super) async fn wait_for_deletion(
     client: &Client,
     clock: &Clock,
@@ -162,7 +162,7 @@ pub(super) async fn wait_for_deletion(
     Ok(false)
 }
 
-/// Waits until an object of the cluster that was deleted is gone.
+/// Waits until a cluster-scoped object is deleted.
 pub(super) async fn ensure_deleted(
     client: &Client,
     clock: &Clock,
@@ -177,13 +177,13 @@ pub(super) async fn ensure_deleted(
         verb: "remove",
         what: format!("{kind} {name:?}"),
         message: format!(
-            "it does not go within {} s; `kubectl get {kind} {name} -o yaml` shows what holds it",
+            "it is not deleted within {} s; `kubectl get {kind} {name} -o yaml` shows its finalizers",
             DELETION_TIMEOUT.as_secs()
         ),
     })
 }
 
-/// Takes a finalizer off all objects of a kind that hold it. Gives how many did.
+/// Removes a finalizer from all objects of a kind. Returns their number.
 pub(super) async fn remove_finalizer(
     client: &Client,
     kind: &ApiResource,

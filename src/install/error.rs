@@ -1,73 +1,73 @@
-//! Why something could not be installed or removed, in a line that says what to do.
+//! Errors of install and uninstall, as one line that names the remedy.
 
-/// Why something could not be installed or removed.
+/// An error of install or uninstall.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// The right to do it is missing.
+    /// Missing permission.
     #[error(
         "not allowed to {verb} {what}: {message}; use a context with the rights of a cluster administrator, or have lab/deploy/kueue-lab.yaml applied"
     )]
     Forbidden {
-        /// The verb of the right.
+        /// The verb.
         verb: &'static str,
         /// Resource and name.
         what: String,
-        /// What the cluster says.
+        /// The message of the API server.
         message: String,
     },
-    /// The cluster refuses.
+    /// The request was rejected.
     #[error("cannot {verb} {what}: {message}")]
     Refused {
-        /// What was tried.
+        /// The verb.
         verb: &'static str,
         /// Resource and name.
         what: String,
-        /// What the cluster says.
+        /// The message of the API server.
         message: String,
     },
-    /// The cluster does not answer, or not now.
+    /// The API server is unavailable.
     #[error("cannot {verb} {what} now: {source}")]
     Unavailable {
-        /// What was tried.
+        /// The verb.
         verb: &'static str,
         /// Resource and name.
         what: String,
-        /// Why.
+        /// The cause.
         source: kube::Error,
     },
-    /// A kind is there in versions this lab does not know.
+    /// A CRD stores versions that the lab does not know.
     #[error(
         "the CustomResourceDefinition {name} of this cluster stores objects as {versions}, which this kueue-lab cannot read; upgrade Kueue's kinds to v1beta2 first, or remove them"
     )]
     UnknownStoredVersions {
-        /// The definition.
+        /// The CRD.
         name: String,
         /// The versions, comma-separated.
         versions: String,
     },
-    /// A kind is not served.
+    /// A CRD is not established.
     #[error("the CustomResourceDefinition {name} is not served: {why}")]
     NotServed {
-        /// The definition.
+        /// The CRD.
         name: String,
-        /// What the cluster says.
+        /// The reason.
         why: String,
     },
-    /// The cluster does not get to the webhooks.
+    /// The API server cannot call the webhooks.
     #[error(
-        "the cluster does not reach the webhooks of this kueue-lab at {url}: {why}; open that port to the cluster's API server, go without webhooks with --no-webhooks, or run the controller inside the cluster (lab/deploy)"
+        "the API server cannot call the webhooks of this kueue-lab at {url}: {why}; open that port to the API server, disable webhooks with --no-webhooks, or run the controller inside the cluster (lab/deploy)"
     )]
     WebhooksUnreachable {
-        /// Where they are.
+        /// Their URL.
         url: String,
-        /// What the cluster says.
+        /// The message of the API server.
         why: String,
     },
-    /// The certificate of the webhooks.
+    /// The serving certificate of the webhooks.
     #[error(transparent)]
     Certificate(#[from] kueue_lab_webhooks::certificates::CertificateError),
-    /// Somebody still runs the controller.
-    #[error("{0} still runs Kueue's controller on this cluster; stop it first")]
+    /// A controller is still running.
+    #[error("{0} still runs the Kueue controller on this cluster; stop it first")]
     ControllerRunning(String),
 }
 
@@ -81,7 +81,7 @@ impl InstallError {
                     message: status.message.clone(),
                 }
             }
-            // It may go better in a moment.
+            // Retrying may succeed.
             kube::Error::Api(status) if matches!(status.code, 409 | 429 | 500..=504) => {
                 let source = kube::Error::Api(status);
                 Self::Unavailable { verb, what, source }
@@ -95,7 +95,7 @@ impl InstallError {
         }
     }
 
-    /// Whether what was asked for cannot be, rather than that something went wrong.
+    /// Whether the cause is the request or the cluster rather than a transient failure.
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Unavailable { .. } | Self::Certificate(_))
     }

@@ -1,12 +1,11 @@
-//! The webhook configurations, registered so that nobody is stuck when the lab stops.
+//! The webhook configurations, registered so that requests do not block when the lab stops.
 //!
-//! * Namespaces a cluster lives by, and our own, are never asked about.
-//! * Pods that belong to a node (static ones, those of DaemonSets) are not asked about either,
-//!   unless they name a queue: they are what heals a cluster.
-//! * Jobs and pods get through when nobody answers. A Job that does is suspended by the controller
-//!   once it is back.
-//! * Kueue's own kinds do not, since no rule would check them; but what is being deleted does, so
-//!   that finalizers can always be taken off.
+//! * System namespaces and the lab's own are excluded.
+//! * Pods owned by a node (static pods and those of DaemonSets) are excluded unless they have a
+//!   queue name, since clusters need them to recover.
+//! * Webhooks of jobs and pods fail open. The controller suspends such a Job once it runs again.
+//! * Webhooks of Kueue's kinds fail closed, since no other rule validates them, except for
+//!   terminating objects, so that finalizers can always be removed.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,19 +23,19 @@ use kueue_lab_webhooks::webhook_definitions::{
 };
 use kueue_lab_webhooks::{MUTATE, VALIDATE};
 
-/// Namespaces that are never asked about, besides our own.
+/// Excluded namespaces, besides the lab's own.
 const SYSTEM: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
-/// How long an API server waits for an answer. It is a matter of milliseconds; where packets
-/// vanish, every pod of the cluster would wait this long.
+/// `timeoutSeconds` of the webhooks. They answer within milliseconds; if packets are dropped, every
+/// Pod write of the cluster waits this long.
 const TIMEOUT: u8 = 5;
 
-/// What happens to jobs and pods when nobody answers.
+/// The failure policy of webhooks of jobs and pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// They get through.
+    /// Fail open.
     #[default]
     Ignore,
-    /// They are refused, as upstream does it: nothing runs that was not admitted.
+    /// Fail closed, as upstream: nothing runs without admission.
     Fail,
 }
 
@@ -62,7 +61,7 @@ fn kind(phase: AdmissionPhase) -> (ApiResource, &'static str) {
     }
 }
 
-/// Validation first: until the other half is there, jobs are judged as they are.
+/// Validation first: until mutation is registered, jobs are validated as submitted.
 const ORDER: [AdmissionPhase; 2] = [AdmissionPhase::Validate, AdmissionPhase::Mutate];
 
 pub(super) async fn install(
@@ -79,7 +78,7 @@ pub(super) async fn install(
     Ok(())
 }
 
-/// Unregisters the webhooks. Gives how many configurations there were.
+/// Deletes the webhook configurations. Returns their number.
 pub(super) async fn remove(client: &Client) -> Result<usize, InstallError> {
     let mut removed = 0;
     for phase in ORDER {
@@ -89,14 +88,13 @@ pub(super) async fn remove(client: &Client) -> Result<usize, InstallError> {
     Ok(removed)
 }
 
-/// Unregisters webhooks that are answered outside of the cluster. Those behind a Service have others
-/// to answer them.
+/// Deletes webhook configurations with a URL. Those with a Service are served by other replicas.
 pub(super) async fn remove_url_webhooks(client: &Client) -> Result<usize, InstallError> {
     let mut removed = 0;
     for phase in ORDER {
         let (kind, name) = kind(phase);
-        let there = dynamic_objects::get(client, &kind, None, name).await?;
-        if there.is_some_and(|object| uses_url(&object.data)) {
+        let existing = dynamic_objects::get(client, &kind, None, name).await?;
+        if existing.is_some_and(|object| uses_url(&object.data)) {
             removed += usize::from(dynamic_objects::delete(client, &kind, None, name).await?);
         }
     }

@@ -1,4 +1,4 @@
-//! Whether the cluster reaches the webhooks: by a write that stores nothing and has to be refused.
+//! Probes the webhooks with a dry-run write that has to be denied.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use kueue_lab_api::v1beta2::{API_VERSION, ResourceFlavor};
 use kueue_lab_clock::Clock;
 use kueue_lab_webhooks::VALIDATE;
 
-/// API servers take note of new webhooks within a moment, each on its own.
+/// Each API server observes new webhook configurations after a short delay.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often the webhook may be out of reach before it is believed.
+/// Failed calls before the webhook counts as unreachable.
 const MAX_UNREACHABLE: u32 = 5;
 
 pub(super) async fn probe_webhooks(
@@ -25,7 +25,7 @@ pub(super) async fn probe_webhooks(
 ) -> Result<(), InstallError> {
     let api: Api<ResourceFlavor> = Api::all(client.clone());
     let name = "kueue-lab-probe";
-    // The schema takes it, the webhook does not: a label's value that is none.
+    // Valid for the schema, but denied by the webhook: an invalid label value.
     let object = json!({
         "apiVersion": API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": name},
         "spec": {"nodeLabels": {"kueue-lab.dev/probe": "not a label value"}},
@@ -37,7 +37,7 @@ pub(super) async fn probe_webhooks(
     let mut unreached = 0;
     for _ in 0..TRIES {
         match api.patch(name, &params, &Patch::Apply(&object)).await {
-            // Not registered yet.
+            // Not observed yet.
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.message.contains("denied the request") => {
                 return Ok(());
@@ -60,6 +60,6 @@ pub(super) async fn probe_webhooks(
     }
     Err(InstallError::WebhooksUnreachable {
         url: endpoint.route.url(endpoint.address, VALIDATE),
-        why: "its API server does not ask them".to_owned(),
+        why: "its API server does not call them".to_owned(),
     })
 }

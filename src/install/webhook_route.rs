@@ -1,23 +1,23 @@
-//! [`WebhookRoute`]: how an API server gets to webhooks that this process serves.
+//! [`WebhookRoute`]: how the API server reaches the webhook server of this process.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use serde_json::{Value, json};
 
-/// How an API server gets to webhooks that this process serves.
+/// How the API server reaches the webhook server of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookRoute {
-    /// The API server is a process on this machine.
+    /// The API server runs on this host.
     Loopback,
-    /// The API server is in a container of a Docker network on this Linux machine, as kind makes
-    /// them; the address is the network's gateway, which is this machine.
+    /// The API server runs in a container of a Docker network on this Linux host, as with kind; the
+    /// address is the gateway of the network, which is this host.
     DockerGateway(IpAddr),
-    /// The API server is in a container of k3d, whose name for this machine is `host.k3d.internal`.
+    /// The API server runs in a container of k3d, which resolves this host as `host.k3d.internal`.
     K3d,
-    /// The API server is in a container of Docker Desktop (or of others that know its name for this
-    /// machine), `host.docker.internal`.
+    /// The API server runs in a container of Docker Desktop or compatible, which resolves this host
+    /// as `host.docker.internal`.
     DockerDesktop,
-    /// This machine has an address or name that the API server knows.
+    /// The API server reaches this host by this address or name.
     Host(String),
     /// This process runs in the cluster, behind a Service.
     Service {
@@ -31,9 +31,8 @@ pub enum WebhookRoute {
 }
 
 impl WebhookRoute {
-    /// For an API server at `server`, in no container of this machine: by loopback where it is on
-    /// loopback, otherwise by the address this machine has on the way there. None where there is no
-    /// way.
+    /// The route for an API server at URL `server` that does not run in a local container: loopback
+    /// if it is on loopback, otherwise the local address of the route to it. None without a route.
     pub fn for_api_server(server: &str) -> Option<Self> {
         let uri: http::Uri = server.parse().ok()?;
         let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
@@ -42,7 +41,7 @@ impl WebhookRoute {
         if host == "localhost" || host.parse().is_ok_and(is_loopback) {
             return Some(Self::Loopback);
         }
-        // Nothing is sent: connecting a datagram socket only chooses the route.
+        // Nothing is sent: connecting a datagram socket only selects the route.
         let any: SocketAddr = (Ipv4Addr::UNSPECIFIED, 0).into();
         let socket = UdpSocket::bind(any)
             .or_else(|_| UdpSocket::bind("[::]:0"))
@@ -55,11 +54,11 @@ impl WebhookRoute {
         }
     }
 
-    /// The address to listen on, so that nobody else is let in than has to be.
+    /// The listen address, as narrow as the route permits.
     pub fn listen_address(&self, port: u16) -> SocketAddr {
         let address = match self {
             Self::Loopback => Ipv4Addr::LOCALHOST.into(),
-            // Containers of Docker Desktop come in by loopback.
+            // Containers of Docker Desktop connect through loopback.
             Self::DockerDesktop => Ipv4Addr::LOCALHOST.into(),
             Self::DockerGateway(gateway) => *gateway,
             Self::Host(host) => host.parse().unwrap_or(Ipv4Addr::UNSPECIFIED.into()),
@@ -68,7 +67,7 @@ impl WebhookRoute {
         SocketAddr::new(address, port)
     }
 
-    /// The names and addresses the API server calls, which the certificate has to be for.
+    /// The DNS names and addresses of the serving certificate.
     pub fn server_names(&self) -> Vec<String> {
         match self {
             Self::Service {
@@ -92,7 +91,7 @@ impl WebhookRoute {
         })
     }
 
-    /// Where a path is, for people.
+    /// The URL of a path, for messages.
     pub fn url(&self, listening: SocketAddr, path: &str) -> String {
         match self {
             Self::Service {
@@ -102,7 +101,7 @@ impl WebhookRoute {
             } => format!("https://{name}.{namespace}.svc:{port}{path}"),
             other => {
                 let host = other.host().unwrap_or_default();
-                // An IPv6 address needs its brackets in a URL.
+                // IPv6 addresses need brackets in a URL.
                 let host = match host.contains(':') {
                     true => format!("[{host}]"),
                     false => host,
@@ -112,7 +111,7 @@ impl WebhookRoute {
         }
     }
 
-    /// The `clientConfig` of a path, without the certificates.
+    /// The `clientConfig` of a path, without `caBundle`.
     pub(super) fn client_config(&self, listening: SocketAddr, path: &str) -> Value {
         match self {
             Self::Service {
@@ -132,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_route_has_its_url_and_listen_address() {
+    fn urls_and_listen_addresses_of_routes() {
         let gateway: IpAddr = "172.18.0.1".parse().unwrap();
         let ways = [
             (
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_on_this_machine_comes_back_by_loopback() {
+    fn local_api_server_uses_loopback() {
         for server in [
             "https://127.0.0.1:6443",
             "https://localhost:1",

@@ -1,15 +1,15 @@
-//! What is counted when a cycle of the scheduler ends.
+//! Metrics of scheduling cycles.
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::{Counters, Histograms, Labels, ReplicaRole};
+use super::registry::{Counters, Histograms, Labels, ReplicaRole};
 use kueue_lab_admission::cycle::RecomputationResult;
 use kueue_lab_controller::AdmissionAttempt;
 
-/// Counted of cycles.
+/// Metrics of scheduling cycles.
 pub(super) struct SchedulerMetrics {
     attempts: Counters,
     durations: Histograms,
@@ -17,7 +17,7 @@ pub(super) struct SchedulerMetrics {
     recomputations: Counters,
 }
 
-/// The buckets Prometheus' own clients have where nothing is said.
+/// The default buckets of Prometheus client libraries.
 fn durations() -> Histogram {
     Histogram::new([
         0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
@@ -41,28 +41,28 @@ impl SchedulerMetrics {
         };
         registry.register(
             "admission_attempts",
-            "The number of attempts to admit workloads, by result: success or inadmissible",
+            "Admission attempts, by result: success or inadmissible",
             cycles.attempts.clone(),
         );
         registry.register(
             "admission_attempt_duration_seconds",
-            "How long attempts to admit workloads took, by result",
+            "Duration of admission attempts, by result",
             cycles.durations.clone(),
         );
         registry.register(
             "admission_cycle_preemption_skips",
-            "Workloads that had candidates for preemption and were passed over since others needed the same in that cycle, by ClusterQueue; of the last cycle where there were any",
+            "Workloads with preemption targets that were skipped because targets overlapped in the cycle, by ClusterQueue; of the last cycle with any",
             cycles.skips.clone(),
         );
         registry.register(
             "preemption_target_recomputations",
-            "Searches for other victims where another Workload of the cycle had claimed the first ones, by ClusterQueue and result: new_targets, deferred_fit or skipped",
+            "Recomputations of preemption targets that overlapped with those of another workload in the cycle, by ClusterQueue and result: new_targets, deferred_fit or skipped",
             cycles.recomputations.clone(),
         );
         cycles
     }
 
-    /// Counts a cycle.
+    /// Observes an admission attempt.
     pub(super) fn observe_attempt(&self, attempt: &AdmissionAttempt<'_>, role: ReplicaRole) {
         let result = match attempt.admitted {
             true => "success",
@@ -73,7 +73,7 @@ impl SchedulerMetrics {
         let took = attempt.duration.as_secs_f64();
         self.durations.get_or_create(&labels).observe(took);
         for (queue, count) in &attempt.counts.skipped_preemptions {
-            // As upstream: a cycle without any does not take the number back.
+            // As upstream: a cycle without skips does not reset the gauge.
             let count = i64::try_from(*count).unwrap_or(i64::MAX);
             let labels = of_queue(queue, None, role);
             self.skips.get_or_create(&labels).set(count);
@@ -86,7 +86,7 @@ impl SchedulerMetrics {
         }
     }
 
-    /// Drops what is counted of a ClusterQueue that is gone.
+    /// Deletes the series of a deleted ClusterQueue.
     pub(super) fn clear_cluster_queue(&self, queue: &str, role: ReplicaRole) {
         self.skips.remove(&of_queue(queue, None, role));
         for result in RecomputationResult::ALL {

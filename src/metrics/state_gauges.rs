@@ -1,4 +1,4 @@
-//! How things stand, read when somebody asks.
+//! Gauges, collected on each scrape.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::{Labels, ReplicaRole};
+use super::registry::{Labels, ReplicaRole};
 use kueue_lab_admission::workload::{LocalQueueKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue};
@@ -17,64 +17,67 @@ use kueue_lab_quantity::Quantity;
 
 type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
 
-/// Every gauge, with what it shows.
+/// The gauges with their help texts.
 const GAUGES: [(&str, &str); 22] = [
     (
         "pending_workloads",
-        "Workloads that wait, by ClusterQueue and status: active or inadmissible",
+        "Pending workloads, by ClusterQueue and status: active or inadmissible",
     ),
     (
         "local_queue_pending_workloads",
-        "Workloads that wait, by LocalQueue and status",
+        "Pending workloads, by LocalQueue and status",
     ),
     (
         "reserving_active_workloads",
-        "Workloads that hold quota, by ClusterQueue",
+        "Workloads with a quota reservation, by ClusterQueue",
     ),
     (
         "local_queue_reserving_active_workloads",
-        "Workloads that hold quota, by LocalQueue",
+        "Workloads with a quota reservation, by LocalQueue",
     ),
     (
         "admitted_active_workloads",
-        "Workloads that are admitted and not finished, by ClusterQueue",
+        "Admitted and unfinished workloads, by ClusterQueue",
     ),
     (
         "local_queue_admitted_active_workloads",
-        "Workloads that are admitted and not finished, by LocalQueue",
+        "Admitted and unfinished workloads, by LocalQueue",
     ),
     (
         "finished_workloads",
-        "Workloads that are finished and still there, by ClusterQueue",
+        "Finished workloads that are not deleted, by ClusterQueue",
     ),
     (
         "local_queue_finished_workloads",
-        "Workloads that are finished and still there, by LocalQueue",
+        "Finished workloads that are not deleted, by LocalQueue",
     ),
-    ("build_info", "1, with what this program was built from"),
+    (
+        "build_info",
+        "1, labeled with version and build of this program",
+    ),
     (
         "cluster_queue_status",
-        "1 for the status a ClusterQueue has: pending, active or terminating",
+        "1 for the current status of a ClusterQueue: pending, active or terminating",
     ),
     (
         "local_queue_status",
-        "1 for the status of a LocalQueue's Active condition",
+        "1 for the current status of a LocalQueue's Active condition",
     ),
     (
         "cluster_queue_resource_reservation",
-        "Quota held, by ClusterQueue, flavor and resource",
+        "Reserved quota, by ClusterQueue, flavor and resource",
     ),
     (
         "cluster_queue_resource_usage",
-        "Quota held by admitted Workloads, by ClusterQueue, flavor and resource",
+        "Quota used by admitted workloads, by ClusterQueue, flavor and resource",
     ),
     (
         "local_queue_resource_reservation",
-        "Quota held, by LocalQueue, flavor and resource",
+        "Reserved quota, by LocalQueue, flavor and resource",
     ),
     (
         "local_queue_resource_usage",
-        "Quota held by admitted Workloads, by LocalQueue, flavor and resource",
+        "Quota used by admitted workloads, by LocalQueue, flavor and resource",
     ),
     (
         "cluster_queue_nominal_quota",
@@ -82,11 +85,11 @@ const GAUGES: [(&str, &str); 22] = [
     ),
     (
         "cluster_queue_borrowing_limit",
-        "Borrowing limit, +Inf where there is none",
+        "Borrowing limit, +Inf without one",
     ),
     (
         "cluster_queue_lending_limit",
-        "Lending limit, +Inf where there is none",
+        "Lending limit, +Inf without one",
     ),
     (
         "cluster_queue_weighted_share",
@@ -94,13 +97,16 @@ const GAUGES: [(&str, &str); 22] = [
     ),
     (
         "cohort_weighted_share",
-        "Weighted share of a cohort, with fair sharing",
+        "Weighted share of a Cohort, with fair sharing",
     ),
     (
         "cluster_queue_info",
-        "1, with the cohorts above a ClusterQueue",
+        "1, labeled with the Cohort and root Cohort of a ClusterQueue",
     ),
-    ("cohort_info", "1, with the cohorts above a cohort"),
+    (
+        "cohort_info",
+        "1, labeled with the parent and root of a Cohort",
+    ),
 ];
 
 /// All gauges.
@@ -129,7 +135,7 @@ impl StateGauges {
         }
     }
 
-    /// Reads everything anew.
+    /// Collects all gauges.
     pub(super) fn collect(&self, shared: &ControllerContext, role: ReplicaRole) {
         let mut finished: BTreeMap<String, usize> = BTreeMap::new();
         let mut finished_locally: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -188,8 +194,8 @@ impl StateGauges {
         };
         let status = |word: &str| of(&[("status", word.to_owned())]);
         self.set("pending_workloads", status("active"), count(pending.active));
-        let parked = count(pending.inadmissible);
-        self.set("pending_workloads", status("inadmissible"), parked);
+        let inadmissible = count(pending.inadmissible);
+        self.set("pending_workloads", status("inadmissible"), inadmissible);
         let reserving = count(usage.reserving_workloads);
         self.set("reserving_active_workloads", of(&[]), reserving);
         let admitted = count(usage.admitted_workloads);
@@ -317,7 +323,7 @@ impl StateGauges {
     }
 }
 
-/// What this program was built from, under upstream's labels.
+/// The labels of `build_info`.
 fn build() -> Labels {
     let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
     vec![
@@ -340,7 +346,7 @@ fn which(flavor: &str, resource: &str) -> [(&'static str, String); 2] {
     ]
 }
 
-/// The topmost cohort above one, itself where nothing is above it.
+/// The root of a Cohort's tree.
 fn root_cohort(shared: &ControllerContext, cohort: &str) -> String {
     const DEEPEST: usize = 64;
     let mut name = cohort.to_owned();
@@ -368,7 +374,7 @@ fn flag(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// A weighted share; one of weight zero that borrows has none.
+/// A weighted share; NaN for weight zero while borrowing.
 fn weight(share: i64) -> f64 {
     match share {
         i64::MAX => f64::NAN,

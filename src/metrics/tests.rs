@@ -1,9 +1,10 @@
-//! What is counted, and under which labels.
+//! Values and labels of metrics.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::registry::to_classic_text_format;
 use super::*;
 use kueue_lab_admission::cycle::{CycleCounts, RecomputationResult};
 use kueue_lab_api::v1beta2::Workload;
@@ -42,7 +43,7 @@ fn see(metrics: &Metrics, old: Value, new: Value) {
 }
 
 #[test]
-fn an_admission_is_counted_once_for_its_queues() {
+fn admission_is_counted_once_per_queue() {
     let metrics = Metrics::new(ReplicaRole::Standalone);
     let admitted = json!({
         "admission": {"clusterQueue": "cq", "podSetAssignments": []},
@@ -102,7 +103,7 @@ fn execution_time_accumulates_over_evictions() {
 }
 
 #[test]
-fn a_preemption_is_counted_for_the_preempting_cluster_queue() {
+fn preemption_is_counted_for_the_preempting_cluster_queue() {
     let metrics = Metrics::new(ReplicaRole::Leader);
     let message = "Preempted to accommodate a workload (UID: u, JobUID: j) due to prioritization \
                    in the ClusterQueue; preemptor path: /all/team-a; preemptee path: /all/team-b";
@@ -146,7 +147,7 @@ fn a_preemption_is_counted_for_the_preempting_cluster_queue() {
 }
 
 #[test]
-fn cycles_count_skips_and_recomputations() {
+fn attempts_count_skips_and_recomputations() {
     let metrics = Metrics::new(ReplicaRole::Leader);
     let (cycles, role) = (&metrics.inner.scheduler, ReplicaRole::Leader);
     let see = |skipped: u64, counted: &[(RecomputationResult, u64)]| {
@@ -187,10 +188,10 @@ fn cycles_count_skips_and_recomputations() {
 }
 
 #[test]
-fn a_counter_and_a_gauge_may_share_a_name() {
+fn counter_and_gauge_may_share_a_name() {
     let open = "# HELP kueue_x A.\n# TYPE kueue_x counter\nkueue_x_total 1\n\
                 # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x inf\n# EOF\n";
     let classic = "# HELP kueue_x_total A.\n# TYPE kueue_x_total counter\nkueue_x_total 1\n\
                    # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x +Inf\n";
-    assert_eq!(super::to_classic_text_format(open), classic);
+    assert_eq!(to_classic_text_format(open), classic);
 }

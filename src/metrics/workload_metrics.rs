@@ -1,22 +1,22 @@
-//! What is counted when a Workload changes.
+//! Metrics of Workload changes.
 
 use jiff::Timestamp;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-use super::{Counters, Histograms, Labels, ReplicaRole, exponential_histogram};
+use super::registry::{Counters, Histograms, Labels, ReplicaRole, exponential_histogram};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::Change;
 
-/// The same thing counted by ClusterQueue and by LocalQueue.
+/// A metric of ClusterQueues and its counterpart of LocalQueues.
 struct ByQueue<T> {
     cluster_queue: T,
     local_queue: T,
 }
 
-/// Everything that is counted.
+/// Metrics of Workload changes.
 pub(super) struct WorkloadMetrics {
     reserved: ByQueue<Counters>,
     reserved_wait: ByQueue<Histograms>,
@@ -35,7 +35,7 @@ pub(super) struct WorkloadMetrics {
 }
 
 impl<T: Metric + Clone> ByQueue<T> {
-    /// Registers both under `name`, the LocalQueue's with upstream's prefix.
+    /// Registers both with `name`, that of LocalQueues with upstream's prefix.
     fn register(self, registry: &mut Registry, name: &str, what: &str) -> Self {
         let (by_cluster_queue, by_local_queue) =
             (self.cluster_queue.clone(), self.local_queue.clone());
@@ -54,7 +54,7 @@ fn counters(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Counters
     pair.register(registry, name, what)
 }
 
-/// Makes a histogram with its buckets.
+/// The constructor of a histogram.
 type Make = fn() -> Histogram;
 
 fn histograms(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Histograms> {
@@ -78,14 +78,14 @@ impl WorkloadMetrics {
         let reserved = counters(
             registry,
             "quota_reserved_workloads",
-            "Workloads that got quota",
+            "Workloads with a new quota reservation",
         );
         let reserved_wait = histograms(
             registry,
             "quota_reserved_wait_time_seconds",
-            "From creation or requeueing to quota",
+            "From creation or requeueing to quota reservation",
         );
-        let admitted = counters(registry, "admitted_workloads", "Workloads admitted");
+        let admitted = counters(registry, "admitted_workloads", "Admitted workloads");
         let admitted_wait = histograms(
             registry,
             "admission_wait_time_seconds",
@@ -94,7 +94,7 @@ impl WorkloadMetrics {
         let admission_checks_wait = histograms(
             registry,
             "admission_checks_wait_time_seconds",
-            "From quota to admission",
+            "From quota reservation to admission",
         );
         let ready_wait = histograms(
             registry,
@@ -106,11 +106,11 @@ impl WorkloadMetrics {
             "admitted_until_ready_wait_time_seconds",
             "From admission to ready pods",
         );
-        let finished = counters(registry, "finished_workloads", "Workloads finished");
+        let finished = counters(registry, "finished_workloads", "Finished workloads");
         let execution = histograms(
             registry,
             "execution_time_seconds",
-            "How long finished Workloads were admitted altogether, over all evictions",
+            "Total time finished workloads were admitted, across evictions",
         );
         let ready_until_evicted = Histograms::new_with_constructor(exponential_histogram::<14>);
         registry.register(
@@ -122,19 +122,19 @@ impl WorkloadMetrics {
         let evicted_once = Counters::default();
         registry.register(
             "evicted_workloads_once",
-            "Workloads evicted, each once for a reason and cause",
+            "Workloads evicted, once per reason and cause",
             evicted_once.clone(),
         );
         let preempted = Counters::default();
         registry.register(
             "preempted_workloads",
-            "Workloads preempted, by the ClusterQueue they made way for",
+            "Workloads preempted, by the ClusterQueue of the preemptor",
             preempted.clone(),
         );
         let eviction_latency = Histograms::new_with_constructor(exponential_histogram::<14>);
         registry.register(
             "workload_eviction_latency_seconds",
-            "From an eviction to the return of the quota",
+            "From an eviction to the release of the quota",
             eviction_latency.clone(),
         );
         Self {
@@ -155,7 +155,7 @@ impl WorkloadMetrics {
         }
     }
 
-    /// Counts what a change of a Workload is.
+    /// Observes a change of a Workload.
     pub(super) fn observe_change(
         &self,
         change: &Change<Workload>,
@@ -163,7 +163,7 @@ impl WorkloadMetrics {
         role: ReplicaRole,
         by_local_queue: bool,
     ) {
-        // What was there before anybody looked did not happen now.
+        // An object of the first list did not change now.
         let Change::Updated { old, new } = change else {
             return;
         };
@@ -266,7 +266,7 @@ impl WorkloadMetrics {
     }
 }
 
-/// A change, while it is counted.
+/// A change of a Workload to observe.
 struct WorkloadChange<'a> {
     old: &'a Workload,
     new: &'a Workload,
@@ -282,7 +282,7 @@ impl WorkloadChange<'_> {
         holds(self.new) && !holds(self.old)
     }
 
-    /// The ClusterQueue that admitted the Workload, or did before.
+    /// The ClusterQueue of the current or previous admission.
     fn cluster_queue(&self) -> String {
         let admission = self.new.status.admission.as_ref();
         let admission = admission.or(self.old.status.admission.as_ref());
@@ -335,18 +335,18 @@ impl WorkloadChange<'_> {
     }
 }
 
-/// When a condition came to be as it is.
+/// The last transition time of a condition.
 fn since(wl: &Workload, type_: &str) -> Option<Timestamp> {
     wl.condition(type_).map(|c| c.last_transition_time.0)
 }
 
-/// Since when a condition is true, if it is.
+/// The last transition time of a condition that is True.
 fn true_since(wl: &Workload, type_: &str) -> Option<Timestamp> {
     let condition = wl.condition(type_).filter(|c| c.status == "True")?;
     Some(condition.last_transition_time.0)
 }
 
-/// How long a finished Workload was admitted altogether.
+/// The total time a finished Workload was admitted.
 fn execution_time(wl: &Workload) -> Option<f64> {
     let admitted = true_since(wl, c::ADMITTED)?;
     let finished = true_since(wl, c::FINISHED)?;
@@ -354,7 +354,7 @@ fn execution_time(wl: &Workload) -> Option<f64> {
     Some(f64::from(before.unwrap_or_default()) + seconds(admitted, finished))
 }
 
-/// Seconds between two moments; none where clocks disagree.
+/// Seconds between two timestamps; None if they are reversed by clock skew.
 fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0)
 }
@@ -366,7 +366,7 @@ fn queued_wait_time(wl: &Workload, now: Timestamp) -> f64 {
     seconds(queued, now)
 }
 
-/// The ClusterQueue of the preemptor, the last part of the path the message names.
+/// The ClusterQueue of the preemptor: the last element of the path in the message.
 fn preempting_cluster_queue(message: &str) -> String {
     let path = message
         .split_once("preemptor path: ")

@@ -1,27 +1,28 @@
-//! One term after the other: stand by, lead, and stop leading before anybody else may start.
+//! Terms of an instance: follow, lead, and stop before another instance can lead.
 
 use std::pin::pin;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Instance, InstanceRole, OperatorError};
+use super::instance::{Instance, InstanceRole};
+use super::operator::OperatorError;
 use kueue_lab_controller::{Controller, WebhooksOnlyInstance};
 use kueue_lab_election::{LeaderElector, NamespaceMissing};
 use kueue_lab_install::InstallError;
 use kueue_lab_runtime::Context;
 
-/// Unregistering webhooks at the end may take this long.
+/// Timeout of unregistering webhooks on shutdown.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(5);
-/// A namespace just made is not known everywhere at once.
+/// Delay after creating the namespace, until all API servers observe it.
 const MADE: Duration = Duration::from_millis(250);
-/// After a term that could not begin, the next try.
+/// Delay after a term that failed to start.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Runs terms until told to stop.
+/// Runs terms until cancelled.
 ///
 /// # Errors
-/// Something that does not mend itself keeps the instance from leading.
+/// A permanent failure prevents the instance from leading.
 pub(super) async fn run_terms(
     instance: &Instance,
     stop: &CancellationToken,
@@ -37,13 +38,13 @@ pub(super) async fn run_terms(
             }
         };
         instance.role.send_replace(InstanceRole::Starting);
-        // From here on nothing of the term is written any more.
+        // After this nothing of the term is written.
         context.tasks.shutdown().await;
         match ended {
             None => break Ok(()),
-            Some(Ok(())) => tracing::warn!("this instance does not lead any more"),
+            Some(Ok(())) => tracing::warn!("lost leadership"),
             Some(Err(error)) if is_transient(&error) => {
-                tracing::warn!("cannot lead yet: {error}");
+                tracing::warn!("cannot lead, retrying: {error}");
                 tokio::select! {
                     () = instance.clock.sleep(PAUSE) => {}
                     () = stop.cancelled() => break Ok(()),
@@ -56,7 +57,7 @@ pub(super) async fn run_terms(
     outcome
 }
 
-/// Whether it may go better the next time.
+/// Whether retrying may succeed.
 fn is_transient(error: &OperatorError) -> bool {
     matches!(
         error,
@@ -64,48 +65,48 @@ fn is_transient(error: &OperatorError) -> bool {
     )
 }
 
-/// One term; ends when somebody else may lead.
+/// Runs one term; returns when another instance may lead.
 async fn run_term(
     instance: &Instance,
     context: &Context,
     mut candidate: Option<&mut LeaderElector>,
 ) -> Result<(), OperatorError> {
-    let standby = match instance.is_in_cluster() {
+    let follower = match instance.is_in_cluster() {
         true => Some(prepare(instance, context).await?),
         false => None,
     };
     if let Some(candidate) = candidate.as_deref_mut() {
         let mut others = |leader: &str| {
-            tracing::info!("{leader} leads; waiting");
+            tracing::info!("{leader} is the leader; waiting");
             instance
                 .role
                 .send_replace(InstanceRole::Follower(leader.to_owned()));
         };
-        // It may have been taken away since this instance began, with the lease.
+        // The namespace may have been deleted, with the Lease.
         while let Err(NamespaceMissing) = candidate.acquire(&mut others).await {
             instance.installer.ensure_namespace().await?;
             instance.clock.sleep(MADE).await;
         }
     }
-    // The lease has to be renewed while the rest of it starts.
-    let stay = async {
+    // The Lease is renewed while the controllers start.
+    let renewal = async {
         match candidate {
             Some(candidate) => candidate.renew().await,
             None => std::future::pending().await,
         }
     };
     let lead = async {
-        let standby = match standby {
-            Some(standby) => standby,
+        let follower = match follower {
+            Some(follower) => follower,
             None => prepare(instance, context).await?,
         };
         if let Some(metrics) = &instance.metrics {
-            metrics.observe_controller(standby.shared());
+            metrics.observe_controller(follower.shared());
         }
-        let controller = standby.become_leader();
+        let controller = follower.become_leader();
         instance.policy.set_job_webhooks(controller.webhooks());
         register_webhooks(instance, &controller).await?;
-        tracing::info!("this instance leads");
+        tracing::info!("became the leader");
         instance
             .role
             .send_replace(InstanceRole::Leader(controller.clone()));
@@ -113,36 +114,36 @@ async fn run_term(
         Ok(())
     };
     tokio::select! {
-        () = stay => Ok(()),
+        () = renewal => Ok(()),
         ended = lead => ended,
     }
 }
 
-/// Installs the kinds and gets to know the cluster; writes nothing of what is decided.
+/// Installs the CRDs and syncs the informers.
 async fn prepare(
     instance: &Instance,
     context: &Context,
 ) -> Result<WebhooksOnlyInstance, OperatorError> {
     let endpoint = instance.endpoint.as_ref().map(|(endpoint, _)| endpoint);
     instance.installer.install_crds(endpoint).await?;
-    let standby = WebhooksOnlyInstance::start(context, instance.kueue.clone()).await;
-    instance.policy.set_job_webhooks(standby.webhooks());
-    Ok(standby)
+    let follower = WebhooksOnlyInstance::start(context, instance.kueue.clone()).await;
+    instance.policy.set_job_webhooks(follower.webhooks());
+    Ok(follower)
 }
 
 async fn register_webhooks(
     instance: &Instance,
     controller: &Controller,
 ) -> Result<(), OperatorError> {
-    let Some((endpoint, keeper)) = &instance.endpoint else {
-        // Whoever answered them led before, and is killed or cut off.
+    let Some((endpoint, rotator)) = &instance.endpoint else {
+        // Their server was the previous leader, which was killed or partitioned.
         if instance.installer.remove_abandoned_webhooks().await? > 0 {
-            tracing::info!("webhooks that nobody answers any more were unregistered");
+            tracing::info!("unregistered the webhooks of a server that is gone");
         }
         return Ok(());
     };
     let mut endpoint = endpoint.clone();
-    endpoint.authority = keeper.authority();
+    endpoint.authority = rotator.authority();
     let managed = |framework: &str| controller.webhooks().is_integration_enabled(framework);
     instance
         .installer
@@ -151,34 +152,34 @@ async fn register_webhooks(
     Ok(())
 }
 
-/// Keeps the certificate good, and the cluster's trust in it.
+/// Renews the certificate, and `caBundle` when the authority changes.
 async fn rotate_certificates(instance: &Instance, controller: &Controller) {
-    let Some((endpoint, keeper)) = &instance.endpoint else {
+    let Some((endpoint, rotator)) = &instance.endpoint else {
         return std::future::pending().await;
     };
     loop {
-        keeper.authority_changed().await;
+        rotator.authority_changed().await;
         let mut endpoint = endpoint.clone();
-        endpoint.authority = keeper.authority();
+        endpoint.authority = rotator.authority();
         if let Err(error) = instance.installer.install_crds(Some(&endpoint)).await {
-            tracing::warn!("the new certificate is not trusted yet: {error}");
+            tracing::warn!("cannot update caBundle: {error}");
         }
         if let Err(error) = register_webhooks(instance, controller).await {
-            tracing::warn!("the new certificate is not trusted yet: {error}");
+            tracing::warn!("cannot update caBundle: {error}");
         }
     }
 }
 
-/// Hands over.
+/// Unregisters the webhooks and releases the Lease.
 async fn hand_over(instance: &Instance, candidate: Option<&mut LeaderElector>) {
     let leads = candidate.as_ref().is_none_or(|c| c.is_leader());
     if leads && !instance.is_in_cluster() && instance.endpoint.is_some() {
-        let patience = instance.clock.to_wall(HAND_OVER_TIMEOUT);
-        let removed = tokio::time::timeout(patience, instance.installer.remove_webhooks()).await;
+        let timeout = instance.clock.to_wall(HAND_OVER_TIMEOUT);
+        let removed = tokio::time::timeout(timeout, instance.installer.remove_webhooks()).await;
         match removed {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!("the webhooks stay registered: {error}"),
-            Err(_) => tracing::warn!("the webhooks stay registered: the cluster does not answer"),
+            Ok(Err(error)) => tracing::warn!("cannot unregister the webhooks: {error}"),
+            Err(_) => tracing::warn!("cannot unregister the webhooks: timeout"),
         }
     }
     if let Some(candidate) = candidate {

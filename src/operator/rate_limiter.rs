@@ -1,5 +1,5 @@
-//! How often the controller calls the API server at most: `clientConnection` of Kueue's
-//! configuration, by the rules of client-go's token bucket. Watches wait for nobody.
+//! Rate limiting of API requests by `clientConnection` of Kueue's configuration, with client-go's
+//! token bucket. Watches are not limited.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use tower::{BoxError, service_fn};
 
 use kueue_lab_api::config::ClientConnection;
 
-/// So many calls a second, and so many at once after a rest.
+/// A token bucket of `qps` tokens per second and `burst` capacity.
 struct TokenBucket {
-    /// From one call to the next.
+    /// The interval between tokens.
     interval: Duration,
-    /// How much earlier than its turn a call may come.
+    /// How far ahead of its token a request may be sent.
     slack: Duration,
-    /// The turn of the next call.
+    /// The time of the next token.
     next: Mutex<Instant>,
 }
 
 impl TokenBucket {
     fn new(qps: f32, burst: i32, now: Instant) -> Option<Self> {
-        // As client-go has it: a rate below zero is none at all.
+        // As client-go: a negative rate disables the limit.
         let qps = f64::from(qps);
         if !qps.is_finite() || qps <= 0.0 {
             return None;
@@ -39,7 +39,7 @@ impl TokenBucket {
         })
     }
 
-    /// Takes the next turn, and says how long to wait for it.
+    /// Takes the next token; returns the delay until it.
     fn reserve(&self, now: Instant) -> Duration {
         let mut next = self.next.lock();
         let turn = (*next).max(now);
@@ -49,7 +49,7 @@ impl TokenBucket {
     }
 }
 
-/// The same client, which calls no more often than a configuration says.
+/// The client with a rate limit.
 pub(super) fn rate_limited(client: Client, connection: Option<&ClientConnection>) -> Client {
     let Some(connection) = connection else {
         return client;
@@ -58,15 +58,15 @@ pub(super) fn rate_limited(client: Client, connection: Option<&ClientConnection>
     let (Some(qps), Some(burst)) = (qps, burst) else {
         return client;
     };
-    let Some(pace) = TokenBucket::new(qps, burst, Instant::now()) else {
+    let Some(bucket) = TokenBucket::new(qps, burst, Instant::now()) else {
         return client;
     };
-    let (pace, namespace) = (Arc::new(pace), client.default_namespace().to_owned());
+    let (bucket, namespace) = (Arc::new(bucket), client.default_namespace().to_owned());
     let service = service_fn(move |request: Request<Body>| {
-        let (client, pace) = (client.clone(), pace.clone());
+        let (client, bucket) = (client.clone(), bucket.clone());
         async move {
             if !is_watch(&request) {
-                let wait = pace.reserve(Instant::now());
+                let wait = bucket.reserve(Instant::now());
                 if !wait.is_zero() {
                     tokio::time::sleep(wait).await;
                 }
@@ -94,19 +94,19 @@ mod tests {
     #[test]
     fn requests_above_the_burst_are_limited_to_qps() {
         let start = Instant::now();
-        let pace = TokenBucket::new(10.0, 3, start).unwrap();
-        let waits: Vec<_> = (0..5).map(|_| pace.reserve(start).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 0, 100, 200]);
-        // After a rest there is a whole burst again, and no more than that.
+        let bucket = TokenBucket::new(10.0, 3, start).unwrap();
+        let delays: Vec<_> = (0..5).map(|_| bucket.reserve(start).as_millis()).collect();
+        assert_eq!(delays, [0, 0, 0, 100, 200]);
+        // After an idle period the bucket is full again, but not more than full.
         let later = start + Duration::from_secs(60);
-        let waits: Vec<_> = (0..4).map(|_| pace.reserve(later).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 0, 100]);
+        let delays: Vec<_> = (0..4).map(|_| bucket.reserve(later).as_millis()).collect();
+        assert_eq!(delays, [0, 0, 0, 100]);
         assert!(TokenBucket::new(-1.0, 3, start).is_none());
         assert!(TokenBucket::new(f32::NAN, 3, start).is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn calls_wait_and_watches_do_not() {
+    async fn requests_are_limited_and_watches_are_not() {
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = calls.clone();
         let inner = service_fn(move |_: Request<Body>| {

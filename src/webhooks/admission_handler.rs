@@ -1,4 +1,4 @@
-//! [`AdmissionHandler`]: what is answered to a write, whoever asks.
+//! [`AdmissionHandler`]: admission of Kueue's kinds and of jobs, independent of the transport.
 
 use arc_swap::ArcSwapOption;
 use serde_json::Value;
@@ -10,28 +10,28 @@ use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_controller::JobWebhooks;
 use kueue_lab_controller::job_webhooks::{Denial, Warnings, WebhookRequest};
 
-/// Why a write does not go through.
+/// Why a request is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
-    /// It is refused.
+    /// Denied.
     #[error("{0}")]
     Denied(#[from] Denial),
-    /// The object cannot be read.
+    /// The object cannot be decoded.
     #[error("{0}")]
     BadRequest(String),
-    /// Jobs cannot be judged yet: the controller does not know the cluster so far.
+    /// Jobs cannot be admitted before the informers of the controller are synced.
     #[error("the controller is not ready yet")]
     NotReady,
 }
 
-/// What is answered to a write of Kueue's own kinds and of jobs.
+/// Admission of Kueue's kinds and of jobs.
 pub struct AdmissionHandler {
     gates: FeatureGates,
     jobs: ArcSwapOption<JobWebhooks>,
 }
 
 impl AdmissionHandler {
-    /// A policy that judges Kueue's own kinds; jobs from [`AdmissionHandler::set_jobs`] on.
+    /// A handler of Kueue's kinds; jobs are handled after [`AdmissionHandler::set_job_webhooks`].
     pub fn new(gates: FeatureGates) -> Self {
         Self {
             gates,
@@ -39,20 +39,20 @@ impl AdmissionHandler {
         }
     }
 
-    /// Lets a controller judge jobs from now on.
+    /// Sets the webhooks of jobs.
     pub fn set_job_webhooks(&self, webhooks: &JobWebhooks) {
         self.jobs.store(Some(Arc::new(webhooks.clone())));
     }
 
-    /// Whether jobs can be judged.
+    /// Whether jobs are handled.
     pub fn is_ready(&self) -> bool {
         self.jobs.load().is_some()
     }
 
-    /// Changes an object on its way in.
+    /// Mutates an object.
     ///
     /// # Errors
-    /// It is refused, or cannot be judged.
+    /// The request is denied, or jobs are not handled yet.
     pub async fn mutate(
         &self,
         request: &WebhookRequest<'_>,
@@ -65,10 +65,10 @@ impl AdmissionHandler {
         Ok(jobs.mutate(request, object).await?)
     }
 
-    /// Looks at an object that is to be stored.
+    /// Validates an object.
     ///
     /// # Errors
-    /// It is refused, or cannot be judged.
+    /// The request is denied, or jobs are not handled yet.
     pub async fn validate(
         &self,
         request: &WebhookRequest<'_>,

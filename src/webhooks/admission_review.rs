@@ -1,4 +1,4 @@
-//! `AdmissionReview`: what a cluster asks and how it is answered.
+//! `AdmissionReview`: decodes the request and encodes the response.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,23 +8,23 @@ use super::webhook_definitions::AdmissionPhase;
 use super::{AdmissionHandler, WebhookError};
 use kueue_lab_controller::job_webhooks::{Operation, WebhookRequest};
 
-/// Answers a review.
+/// Handles a review.
 ///
 /// # Errors
-/// It is none, or cannot be answered now.
+/// The review is malformed, or jobs are not handled yet.
 pub(super) async fn handle(
     policy: &AdmissionHandler,
     review: &mut Value,
     phase: AdmissionPhase,
 ) -> Result<Value, ReviewError> {
-    let mut asked = review["request"].take();
-    let Some(uid) = asked["uid"].as_str().map(str::to_owned) else {
+    let mut request_json = review["request"].take();
+    let Some(uid) = request_json["uid"].as_str().map(str::to_owned) else {
         return Err(ReviewError::Malformed);
     };
-    let object = asked["object"].take();
-    let old = Some(asked["oldObject"].take()).filter(|old| !old.is_null());
+    let object = request_json["object"].take();
+    let old = Some(request_json["oldObject"].take()).filter(|old| !old.is_null());
     let text = |at: &str| {
-        asked
+        request_json
             .pointer(at)
             .and_then(Value::as_str)
             .unwrap_or_default()
@@ -37,13 +37,13 @@ pub(super) async fn handle(
             "CREATE" => Operation::Create,
             "UPDATE" => Operation::Update,
             "DELETE" => Operation::Delete,
-            // Nobody registers for anything else; there is nothing to say about it.
+            // Other operations are not registered.
             _ => return Ok(allowed(&uid)),
         },
         old: old.as_ref(),
     };
     let mut response = allowed(&uid);
-    let fault = match phase {
+    let error = match phase {
         AdmissionPhase::Mutate => {
             let mut changed = object.clone();
             let mutated = policy.mutate(&request, &mut changed).await;
@@ -64,10 +64,10 @@ pub(super) async fn handle(
                 }
                 None
             }
-            Err(fault) => Some(fault),
+            Err(error) => Some(error),
         },
     };
-    match fault {
+    match error {
         None => Ok(response),
         Some(WebhookError::NotReady) => Err(ReviewError::NotReady),
         Some(WebhookError::Denied(why)) => Ok(denied(&uid, 403, "Forbidden", &why.to_string())),
@@ -75,7 +75,7 @@ pub(super) async fn handle(
     }
 }
 
-/// Why a request gets no review for an answer.
+/// Why a request gets no AdmissionReview response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReviewError {
     #[error("not an AdmissionReview with a request")]
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_queue_gets_its_finalizer_as_a_patch() {
+    async fn mutation_is_returned_as_a_json_patch() {
         let (kind, object) = queue();
         let response = ask(AdmissionPhase::Mutate, &kind, &object).await.unwrap();
         assert_eq!(response["allowed"], true);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_refused_with_its_field() {
+    async fn invalid_object_is_denied_with_its_field() {
         let (kind, mut object) = queue();
         object["spec"] = json!({"resourceGroups": [{
             "coveredResources": ["cpu"],
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn jobs_are_not_judged_before_the_cluster_is_known() {
+    async fn jobs_are_not_ready_before_informers_sync() {
         let kind = json!({"group": "batch", "version": "v1", "kind": "Job"});
         let answer = ask(AdmissionPhase::Mutate, &kind, &json!({})).await;
         assert_eq!(answer, Err(ReviewError::NotReady));

@@ -1,7 +1,8 @@
-//! Certificates of the webhook server: an authority of our own, and what it signs.
+//! Certificates of the webhook server: a self-signed certificate authority and the serving
+//! certificates it signs.
 //!
-//! A cluster is told to trust the authority, so a new server certificate needs no word to anybody.
-//! Must not know where a [`CertificateBundle`] is kept.
+//! Clients trust the authority through `caBundle`, so a renewed serving certificate needs no update
+//! of it. Where a [`CertificateBundle`] is stored is up to the caller.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -22,38 +23,38 @@ use rustls::sign::CertifiedKey;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 const DAY: i64 = 24 * 3600;
-/// Certificates begin to be good this long ago, for clocks that are behind.
+/// `notBefore` is this long ago, to allow for clock skew.
 const SKEW: SignedDuration = SignedDuration::from_secs(3600);
 
 /// Why there is no usable certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// One could not be made.
-    #[error("making a certificate: {0}")]
+    /// A certificate cannot be generated.
+    #[error("cannot generate a certificate: {0}")]
     Making(#[from] rcgen::Error),
-    /// One that was kept cannot be read.
-    #[error("reading a certificate: {0}")]
+    /// A stored certificate cannot be parsed.
+    #[error("cannot parse a certificate: {0}")]
     Reading(String),
-    /// The TLS library refuses it.
-    #[error("setting up TLS: {0}")]
+    /// The TLS library rejects it.
+    #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// How long certificates are good for, and when they are made anew.
+/// Lifetimes of certificates and when to renew them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateLifetimes {
-    /// How long an authority is good for.
+    /// Lifetime of the certificate authority.
     pub authority: SignedDuration,
-    /// How long a server certificate is good for.
+    /// Lifetime of a serving certificate.
     pub server: SignedDuration,
-    /// What ends sooner than this is made anew.
+    /// A certificate is renewed this long before it expires.
     pub renew_before: SignedDuration,
-    /// How often is looked whether it is time.
+    /// How often expiry is checked.
     pub check_interval: Duration,
 }
 
 impl Default for CertificateLifetimes {
-    /// Ten years, a year, 90 days; looked at every hour.
+    /// Ten years, one year, 90 days, one hour.
     fn default() -> Self {
         Self {
             authority: SignedDuration::from_secs(10 * 365 * DAY),
@@ -65,7 +66,7 @@ impl Default for CertificateLifetimes {
 }
 
 impl CertificateLifetimes {
-    /// For a server certificate that is good for so long; all else is in proportion.
+    /// Lifetimes in proportion to that of the serving certificate.
     pub fn for_server_lifetime(server: Duration) -> Self {
         let whole = SignedDuration::try_from(server).unwrap_or(SignedDuration::MAX);
         Self {
@@ -77,7 +78,7 @@ impl CertificateLifetimes {
     }
 }
 
-/// From when to when a certificate is good.
+/// The validity period of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
     /// Not before.
@@ -95,7 +96,7 @@ impl Validity {
     }
 
     fn put(self, params: &mut CertificateParams) {
-        // Before 1970 nothing of ours is good.
+        // The epoch is the lower bound.
         let seconds = |t: Timestamp| Duration::from_secs(t.as_second().max(0).unsigned_abs());
         let epoch = rcgen::date_time_ymd(1970, 1, 1);
         params.not_before = epoch + seconds(self.not_before);
@@ -107,14 +108,14 @@ impl Validity {
     }
 }
 
-/// An authority and a server certificate it signed, all as PEM. Holds private keys.
+/// A certificate authority and a serving certificate it signed, in PEM. Contains private keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CertificateBundle {
-    /// Certificates clients trust: the authority that signs, then the one before it.
+    /// Certificates that clients trust: the current authority, then the previous one.
     pub authority: String,
     /// Private key of the authority.
     pub authority_key: String,
-    /// The server's certificate.
+    /// The serving certificate.
     pub certificate: String,
     /// Its private key.
     pub key: String,
@@ -127,10 +128,10 @@ impl fmt::Debug for CertificateBundle {
 }
 
 impl CertificateBundle {
-    /// A new authority, and a certificate for hosts of these names and addresses.
+    /// Generates an authority and a serving certificate for DNS names and IP addresses.
     ///
     /// # Errors
-    /// Keys or certificates cannot be made.
+    /// Keys or certificates cannot be generated.
     pub fn generate(
         hosts: &[String],
         lifetimes: CertificateLifetimes,
@@ -141,20 +142,20 @@ impl CertificateBundle {
         Self::sign(authority, key, hosts, validity)
     }
 
-    /// A certificate for these hosts, good as long as said, by the same authority.
+    /// Issues a serving certificate for these hosts with the same authority.
     ///
     /// # Errors
-    /// The authority cannot be read or the certificate cannot be made.
+    /// The authority cannot be parsed, or the certificate cannot be generated.
     pub fn reissue(&self, hosts: &[String], validity: Validity) -> Result<Self, CertificateError> {
         let (authority, key) = (self.authority.clone(), self.authority_key.clone());
         Self::sign(authority, key, hosts, validity)
     }
 
-    /// What is to take this one's place, if it is damaged, ends soon or is not for these hosts.
-    /// Clients that trust the old one trust the new one as far as that can be.
+    /// The replacement of this bundle, if it is invalid, expires soon or does not cover the hosts.
+    /// A new authority is followed by the previous one, which stays trusted.
     ///
     /// # Errors
-    /// Keys or certificates cannot be made.
+    /// Keys or certificates cannot be generated.
     pub fn renewed(
         &self,
         hosts: &[String],
@@ -244,7 +245,7 @@ fn generate_authority(
     Ok((pem, key.serialize_pem()))
 }
 
-/// Reads the first certificate of a PEM text.
+/// Parses the first certificate of a PEM text.
 fn read_first_certificate<T>(
     pem: &str,
     read: impl FnOnce(&X509Certificate<'_>) -> T,
@@ -255,10 +256,10 @@ fn read_first_certificate<T>(
     Ok(read(&certificate))
 }
 
-/// From when to when the first certificate of a PEM text is good.
+/// The validity period of the first certificate of a PEM text.
 ///
 /// # Errors
-/// There is none that can be read.
+/// No certificate can be parsed.
 pub fn validity(pem: &str) -> Result<Validity, CertificateError> {
     let moment = |seconds| Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN);
     read_first_certificate(pem, |certificate| {
@@ -270,7 +271,7 @@ pub fn validity(pem: &str) -> Result<Validity, CertificateError> {
     })
 }
 
-/// Whether a certificate is for all these hosts.
+/// Whether a certificate covers all hosts.
 fn covers(pem: &str, hosts: &[String]) -> bool {
     let octets = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.octets().to_vec(),
@@ -291,7 +292,7 @@ fn covers(pem: &str, hosts: &[String]) -> bool {
     named.unwrap_or(false)
 }
 
-/// The certificate in use; can be exchanged while connections are open. Clones share it.
+/// The serving certificate, replaceable while connections are open. Clones share it.
 #[derive(Clone)]
 pub struct ServingCertificate {
     shared: Arc<CertificateResolver>,
@@ -310,10 +311,10 @@ impl ResolvesServerCert for CertificateResolver {
 }
 
 impl ServingCertificate {
-    /// Uses a bundle.
+    /// Serves a bundle.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The bundle cannot be parsed.
     pub fn new(bundle: CertificateBundle) -> Result<Self, CertificateError> {
         let key = bundle.certified_key()?;
         Ok(Self {
@@ -324,10 +325,10 @@ impl ServingCertificate {
         })
     }
 
-    /// Uses another bundle from the next handshake on.
+    /// Replaces the bundle from the next handshake on.
     ///
     /// # Errors
-    /// It cannot be read; then the one before stays.
+    /// The bundle cannot be parsed; the previous one stays.
     pub fn replace(&self, bundle: CertificateBundle) -> Result<(), CertificateError> {
         let key = bundle.certified_key()?;
         self.shared.key.store(Arc::new(key));
@@ -335,15 +336,15 @@ impl ServingCertificate {
         Ok(())
     }
 
-    /// What is in use.
+    /// The current bundle.
     pub fn bundle(&self) -> Arc<CertificateBundle> {
         self.shared.bundle.load_full()
     }
 
-    /// How to serve with whatever certificate is in use at the time.
+    /// The TLS configuration that resolves the current certificate per handshake.
     ///
     /// # Errors
-    /// The TLS library refuses.
+    /// The TLS library rejects it.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_renewed_before_it_ends_and_by_the_same_authority() {
+    fn serving_certificate_is_renewed_by_the_same_authority() {
         let bundle =
             CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
         assert_eq!(
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_ends_is_trusted_until_its_successor_is() {
+    fn renewed_bundle_trusts_the_previous_authority() {
         let bundle =
             CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
         let renewed = bundle
@@ -418,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hosts_need_another_certificate() {
+    fn other_hosts_are_reissued() {
         let bundle =
             CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
         let more = [hosts(), vec!["10.0.0.1".into()]].concat();
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_may_be_behind_and_damage_is_mended() {
+    fn validity_allows_skew_and_invalid_bundles_are_replaced() {
         let bundle =
             CertificateBundle::generate(&hosts(), CertificateLifetimes::default(), now()).unwrap();
         let from = validity(&bundle.certificate).unwrap().not_before;

@@ -1,10 +1,10 @@
-//! `ConversionReview`: objects in one version in, the same objects in another out.
+//! `ConversionReview`: converts objects to the desired API version.
 
 use serde_json::{Value, json};
 
 use kueue_lab_api::convert::convert;
 
-/// Answers a review.
+/// Handles a review.
 pub(super) fn handle(review: &Value) -> Result<Value, String> {
     let request = &review["request"];
     let (Some(uid), Some(desired), Some(objects)) = (
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn all_objects_come_back_in_the_version_asked_for() {
+    fn objects_are_converted_to_the_desired_version() {
         let queue = json!({
             "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue",
             "metadata": {"name": "q"}, "spec": {"cohort": "all"},
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_converted_fails_all_and_is_named() {
+    fn failed_conversion_fails_the_review_and_names_the_object() {
         let other = json!({
             "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "n"},
         });

@@ -1,4 +1,4 @@
-//! Defaulting, validation and conversion of Kueue's own kinds, of objects in whichever version.
+//! Defaulting, validation and conversion of Kueue's own kinds in any served version.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use kueue_lab_api::v1beta2::VERSION;
 use kueue_lab_api::{validation, webhook_defaults};
 use kueue_lab_controller::job_webhooks::{Denial, Operation};
 
-/// An object in the version the rules are written for.
+/// Converts an object to the storage version.
 fn convert_to_hub(object: &Value) -> Result<Value, WebhookError> {
     let mut hub = object.clone();
     convert(&mut hub, VERSION).map_err(|e| WebhookError::BadRequest(e.to_string()))?;
@@ -20,10 +20,10 @@ fn malformed(error: serde_json::Error) -> WebhookError {
     WebhookError::Denied(Denial::Other(error.to_string()))
 }
 
-/// Sets what upstream's webhooks set on new objects. The object keeps its version.
+/// Defaults an object, which keeps its API version.
 ///
 /// # Errors
-/// It cannot be read.
+/// The object cannot be decoded.
 pub fn mutate(
     object: &mut Value,
     operation: Operation,
@@ -48,10 +48,10 @@ pub fn mutate(
     Ok(())
 }
 
-/// Looks at an object that is to be stored, and at what it was.
+/// Validates a new or updated object.
 ///
 /// # Errors
-/// It is refused, or cannot be read.
+/// The object is denied, or cannot be decoded.
 pub fn validate(
     object: &Value,
     old: Option<&Value>,

@@ -1,11 +1,11 @@
-//! Kueue's webhooks as a cluster calls them: AdmissionReview and ConversionReview over HTTPS.
+//! Kueue's webhook server: AdmissionReview and ConversionReview over HTTPS.
 //!
-//! What is answered is decided elsewhere, by plain functions: [`kueue_lab_api`] for Kueue's own kinds,
-//! [`kueue_lab_controller::webhook`] for jobs. [`AdmissionHandler`] brings both together; the embedded API server
-//! asks it in-process, every other one through [`WebhookServer`]. [`table`] says which writes are asked
-//! about, for whoever registers the webhooks.
+//! The rules are plain functions: [`kueue_lab_api`] has those of Kueue's own kinds,
+//! [`kueue_lab_controller::job_webhooks`] those of jobs. [`AdmissionHandler`] dispatches to both;
+//! the embedded API server calls it in process, other clusters call [`WebhookServer`].
+//! [`webhook_definitions`] lists the webhooks to register.
 //!
-//! Must not know how webhooks get registered or on which cluster they are.
+//! Registration of the webhooks is in the `install` crate.
 
 mod admission_handler;
 mod admission_review;

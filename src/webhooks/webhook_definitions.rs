@@ -1,23 +1,23 @@
-//! Which writes are asked about: one row for each of upstream's webhooks.
+//! The webhooks to register: one definition for each of upstream's.
 
 use kueue_lab_api::v1beta2;
 use kueue_lab_controller::job_webhooks::{JobWebhookKind, KINDS};
 
-/// What a webhook does with an object.
+/// Mutating or validating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AdmissionPhase {
-    /// It may change it.
+    /// A mutating webhook.
     Mutate,
-    /// It may refuse it.
+    /// A validating webhook.
     Validate,
 }
 
-/// Whose objects a webhook is about; what happens when nobody answers depends on it.
+/// The kinds a webhook handles, which determines its failure policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhookSubject {
     /// Kueue's own kinds.
     Kueue,
-    /// Jobs, and what else brings pods.
+    /// Jobs and other owners of pods.
     Jobs,
     /// Pods.
     Pods,
@@ -26,19 +26,19 @@ pub enum WebhookSubject {
 /// One webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookDefinition {
-    /// Name, such as `vjob.kb.io`; it stands in refusals.
+    /// Name, such as `vjob.kb.io`; part of denial messages.
     pub name: String,
-    /// What it does.
+    /// Mutating or validating.
     pub phase: AdmissionPhase,
-    /// Whose objects it is about.
+    /// The kinds it handles.
     pub subject: WebhookSubject,
     /// API group, empty for core.
     pub group: &'static str,
-    /// API version; writes in others are converted by the API server before they are asked about.
+    /// API version; the API server converts objects of other versions before the call.
     pub version: &'static str,
     /// Resources, with subresources.
     pub resources: Vec<&'static str>,
-    /// Operations, as rules name them.
+    /// Operations, as in rules.
     pub operations: &'static [&'static str],
 }
 
@@ -66,7 +66,7 @@ fn kueue_kind_webhook(
 
 fn job_webhook(kind: &JobWebhookKind, phase: AdmissionPhase) -> WebhookDefinition {
     let (prefix, operations) = match phase {
-        // What serves gets its queue's labels into its pods with every change.
+        // Serving kinds copy the queue name to their pod template on updates, too.
         AdmissionPhase::Mutate if kind.is_serving => ('m', CREATE_AND_UPDATE),
         AdmissionPhase::Mutate => ('m', CREATE),
         AdmissionPhase::Validate => ('v', CREATE_AND_UPDATE),
@@ -85,7 +85,7 @@ fn job_webhook(kind: &JobWebhookKind, phase: AdmissionPhase) -> WebhookDefinitio
     }
 }
 
-/// All webhooks, of jobs those that `managed` says by the name of the integration.
+/// All webhooks; those of jobs if `managed` returns true for their framework.
 pub fn webhook_definitions(managed: impl Fn(&str) -> bool) -> Vec<WebhookDefinition> {
     let mut hooks = vec![
         kueue_kind_webhook(

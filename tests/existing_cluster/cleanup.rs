@@ -138,8 +138,8 @@ async fn a_non_leader_does_not_apply_presets() {
     cluster.proxy.resume();
     wait_for("the first sees the new leader", || async {
         let log = cut_off.log();
-        let after = log.split("does not lead any more").nth(1)?;
-        after.contains("leads; waiting").then_some(())
+        let after = log.split("lost leadership").nth(1)?;
+        after.contains("is the leader; waiting").then_some(())
     })
     .await;
     let quota = || async {

@@ -287,9 +287,8 @@ esac
     let output = machine.run(&up("k3d")).await;
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        printed.contains(
-            "does not reach the webhooks of this kueue-lab at https://host.k3d.internal:"
-        ),
+        printed
+            .contains("cannot call the webhooks of this kueue-lab at https://host.k3d.internal:"),
         "{printed}"
     );
     let calls = machine.calls();

@@ -247,7 +247,7 @@ async fn a_terminating_namespace_is_recreated() {
     wait_for("the lab waits for it", || async {
         starting
             .log()
-            .contains("kueue-lab-system is about to go")
+            .contains("kueue-lab-system is terminating")
             .then_some(())
     })
     .await;

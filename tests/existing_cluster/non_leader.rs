@@ -143,8 +143,8 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     cluster.proxy.resume();
     wait_for("the first sees the new leader", || async {
         let log = cut_off.log();
-        let after = log.split("does not lead any more").nth(1)?;
-        after.contains("leads; waiting").then_some(())
+        let after = log.split("lost leadership").nth(1)?;
+        after.contains("is the leader; waiting").then_some(())
     })
     .await;
 
@@ -156,7 +156,7 @@ async fn a_non_leader_patches_no_nodes_and_answers_no_provisioning_requests() {
     one.write("nodes.yaml", &nodes(3, 5));
     wait_for("the first has read its folder", || async {
         let log = cut_off.log();
-        let after = log.split("does not lead any more").nth(1)?;
+        let after = log.split("lost leadership").nth(1)?;
         after.contains("nodes applied").then_some(())
     })
     .await;

@@ -87,7 +87,7 @@ async fn up_can_be_repeated_after_unreachable_webhooks() {
     let file = cluster.kubeconfig().display().to_string();
     let printed = dir.run_rejected(&up_args(&file)).await;
     let expected =
-        "the cluster does not reach the webhooks of this kueue-lab at https://127.0.0.1:";
+        "the API server cannot call the webhooks of this kueue-lab at https://127.0.0.1:";
     assert!(printed.starts_with(expected), "{printed}");
     assert!(printed.contains("--no-webhooks"), "{printed}");
     // No webhook configurations and no held Lease remain.

@@ -70,7 +70,7 @@ async fn without_webhooks_jobs_are_suspended_by_the_controller() {
     let mut args = up_args(&file);
     args.push("--no-webhooks");
     let lab = dir.start(&args).await;
-    let expected = "no webhooks: jobs are suspended after they were made rather than before, pods are not gated and run outside of quota, nobody checks queues that are written, and v1beta1 is not served";
+    let expected = "no webhooks: jobs are suspended after their creation, pods are not gated and run outside of quota, objects of Kueue are not validated, and v1beta1 is not served";
     assert!(lab.log().contains(expected), "{}", lab.log());
     assert_eq!(webhook_configuration_count(&client).await, 0);
     let only = (vec!["v1beta2".to_owned()], "None".to_owned());

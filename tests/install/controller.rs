@@ -141,7 +141,7 @@ async fn certificates_are_rotated_before_they_expire() {
     .await;
     let renewals = controller
         .log()
-        .matches("the webhooks have a new certificate")
+        .matches("renewed the certificate of webhooks")
         .count();
     assert!(renewals >= 2, "{}", controller.log());
     let made: Job = serde_json::from_value(job("tried", 1)).unwrap();
@@ -263,7 +263,7 @@ async fn no_controller_starts_beside_one_outside_the_election() {
     let mut lines = BufReader::new(waits.stderr.take().unwrap()).lines();
     let waiting = async {
         while let Ok(Some(line)) = lines.next_line().await {
-            if line.contains("manager-0_1 leads; waiting") {
+            if line.contains("manager-0_1 is the leader; waiting") {
                 return true;
             }
         }

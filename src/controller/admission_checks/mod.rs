@@ -1,11 +1,11 @@
-//! Admission checks that this controller judges itself. Checks of other controllers are judged by
-//! whoever writes their state into the Workload.
+//! Admission checks of controllers in this crate. The states of all other checks are written by the
+//! controllers named in the AdmissionCheck.
 
-pub mod provisioning;
+mod provisioning;
 
 use super::ControllerContext;
 
-/// Starts the controllers of checks.
-pub fn start(shared: &ControllerContext) {
+/// Starts the admission check controllers.
+pub(crate) fn start(shared: &ControllerContext) {
     provisioning::start(shared);
 }

@@ -1,155 +1,16 @@
-//! Concurrent admission: a Workload whose ClusterQueue has a policy for it stands for its variants,
-//! one per flavor, that wait side by side. Of those admitted the one with the best flavor stays,
-//! and the Workload is admitted where it is.
+//! Concurrent admission: a Workload whose ClusterQueue has a concurrent admission policy becomes
+//! the parent of variants, one per flavor, that are pending at the same time. The admitted variant
+//! with the best flavor wins, and the parent is admitted with its assignment.
 //!
-//! One look at a family makes missing variants, deletes those whose flavor is gone, carries
-//! evictions and admissions over to the Workload, wakes and puts to sleep variants by the policy,
-//! and lets one variant at a time preempt. Who is admitted is decided by the engine alone.
+//! One reconciliation creates missing variants, deletes those whose flavor was removed, syncs
+//! evictions and admissions to the parent, activates and deactivates variants by the policy, and
+//! opens one preemption gate at a time. The engine alone decides about admission.
 
+mod controller;
 mod preemption_gate;
 mod sync_status;
 mod variant_activation;
 mod variant_family;
 mod variants;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use self::variant_family::VariantFamily;
-use super::ControllerContext;
-use super::event_recorder::EventSpec;
-use super::informers::{BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE};
-use super::workload_patching;
-use kueue_lab_admission::concurrent_admission::{is_parent, parent};
-use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::workload::predicates;
-use kueue_lab_api::config::Feature;
-use kueue_lab_api::constants as c;
-use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
-use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
-
-const CONTROLLER: &str = "concurrent-admission-controller";
-const WORKERS: usize = 10;
-/// Changes of a ClusterQueue are looked at after this.
-const UPDATES_BATCH_PERIOD: Duration = Duration::from_secs(1);
-
-/// Starts the controller, where its gate is on. The informers have to be in sync.
-pub(super) fn start(shared: &ControllerContext) {
-    if !shared.settings.enabled(Feature::ConcurrentAdmission) {
-        return;
-    }
-    let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
-    shared.informers.workloads.add_event_handler(move |change| {
-        let (Change::Added(wl) | Change::Updated { new: wl, .. } | Change::Deleted(wl)) = change;
-        if let Some(key) = parent_key(wl) {
-            told.add(key);
-        }
-    });
-    let (told, s) = (queue.clone(), shared.clone());
-    shared
-        .informers
-        .cluster_queues
-        .add_event_handler(move |change| {
-            if let Change::Updated { old, new } = change
-                && flavors_by_resource_group(old) != flavors_by_resource_group(new)
-            {
-                for key in parents_for_cluster_queue(&s, new) {
-                    told.add_after(key, UPDATES_BATCH_PERIOD);
-                }
-            }
-        });
-    let s = shared.clone();
-    queue.run(&shared.ctx, "concurrent-admission", WORKERS, move |key| {
-        let shared = s.clone();
-        async move { reconcile(&shared, &key).await }
-    });
-}
-
-/// The Workload that stands for this one, or itself if it stands for others.
-fn parent_key(wl: &Workload) -> Option<ObjectKey> {
-    if is_parent(wl) {
-        return Some(ObjectKey::of(wl));
-    }
-    let (name, _) = parent(wl).filter(|(name, _)| !name.is_empty())?;
-    Some(ObjectKey::new(predicates::namespace(wl), name))
-}
-
-fn flavors_by_resource_group(cq: &ClusterQueue) -> Vec<Vec<&str>> {
-    let groups = cq.spec.resource_groups.iter();
-    groups
-        .map(|group| group.flavors.iter().map(|f| f.name.as_str()).collect())
-        .collect()
-}
-
-fn parents_for_cluster_queue(shared: &ControllerContext, cq: &ClusterQueue) -> Vec<ObjectKey> {
-    let name = ObjectKey::of(cq).name;
-    let queues = shared
-        .informers
-        .local_queues
-        .by_index(BY_CLUSTER_QUEUE, &name);
-    let workloads = queues.iter().flat_map(|lq| {
-        let key = ObjectKey::of(lq.as_ref());
-        let index = format!("{}/{}", key.namespace, key.name);
-        shared.informers.workloads.by_index(BY_LOCAL_QUEUE, &index)
-    });
-    workloads
-        .filter(|wl| is_parent(wl))
-        .map(|wl| ObjectKey::of(wl.as_ref()))
-        .collect()
-}
-
-async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<ReconcileResult> {
-    let workload = shared.informers.workloads.get(key);
-    let Some(parent) = workload.filter(|wl| is_parent(wl)) else {
-        return Ok(ReconcileResult::Done);
-    };
-    let Some(mut family) = VariantFamily::of(shared, parent) else {
-        // Its queue is not there yet.
-        return Ok(ReconcileResult::Requeue);
-    };
-    variants::create_variants(shared, &family).await?;
-    variants::delete_stale_variants(shared, &mut family).await?;
-    if sync_status::sync_variant_eviction_status(shared, &mut family).await? {
-        return Ok(ReconcileResult::Done);
-    }
-    variant_activation::deactivate_variants(shared, &mut family).await?;
-    variant_activation::activate_variants(shared, &mut family).await?;
-    workload_patching::ignore_not_found(
-        sync_status::sync_admission_status(shared, &mut family).await,
-    )?;
-    let next = preemption_gate::open_next_preemption_gate(shared, &mut family).await?;
-    Ok(next.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
-}
-
-fn record_event(shared: &ControllerContext, wl: &Workload, reason: &str, message: String) {
-    let telling = EventSpec::new(CONTROLLER, EventType::Normal, reason, message);
-    shared.recorder.record(wl, telling);
-}
-
-/// `"namespace/name"`, quoted.
-fn quoted(wl: &Workload) -> String {
-    format!("{:?}", predicates::key(wl).to_string())
-}
-
-/// Keeps what was written in place of what it was made from.
-fn replace_if_written(kept: &mut Arc<Workload>, written: Option<Arc<Workload>>) {
-    if let Some(written) = written {
-        *kept = written;
-    }
-}
-
-/// Whether a Workload is active and so are all reasons to admit it.
-fn is_admissible(shared: &ControllerContext, wl: &Workload) -> bool {
-    predicates::is_admissible(wl, &shared.engine().config().gates)
-}
-
-/// A condition that says something holds.
-fn condition_is_true(wl: &Workload, type_: &str) -> bool {
-    predicates::true_condition(wl, type_).is_some()
-}
-
-/// Whether a Workload is evicted and still has its quota.
-fn is_evicted_with_quota(wl: &Workload) -> bool {
-    condition_is_true(wl, c::EVICTED) && predicates::has_quota_reservation(wl)
-}
+pub(super) use controller::start;

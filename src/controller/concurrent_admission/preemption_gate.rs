@@ -1,21 +1,23 @@
-//! Which variant may preempt: one at a time, best flavor first, each for a while.
+//! The preemption gates of variants: one variant at a time may preempt, in the order of flavors.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::controller::{
+    condition_is_true, is_admissible, quoted, record_event, replace_if_written,
+};
 use super::variant_family::VariantFamily;
-use super::{condition_is_true, is_admissible, quoted, record_event, replace_if_written};
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Workload};
 
-/// How long a variant has to be admitted by preemption before the next one may try as well.
+/// How long an open gate may stay without an admission before the next one is opened.
 const PREEMPTION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// When the gate of a variant was opened; none while it is closed.
+/// When the gate of a variant was opened; None while it is closed.
 fn gate_opened_at(wl: &Workload) -> Option<Timestamp> {
     let gates = wl.status.preemption_gates.iter();
     let mut open = gates.filter(|gate| {
@@ -26,8 +28,8 @@ fn gate_opened_at(wl: &Workload) -> Option<Timestamp> {
     open.next().map(|gate| since(gate).unwrap_or_default())
 }
 
-/// The first variant in line that waits for its gate. None as long as one before it was not looked
-/// at: it may do without preemption.
+/// The first variant blocked on its preemption gate. None while an earlier variant has not been
+/// evaluated: it may fit without preemption.
 fn first_candidate_variant(shared: &ControllerContext, family: &VariantFamily) -> Option<usize> {
     for (i, wl) in family.variants.iter().enumerate() {
         if !is_admissible(shared, wl) || gate_opened_at(wl).is_some() {
@@ -36,13 +38,13 @@ fn first_candidate_variant(shared: &ControllerContext, family: &VariantFamily) -
         if condition_is_true(wl, c::BLOCKED_ON_PREEMPTION_GATES) {
             return Some(i);
         }
-        // Not looked at yet.
+        // Not evaluated yet.
         wl.condition(c::QUOTA_RESERVED)?;
     }
     None
 }
 
-/// Opens the gate of the variant whose turn it is; gives when to look again.
+/// Opens the gate of the next candidate; returns the time until the next reconciliation.
 pub(super) async fn open_next_preemption_gate(
     shared: &ControllerContext,
     family: &mut VariantFamily,

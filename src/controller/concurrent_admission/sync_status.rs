@@ -1,9 +1,9 @@
-//! Carrying what happens to variants over to the Workload they are variants of, and back.
+//! Syncs the status of variants to their parent and back.
 
 use std::sync::Arc;
 
+use super::controller::{condition_is_true, is_evicted_with_quota, replace_if_written};
 use super::variant_family::VariantFamily;
-use super::{condition_is_true, is_evicted_with_quota, replace_if_written};
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::status::{
@@ -14,8 +14,8 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::Workload;
 
-/// Evicts the Workload of an evicted variant, and takes the variant's quota once the Workload has
-/// lost its own. True when that has to be waited for.
+/// Evicts the parent of an evicted variant, and releases the quota of the variant once the parent
+/// has none. True while that is in progress.
 pub(super) async fn sync_variant_eviction_status(
     shared: &ControllerContext,
     family: &mut VariantFamily,
@@ -53,7 +53,7 @@ async fn evict(
     Ok(())
 }
 
-/// Takes the quota of an evicted variant.
+/// Removes the admission of an evicted variant.
 pub(super) async fn clear_workload_admission(
     shared: &ControllerContext,
     wl: &mut Arc<Workload>,
@@ -80,8 +80,8 @@ pub(super) async fn clear_workload_admission(
     Ok(())
 }
 
-/// Admits the Workload where one of its variants is, evicts it where none is any more, and lets
-/// variants know of its pods and its end.
+/// Admits the parent with the assignment of its admitted variant, evicts it when none is admitted,
+/// and copies PodsReady and Finished to the variants.
 pub(super) async fn sync_admission_status(
     shared: &ControllerContext,
     family: &mut VariantFamily,

@@ -1,9 +1,10 @@
-//! Which variants go on trying once one of them is admitted.
+//! Activation of variants after one of them is admitted.
 
 use std::sync::Arc;
 
+use super::controller::{is_evicted_with_quota, quoted, record_event, replace_if_written};
+use super::sync_status;
 use super::variant_family::VariantFamily;
-use super::{is_evicted_with_quota, quoted, record_event, replace_if_written, sync_status};
 use crate::ControllerContext;
 use crate::core::update;
 use crate::workload_patching;
@@ -11,7 +12,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants::event;
 use kueue_lab_api::v1beta2::{ConcurrentAdmissionMigrationMode as Mode, Workload};
 
-/// Deactivates the variants that are not to be admitted any more.
+/// Deactivates the variants that must not be admitted any more.
 pub(super) async fn deactivate_variants(
     shared: &ControllerContext,
     family: &mut VariantFamily,
@@ -50,8 +51,8 @@ pub(super) async fn deactivate_variants(
     }
 }
 
-/// Activates or deactivates the variants that `which` picks. What is put to sleep on its way out
-/// gives its admission back.
+/// Sets `spec.active` of the variants selected by `which`. A deactivated variant that is evicted
+/// loses its admission.
 async fn set_matching_variants_active(
     shared: &ControllerContext,
     family: &mut VariantFamily,
@@ -78,8 +79,8 @@ async fn set_matching_variants_active(
     Ok(())
 }
 
-/// Activates the variants that may be admitted: all as long as none is, otherwise those that the
-/// Workload would rather be at.
+/// Activates the variants that may be admitted: all while none is, then those with a preferred
+/// flavor.
 pub(super) async fn activate_variants(
     shared: &ControllerContext,
     family: &mut VariantFamily,
@@ -114,7 +115,7 @@ pub(super) async fn activate_variants(
     .await
 }
 
-/// Activates or deactivates a Workload; nothing when it is so already.
+/// Sets `spec.active` of a Workload, if it differs.
 async fn set_active(
     shared: &ControllerContext,
     wl: &Workload,

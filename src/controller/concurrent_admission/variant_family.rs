@@ -1,4 +1,4 @@
-//! [`VariantFamily`]: a Workload with its variants and the order of their flavors.
+//! [`VariantFamily`]: a parent Workload with its variants and the order of flavors.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use kueue_lab_api::v1beta2::{
 };
 use kueue_lab_runtime::ObjectKey;
 
-/// A Workload with its variants.
+/// A parent Workload with its variants.
 pub(super) struct VariantFamily {
-    /// The Workload that stands for the others.
+    /// The parent.
     pub parent: Arc<Workload>,
-    /// Its variants, best flavor first.
+    /// The variants, in the order of flavors.
     pub variants: Vec<Arc<Workload>>,
-    /// The flavors of the ClusterQueue, best first.
+    /// The flavors of the ClusterQueue in order of preference.
     pub flavors: Vec<String>,
     cluster_queue: Arc<ClusterQueue>,
 }
 
 impl VariantFamily {
-    /// The family of a Workload. None when its ClusterQueue is not there or has no flavors.
-    pub fn of(shared: &ControllerContext, parent: Arc<Workload>) -> Option<Self> {
+    /// The family of a parent. None if its ClusterQueue does not exist or has no flavors.
+    pub(super) fn of(shared: &ControllerContext, parent: Arc<Workload>) -> Option<Self> {
         let name = {
             let engine = shared.engine();
             engine.cluster_queue_of(&parent)?.0.clone()
@@ -48,8 +48,8 @@ impl VariantFamily {
         Some(family)
     }
 
-    /// The place of a variant's flavor; the first for one that is not in the ClusterQueue.
-    pub fn flavor_order(&self, variant: &Workload) -> usize {
+    /// The index of a variant's flavor; 0 for a flavor that is not in the ClusterQueue.
+    pub(super) fn flavor_order(&self, variant: &Workload) -> usize {
         variant_flavor(variant).map_or(0, |flavor| self.flavor_index(flavor))
     }
 
@@ -59,19 +59,19 @@ impl VariantFamily {
     }
 
     /// The admitted variant with the best flavor.
-    pub fn admitted_variant(&self) -> Option<&Arc<Workload>> {
+    pub(super) fn admitted_variant(&self) -> Option<&Arc<Workload>> {
         self.variants.iter().find(|wl| predicates::is_admitted(wl))
     }
 
-    /// What happens once a variant is admitted.
-    pub fn migration_mode(&self) -> ConcurrentAdmissionMigrationMode {
+    /// The migration mode of the ClusterQueue: what happens after a variant is admitted.
+    pub(super) fn migration_mode(&self) -> ConcurrentAdmissionMigrationMode {
         let policy = self.cluster_queue.spec.concurrent_admission_policy.as_ref();
         let mode = policy.and_then(|policy| policy.migration.mode);
         mode.unwrap_or(ConcurrentAdmissionMigrationMode::TryPreferredFlavors)
     }
 
-    /// The last flavor worth moving to, with its place.
-    pub fn last_acceptable_flavor(&self) -> Option<(&str, usize)> {
+    /// The last flavor to migrate to, with its index.
+    pub(super) fn last_acceptable_flavor(&self) -> Option<(&str, usize)> {
         let policy = self
             .cluster_queue
             .spec

@@ -1,13 +1,14 @@
-//! Making the variants of a Workload, and deleting those whose flavor is gone.
+//! Creates the variants of a Workload and deletes stale ones.
 
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 
+use super::controller::{quoted, record_event};
 use super::variant_family::VariantFamily;
-use super::{quoted, record_event};
 use crate::ControllerContext;
+use crate::core::update::post_params;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::workload_names::variant_name;
 use crate::workload_patching;
@@ -17,7 +18,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{API_VERSION, PreemptionGate, Workload};
 
-/// Makes a variant for each flavor that has none.
+/// Creates a variant for each flavor without one.
 pub(super) async fn create_variants(
     shared: &ControllerContext,
     family: &VariantFamily,
@@ -31,11 +32,7 @@ pub(super) async fn create_variants(
         }
         let variant = generate_variant(parent, flavor, short);
         let api = workload_patching::workload_api(shared, predicates::namespace(parent));
-        let params = PostParams {
-            field_manager: Some(c::KUEUE_NAME.to_owned()),
-            ..Default::default()
-        };
-        match api.create(&params, &variant).await {
+        match api.create(&post_params(), &variant).await {
             Ok(written) => shared.informers.workloads.observe_write(Arc::new(written)),
             Err(kube::Error::Api(status)) if status.code == 409 => continue,
             Err(error) => return Err(error),
@@ -46,7 +43,7 @@ pub(super) async fn create_variants(
     Ok(())
 }
 
-/// The Workload with only one flavor to go to, not allowed to preempt yet.
+/// A copy of the parent that is restricted to one flavor, with a closed preemption gate.
 fn generate_variant(parent: &Workload, flavor: &str, short: bool) -> Workload {
     let (name, uid) = (predicates::name(parent), predicates::uid(parent));
     let mut labels = parent.metadata.labels.clone().unwrap_or_default();
@@ -83,7 +80,7 @@ fn generate_variant(parent: &Workload, flavor: &str, short: bool) -> Workload {
     }
 }
 
-/// Deletes variants whose flavor is not in the ClusterQueue any more.
+/// Deletes variants whose flavor was removed from the ClusterQueue.
 pub(super) async fn delete_stale_variants(
     shared: &ControllerContext,
     family: &mut VariantFamily,

@@ -1,8 +1,8 @@
-//! ClusterQueues: finalizer, counts, usage and the Active condition.
+//! The ClusterQueue controller: finalizer, counts, usage and the Active condition.
 
 use std::sync::Arc;
 
-use super::{UPDATES_BATCH_PERIOD, update};
+use super::{UPDATES_BATCH_PERIOD, finalizer, update};
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::predicates;
@@ -13,17 +13,16 @@ const WORKERS: usize = 5;
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared
         .informers
         .cluster_queues
         .add_event_handler(move |change| {
-            let (Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq)) =
-                change;
-            told.add(ObjectKey::of(cq.as_ref()));
+            let cq = change.object();
+            queue_handle.add(ObjectKey::of(cq.as_ref()));
         });
     add_dependency_handlers(shared, &queue);
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared.informers.workloads.add_event_handler(move |change| {
         let concerned = match change {
             Change::Added(wl) | Change::Deleted(wl) => vec![wl],
@@ -34,7 +33,7 @@ pub(super) fn start(shared: &ControllerContext) {
         };
         for wl in concerned {
             if let Some(name) = cluster_queue_of_workload(&s, wl) {
-                told.add_after(ObjectKey::cluster(name), UPDATES_BATCH_PERIOD);
+                queue_handle.add_after(ObjectKey::cluster(name), UPDATES_BATCH_PERIOD);
             }
         }
     });
@@ -45,7 +44,7 @@ pub(super) fn start(shared: &ControllerContext) {
     });
 }
 
-/// The ClusterQueue that a Workload holds quota of, or that it waits for.
+/// The ClusterQueue in which a Workload holds quota or is pending.
 fn cluster_queue_of_workload(shared: &ControllerContext, wl: &Workload) -> Option<String> {
     if predicates::has_quota_reservation(wl) {
         return wl
@@ -59,14 +58,14 @@ fn cluster_queue_of_workload(shared: &ControllerContext, wl: &Workload) -> Optio
     exists.then(|| name.to_string())
 }
 
-/// Looks at ClusterQueues again when flavors, checks or topologies they use come, go or change.
+/// Enqueues ClusterQueues when their flavors, checks or topologies change.
 fn add_dependency_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectKey>) {
     let add = |queue: &WorkQueue<ObjectKey>, names: kueue_lab_admission::cache::QueueNames| {
         for name in names {
             queue.add_after(ObjectKey::cluster(&*name), UPDATES_BATCH_PERIOD);
         }
     };
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .resource_flavors
@@ -74,10 +73,10 @@ fn add_dependency_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectK
             if let Change::Added(flavor) | Change::Deleted(flavor) = change {
                 let name = ObjectKey::of(flavor.as_ref()).name;
                 let names = s.engine().cache().cluster_queues_using_flavor(&name);
-                add(&told, names);
+                add(&queue_handle, names);
             }
         });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .topologies
@@ -85,23 +84,21 @@ fn add_dependency_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectK
             if let Change::Added(topology) | Change::Deleted(topology) = change {
                 let name = ObjectKey::of(topology.as_ref()).name;
                 let names = s.engine().cache().cluster_queues_using_topology(&name);
-                add(&told, names);
+                add(&queue_handle, names);
             }
         });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .admission_checks
         .add_event_handler(move |change| {
-            let (Change::Added(check)
-            | Change::Updated { new: check, .. }
-            | Change::Deleted(check)) = change;
+            let check = change.object();
             let name = ObjectKey::of(check.as_ref()).name;
             let names = s
                 .engine()
                 .cache()
                 .cluster_queues_using_admission_check(&name);
-            add(&told, names);
+            add(&queue_handle, names);
         });
 }
 
@@ -111,10 +108,10 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     let Some(mut cq) = known.get(key) else {
         return Ok(ReconcileResult::Done);
     };
-    let going = cq.metadata.deletion_timestamp.is_some();
-    if !going && !update::has_finalizer(&cq.metadata) {
+    let terminating = cq.metadata.deletion_timestamp.is_some();
+    if !terminating && !finalizer::has_finalizer(&cq.metadata) {
         let mut after = ClusterQueue::clone(&cq);
-        update::add_finalizer(&mut after.metadata);
+        finalizer::add_finalizer(&mut after.metadata);
         let Some(written) =
             workload_patching::ignore_not_found(update::update(&api, &after).await)?
         else {
@@ -123,17 +120,17 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         known.observe_write(written.clone());
         cq = written;
     }
-    if going
-        && update::has_finalizer(&cq.metadata)
+    if terminating
+        && finalizer::has_finalizer(&cq.metadata)
         && shared.engine().is_cluster_queue_empty(&key.name)
     {
         let mut after = ClusterQueue::clone(&cq);
-        update::remove_finalizer(&mut after.metadata);
+        finalizer::remove_finalizer(&mut after.metadata);
         workload_patching::ignore_not_found(update::update(&api, &after).await)?;
         return Ok(ReconcileResult::Done);
     }
     let Some(after) = with_updated_status(shared, &cq, &key.name) else {
-        // The engine has not heard of it yet, or no longer knows it.
+        // The engine has not received it yet, or has dropped it.
         return Ok(ReconcileResult::Requeue);
     };
     if after.status != cq.status
@@ -145,7 +142,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     Ok(ReconcileResult::Done)
 }
 
-/// The ClusterQueue with the status it should have.
+/// The ClusterQueue with its current status.
 fn with_updated_status(
     shared: &ControllerContext,
     cq: &Arc<ClusterQueue>,

@@ -1,9 +1,8 @@
-//! Cohorts: their weighted share, when fair sharing is on. Each look at one has what is parked in its
-//! tree tried again.
+//! The Cohort controller: weighted share in the status, with fair sharing. Each reconciliation
+//! requeues the inadmissible Workloads of the tree.
 //!
-//! A change of a ClusterQueue, its status included, makes the cohorts above it be looked at, but for
-//! the root: its share never changes, so nobody looks, and in a tree of one cohort a change of status
-//! has nothing tried again.
+//! A change of a ClusterQueue, its status included, enqueues its ancestors except the root, whose
+//! share is constant. So a status change in a tree of one Cohort requeues nothing.
 
 use super::update;
 use crate::{ControllerContext, workload_patching};
@@ -13,26 +12,25 @@ use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared
         .informers
         .cohorts
         .add_event_handler(move |change| match change {
-            Change::Added(cohort) => told.add(ObjectKey::of(cohort.as_ref())),
+            Change::Added(cohort) => queue_handle.add(ObjectKey::of(cohort.as_ref())),
             Change::Updated { old, new } if old.spec != new.spec => {
-                told.add(ObjectKey::of(new.as_ref()));
+                queue_handle.add(ObjectKey::of(new.as_ref()));
             }
             _ => {}
         });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .cluster_queues
         .add_event_handler(move |change| {
-            let (Change::Added(cq) | Change::Updated { new: cq, .. } | Change::Deleted(cq)) =
-                change;
-            let going = cq.metadata.deletion_timestamp.is_some();
-            if going && !matches!(change, Change::Deleted(_)) {
+            let cq = change.object();
+            let terminating = cq.metadata.deletion_timestamp.is_some();
+            if terminating && !matches!(change, Change::Deleted(_)) {
                 return;
             }
             let above = cq
@@ -40,7 +38,7 @@ pub(super) fn start(shared: &ControllerContext) {
                 .cohort()
                 .map(|name| s.engine().cohorts_below_root(name));
             for cohort in above.into_iter().flatten() {
-                told.add(ObjectKey::cluster(&*cohort));
+                queue_handle.add(ObjectKey::cluster(&*cohort));
             }
         });
     let s = shared.clone();

@@ -1,4 +1,4 @@
-//! LocalQueues: counts, usage, the Active condition and past usage.
+//! The LocalQueue controller: counts, usage, the Active condition and fair sharing status.
 
 use std::sync::Arc;
 
@@ -18,16 +18,15 @@ const WORKERS: usize = 5;
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared
         .informers
         .local_queues
         .add_event_handler(move |change| {
-            let (Change::Added(lq) | Change::Updated { new: lq, .. } | Change::Deleted(lq)) =
-                change;
-            told.add(ObjectKey::of(lq.as_ref()));
+            let lq = change.object();
+            queue_handle.add(ObjectKey::of(lq.as_ref()));
         });
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared.informers.workloads.add_event_handler(move |change| {
         let (first, second) = match change {
             Change::Added(wl) | Change::Deleted(wl) => (wl, None),
@@ -36,13 +35,13 @@ pub(super) fn start(shared: &ControllerContext) {
         let second = second.filter(|new| new.spec.queue_name != first.spec.queue_name);
         for wl in [Some(first), second].into_iter().flatten() {
             let namespace = wl.metadata.namespace.clone().unwrap_or_default();
-            told.add_after(
+            queue_handle.add_after(
                 ObjectKey::new(namespace, &wl.spec.queue_name),
                 UPDATES_BATCH_PERIOD,
             );
         }
     });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .cluster_queues
@@ -55,7 +54,7 @@ pub(super) fn start(shared: &ControllerContext) {
             };
             let name = ObjectKey::of(cq.as_ref()).name;
             for lq in s.informers.local_queues.by_index(BY_CLUSTER_QUEUE, &name) {
-                told.add(ObjectKey::of(lq.as_ref()));
+                queue_handle.add(ObjectKey::of(lq.as_ref()));
             }
         });
     let s = shared.clone();
@@ -65,7 +64,7 @@ pub(super) fn start(shared: &ControllerContext) {
     });
 }
 
-/// Whether a LocalQueue is active, with reason and message.
+/// The status, reason and message of Active.
 fn active_status(
     shared: &ControllerContext,
     lq: &LocalQueue,
@@ -74,8 +73,8 @@ fn active_status(
         return (false, active::STOPPED, "LocalQueue is stopped");
     }
     let cannot = "Can't submit new workloads to clusterQueue";
-    let behind = ObjectKey::cluster(&lq.spec.cluster_queue);
-    let Some(cq) = shared.informers.cluster_queues.get(&behind) else {
+    let cluster_queue = ObjectKey::cluster(&lq.spec.cluster_queue);
+    let Some(cq) = shared.informers.cluster_queues.get(&cluster_queue) else {
         return (false, active::CLUSTER_QUEUE_DOES_NOT_EXIST, cannot);
     };
     let mut conditions = cq.status.conditions.iter();
@@ -95,11 +94,11 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     };
     let engine_key = LocalQueueKey::new(&key.namespace, &key.name);
     let (is_active, reason, message) = active_status(shared, &lq);
-    let behind = &lq.spec.cluster_queue;
+    let cluster_queue = &lq.spec.cluster_queue;
     let exists = shared
         .informers
         .cluster_queues
-        .get(&ObjectKey::cluster(behind))
+        .get(&ObjectKey::cluster(cluster_queue))
         .is_some();
     let mut after = LocalQueue::clone(&lq);
     let condition =
@@ -115,7 +114,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
             0
         };
         let report = if exists {
-            match engine.local_queue_usage(behind, &engine_key) {
+            match engine.local_queue_usage(cluster_queue, &engine_key) {
                 Ok(report) => report,
                 Err(_) => return Ok(ReconcileResult::Requeue),
             }
@@ -147,7 +146,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     sample_consumed_usage(shared, &engine_key, &api, after).await
 }
 
-/// Samples past usage, where LocalQueues are served by it.
+/// Samples consumed usage, with admission fair sharing.
 async fn sample_consumed_usage(
     shared: &ControllerContext,
     key: &LocalQueueKey,

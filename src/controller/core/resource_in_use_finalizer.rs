@@ -1,16 +1,16 @@
-//! Finalizers of what ClusterQueues use: ResourceFlavors, AdmissionChecks, Topologies.
-//!
-//! One that is in use cannot go; the finalizer is taken away when the last user is gone.
+//! The finalizer of ResourceFlavors, AdmissionChecks and Topologies: prevents deletion while a
+//! ClusterQueue or flavor references them.
 
 use std::sync::Arc;
 
+use super::finalizer;
 use super::update::{self, UpdatableObject};
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::v1beta2::ClusterQueue;
 use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// Whether an object of a kind is in use, by name.
+/// Whether an object is in use, by name.
 type IsInUse = fn(&Engine, &str) -> bool;
 
 pub(super) fn start(shared: &ControllerContext) {
@@ -82,7 +82,7 @@ fn checks_of(cq: &ClusterQueue) -> impl Iterator<Item = &str> {
         .map(|rule| rule.name.as_str())
 }
 
-/// Keeps the finalizers of a kind; gives the queue to look at its objects again.
+/// Starts the controller of one kind; returns its work queue.
 fn start_finalizer_controller<K>(
     shared: &ControllerContext,
     name: &'static str,
@@ -93,12 +93,12 @@ where
     K: UpdatableObject + Resource<Scope = k8s_openapi::ClusterResourceScope>,
 {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     informer.add_event_handler(move |change| {
         let (Change::Added(object) | Change::Updated { new: object, .. }) = change else {
             return;
         };
-        told.add(ObjectKey::of(object.as_ref()));
+        queue_handle.add(ObjectKey::of(object.as_ref()));
     });
     let (s, known) = (shared.clone(), informer.clone());
     queue.run(&shared.ctx, name, 1, move |key| {
@@ -121,11 +121,11 @@ async fn reconcile<K: UpdatableObject>(
     };
     let mut object = K::clone(&object);
     let changed = if object.meta().deletion_timestamp.is_none() {
-        update::add_finalizer(object.meta_mut())
+        finalizer::add_finalizer(object.meta_mut())
     } else if in_use(&shared.engine(), &key.name) {
         false
     } else {
-        update::remove_finalizer(object.meta_mut())
+        finalizer::remove_finalizer(object.meta_mut())
     };
     if changed {
         let api = Api::<K>::all(shared.ctx.client.clone());

@@ -1,18 +1,18 @@
-//! Writing whole objects under Kueue's own name, as upstream's controllers do.
+//! Updates of whole objects with Kueue's field manager, as upstream's controllers write them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use kube::Resource;
-use kube::api::PostParams;
+use kube::api::{PatchParams, PostParams};
 use kueue_lab_runtime::Api;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use kueue_lab_api::constants as c;
 
-/// A kind that can be written as a whole.
+/// A kind that is written with PUT.
 pub(crate) trait UpdatableObject:
     Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
@@ -30,8 +30,17 @@ impl<K> UpdatableObject for K where
 {
 }
 
-fn params() -> PostParams {
+/// Parameters of create and update with Kueue's field manager.
+pub(crate) fn post_params() -> PostParams {
     PostParams {
+        field_manager: Some(c::KUEUE_NAME.to_owned()),
+        ..Default::default()
+    }
+}
+
+/// Parameters of patch with Kueue's field manager.
+pub(crate) fn patch_params() -> PatchParams {
+    PatchParams {
         field_manager: Some(c::KUEUE_NAME.to_owned()),
         ..Default::default()
     }
@@ -41,49 +50,21 @@ fn name<K: Resource>(object: &K) -> &str {
     object.meta().name.as_deref().unwrap_or_default()
 }
 
-/// Puts an object in place of the version it was made from.
+/// Replaces an object; a Conflict if its resourceVersion is stale.
 pub(crate) async fn update<K: UpdatableObject>(api: &Api<K>, object: &K) -> kube::Result<Arc<K>> {
-    api.replace(name(object), &params(), object)
+    api.replace(name(object), &post_params(), object)
         .await
         .map(Arc::new)
 }
 
-/// Puts a status in place of that of the version it was made from.
+/// Replaces the status of an object; a Conflict if its resourceVersion is stale.
 pub(super) async fn update_status<K: UpdatableObject>(
     api: &Api<K>,
     object: &K,
 ) -> kube::Result<Arc<K>> {
-    api.replace_status(name(object), &params(), object)
+    api.replace_status(name(object), &post_params(), object)
         .await
         .map(Arc::new)
-}
-
-/// Whether an object holds Kueue's finalizer.
-pub(super) fn has_finalizer(meta: &ObjectMeta) -> bool {
-    let finalizers = meta.finalizers.iter().flatten();
-    finalizers
-        .into_iter()
-        .any(|f| f == c::RESOURCE_IN_USE_FINALIZER)
-}
-
-/// Adds Kueue's finalizer; false when it is there.
-pub(super) fn add_finalizer(meta: &mut ObjectMeta) -> bool {
-    if has_finalizer(meta) {
-        return false;
-    }
-    let finalizers = meta.finalizers.get_or_insert_default();
-    finalizers.push(c::RESOURCE_IN_USE_FINALIZER.to_owned());
-    true
-}
-
-/// Removes Kueue's finalizer; false when it is not there.
-pub(super) fn remove_finalizer(meta: &mut ObjectMeta) -> bool {
-    let Some(finalizers) = &mut meta.finalizers else {
-        return false;
-    };
-    let before = finalizers.len();
-    finalizers.retain(|f| f != c::RESOURCE_IN_USE_FINALIZER);
-    finalizers.len() != before
 }
 
 /// The Active condition of an object.

@@ -1,4 +1,5 @@
-//! WorkloadPriorityClasses: Workloads follow when the value of their class changes.
+//! The WorkloadPriorityClass controller: updates the priority of Workloads when the value of their
+//! class changes.
 
 use super::update;
 use crate::{ControllerContext, workload_patching};
@@ -7,14 +8,14 @@ use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared
         .informers
         .workload_priority_classes
         .add_event_handler(move |change| match change {
-            Change::Added(class) => told.add(ObjectKey::of(class.as_ref())),
+            Change::Added(class) => queue_handle.add(ObjectKey::of(class.as_ref())),
             Change::Updated { old, new } if old.value != new.value => {
-                told.add(ObjectKey::of(new.as_ref()));
+                queue_handle.add(ObjectKey::of(new.as_ref()));
             }
             _ => {}
         });

@@ -1,9 +1,11 @@
-//! Deployments: their pods are managed one by one; the template tells the pods so.
+//! Deployments: their pods are managed as plain pods; the webhook sets the queue name in the pod
+//! template.
 
 use k8s_openapi::api::apps::v1::Deployment;
 
 use super::Denial;
-use super::validation::{self, label_path, set_annotation, set_label, validate_immutable};
+use super::defaults::{self, set_annotation, set_label};
+use super::validation::{self, label_path, validate_immutable};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::job_annotations;
@@ -13,15 +15,15 @@ use kueue_lab_api::field::FieldErrors;
 const FRAMEWORK: &str = "deployment";
 const GVK: Gvk = Gvk::new("apps", "v1", "Deployment");
 
-/// Tells the pods of a managed Deployment their queue.
+/// Copies the queue name of a managed Deployment to its pod template.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     deployment: &mut Deployment,
 ) -> Result<(), Denial> {
-    validation::apply_default_local_queue(env, namespace, &mut deployment.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut deployment.metadata);
-    if !validation::workload_should_be_suspended(env, namespace, &deployment.metadata).await? {
+    defaults::apply_default_local_queue(env, namespace, &mut deployment.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut deployment.metadata);
+    if !defaults::workload_should_be_suspended(env, namespace, &deployment.metadata).await? {
         return Ok(());
     }
     let template = &mut deployment.spec.get_or_insert_default().template;
@@ -39,7 +41,7 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a Deployment, and at what it was.
+/// Validates a new or updated Deployment.
 pub(super) fn validate(
     env: &IntegrationContext,
     new: &Deployment,
@@ -59,7 +61,7 @@ pub(super) fn validate(
     errors
 }
 
-/// The queue may not change while pods run, and not be taken away at all.
+/// The queue name is immutable while pods run, and cannot be removed.
 pub(super) fn validate_queue_name_update(
     suspended: bool,
     new: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,

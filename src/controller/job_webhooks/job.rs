@@ -3,6 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::defaults;
 use super::validation::{self, IMMUTABLE, JobVersion, annotation_path, atoi};
 use super::{Denial, tas_validation};
 use crate::jobs::batch_job::{BatchJobKind, pods_count, sync_completions_with_parallelism};
@@ -14,15 +15,15 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
-/// Fills in what a managed Job has to have.
+/// Defaults a Job.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     job: &mut Job,
 ) -> Result<(), Denial> {
-    validation::apply_default_local_queue(env, namespace, &mut job.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut job.metadata);
-    if validation::workload_should_be_suspended(env, namespace, &job.metadata).await?
+    defaults::apply_default_local_queue(env, namespace, &mut job.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut job.metadata);
+    if defaults::workload_should_be_suspended(env, namespace, &job.metadata).await?
         && !BatchJobKind::is_suspended(job)
     {
         BatchJobKind::suspend(job);
@@ -44,7 +45,7 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a Job, and at what it was.
+/// Validates a new or updated Job.
 pub(super) fn validate(
     env: &IntegrationContext,
     namespace: &str,
@@ -80,7 +81,7 @@ fn version(job: &Job) -> JobVersion<'_> {
     }
 }
 
-/// An annotation, empty ones included.
+/// An annotation, which may be empty.
 fn text<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a String> {
     meta.annotations.as_ref()?.get(key)
 }

@@ -1,5 +1,6 @@
 //! JobSets.
 
+use super::defaults;
 use super::validation::{self, JobVersion};
 use super::{Denial, tas_validation};
 use crate::jobs::generic_job::JobKind;
@@ -8,15 +9,15 @@ use crate::jobs::job_set::{JobSet, JobSetKind};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::field::{FieldErrors, Path};
 
-/// Fills in what a managed JobSet has to have.
+/// Defaults a JobSet.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     set: &mut JobSet,
 ) -> Result<(), Denial> {
-    validation::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut set.metadata);
-    if validation::workload_should_be_suspended(env, namespace, &set.metadata).await?
+    defaults::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut set.metadata);
+    if defaults::workload_should_be_suspended(env, namespace, &set.metadata).await?
         && !JobSetKind::is_suspended(set)
     {
         JobSetKind::suspend(set);
@@ -24,7 +25,7 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a JobSet, and at what it was.
+/// Validates a new or updated JobSet.
 pub(super) fn validate(
     env: &IntegrationContext,
     namespace: &str,

@@ -1,8 +1,9 @@
-//! Plain Pods, and the Pods of groups, Deployments and StatefulSets.
+//! Pods: plain ones, and members of groups, Deployments and StatefulSets.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::defaults;
 use super::validation::{self, JobVersion, annotation_path, label_path, validate_immutable};
 use super::{Denial, Warnings, tas_validation};
 use crate::jobs::integration_context::IntegrationContext;
@@ -10,13 +11,14 @@ use crate::jobs::integration_manager::Gvk;
 use crate::jobs::job_annotations;
 use crate::jobs::pod_set_info::gate;
 use crate::jobs::role_hash::role_hash;
+use crate::pod_util::{has_gate, is_terminated};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 const GVK: Gvk = Gvk::new("", "v1", "Pod");
 
-/// Fills in what a managed Pod has to have.
+/// Defaults a Pod.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
@@ -41,7 +43,7 @@ pub(super) async fn default(
             .and_then(|m| m.get(c::POD_GROUP_POD_INDEX_LABEL_ANNOTATION));
         if let Some(key) = key.cloned() {
             let index = meta.labels.as_ref().and_then(|m| m.get(&key)).cloned();
-            validation::set_label(
+            defaults::set_label(
                 meta,
                 c::POD_GROUP_POD_INDEX_LABEL,
                 &index.unwrap_or_default(),
@@ -57,29 +59,29 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Whether a Pod is Kueue's, by itself; then it is marked so.
+/// Whether a Pod gets the managed label.
 async fn is_managed(
     env: &IntegrationContext,
     namespace: &str,
     meta: &mut ObjectMeta,
 ) -> Result<bool, Denial> {
-    if !validation::namespace_is_managed(env, namespace).await?
-        || validation::find_ancestor_job(env, namespace, meta)
+    if !defaults::namespace_is_managed(env, namespace).await?
+        || defaults::find_ancestor_job(env, namespace, meta)
             .await?
             .is_some()
     {
         return Ok(false);
     }
     if job_annotations::queue_name(meta).is_empty()
-        && validation::default_local_queue_exists(env, namespace)
+        && defaults::default_local_queue_exists(env, namespace)
     {
-        validation::set_label(meta, c::QUEUE_LABEL, c::DEFAULT_LOCAL_QUEUE_NAME);
+        defaults::set_label(meta, c::QUEUE_LABEL, c::DEFAULT_LOCAL_QUEUE_NAME);
     }
-    validation::apply_default_workload_priority_class(env, meta);
+    defaults::apply_default_workload_priority_class(env, meta);
     let managed =
         !job_annotations::queue_name(meta).is_empty() || env.manage_jobs_without_queue_name();
     if managed {
-        validation::set_label(meta, c::MANAGED_LABEL, c::MANAGED_LABEL_VALUE);
+        defaults::set_label(meta, c::MANAGED_LABEL, c::MANAGED_LABEL_VALUE);
     }
     Ok(managed)
 }
@@ -98,18 +100,10 @@ fn has_annotation(meta: &ObjectMeta, key: &str) -> bool {
 }
 
 fn is_suspended(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
-    let gates = pod
-        .spec
-        .iter()
-        .flat_map(|s| s.scheduling_gates.iter().flatten());
-    matches!(phase, Some("Failed" | "Succeeded"))
-        || gates
-            .into_iter()
-            .any(|g| g.name == c::ADMISSION_SCHEDULING_GATE)
+    is_terminated(pod) || has_gate(pod, c::ADMISSION_SCHEDULING_GATE)
 }
 
-/// Looks at a Pod, and at what it was.
+/// Validates a new or updated Pod.
 pub(super) fn validate(
     env: &IntegrationContext,
     namespace: &str,

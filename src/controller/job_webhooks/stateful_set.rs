@@ -1,4 +1,4 @@
-//! StatefulSets: their pods are a group with a Workload that is made beforehand.
+//! StatefulSets: their pods form a group with a prebuilt Workload.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,9 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use serde_json::{Map, Value};
 
 use super::Denial;
+use super::defaults::{self, set_annotation};
 use super::deployment::validate_queue_name_update;
-use super::validation::{self, IMMUTABLE, set_annotation};
+use super::validation::{self, IMMUTABLE};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::role_hash::spec_shape;
 use crate::jobs::stateful_set::{FRAMEWORK, GVK, find_workload, is_managed_by_other_framework};
@@ -15,7 +16,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
-/// Tells the pods of a managed StatefulSet that they are held back for it.
+/// Marks the pods of a managed StatefulSet as suspended by their parent.
 pub(super) async fn default(
     env: &IntegrationContext,
     namespace: &str,
@@ -24,9 +25,9 @@ pub(super) async fn default(
     if is_managed_by_other_framework(set) {
         return Ok(());
     }
-    validation::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
-    validation::apply_default_workload_priority_class(env, &mut set.metadata);
-    if validation::workload_should_be_suspended(env, namespace, &set.metadata).await? {
+    defaults::apply_default_local_queue(env, namespace, &mut set.metadata).await?;
+    defaults::apply_default_workload_priority_class(env, &mut set.metadata);
+    if defaults::workload_should_be_suspended(env, namespace, &set.metadata).await? {
         let template = &mut set.spec.get_or_insert_default().template;
         let meta = template.metadata.get_or_insert_default();
         set_annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION, FRAMEWORK);
@@ -34,10 +35,10 @@ pub(super) async fn default(
     Ok(())
 }
 
-/// Looks at a StatefulSet, and at what it was.
+/// Validates a new or updated StatefulSet.
 ///
 /// # Errors
-/// Its owners cannot be found.
+/// Its owners cannot be read.
 pub(super) async fn validate(
     env: &IntegrationContext,
     namespace: &str,
@@ -57,7 +58,7 @@ pub(super) async fn validate(
         .and_then(|s| s.ready_replicas)
         .unwrap_or(0);
     errors.extend(validate_queue_name_update(ready == 0, meta, &old.metadata));
-    if validation::workload_should_be_suspended(env, namespace, meta).await? {
+    if defaults::workload_should_be_suspended(env, namespace, meta).await? {
         let path = Path::new("spec").child("template").child("spec");
         let shape = |set: &StatefulSet| {
             let spec = set.spec.as_ref().and_then(|s| s.template.spec.as_ref());
@@ -73,7 +74,7 @@ pub(super) async fn validate(
     Ok(errors)
 }
 
-/// Only to nothing and back from nothing may a StatefulSet be scaled.
+/// A StatefulSet can be scaled only to zero and from zero.
 fn validate_replicas_update(
     env: &IntegrationContext,
     new: &StatefulSet,
@@ -102,7 +103,7 @@ fn validate_replicas_update(
     Vec::new()
 }
 
-/// What makes the role of the pods may not change; named as closely as upstream names it.
+/// The fields that the role hash covers are immutable; errors name the field that upstream names.
 fn validate_immutable_pod_group_pod_spec(new: &Value, old: &Value, path: &Path) -> FieldErrors {
     match (new, old) {
         (new, old) if new == old => Vec::new(),
@@ -132,7 +133,7 @@ fn validate_immutable_pod_group_pod_spec(new: &Value, old: &Value, path: &Path) 
     }
 }
 
-/// Whether a path leads to a part that is made up of others, rather than to a field of a pod.
+/// Whether a path is a composite of the shape rather than a field of the pod spec.
 fn is_shape_path(path: &Path) -> bool {
     let last = path.as_str().rsplit('.').next().unwrap_or_default();
     let name = last.split('[').next().unwrap_or_default();

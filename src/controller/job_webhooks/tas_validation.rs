@@ -1,4 +1,4 @@
-//! The annotations by which a pod template asks for topologies.
+//! Validation of the topology annotations of a pod template.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -22,7 +22,7 @@ fn get<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a String> {
     meta.annotations.as_ref()?.get(key)
 }
 
-/// What must hold of the annotations together.
+/// Validates the annotations against each other.
 pub(super) fn validate_tas_pod_set_request(
     env: &IntegrationContext,
     replica: &Path,
@@ -188,7 +188,7 @@ fn validate_constraint_entries(path: &Path, text: &str) -> FieldErrors {
     errors
 }
 
-/// Slices may not be larger than the pod set.
+/// A slice must not be larger than the pod set.
 pub(super) fn validate_slice_size_upper_bound(
     replica: &Path,
     meta: &ObjectMeta,

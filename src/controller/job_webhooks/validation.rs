@@ -1,34 +1,29 @@
-//! What holds for jobs of all kinds: default queue and class, whether to hold a job back, and what may
-//! be in their labels and annotations and be changed there.
+//! Validation shared by the webhooks of jobs: labels, annotations and immutable fields.
 
-use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kueue_lab_runtime::Api;
 
-use super::Denial;
-use crate::jobs::ancestor_job::AncestorJob;
+use super::defaults::default_local_queue_exists;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::job_annotations;
-use kueue_lab_admission::kube::label_selector::Labels;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_api::name_validation::dns1123_subdomain;
 use kueue_lab_api::validation::{admission_gated_by, admission_gated_by_update};
-use kueue_lab_runtime::ObjectKey;
 
-/// What is said of a field that may not change.
-pub const IMMUTABLE: &str = "field is immutable";
+/// Detail of an immutable field.
+pub(super) const IMMUTABLE: &str = "field is immutable";
 
-/// Kinds that may grow and shrink.
+/// Kinds that support elastic jobs.
 const ELASTIC_JOB_KINDS: [(&str, &str); 4] = [
     ("batch", "Job"),
     ("ray.io", "RayCluster"),
     ("ray.io", "RayJob"),
     ("ray.io", "RayService"),
 ];
-/// Kinds that may use a Workload made beforehand.
+
+/// Kinds that support a prebuilt Workload.
 const PREBUILT_WORKLOAD_KINDS: [(&str, &str); 13] = [
     ("batch", "Job"),
     ("jobset.x-k8s.io", "JobSet"),
@@ -45,150 +40,17 @@ const PREBUILT_WORKLOAD_KINDS: [(&str, &str); 13] = [
     ("workload.codeflare.dev", "AppWrapper"),
 ];
 
-/// The way to a label.
-pub fn label_path(key: &str) -> Path {
+/// The path of a label.
+pub(super) fn label_path(key: &str) -> Path {
     Path::new("metadata").child("labels").key(key)
 }
 
-/// The way to an annotation.
-pub fn annotation_path(key: &str) -> Path {
+/// The path of an annotation.
+pub(super) fn annotation_path(key: &str) -> Path {
     Path::new("metadata").child("annotations").key(key)
 }
 
-/// Labels of a namespace.
-async fn namespace_labels(env: &IntegrationContext, name: &str) -> Result<Labels, Denial> {
-    let key = ObjectKey {
-        namespace: String::new(),
-        name: name.to_owned(),
-    };
-    if let Some(found) = env.shared.informers.namespaces.get(&key) {
-        return Ok(found.metadata.labels.clone().unwrap_or_default());
-    }
-    let api = Api::<Namespace>::all(env.shared.ctx.client.clone());
-    let found = api.get(name).await;
-    let found = found.map_err(|e| Denial::Other(format!("failed to get namespace: {e}")))?;
-    Ok(found.metadata.labels.unwrap_or_default())
-}
-
-/// Whether jobs of a namespace are managed.
-///
-/// # Errors
-/// The namespace cannot be had.
-pub async fn namespace_is_managed(
-    env: &IntegrationContext,
-    namespace: &str,
-) -> Result<bool, Denial> {
-    Ok(env.namespace_labels_match(&namespace_labels(env, namespace).await?))
-}
-
-/// Whether a namespace has a LocalQueue for jobs that name none.
-pub fn default_local_queue_exists(env: &IntegrationContext, namespace: &str) -> bool {
-    let name = c::DEFAULT_LOCAL_QUEUE_NAME.to_owned();
-    let key = ObjectKey {
-        namespace: namespace.to_owned(),
-        name,
-    };
-    env.shared.informers.local_queues.get(&key).is_some()
-}
-
-/// Puts a label on an object.
-pub fn set_label(meta: &mut ObjectMeta, key: &str, value: &str) {
-    meta.labels
-        .get_or_insert_default()
-        .insert(key.to_owned(), value.to_owned());
-}
-
-/// Puts an annotation on an object.
-pub fn set_annotation(meta: &mut ObjectMeta, key: &str, value: &str) {
-    let annotations = meta.annotations.get_or_insert_default();
-    annotations.insert(key.to_owned(), value.to_owned());
-}
-
-/// Gives a job that names no queue the default one, where there is one.
-///
-/// # Errors
-/// The namespace cannot be had.
-pub async fn apply_default_local_queue(
-    env: &IntegrationContext,
-    namespace: &str,
-    meta: &mut ObjectMeta,
-) -> Result<(), Denial> {
-    let applies = default_local_queue_exists(env, namespace)
-        && job_annotations::queue_name(meta).is_empty()
-        && !env.integrations.is_owner_managed_by_kueue_for_object(meta);
-    if applies && namespace_is_managed(env, namespace).await? {
-        set_label(meta, c::QUEUE_LABEL, c::DEFAULT_LOCAL_QUEUE_NAME);
-    }
-    Ok(())
-}
-
-/// Gives a job that names no priority class the default one, where there is one.
-pub fn apply_default_workload_priority_class(env: &IntegrationContext, meta: &mut ObjectMeta) {
-    let name = c::DEFAULT_WORKLOAD_PRIORITY_CLASS_NAME;
-    let key = ObjectKey {
-        namespace: String::new(),
-        name: name.to_owned(),
-    };
-    let applies = env.enabled(Feature::WorkloadPriorityClassDefaulting)
-        && job_annotations::workload_priority_class_name(meta).is_empty()
-        && !env.integrations.is_owner_managed_by_kueue_for_object(meta);
-    if applies
-        && env
-            .shared
-            .informers
-            .workload_priority_classes
-            .get(&key)
-            .is_some()
-    {
-        set_label(meta, c::PRIORITY_CLASS_LABEL, name);
-    }
-}
-
-/// The managed job above an object that is about to be made.
-///
-/// # Errors
-/// An owner cannot be found.
-pub async fn find_ancestor_job(
-    env: &IntegrationContext,
-    namespace: &str,
-    meta: &ObjectMeta,
-) -> Result<Option<AncestorJob>, Denial> {
-    let mut placed = meta.clone();
-    placed.namespace.get_or_insert_with(|| namespace.to_owned());
-    let found = env
-        .ancestor_finder
-        .find_ancestor_job_managed_by_kueue(
-            &env.integrations,
-            &placed,
-            env.manage_jobs_without_queue_name(),
-        )
-        .await;
-    found.map_err(|error| Denial::Other(error.to_string()))
-}
-
-/// Whether a job has to be held back until it is admitted.
-///
-/// # Errors
-/// An owner or the namespace cannot be found.
-pub async fn workload_should_be_suspended(
-    env: &IntegrationContext,
-    namespace: &str,
-    meta: &ObjectMeta,
-) -> Result<bool, Denial> {
-    let going = meta.deletion_timestamp.is_some();
-    if going && env.enabled(Feature::SkipAncestorCheckForDeletedWorkloads) {
-        return Ok(false);
-    }
-    if find_ancestor_job(env, namespace, meta).await?.is_some() {
-        return Ok(false);
-    }
-    if !job_annotations::queue_name(meta).is_empty() {
-        return Ok(true);
-    }
-    Ok(env.manage_jobs_without_queue_name() && namespace_is_managed(env, namespace).await?)
-}
-
-/// A label or annotation that has to be the name of an object.
+/// Validates that a label or annotation is an object name.
 fn validate_crd_name(value: Option<&String>, path: &Path) -> FieldErrors {
     let Some(value) = value else {
         return Vec::new();
@@ -200,24 +62,24 @@ fn validate_crd_name(value: Option<&String>, path: &Path) -> FieldErrors {
     }
 }
 
-/// A label that has to be the name of an object.
-pub fn validate_label_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
+/// Validates that a label is an object name.
+pub(super) fn validate_label_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
     validate_crd_name(
         meta.labels.as_ref().and_then(|m| m.get(key)),
         &label_path(key),
     )
 }
 
-/// An annotation that has to be the name of an object.
-pub fn validate_annotation_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
+/// Validates that an annotation is an object name.
+pub(super) fn validate_annotation_as_crd_name(meta: &ObjectMeta, key: &str) -> FieldErrors {
     validate_crd_name(
         meta.annotations.as_ref().and_then(|m| m.get(key)),
         &annotation_path(key),
     )
 }
 
-/// The way to the name of the Workload made beforehand.
-pub fn prebuilt_workload_path(env: &IntegrationContext, meta: &ObjectMeta) -> Path {
+/// The path of the name of the prebuilt Workload.
+pub(super) fn prebuilt_workload_path(env: &IntegrationContext, meta: &ObjectMeta) -> Path {
     match is_prebuilt_workload_by_annotation(env, meta) {
         true => annotation_path(c::PREBUILT_WORKLOAD_ANNOTATION),
         false => label_path(c::PREBUILT_WORKLOAD_LABEL),
@@ -266,11 +128,11 @@ fn validate_max_exec_time(meta: &ObjectMeta) -> FieldErrors {
     }
 }
 
-/// A number as Go's Atoi reads it, with its words where it is none.
+/// Parses an integer as Go's `strconv.Atoi`, with its messages.
 ///
 /// # Errors
-/// The text is no number, or one too large.
-pub fn atoi(text: &str) -> Result<i64, String> {
+/// The text is not an integer, or out of range.
+pub(super) fn atoi(text: &str) -> Result<i64, String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     let problem = if numeric {
@@ -282,7 +144,7 @@ pub fn atoi(text: &str) -> Result<i64, String> {
     parsed.ok_or_else(|| format!("strconv.Atoi: parsing {text:?}: {problem}"))
 }
 
-/// Only some kinds can grow and shrink.
+/// Denies elastic jobs of kinds that do not support them.
 fn validate_elastic_job_annotation(
     env: &IntegrationContext,
     meta: &ObjectMeta,
@@ -299,8 +161,8 @@ fn validate_elastic_job_annotation(
     )]
 }
 
-/// What must hold of any job.
-pub fn validate_job_on_create(
+/// Validation of a new job of any kind.
+pub(super) fn validate_job_on_create(
     env: &IntegrationContext,
     meta: &ObjectMeta,
     gvk: &Gvk,
@@ -315,8 +177,8 @@ pub fn validate_job_on_create(
     errors
 }
 
-/// What must hold of an object whose pods are managed rather than itself.
-pub fn validate_serving_job(
+/// Validation of a serving workload, whose pods are queued instead of itself.
+pub(super) fn validate_serving_job(
     env: &IntegrationContext,
     meta: &ObjectMeta,
     old: Option<&ObjectMeta>,
@@ -333,25 +195,25 @@ pub fn validate_serving_job(
     errors
 }
 
-/// An object at one end of a change.
+/// The old or new version of a job.
 #[derive(Clone, Copy)]
-pub struct JobVersion<'a> {
+pub(super) struct JobVersion<'a> {
     /// Its metadata.
     pub meta: &'a ObjectMeta,
-    /// Whether the job is held back.
+    /// Whether the job is suspended.
     pub suspended: bool,
 }
 
-/// A value that may not change.
-pub fn validate_immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
+/// Validates that a value is unchanged.
+pub(super) fn validate_immutable(new: &str, old: &str, path: &Path) -> FieldErrors {
     match new == old {
         true => Vec::new(),
         false => vec![FieldError::invalid(path, new, IMMUTABLE)],
     }
 }
 
-/// What must hold of a change of any job.
-pub fn validate_job_on_update(
+/// Validation of an updated job of any kind.
+pub(super) fn validate_job_on_update(
     env: &IntegrationContext,
     namespace: &str,
     new: JobVersion<'_>,
@@ -420,8 +282,8 @@ fn validate_update_for_queue_name(
     errors
 }
 
-/// What must hold of a change of the priority class.
-pub fn validate_update_for_workload_priority_class_name(
+/// Validation of an updated priority class.
+pub(super) fn validate_update_for_workload_priority_class_name(
     suspended: bool,
     new: &ObjectMeta,
     old: &ObjectMeta,

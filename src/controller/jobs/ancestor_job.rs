@@ -1,4 +1,4 @@
-//! The managed job that a job or pod belongs to, found by walking up the owners.
+//! The managed ancestor of a job or pod, found by following controller references.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use kueue_lab_runtime::Api;
 use super::integration_manager::{Gvk, IntegrationManager, controller_of};
 use super::job_annotations;
 
-/// How far up the walk goes.
-pub const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;
+/// The longest chain of owners that is followed.
+pub(crate) const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;
 
-/// Why there is no saying who the ancestor is.
+/// Why the ancestor is unknown.
 #[derive(Debug, thiserror::Error)]
-pub enum AncestorError {
-    /// An object owns itself by way of others.
+pub(crate) enum AncestorError {
+    /// The owner references form a cycle.
     #[error("cyclic ownership")]
     CyclicOwnership,
-    /// An owner does not exist (yet, or any more).
+    /// An owner does not exist.
     #[error("workload owner not found\n{0}")]
     OwnerNotFound(kube::Error),
-    /// More owners above each other than anybody has.
+    /// The chain of owners is longer than [`MANAGED_OWNERS_CHAIN_LIMIT`].
     #[error("managed owner chain limit reached")]
     ChainLimitReached,
 }
 
-/// A managed job above another object.
+/// The managed ancestor of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AncestorJob {
+pub(crate) struct AncestorJob {
     /// Group, version and kind.
     pub gvk: Gvk,
     /// Its metadata.
@@ -40,25 +40,25 @@ pub struct AncestorJob {
 
 type Lookup = Arc<dyn Fn(&str, &str) -> Option<ObjectMeta> + Send + Sync>;
 
-/// Finds owners: among what is watched, or else by asking the cluster.
+/// Resolves owners from informers, or from the API server.
 #[derive(Clone)]
-pub struct AncestorFinder {
+pub(crate) struct AncestorFinder {
     client: Client,
     watched: Vec<(Gvk, Lookup)>,
 }
 
 impl AncestorFinder {
-    /// Asks the cluster.
-    pub fn new(client: Client) -> Self {
+    /// A finder that reads from the API server.
+    pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
             watched: Vec::new(),
         }
     }
 
-    /// Looks for owners of a kind here first: namespace and name in, metadata out.
+    /// Adds a lookup for owners of a kind: from namespace and name to metadata.
     #[must_use]
-    pub fn with_lookup(
+    pub(crate) fn with_lookup(
         mut self,
         gvk: Gvk,
         lookup: impl Fn(&str, &str) -> Option<ObjectMeta> + Send + Sync + 'static,
@@ -77,7 +77,7 @@ impl AncestorFinder {
             .iter()
             .filter(|(gvk, _)| gvk.matches_owner(owner));
         let mut found = watched.filter_map(|(_, lookup)| lookup(namespace, &owner.name));
-        // What is watched may be of yesterday: another object of the same name.
+        // The cache may hold an older object of the same name.
         if let Some(meta) = found.find(|meta| job_annotations::uid(meta) == owner.uid) {
             return Ok(meta);
         }
@@ -90,12 +90,12 @@ impl AncestorFinder {
         Ok(api.get_metadata(&owner.name).await?.metadata)
     }
 
-    /// The topmost managed job above an object. Only jobs that name a queue count, unless all jobs
+    /// The topmost managed ancestor of an object. Jobs without a queue name count only if all jobs
     /// are managed.
     ///
     /// # Errors
-    /// An owner is missing, or there are too many, or they go round in a circle.
-    pub async fn find_ancestor_job_managed_by_kueue(
+    /// An owner is missing, the chain is too long, or it is a cycle.
+    pub(crate) async fn find_ancestor_job_managed_by_kueue(
         &self,
         frameworks: &IntegrationManager,
         object: &ObjectMeta,

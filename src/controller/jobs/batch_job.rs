@@ -11,14 +11,14 @@ use super::integration_manager::Gvk;
 use super::job_annotations::{annotation, parse_bool};
 use super::patching::{PatchTarget, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
-use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 
-/// Annotation with the number of a pod of an Indexed Job, and the label of the same name.
+/// The completion index annotation of pods of an Indexed Job, also used as a label.
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Labels that the Job controller puts on the template.
+/// Labels that the Job controller adds to the pod template.
 const MANAGED_LABELS: [&str; 4] = [
     "job-name",
     "controller-uid",
@@ -28,7 +28,7 @@ const MANAGED_LABELS: [&str; 4] = [
 const JOB_NAME_LABEL: &str = "batch.kubernetes.io/job-name";
 
 /// `batch/v1` Jobs.
-pub struct BatchJobKind;
+pub(crate) struct BatchJobKind;
 
 fn spec(job: &Job) -> JobSpec {
     job.spec.clone().unwrap_or_default()
@@ -38,23 +38,23 @@ fn spec_suspend(job: &Job) -> bool {
     job.spec.as_ref().is_some_and(|s| s.suspend == Some(true))
 }
 
-/// How many pods the job runs at once.
-pub fn pods_count(job: &Job) -> i32 {
+/// The number of pods the Job runs in parallel.
+pub(crate) fn pods_count(job: &Job) -> i32 {
     let spec = job.spec.as_ref();
     let parallelism = spec.and_then(|s| s.parallelism).unwrap_or(1);
     let completions = spec.and_then(|s| s.completions);
     completions.map_or(parallelism, |n| n.min(parallelism))
 }
 
-/// The fewest pods the job can do with, where it says so.
-pub fn min_pods_count(job: &Job) -> Option<i32> {
+/// The minimum parallelism of partial admission, from the annotation.
+pub(crate) fn min_pods_count(job: &Job) -> Option<i32> {
     annotation(&job.metadata, c::JOB_MIN_PARALLELISM_ANNOTATION)?
         .parse()
         .ok()
 }
 
-/// Whether completions follow parallelism.
-pub fn sync_completions_with_parallelism(job: &Job) -> bool {
+/// Whether completions are synced with parallelism.
+pub(crate) fn sync_completions_with_parallelism(job: &Job) -> bool {
     let text = annotation(
         &job.metadata,
         c::JOB_COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
@@ -146,7 +146,7 @@ impl JobKind for BatchJobKind {
         let topology_request =
             pod_set_topology_request(template.metadata.as_ref(), indexes, gates)?;
         if let Some(labels) = template.metadata.as_mut().and_then(|m| m.labels.as_mut()) {
-            // The name of the Job stays: selectors of the pods may refer to it.
+            // The job-name label stays: pod selectors may use it.
             labels
                 .retain(|key, _| key == JOB_NAME_LABEL || !MANAGED_LABELS.contains(&key.as_str()));
         }
@@ -185,8 +185,9 @@ impl JobKind for BatchJobKind {
         })
     }
 
-    /// In steps, since the templates of a Job cannot be changed as long as it has a start time: an
-    /// annotation says that the last step is still to come.
+    /// Suspends the Job, resets its start time, and restores its template, in this order: the
+    /// template is immutable while the Job has a start time. An annotation marks that the restore
+    /// is pending.
     async fn stop(
         env: &IntegrationContext,
         api: &Api<Job>,
@@ -198,8 +199,7 @@ impl JobKind for BatchJobKind {
     }
 }
 
-/// `job` is at any time what the server has, also where a step fails: what was only meant to be
-/// written must not be taken for the job afterwards.
+/// `job` always equals the version on the server, also after a failed write.
 async fn stop_in_steps(
     api: &Api<Job>,
     job: &mut Job,
@@ -228,7 +228,7 @@ async fn stop_in_steps(
     Ok(stopped)
 }
 
-/// How many of the job's parallel places nothing is left to do for.
+/// The number of parallel pods for which no completions are left.
 fn reclaimable_pod_count(job: &Job) -> i32 {
     let spec = spec(job);
     let parallelism = spec.parallelism.unwrap_or(1);
@@ -250,7 +250,7 @@ fn reclaimable_pod_count(job: &Job) -> i32 {
     }
 }
 
-/// How many indexes below `validate_sync_completion_create` are in lists such as `1,3-5`, counting none twice.
+/// The number of distinct indexes below `completions` in lists such as `1,3-5`.
 fn ended_indexes<'a>(lists: impl Iterator<Item = &'a str>, completions: i32) -> i32 {
     let mut ranges: Vec<(i64, i64)> = lists
         .flat_map(|list| list.split(','))
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pod_set_is_what_runs_at_once() {
+    fn pod_set_count_is_the_parallelism() {
         let job = job(
             json!({}),
             json!({"parallelism": 5, "completions": 3, "template": template()}),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_started_in_part_is_restored_whole() {
+    fn partially_admitted_job_is_restored() {
         let gates = FeatureGates::default();
         let annotations = json!({"kueue.x-k8s.io/job-min-parallelism": "2",
             "kueue.x-k8s.io/job-completions-equal-parallelism": "true"});
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_without_work_are_reclaimable() {
+    fn succeeded_pods_are_reclaimable() {
         let of = |mode: &str, status: Value| {
             let spec = json!({"parallelism": 3, "completions": 5, "completionMode": mode, "template": template()});
             reclaimable_pod_count(&job(json!({}), spec, status))
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(of("SuccessCriteriaMet"), None);
     }
 
-    /// An API server with one Job, which takes the first `writes` patches and refuses the others.
+    /// An API server with one Job that accepts the first `writes` patches and rejects the others.
     fn server(mut job: Value, mut writes: u32) -> Api<Job> {
         let answer = move |patch: &[u8]| {
             if writes == 0 {
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_stop_could_not_write_is_not_taken_for_the_job() {
+    async fn failed_stop_leaves_the_job_as_stored() {
         let annotations = json!({"kueue.x-k8s.io/job-min-parallelism": "1"});
         let spec = json!({"suspend": false, "parallelism": 2, "template": template()});
         let running = job(

@@ -1,4 +1,4 @@
-//! Making Workloads of jobs.
+//! Constructs Workloads from jobs.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::name_validation::label_value;
 use kueue_lab_api::v1beta2::{PodSet, Workload, WorkloadSpec};
 
-/// The pod sets of a job as its Workload may have them.
+/// The pod sets of a job, sanitized for its Workload.
 ///
 /// # Errors
-/// The job says something that cannot be read.
-pub fn job_pod_sets(
+/// A field of the job cannot be parsed.
+pub(super) fn job_pod_sets(
     env: &IntegrationContext,
     job: &(impl GenericJob + ?Sized),
 ) -> Result<Vec<PodSet>, JobError> {
@@ -30,8 +30,8 @@ pub fn job_pod_sets(
     Ok(pod_sets)
 }
 
-/// A Workload with what an object says of it, but without owners.
-pub fn new_workload(
+/// A Workload with the labels, annotations and queue name of an object, without owners.
+pub(super) fn new_workload(
     env: &IntegrationContext,
     name: String,
     object: &ObjectMeta,
@@ -72,8 +72,8 @@ pub fn new_workload(
     workload
 }
 
-/// An owner reference, of the one that controls or of one of several.
-pub fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerReference {
+/// An owner reference, as the controller or as one of several owners.
+pub(super) fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerReference {
     OwnerReference {
         api_version: gvk.api_version(),
         kind: gvk.kind.clone().into_owned(),
@@ -84,8 +84,8 @@ pub fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> OwnerRef
     }
 }
 
-/// Marks a Workload with the UID of its job, where that can be a label.
-pub fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
+/// Sets the job UID label, if the UID is a valid label value.
+pub(super) fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
     let uid = job_annotations::uid(meta);
     if label_value(uid).is_empty() {
         let labels = wl.metadata.labels.get_or_insert_default();
@@ -93,11 +93,11 @@ pub fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
     }
 }
 
-/// The Workload of a job that is one object, without priority.
+/// The Workload of a single-object job, without priority.
 ///
 /// # Errors
-/// The job says something that cannot be read.
-pub fn construct_workload(
+/// A field of the job cannot be parsed.
+pub(super) fn construct_workload(
     env: &IntegrationContext,
     job: &impl GenericJob,
 ) -> Result<Workload, JobError> {
@@ -121,8 +121,8 @@ pub fn construct_workload(
     Ok(wl)
 }
 
-/// Carries the gates of a job over to its Workload. True when that changed anything.
-pub fn propagate_admission_gated_by(
+/// Copies AdmissionGatedBy from a job to its Workload. True if it changed.
+pub(super) fn propagate_admission_gated_by(
     env: &IntegrationContext,
     job: &ObjectMeta,
     wl: &mut Workload,
@@ -143,11 +143,11 @@ pub fn propagate_admission_gated_by(
     true
 }
 
-/// Completes a Workload: priority, gates, and what makes it a slice of an elastic job.
+/// Completes a Workload: priority, admission gates and the annotations of a slice.
 ///
 /// # Errors
-/// The priority class does not exist, or there are more slices than there can be.
-pub fn prepare_workload(
+/// The priority class does not exist, or the job has too many slices.
+pub(super) fn prepare_workload(
     env: &IntegrationContext,
     job: &dyn GenericJob,
     wl: &mut Workload,

@@ -1,4 +1,5 @@
-//! Opens the gates of an elastic job's pods, as many as its present slice was granted.
+//! The elastic job ungater: removes the scheduling gate from as many pods as the current slice
+//! admits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,25 +9,24 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::error::{JobError, ignore_not_found};
-use super::generic_reconciler::changed_object;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
 use super::job_annotations;
 use super::patching::{PatchTarget, patch_object};
-use super::pods::{has_ended, ungate};
 use crate::informers::BY_OWNER_UID;
+use crate::pod_util::{has_gate, is_terminated, ungate};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Api, Change, ReconcileResult, WorkQueue};
 
-/// What a pod of a provisioned job may carry from one admission only.
+/// Pod annotations that belong to one admission.
 const PROVISIONING_ANNOTATIONS: [&str; 2] = [
     "autoscaling.x-k8s.io/consume-provisioning-request",
     "autoscaling.x-k8s.io/provisioning-class-name",
 ];
 
-/// An elastic job.
+/// A Job with elastic pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ElasticJob {
     gvk: Gvk,
@@ -46,24 +46,20 @@ fn job(meta: &ObjectMeta) -> Option<ElasticJob> {
 }
 
 fn is_gated(pod: &Pod) -> bool {
-    let mut gates = pod
-        .spec
-        .iter()
-        .flat_map(|s| s.scheduling_gates.iter().flatten());
-    gates.any(|gate| gate.name == c::ELASTIC_JOB_SCHEDULING_GATE)
+    has_gate(pod, c::ELASTIC_JOB_SCHEDULING_GATE)
 }
 
 /// Starts the controller.
-pub fn start(env: &IntegrationContext) {
+pub(super) fn start(env: &IntegrationContext) {
     let queue: WorkQueue<ElasticJob> = WorkQueue::new(&env.shared.ctx);
     let (slices, gates) = (queue.clone(), env.engine_gates.clone());
     env.shared
         .informers
         .workloads
         .add_event_handler(move |change| {
-            let wl = changed_object(change);
-            let gone = matches!(change, Change::Deleted(_));
-            if !gone
+            let wl = change.object();
+            let deleted = matches!(change, Change::Deleted(_));
+            if !deleted
                 && predicates::is_elastic(wl, &gates)
                 && predicates::is_admitted(wl)
                 && let Some(job) = job(&wl.metadata)
@@ -73,7 +69,7 @@ pub fn start(env: &IntegrationContext) {
         });
     let pods = queue.clone();
     env.shared.informers.pods.add_event_handler(move |change| {
-        let pod = changed_object(change);
+        let pod = change.object();
         if is_gated(pod)
             && let Some(job) = job(&pod.metadata)
         {
@@ -115,7 +111,7 @@ async fn reconcile(
     opened.map(|_| ReconcileResult::Done)
 }
 
-/// Additions to pods that the checks of a slice ask for.
+/// Pod changes requested by the admission checks of a slice.
 struct PodAdmissionUpdate<'a> {
     annotations: Vec<(&'a str, &'a str)>,
     node_selector: Vec<(&'a str, &'a str)>,
@@ -147,7 +143,7 @@ fn admission_update_for_pod<'a>(slice: &'a Workload, pod: &Pod) -> PodAdmissionU
     found
 }
 
-/// Whether a pod was not marked for another admission already.
+/// Whether a pod carries no annotations of another admission.
 fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
     let add = admission_update_for_pod(slice, pod);
     let selector = pod.spec.as_ref().and_then(|s| s.node_selector.as_ref());
@@ -163,11 +159,11 @@ fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
         })
 }
 
-/// The pods whose gates are to be opened: by name, up to what each pod set was granted.
+/// The pods to ungate: ordered by name, up to the admitted count of each pod set.
 fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
     let chain = predicates::annotation(slice, c::WORKLOAD_SLICE_NAME_ANNOTATION);
     let chain = chain.unwrap_or(predicates::name(slice));
-    let mut room: BTreeMap<&str, i32> = slice
+    let mut capacity: BTreeMap<&str, i32> = slice
         .spec
         .pod_sets
         .iter()
@@ -184,10 +180,10 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
     let live = pods
         .iter()
         .map(AsRef::as_ref)
-        .filter(|pod| of_chain(pod) && !has_ended(pod));
+        .filter(|pod| of_chain(pod) && !is_terminated(pod));
     let (gated, running): (Vec<&Pod>, Vec<&Pod>) = live.partition(|pod| is_gated(pod));
     for pod in running {
-        if let Some(left) = room.get_mut(set(pod).as_str()) {
+        if let Some(left) = capacity.get_mut(set(pod).as_str()) {
             *left -= 1;
         }
     }
@@ -196,7 +192,7 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
         .filter(|pod| is_pod_admission_compatible(slice, pod))
         .collect();
     gated.sort_by_key(|pod| job_annotations::name(&pod.metadata));
-    gated.retain(|pod| match room.get_mut(set(pod).as_str()) {
+    gated.retain(|pod| match capacity.get_mut(set(pod).as_str()) {
         Some(left) if *left > 0 => {
             *left -= 1;
             true
@@ -234,7 +230,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_more_pods_are_ungated_than_admitted() {
+    fn ungates_at_most_the_admitted_count() {
         let pod = |name: &str, gated: bool| -> Arc<Pod> {
             let gates = if gated {
                 json!([{"name": c::ELASTIC_JOB_SCHEDULING_GATE}])

@@ -1,5 +1,4 @@
-//! Finding the one Workload of a job: what is like the job stays, what is not is brought up to date
-//! or deleted.
+//! Finds the one Workload of a job: the matching one is kept, others are updated or deleted.
 
 use std::sync::Arc;
 
@@ -19,11 +18,11 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, finished};
 use kueue_lab_api::v1beta2::Workload;
 
-/// The Workload of a job, where it has one.
+/// The Workload of a job, if any.
 ///
 /// # Errors
-/// The server refuses, or Workloads were deleted and the job has to be looked at anew.
-pub async fn ensure_one_workload(
+/// A request fails, or Workloads were deleted and the job has to be reconciled again.
+pub(super) async fn ensure_one_workload(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<Option<Arc<Workload>>, JobError> {
@@ -49,7 +48,7 @@ pub async fn ensure_one_workload(
         to_update = Some(found.to_delete.remove(0));
     }
     if found.matched.is_none() && !job.is_suspended() && job.finished(env).is_none() {
-        // With several there is no telling which one the templates were changed by.
+        // With several Workloads the cause of the change is ambiguous.
         let known = match found.to_delete.as_slice() {
             [one] => Some(one.clone()),
             _ => None,
@@ -112,7 +111,7 @@ async fn delete_not_matching_workloads(
     )))
 }
 
-/// Deletes a Workload. False when it was going already.
+/// Deletes a Workload. False if it is already terminating.
 async fn delete_workload(env: &IntegrationContext, wl: &Workload) -> Result<bool, JobError> {
     let deleted = async {
         remove_finalizer(env, wl).await?;
@@ -177,7 +176,7 @@ async fn ensure_prebuilt_workload_in_sync(
         return Ok(None);
     }
     let wl = job.ensure_workload_ownership(env, wl).await?;
-    // One that is to replace a smaller slice differs from the job until the job has grown.
+    // A replacement slice differs from the job until the job has scaled.
     if job_annotations::is_elastic(job.meta(), &env.gates) && replacement_for_key(&wl).is_some() {
         return Ok(Some(wl));
     }
@@ -189,11 +188,11 @@ async fn ensure_prebuilt_workload_in_sync(
     Ok(None)
 }
 
-/// Makes the Workload of a job that has none.
+/// Creates the Workload of a job.
 ///
 /// # Errors
-/// The server refuses, the job cannot be made a Workload of, or the one it is to use is missing.
-pub async fn create_workload(
+/// A request fails, the Workload cannot be constructed, or the prebuilt Workload is missing.
+pub(super) async fn create_workload(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<(), JobError> {
@@ -207,7 +206,7 @@ pub async fn create_workload(
         )
         .await?;
     }
-    // A job that is being stopped keeps its quota as long as pods run.
+    // A job that is stopping keeps its quota while pods run.
     if job.is_active(env) && !job_annotations::is_elastic(job.meta(), &env.gates) {
         return Ok(());
     }
@@ -230,12 +229,12 @@ pub async fn create_workload(
     Ok(())
 }
 
-/// Lets the Workloads of a job go that is gone: those it controlled are finished, and all can be
-/// deleted.
+/// Finalizes the Workloads of a deleted job: those it controlled are finished, and finalizers are
+/// removed.
 ///
 /// # Errors
-/// The server refuses.
-pub async fn finalize_workloads(
+/// A request fails.
+pub(super) async fn finalize_workloads(
     env: &IntegrationContext,
     job: &dyn GenericJob,
 ) -> Result<(), JobError> {
@@ -247,14 +246,14 @@ pub async fn finalize_workloads(
 }
 
 async fn finalize_workload(env: &IntegrationContext, wl: &Workload) -> Result<(), JobError> {
-    let going = wl.metadata.deletion_timestamp.is_some();
+    let terminating = wl.metadata.deletion_timestamp.is_some();
     if env.enabled(Feature::FinishOrphanedWorkloads)
-        && !going
+        && !terminating
         && controller_of(&wl.metadata).is_some()
     {
         let message = "The workload's owner no longer exists";
         finish_workload(env, wl, finished::OWNER_NOT_FOUND, message).await?;
-        // The version changed with that.
+        // The resourceVersion changed.
         let newest = env.workload(predicates::namespace(wl), predicates::name(wl));
         return match newest {
             Some(newest) => remove_finalizer(env, &newest).await,

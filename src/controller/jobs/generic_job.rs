@@ -1,5 +1,5 @@
-//! [`GenericJob`]: what the reconciler has to know of a job of any kind, and [`JobKind`]: what is to be
-//! said of a kind whose jobs are one object each. A kind of the second sort is one file.
+//! [`GenericJob`]: the interface of the generic reconciler to jobs, and [`JobKind`]: the part to
+//! implement for a kind whose job is a single object, in one file.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -21,39 +21,39 @@ use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 
-/// How a job ended.
+/// The result of a finished job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobResult {
-    /// Whether it did what it was to do.
+pub(crate) struct JobResult {
+    /// Whether it succeeded.
     pub success: bool,
-    /// What is to be said of it.
+    /// The message of the Finished condition.
     pub message: String,
 }
 
 /// Why a job is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StopReason {
-    /// Its Workload is being deleted.
+pub(crate) enum StopReason {
+    /// Its Workload is terminating.
     WorkloadDeleted,
-    /// Its Workload was evicted, for this reason.
+    /// Its Workload was evicted with this reason.
     WorkloadEvicted(String),
-    /// No Workload is like it.
+    /// No Workload matches it.
     NoMatchingWorkload,
     /// Its Workload is not admitted.
     NotAdmitted,
 }
 
-/// The Workloads that belong to a job.
+/// The Workloads of a job.
 #[derive(Default)]
-pub struct MatchingWorkloads {
-    /// The one that is like the job.
+pub(crate) struct MatchingWorkloads {
+    /// The Workload that matches.
     pub matched: Option<Arc<Workload>>,
-    /// Those that are to go.
+    /// Workloads to delete.
     pub to_delete: Vec<Arc<Workload>>,
 }
 
-/// An object as the trait needs it.
-pub trait JobObject:
+/// Bounds of a job object.
+pub(crate) trait JobObject:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + Debug
@@ -79,62 +79,63 @@ impl<T> JobObject for T where
 {
 }
 
-/// A kind of job that is one object. Functions over the object only; nothing here waits.
+/// A kind whose job is a single object. Pure functions of the object, except [`Self::stop`].
 #[async_trait]
-pub trait JobKind: Send + Sync + Sized + 'static {
-    /// The object.
+pub(crate) trait JobKind: Send + Sync + Sized + 'static {
+    /// The object type.
     type Object: JobObject;
-    /// Name in the configuration.
+    /// The framework name in the configuration.
     const FRAMEWORK: &'static str;
     /// Group, version and kind.
     const GVK: Gvk;
 
-    /// Whether the job is held back.
+    /// Whether the job is suspended.
     fn is_suspended(job: &Self::Object) -> bool;
 
-    /// Holds the job back.
+    /// Suspends the job.
     fn suspend(job: &mut Self::Object);
 
-    /// Merges in what its pod sets get, and lets the job run.
+    /// Merges the pod set infos into the pod templates and unsuspends the job.
     ///
     /// # Errors
-    /// What is to be merged in does not go with what the job says.
+    /// An info conflicts with a pod template.
     fn run_with_pod_sets_info(
         job: &mut Self::Object,
         infos: &[PodSetInfo],
         gates: &FeatureGates,
     ) -> Result<(), PodSetInfoError>;
 
-    /// Puts the templates back to what they were.
+    /// Restores the pod templates.
     fn restore_pod_sets_info(job: &mut Self::Object, infos: &[PodSetInfo]);
 
-    /// How the job ended, where it has.
+    /// The result, if the job is finished.
     fn finished(job: &Self::Object) -> Option<JobResult>;
 
     /// The pod sets of its Workload.
     ///
     /// # Errors
-    /// The job says something that cannot be read; a sentence.
+    /// A field of the job cannot be parsed; a message.
     fn pod_sets(job: &Self::Object, gates: &FeatureGates) -> Result<Vec<PodSet>, String>;
 
-    /// Whether it has pods that run.
+    /// Whether pods of the job are active.
     fn is_active(job: &Self::Object) -> bool;
 
-    /// Whether all its pods are ready or done.
+    /// Whether all pods are ready or succeeded.
     fn pods_ready(job: &Self::Object) -> bool;
 
-    /// Pods that need their quota no longer; nothing for kinds that cannot tell.
+    /// Reclaimable pods; None if the kind does not support them.
     fn reclaimable_pods(_job: &Self::Object) -> Option<Vec<ReclaimablePod>> {
         None
     }
 
-    /// The PriorityClass of the job, where its kind names one elsewhere than in its pods.
+    /// The PriorityClass of the job, if its kind has a field for it.
     fn priority_class(_job: &Self::Object) -> Option<String> {
         None
     }
 
-    /// Stops a job in a way of its own. Nothing for kinds that are stopped by [`Self::suspend`] and
-    /// [`Self::restore`] in one go; else whether it was stopped just now.
+    /// Custom stop of a job. None for kinds that are stopped by [`Self::suspend`] and
+    /// [`Self::restore_pod_sets_info`] in one write; otherwise whether the job was stopped by this
+    /// call.
     async fn stop(
         _env: &IntegrationContext,
         _api: &Api<Self::Object>,
@@ -147,14 +148,14 @@ pub trait JobKind: Send + Sync + Sized + 'static {
 
 /// A job of any kind, loaded for one reconciliation.
 #[async_trait]
-pub trait GenericJob: Send + Sync {
+pub(crate) trait GenericJob: Send + Sync {
     /// Group, version and kind.
     fn gvk(&self) -> &Gvk;
 
-    /// The metadata of the job, or of the object that speaks for it.
+    /// The metadata of the job, or of its representative object.
     fn meta(&self) -> &ObjectMeta;
 
-    /// A reference to the version of the job that is loaded.
+    /// A reference to the loaded version.
     fn reference(&self) -> ObjectReference;
 
     /// References to all objects of the job.
@@ -162,35 +163,35 @@ pub trait GenericJob: Send + Sync {
         vec![self.reference()]
     }
 
-    /// Whether the job is gone or going.
+    /// Whether the job is deleted or terminating.
     fn is_deleted(&self) -> bool;
 
-    /// Whether the job is none of Kueue's business after all.
+    /// Whether the reconciler ignores the job.
     fn skip(&self, _env: &IntegrationContext) -> bool {
         false
     }
 
-    /// Whether the job has a Workload of its own whoever owns it.
+    /// Whether the job always has its own Workload, independent of its owner.
     fn is_top_level(&self) -> bool {
         false
     }
 
-    /// Whether the job is held back.
+    /// Whether the job is suspended.
     fn is_suspended(&self) -> bool;
 
-    /// Whether pods of the job run.
+    /// Whether pods of the job are active.
     fn is_active(&self, env: &IntegrationContext) -> bool;
 
-    /// How the job ended, where it has.
+    /// The result, if the job is finished.
     fn finished(&self, env: &IntegrationContext) -> Option<JobResult>;
 
-    /// Whether all pods are ready or done.
+    /// Whether all pods are ready or succeeded.
     fn pods_ready(&self, env: &IntegrationContext) -> bool;
 
-    /// Pods that need their quota no longer, where the kind can tell.
+    /// Reclaimable pods, if the kind supports them.
     fn reclaimable_pods(&self, env: &IntegrationContext) -> Option<Vec<ReclaimablePod>>;
 
-    /// How long the job is left alone after it was written which pods need their quota no longer.
+    /// The delay of the next reconciliation after reclaimable pods were written.
     fn reclaimable_pods_write_delay(&self) -> Duration {
         Duration::ZERO
     }
@@ -198,20 +199,20 @@ pub trait GenericJob: Send + Sync {
     /// The pod sets of its Workload.
     ///
     /// # Errors
-    /// The job says something that cannot be read.
+    /// A field of the job cannot be parsed.
     fn pod_sets(&self, env: &IntegrationContext) -> Result<Vec<PodSet>, JobError>;
 
-    /// The PriorityClass of the job, where its kind names one elsewhere than in its pods.
+    /// The PriorityClass of the job, if its kind has a field for it.
     fn priority_class(&self) -> Option<String> {
         None
     }
 
-    /// Whether a changed queue name is carried over to the Workload.
+    /// Whether a changed queue name is synced to the Workload.
     fn syncs_queue_name(&self) -> bool {
         true
     }
 
-    /// Conditions of the kind's own that the Workload is to have, where any changes.
+    /// Conditions that the kind adds to the Workload, if any changed.
     fn custom_workload_conditions(
         &self,
         _env: &IntegrationContext,
@@ -220,36 +221,36 @@ pub trait GenericJob: Send + Sync {
         None
     }
 
-    /// The Workloads that the job owns, even when it is gone.
+    /// The Workloads owned by the job, also after its deletion.
     fn list_child_workloads(&self, env: &IntegrationContext) -> Vec<Arc<Workload>>;
 
-    /// The Workload that is like the job, and those to delete.
+    /// The matching Workload, and those to delete.
     async fn find_matching_workloads(
         &mut self,
         env: &IntegrationContext,
     ) -> Result<MatchingWorkloads, JobError>;
 
-    /// Whether a Workload made beforehand is like the job.
+    /// Whether a prebuilt Workload matches the job.
     ///
     /// # Errors
-    /// The job says something that cannot be read.
+    /// A field of the job cannot be parsed.
     fn equivalent_to_workload(
         &self,
         env: &IntegrationContext,
         wl: &Workload,
     ) -> Result<bool, JobError>;
 
-    /// Makes the job an owner of a Workload made beforehand.
+    /// Adds the job as an owner of a prebuilt Workload.
     async fn ensure_workload_ownership(
         &mut self,
         env: &IntegrationContext,
         wl: Arc<Workload>,
     ) -> Result<Arc<Workload>, JobError>;
 
-    /// A Workload for the job, without priority.
+    /// Constructs the Workload, without priority.
     async fn construct_workload(&mut self, env: &IntegrationContext) -> Result<Workload, JobError>;
 
-    /// Lets the job run.
+    /// Starts the job with pod set infos.
     async fn start(
         &mut self,
         env: &IntegrationContext,
@@ -257,7 +258,7 @@ pub trait GenericJob: Send + Sync {
         message: &str,
     ) -> Result<(), JobError>;
 
-    /// Stops the job, puts it back to what it was and tells of it where it ran.
+    /// Stops the job, restores its pod templates and records an Event.
     async fn stop(
         &mut self,
         env: &IntegrationContext,
@@ -266,10 +267,10 @@ pub trait GenericJob: Send + Sync {
         message: &str,
     ) -> Result<(), JobError>;
 
-    /// Holds back a job whose Workload is that of an ancestor.
+    /// Suspends a job whose ancestor has the Workload.
     async fn suspend_child_job(&mut self, env: &IntegrationContext) -> Result<(), JobError>;
 
-    /// Lets go of the objects of a job that has ended.
+    /// Removes the finalizers of a finished job.
     async fn finalize(&mut self, _env: &IntegrationContext) -> Result<(), JobError> {
         Ok(())
     }

@@ -1,6 +1,4 @@
-//! Running the controllers of kinds whose jobs are one object each.
-
-use std::sync::Arc;
+//! The generic reconciler of single-object kinds: event handlers and work queue.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -13,32 +11,23 @@ use super::recent_quota_losses;
 use super::reconciler::reconcile_generic_job;
 use super::single_object_job::SingleObjectJob;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_runtime::{Change, Informer, ObjectKey, WorkQueue};
+use kueue_lab_runtime::{Informer, ObjectKey, WorkQueue};
 
 /// Index of jobs by the UIDs of their owners.
-pub const BY_OWNER_UID: &str = "owner";
-/// How many jobs of a kind are reconciled at once where the configuration does not say.
+pub(super) const BY_OWNER_UID: &str = "owner";
+/// Default concurrency of a kind, without `groupKindConcurrency`.
 const DEFAULT_CONCURRENCY: usize = 5;
 
 /// The key of an object.
-pub fn object_key(meta: &ObjectMeta) -> ObjectKey {
+pub(super) fn object_key(meta: &ObjectMeta) -> ObjectKey {
     ObjectKey {
         namespace: job_annotations::namespace(meta).to_owned(),
         name: job_annotations::name(meta).to_owned(),
     }
 }
 
-/// The object that a change leaves, or the one that went.
-pub fn changed_object<K>(change: &Change<K>) -> &Arc<K> {
-    match change {
-        Change::Added(object) | Change::Updated { new: object, .. } | Change::Deleted(object) => {
-            object
-        }
-    }
-}
-
-/// The job that controls a Workload, where it is of this kind.
-pub fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
+/// The job that controls a Workload, if it is of this kind.
+pub(super) fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
     let owner = controller_of(&wl.metadata).filter(|owner| gvk.matches_owner(owner))?;
     Some(ObjectKey {
         namespace: job_annotations::namespace(&wl.metadata).to_owned(),
@@ -46,28 +35,28 @@ pub fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
     })
 }
 
-/// How many of a kind are reconciled at once.
-pub fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usize {
+/// The concurrency of a kind.
+pub(super) fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usize {
     let name = match gvk.group.is_empty() {
         true => gvk.kind.to_string(),
         false => format!("{}.{}", gvk.kind, gvk.group),
     };
     let controller = env.shared.settings.configuration.controller.as_ref();
-    let asked = controller.and_then(|c| c.group_kind_concurrency.get(&name));
-    asked
+    let configured = controller.and_then(|c| c.group_kind_concurrency.get(&name));
+    configured
         .and_then(|n| usize::try_from(*n).ok())
         .filter(|n| *n > 0)
         .unwrap_or(DEFAULT_CONCURRENCY)
 }
 
 /// Starts the controller of a kind.
-pub fn start<K: JobKind>(env: &IntegrationContext, informer: &Informer<K::Object>)
+pub(super) fn start<K: JobKind>(env: &IntegrationContext, informer: &Informer<K::Object>)
 where
     K::Object: Default,
 {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let jobs = queue.clone();
-    informer.add_event_handler(move |change| jobs.add(object_key(changed_object(change).meta())));
+    informer.add_event_handler(move |change| jobs.add(object_key(change.object().meta())));
     let (owners, children) = (queue.clone(), informer.clone());
     let (losses, clock) = (
         env.recent_quota_losses.clone(),
@@ -77,14 +66,14 @@ where
         .informers
         .workloads
         .add_event_handler(move |change| {
-            let wl = changed_object(change);
+            let wl = change.object();
             if let Some(job) = controlling_job(wl, &K::GVK) {
                 match losses.record_change(change, clock.now()) {
                     true => owners.add_after(job, recent_quota_losses::RECENT_WINDOW),
                     false => owners.add(job),
                 }
             }
-            // Jobs that are part of the job whose Workload this is.
+            // Children of the job that owns this Workload.
             if let Some(owner) = controller_of(&wl.metadata) {
                 for child in children.by_index(BY_OWNER_UID, &owner.uid) {
                     owners.add(object_key(child.meta()));
@@ -96,8 +85,8 @@ where
     queue.run(&env.shared.ctx, K::FRAMEWORK, workers, move |key| {
         let (env, informer) = (env_.clone(), informer.clone());
         async move {
-            // Until all are known, a job that was not seen yet looks like one that is gone, and its
-            // Workload would be finished.
+            // Before the first list completes, a job missing from the cache would be treated as
+            // deleted and its Workload finished.
             informer.wait_for_cache_sync().await;
             let mut job = SingleObjectJob::<K>::load(&informer, &key);
             reconcile_generic_job(&env, &mut job).await
@@ -106,7 +95,7 @@ where
 }
 
 /// The UIDs of the owners of an object.
-pub fn owner_uids<O: JobObject>(object: &O) -> Vec<String> {
+pub(super) fn owner_uids<O: JobObject>(object: &O) -> Vec<String> {
     let owners = object.meta().owner_references.iter().flatten();
     owners.map(|owner| owner.uid.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! [`IntegrationContext`]: what the reconciler of a kind of job works with.
+//! [`IntegrationContext`]: the dependencies of a job reconciler.
 
 use std::sync::Arc;
 
@@ -20,30 +20,34 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ObjectKey;
 
-/// What the reconciler of a kind of job works with.
+/// The dependencies of a job reconciler.
 #[derive(Clone)]
-pub struct IntegrationContext {
-    /// What all parts of the controller have in common.
+pub(crate) struct IntegrationContext {
+    /// The state shared by the controllers.
     pub shared: ControllerContext,
-    /// Finds owners.
+    /// Finds managed ancestors.
     pub ancestor_finder: AncestorFinder,
-    /// Which kinds are managed.
+    /// The enabled integrations.
     pub integrations: Arc<IntegrationManager>,
     /// Feature gates.
     pub gates: FeatureGates,
-    /// Feature gates as the engine's functions want them.
+    /// The feature gates as the engine's functions take them.
     pub engine_gates: Arc<Gates>,
-    /// Which Workloads lost their quota a moment ago.
+    /// Workloads that recently lost their quota.
     pub recent_quota_losses: RecentQuotaLosses,
-    /// In which namespaces jobs are managed.
+    /// The parsed `managedJobsNamespaceSelector`.
     managed_jobs_namespace_selector: Option<Arc<Selector>>,
-    /// Who tells the Events.
+    /// The reporting controller of Events.
     reporting_controller: Arc<str>,
 }
 
 impl IntegrationContext {
-    /// For a kind of job, by its name in the configuration.
-    pub fn new(shared: &ControllerContext, owners: &AncestorFinder, framework: &str) -> Self {
+    /// The context of an integration, by its framework name.
+    pub(crate) fn new(
+        shared: &ControllerContext,
+        owners: &AncestorFinder,
+        framework: &str,
+    ) -> Self {
         let configuration = &shared.settings.configuration;
         let selector = configuration.managed_jobs_namespace_selector.as_ref();
         Self {
@@ -51,7 +55,7 @@ impl IntegrationContext {
             gates: shared.settings.gates,
             recent_quota_losses: RecentQuotaLosses::default(),
             engine_gates: Arc::new(shared.settings.engine().gates),
-            // One that cannot be read selects nothing; reading the configuration refuses it.
+            // An invalid selector matches nothing; validation of the configuration rejects it.
             managed_jobs_namespace_selector: selector
                 .map(|s| Arc::new(Selector::from_api(Some(s)).unwrap_or(Selector::Nothing))),
             reporting_controller: format!("{framework}-{}-controller", c::KUEUE_NAME).into(),
@@ -61,27 +65,27 @@ impl IntegrationContext {
     }
 
     /// Whether a feature gate is on.
-    pub fn enabled(&self, feature: Feature) -> bool {
+    pub(crate) fn enabled(&self, feature: Feature) -> bool {
         self.gates.enabled(feature)
     }
 
-    /// Whether jobs that name no queue are managed too.
-    pub fn manage_jobs_without_queue_name(&self) -> bool {
+    /// Whether jobs without a queue name are managed.
+    pub(crate) fn manage_jobs_without_queue_name(&self) -> bool {
         self.shared
             .settings
             .configuration
             .manage_jobs_without_queue_name
     }
 
-    /// Whether jobs are managed in namespaces with these labels.
-    pub fn namespace_labels_match(&self, labels: &Labels) -> bool {
+    /// Whether `managedJobsNamespaceSelector` matches these labels.
+    pub(crate) fn namespace_labels_match(&self, labels: &Labels) -> bool {
         self.managed_jobs_namespace_selector
             .as_ref()
             .is_none_or(|selector| selector.matches(labels))
     }
 
-    /// Whether jobs of a namespace are managed; nothing where the namespace is not there.
-    pub fn namespace_is_managed(&self, namespace: &str) -> Option<bool> {
+    /// Whether jobs of a namespace are managed; None if the namespace does not exist.
+    pub(crate) fn namespace_is_managed(&self, namespace: &str) -> Option<bool> {
         let key = ObjectKey {
             namespace: String::new(),
             name: namespace.to_owned(),
@@ -91,8 +95,8 @@ impl IntegrationContext {
         Some(self.namespace_labels_match(&labels))
     }
 
-    /// The Workloads of a namespace with an owner of this kind and name.
-    pub fn workloads_owned_by(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+    /// The Workloads with an owner of this kind and name.
+    pub(crate) fn workloads_owned_by(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
         let key = informers::owner_key(
             &gvk.api_version(),
             &gvk.kind,
@@ -105,8 +109,12 @@ impl IntegrationContext {
             .by_index(informers::BY_OWNER_NAME, &key)
     }
 
-    /// Those that are not finished, oldest first.
-    pub fn not_finished_workloads(&self, gvk: &Gvk, meta: &ObjectMeta) -> Vec<Arc<Workload>> {
+    /// The unfinished ones among them, oldest first.
+    pub(crate) fn not_finished_workloads(
+        &self,
+        gvk: &Gvk,
+        meta: &ObjectMeta,
+    ) -> Vec<Arc<Workload>> {
         let mut open = self.workloads_owned_by(gvk, meta);
         open.retain(|wl| !predicates::is_finished(wl));
         let age = |wl: &Workload| {
@@ -120,7 +128,7 @@ impl IntegrationContext {
     }
 
     /// A Workload by name.
-    pub fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>> {
+    pub(crate) fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>> {
         let key = ObjectKey {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -128,8 +136,8 @@ impl IntegrationContext {
         self.shared.informers.workloads.get(&key)
     }
 
-    /// Tells an Event that is no cause for worry.
-    pub fn record_normal_event(
+    /// Records a Normal Event.
+    pub(crate) fn record_normal_event(
         &self,
         regarding: ObjectReference,
         reason: &str,
@@ -138,8 +146,8 @@ impl IntegrationContext {
         self.record_event(regarding, EventType::Normal, reason, reason, message.into());
     }
 
-    /// Tells an Event that is.
-    pub fn record_warning_event(
+    /// Records a Warning Event.
+    pub(crate) fn record_warning_event(
         &self,
         regarding: ObjectReference,
         reason: &str,
@@ -154,8 +162,8 @@ impl IntegrationContext {
         );
     }
 
-    /// Tells an Event with an action that is not its reason.
-    pub fn record_event(
+    /// Records an Event whose action differs from its reason.
+    pub(crate) fn record_event(
         &self,
         regarding: ObjectReference,
         type_: EventType,
@@ -163,8 +171,8 @@ impl IntegrationContext {
         action: &str,
         message: String,
     ) {
-        let mut telling = EventSpec::new(&self.reporting_controller, type_, reason, message);
-        telling.action = action;
-        self.shared.recorder.record_for(regarding, telling);
+        let mut event = EventSpec::new(&self.reporting_controller, type_, reason, message);
+        event.action = action;
+        self.shared.recorder.record_for(regarding, event);
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of jobs that are known, and which of them are managed.
+//! The known kinds of jobs, and the integrations that are enabled.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// The kind of a group in a version.
+    /// A kind of a built-in integration.
     pub const fn new(group: &'static str, version: &'static str, kind: &'static str) -> Self {
         Self {
             group: Cow::Borrowed(group),
@@ -27,7 +27,7 @@ impl Gvk {
         }
     }
 
-    /// The kind of an owner.
+    /// The kind of an owner reference.
     pub fn of(owner: &OwnerReference) -> Self {
         let (group, version) = owner
             .api_version
@@ -41,7 +41,7 @@ impl Gvk {
         }
     }
 
-    /// `group/version`, or the version alone in the core group.
+    /// `group/version`, or the version in the core group.
     pub fn api_version(&self) -> String {
         match self.group.is_empty() {
             true => self.version.clone().into_owned(),
@@ -49,20 +49,20 @@ impl Gvk {
         }
     }
 
-    /// Whether an owner is of this kind.
+    /// Whether an owner reference has this kind and API version.
     pub fn matches_owner(&self, owner: &OwnerReference) -> bool {
         owner.kind == self.kind && owner.api_version == self.api_version()
     }
 }
 
 impl std::fmt::Display for Gvk {
-    /// As Go prints it.
+    /// Formats as Go's GroupVersionKind.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
     }
 }
 
-/// What a framework brings with it: pods of Deployments and the like are managed as pods.
+/// Frameworks that enable the pod integration implicitly.
 const POD_DEPENDENT_FRAMEWORKS: [&str; 3] = [
     "deployment",
     "statefulset",
@@ -70,17 +70,17 @@ const POD_DEPENDENT_FRAMEWORKS: [&str; 3] = [
 ];
 const POD: &str = "pod";
 
-/// Which kinds are managed.
+/// The enabled integrations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntegrationManager {
     enabled: Vec<&'static Framework>,
     external: Vec<Gvk>,
-    /// Whether pods are managed only where a managed owner says so.
+    /// Whether pods are managed only as children of an enabled framework.
     pod_implicitly_enabled: bool,
 }
 
 impl IntegrationManager {
-    /// The kinds that a configuration turns on.
+    /// The integrations that a configuration enables.
     pub fn new(configuration: &Configuration) -> Self {
         let integrations = configuration.integrations.clone().unwrap_or_default();
         let named = |name: &str| integrations.frameworks.iter().any(|f| f == name);
@@ -98,26 +98,26 @@ impl IntegrationManager {
         }
     }
 
-    /// Whether a kind is managed, by the name it has in the configuration.
+    /// Whether a framework is enabled.
     pub fn is_enabled(&self, name: &str) -> bool {
         self.enabled.iter().any(|f| f.name == name)
     }
 
-    /// Whether pods are managed only where a managed owner says so.
+    /// Whether pods are managed only as children of an enabled framework.
     pub fn is_pod_implicitly_enabled(&self) -> bool {
         self.pod_implicitly_enabled
     }
 
-    /// Whether the search for managed ancestors goes on to this owner: it is of a kind that Kueue
-    /// knows, managed or not.
+    /// Whether an owner is of a known kind, enabled or not, so that the search for an ancestor
+    /// continues at it.
     pub fn is_known_owner(&self, owner: &OwnerReference) -> bool {
         FRAMEWORKS.iter().any(|f| framework_matches_owner(f, owner))
             || self.external.iter().any(|gvk| gvk.matches_owner(owner))
-            // Stands between a Deployment and its pods.
+            // The owner between a Deployment and its pods.
             || (owner.kind == "ReplicaSet" && owner.api_version == "apps/v1")
     }
 
-    /// Whether this owner is of a managed kind.
+    /// Whether an owner is of an enabled kind.
     pub fn is_owner_managed_by_kueue(&self, owner: &OwnerReference) -> bool {
         self.enabled
             .iter()
@@ -125,7 +125,7 @@ impl IntegrationManager {
             || self.external.iter().any(|gvk| gvk.matches_owner(owner))
     }
 
-    /// Whether the owner that controls an object is of a managed kind.
+    /// Whether the controller reference of an object is of an enabled kind.
     pub fn is_owner_managed_by_kueue_for_object(&self, meta: &ObjectMeta) -> bool {
         controller_of(meta).is_some_and(|owner| self.is_owner_managed_by_kueue(owner))
     }
@@ -135,7 +135,7 @@ fn framework_matches_owner(framework: &Framework, owner: &OwnerReference) -> boo
     Gvk::new(framework.group, framework.version, framework.kind).matches_owner(owner)
 }
 
-/// `Kind.version.group.com`.
+/// Parses `Kind.version.group.com`.
 fn parse(text: &str) -> Option<Gvk> {
     let (kind, rest) = text.split_once('.')?;
     let (version, group) = rest.split_once('.')?;
@@ -147,7 +147,7 @@ fn parse(text: &str) -> Option<Gvk> {
     })
 }
 
-/// The owner that controls an object.
+/// The controller reference of an object.
 pub fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
     let mut owners = meta.owner_references.iter().flatten();
     owners.find(|owner| owner.controller == Some(true))
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_known_even_when_they_are_not_managed() {
+    fn owners_are_known_when_not_enabled() {
         let frameworks = with(&["batch/job"], &["Foo.v1.example.com"]);
         let job_set = owner("jobset.x-k8s.io/v1alpha2", "JobSet");
         assert!(
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn deployments_bring_pods_with_them() {
+    fn deployment_enables_pod_implicitly() {
         let frameworks = with(&["deployment"], &[]);
         assert!(frameworks.is_pod_implicitly_enabled() && frameworks.is_enabled("pod"));
         let frameworks = with(&["deployment", "pod"], &[]);

@@ -1,43 +1,46 @@
-//! What jobs say to Kueue in their labels and annotations.
+//! Labels and annotations of jobs, as upstream's `jobframework` reads them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 
-/// The longest value of a label.
-pub const LABEL_VALUE_MAX: usize = 63;
+/// The maximum length of a label value.
+pub(crate) const LABEL_VALUE_MAX: usize = 63;
 
-/// A label, where it is there and not empty.
-pub fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
+/// A label that is not empty.
+pub(crate) fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     let value = meta.labels.as_ref()?.get(key)?;
     (!value.is_empty()).then_some(value.as_str())
 }
 
-/// An annotation, where it is there and not empty.
-pub fn annotation<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
+/// An annotation that is not empty.
+pub(crate) fn annotation<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     let value = meta.annotations.as_ref()?.get(key)?;
     (!value.is_empty()).then_some(value.as_str())
 }
 
-/// The LocalQueue; empty where none is named.
-pub fn queue_name(meta: &ObjectMeta) -> &str {
+/// The queue name; empty if it is not set.
+pub(crate) fn queue_name(meta: &ObjectMeta) -> &str {
     label(meta, c::QUEUE_LABEL).unwrap_or_default()
 }
 
-/// The WorkloadPriorityClass; empty where none is named.
-pub fn workload_priority_class_name(meta: &ObjectMeta) -> &str {
+/// The WorkloadPriorityClass; empty if it is not set.
+pub(crate) fn workload_priority_class_name(meta: &ObjectMeta) -> &str {
     label(meta, c::PRIORITY_CLASS_LABEL).unwrap_or_default()
 }
 
-/// For how many seconds the Workload may be admitted, where the label is a number above zero.
-pub fn maximum_execution_time_seconds(meta: &ObjectMeta) -> Option<i32> {
+/// The maximum execution time in seconds, if the label is a positive integer.
+pub(crate) fn maximum_execution_time_seconds(meta: &ObjectMeta) -> Option<i32> {
     let seconds = meta.labels.as_ref()?.get(c::MAX_EXEC_TIME_SECONDS_LABEL)?;
     seconds.parse().ok().filter(|seconds| *seconds > 0)
 }
 
-/// The Workload made beforehand that the job is to use.
-pub fn prebuilt_workload_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
+/// The name of the prebuilt Workload.
+pub(crate) fn prebuilt_workload_name<'a>(
+    meta: &'a ObjectMeta,
+    gates: &FeatureGates,
+) -> Option<&'a str> {
     let by_label = label(meta, c::PREBUILT_WORKLOAD_LABEL);
     let by_annotation = annotation(meta, c::PREBUILT_WORKLOAD_ANNOTATION);
     if gates.enabled(Feature::WorkloadIdentifierAnnotations) {
@@ -47,14 +50,14 @@ pub fn prebuilt_workload_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) ->
     }
 }
 
-/// Whether the job may grow and shrink while it runs.
-pub fn is_elastic(meta: &ObjectMeta, gates: &FeatureGates) -> bool {
+/// Whether the job is elastic.
+pub(crate) fn is_elastic(meta: &ObjectMeta, gates: &FeatureGates) -> bool {
     gates.enabled(Feature::ElasticJobsViaWorkloadSlices)
         && annotation(meta, c::ELASTIC_JOB_ANNOTATION) == Some(c::ELASTIC_JOB_VALUE)
 }
 
-/// The group a pod belongs to.
-pub fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
+/// The pod group name of a pod.
+pub(crate) fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<&'a str> {
     let by_annotation = gates
         .enabled(Feature::WorkloadIdentifierAnnotations)
         .then(|| annotation(meta, c::POD_GROUP_NAME_ANNOTATION))
@@ -62,28 +65,28 @@ pub fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> Option<
     by_annotation.or_else(|| label(meta, c::POD_GROUP_NAME_LABEL))
 }
 
-/// Name of an object; empty where it has none yet.
-pub fn name(meta: &ObjectMeta) -> &str {
+/// The name of an object; empty if it is not set.
+pub(crate) fn name(meta: &ObjectMeta) -> &str {
     meta.name.as_deref().unwrap_or_default()
 }
 
-/// Namespace of an object; empty where it has none.
-pub fn namespace(meta: &ObjectMeta) -> &str {
+/// The namespace of an object; empty if it is not set.
+pub(crate) fn namespace(meta: &ObjectMeta) -> &str {
     meta.namespace.as_deref().unwrap_or_default()
 }
 
-/// UID of an object; empty where it has none yet.
-pub fn uid(meta: &ObjectMeta) -> &str {
+/// The UID of an object; empty if it is not set.
+pub(crate) fn uid(meta: &ObjectMeta) -> &str {
     meta.uid.as_deref().unwrap_or_default()
 }
 
-/// Whether a finalizer is on an object.
-pub fn has_finalizer(meta: &ObjectMeta, finalizer: &str) -> bool {
+/// Whether an object has a finalizer.
+pub(crate) fn has_finalizer(meta: &ObjectMeta, finalizer: &str) -> bool {
     meta.finalizers.iter().flatten().any(|f| f == finalizer)
 }
 
-/// A boolean as Go reads it.
-pub fn parse_bool(text: &str) -> Option<bool> {
+/// Parses a boolean as Go's `strconv.ParseBool`.
+pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_none_count_as_absent() {
+    fn invalid_execution_times_are_ignored() {
         let of = |text| {
             maximum_execution_time_seconds(&meta(&[(c::MAX_EXEC_TIME_SECONDS_LABEL, text)], &[]))
         };
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prebuilt_workload_is_named_by_annotation_first() {
+    fn prebuilt_workload_annotation_takes_precedence() {
         let both = meta(
             &[(c::PREBUILT_WORKLOAD_LABEL, "l")],
             &[(c::PREBUILT_WORKLOAD_ANNOTATION, "a")],

@@ -1,4 +1,4 @@
-//! JobSets of `jobset.x-k8s.io/v1alpha2`: sets of Jobs that belong together.
+//! The JobSet integration (`jobset.x-k8s.io/v1alpha2`).
 
 use async_trait::async_trait;
 use k8s_openapi::NamespaceResourceScope;
@@ -10,22 +10,22 @@ use serde_json::{Map, Value};
 use super::generic_job::{JobKind, JobResult};
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
-use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const JOB_INDEX: &str = "jobset.sigs.k8s.io/job-index";
 
-/// A JobSet, as far as Kueue looks at it; what else it says is kept.
+/// A JobSet with the fields that Kueue reads; others are preserved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JobSet {
+pub(crate) struct JobSet {
     /// Standard metadata.
     pub metadata: ObjectMeta,
-    /// What is to run.
+    /// The desired state.
     #[serde(default)]
     pub spec: JobSetSpec,
-    /// What runs.
+    /// The observed state.
     #[serde(default)]
     pub status: JobSetStatus,
 }
@@ -51,62 +51,62 @@ impl k8s_openapi::Metadata for JobSet {
     }
 }
 
-/// What is to run.
+/// The spec of a JobSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct JobSetSpec {
-    /// The sets of like Jobs.
+pub(crate) struct JobSetSpec {
+    /// The replicated jobs.
     pub replicated_jobs: Vec<ReplicatedJob>,
-    /// Whether the JobSet is held back.
+    /// Whether the JobSet is suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
-    /// What else it says.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// A set of like Jobs.
+/// A group of Jobs with one template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ReplicatedJob {
-    /// Name of the set.
+pub(crate) struct ReplicatedJob {
+    /// Name of the group.
     pub name: String,
-    /// How many Jobs; 1 where it is not said.
+    /// Number of Jobs; defaults to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// The Jobs.
+    /// The template of the Jobs.
     pub template: JobTemplateSpec,
-    /// What else it says.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// What runs.
+/// The status of a JobSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct JobSetStatus {
+pub(crate) struct JobSetStatus {
     /// Conditions, such as Completed.
     pub conditions: Vec<Condition>,
-    /// Each set.
+    /// The status of each replicated job.
     pub replicated_jobs_status: Vec<ReplicatedJobStatus>,
-    /// What else it says.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// What runs of a set of like Jobs.
+/// The status of a replicated job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ReplicatedJobStatus {
-    /// Name of the set.
+pub(crate) struct ReplicatedJobStatus {
+    /// Name of the group.
     pub name: String,
     /// Jobs whose pods are all ready.
     pub ready: i32,
     /// Jobs that succeeded.
     pub succeeded: i32,
-    /// Jobs with pods.
+    /// Jobs with active pods.
     pub active: i32,
-    /// What else it says.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -116,7 +116,7 @@ impl ReplicatedJob {
         self.replicas.unwrap_or(1)
     }
 
-    /// How many pods one of the Jobs runs at once.
+    /// The parallelism of one Job.
     fn pods_per_job(&self) -> i32 {
         let spec = self.template.spec.as_ref();
         let parallelism = spec.and_then(|s| s.parallelism).unwrap_or(1);
@@ -125,8 +125,8 @@ impl ReplicatedJob {
     }
 }
 
-/// JobSets.
-pub struct JobSetKind;
+/// The JobSet integration.
+pub(crate) struct JobSetKind;
 
 #[async_trait]
 impl JobKind for JobSetKind {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn each_set_of_jobs_is_a_pod_set() {
+    fn each_replicated_job_is_a_pod_set() {
         let gates = FeatureGates::default();
         let sets = JobSetKind::pod_sets(&set(), &gates).unwrap();
         let shown: Vec<_> = sets.iter().map(|s| (s.name.as_str(), s.count)).collect();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_job_set_says_besides_is_kept() {
+    fn unknown_fields_of_a_job_set_are_preserved() {
         let (gates, mut set) = (FeatureGates::default(), set());
         let before = set.clone();
         let sets = JobSetKind::pod_sets(&set, &gates).unwrap();

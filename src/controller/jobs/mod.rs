@@ -1,133 +1,40 @@
-//! Jobs of every kind: turns them into Workloads, starts them when admitted and stops them when
-//! evicted.
+//! The job framework and the integrations: constructs Workloads from jobs, starts jobs on admission
+//! and stops them on eviction.
 //!
-//! The reconciler (`reconcile_generic_job`, `ensure_workload_slices`) knows jobs only as [`job::GenericJob`]. A kind whose jobs
-//! are one object each implements [`job::JobKind`] in one file, from which [`load_pod::Single`] makes
-//! such a job; pods and their groups implement it themselves.
-//!
-//! Must not know how Workloads are admitted.
+//! The generic reconciler ([`reconciler`]) uses jobs through [`generic_job::GenericJob`]. An
+//! integration whose job is a single object implements [`generic_job::JobKind`] in one file, and
+//! [`single_object_job::SingleObjectJob`] adapts it; pods and pod groups implement `GenericJob`
+//! themselves.
 
-pub mod ancestor_job;
-pub mod batch_job;
+pub(crate) mod ancestor_job;
+pub(crate) mod batch_job;
 mod construct_workload;
 mod elastic_job_ungater;
 mod ensure_one_workload;
-pub mod error;
-pub mod generic_job;
+pub(crate) mod error;
+pub(crate) mod generic_job;
 mod generic_reconciler;
-pub mod integration_context;
+pub(crate) mod integration_context;
 pub mod integration_manager;
-pub mod job_annotations;
-pub mod job_set;
+pub(crate) mod job_annotations;
+pub(crate) mod job_set;
 mod patching;
-pub mod pod_set_info;
+pub(crate) mod pod_set_info;
 mod pod_set_infos;
-pub mod pod_sets;
+mod pod_set_topology_request;
+pub(crate) mod pod_sets;
 mod pods;
 mod pods_ready;
 mod recent_quota_losses;
 mod reconciler;
-pub mod role_hash;
-pub mod single_object_job;
-pub mod stateful_set;
+pub(crate) mod role_hash;
+mod setup;
+pub(crate) mod single_object_job;
+pub(crate) mod stateful_set;
+mod stateful_set_pod_reconciler;
 pub mod workload_names;
 mod workload_priority;
 mod workload_slicing;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::core::PartialObjectMeta;
-use kube::runtime::watcher;
-
-use self::ancestor_job::AncestorFinder;
-use self::batch_job::BatchJobKind;
-use self::generic_job::JobKind;
-use self::integration_context::IntegrationContext;
-use self::integration_manager::IntegrationManager;
-use self::job_set::{JobSet, JobSetKind};
-use super::ControllerContext;
-use kueue_lab_api::config::Feature;
-use kueue_lab_runtime::{Api, Change, Informer};
-
-pub use self::patching::create_merge_patch;
-
-/// Starts the job controllers that the configuration asks for. Gives what finds the owners of
-/// objects, for the webhooks.
-pub fn start(shared: &ControllerContext) -> AncestorFinder {
-    let frameworks = IntegrationManager::new(&shared.settings.configuration);
-    let ctx = &shared.ctx;
-    let jobs = Informer::builder(Api::<Job>::all(ctx.client.clone()))
-        .index(
-            generic_reconciler::BY_OWNER_UID,
-            generic_reconciler::owner_uids::<Job>,
-        )
-        .start(ctx);
-    let mut owners = AncestorFinder::new(ctx.client.clone())
-        .with_lookup(BatchJobKind::GVK, single_object_job::metadata_lookup(&jobs));
-    let sets = frameworks
-        .is_enabled(stateful_set::FRAMEWORK)
-        .then(|| Informer::builder(Api::<StatefulSet>::all(ctx.client.clone())).start(ctx));
-    if let Some(sets) = &sets {
-        owners = owners.with_lookup(stateful_set::GVK, single_object_job::metadata_lookup(sets));
-    }
-    if frameworks.is_enabled(BatchJobKind::FRAMEWORK) {
-        generic_reconciler::start::<BatchJobKind>(
-            &IntegrationContext::new(shared, &owners, BatchJobKind::FRAMEWORK),
-            &jobs,
-        );
-    }
-    if frameworks.is_enabled("pod") {
-        pods::start(&IntegrationContext::new(shared, &owners, "pod"));
-    }
-    if shared
-        .settings
-        .enabled(Feature::ElasticJobsViaWorkloadSlices)
-    {
-        elastic_job_ungater::start(&IntegrationContext::new(shared, &owners, "elastic-job"));
-    }
-    if let Some(sets) = &sets {
-        stateful_set::start(
-            &IntegrationContext::new(shared, &owners, stateful_set::FRAMEWORK),
-            sets,
-        );
-    }
-    if frameworks.is_enabled(JobSetKind::FRAMEWORK) {
-        start_when_crd_exists(shared, "jobsets.jobset.x-k8s.io", {
-            let (shared, owners) = (shared.clone(), owners.clone());
-            move || {
-                let sets = Informer::builder(Api::<JobSet>::all(shared.ctx.client.clone()))
-                    .index(
-                        generic_reconciler::BY_OWNER_UID,
-                        generic_reconciler::owner_uids::<JobSet>,
-                    )
-                    .start(&shared.ctx);
-                generic_reconciler::start::<JobSetKind>(
-                    &IntegrationContext::new(&shared, &owners, JobSetKind::FRAMEWORK),
-                    &sets,
-                );
-            }
-        });
-    }
-    owners
-}
-
-/// Starts something when a custom kind is defined.
-fn start_when_crd_exists(
-    shared: &ControllerContext,
-    name: &str,
-    start: impl Fn() + Send + Sync + 'static,
-) {
-    // Its metadata tells enough; whole definitions are big.
-    let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(shared.ctx.client.clone());
-    let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let definitions = Informer::builder(api).config(only).start(&shared.ctx);
-    let started = AtomicBool::new(false);
-    definitions.add_event_handler(move |change| {
-        if !matches!(change, Change::Deleted(_)) && !started.swap(true, Ordering::Relaxed) {
-            start();
-        }
-    });
-}
+pub(crate) use patching::create_merge_patch;
+pub(crate) use setup::start;

@@ -1,4 +1,4 @@
-//! Writing jobs: a merge patch of what was changed, which insists on the version it was made from.
+//! Writes of jobs and their Workloads: merge patches with the resourceVersion as precondition.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// Which part of an object is written.
+/// The part of an object to patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchTarget {
-    /// All but the status.
+pub(super) enum PatchTarget {
+    /// Everything but the status.
     Object,
     /// The status.
     Status,
 }
 
-/// Writes what differs between two versions of an object and gives what the server made of it.
+/// Patches the differences between two versions of an object; returns the result.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
-pub async fn patch_object<K: JobObject>(
+/// The request fails, for example with a Conflict.
+pub(super) async fn patch_object<K: JobObject>(
     api: &Api<K>,
     before: &K,
     after: &K,
@@ -50,8 +50,8 @@ pub async fn patch_object<K: JobObject>(
     Ok(written)
 }
 
-/// The merge patch (RFC 7386) that makes `after` of `decode_old`.
-pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
+/// The merge patch (RFC 7386) from `before` to `after`.
+pub(crate) fn create_merge_patch(before: &Value, after: &Value) -> Value {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return after.clone();
     };
@@ -76,8 +76,8 @@ pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
 /// Replaces a Workload.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
-pub async fn update_workload(
+/// The request fails, for example with a Conflict.
+pub(super) async fn update_workload(
     env: &IntegrationContext,
     wl: &Workload,
 ) -> Result<Arc<Workload>, JobError> {
@@ -93,11 +93,14 @@ pub async fn update_workload(
     Ok(written)
 }
 
-/// Lets a Workload be deleted.
+/// Removes Kueue's finalizer from a Workload.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
-pub async fn remove_finalizer(env: &IntegrationContext, wl: &Workload) -> Result<(), JobError> {
+/// The request fails, for example with a Conflict.
+pub(super) async fn remove_finalizer(
+    env: &IntegrationContext,
+    wl: &Workload,
+) -> Result<(), JobError> {
     if !job_annotations::has_finalizer(&wl.metadata, c::RESOURCE_IN_USE_FINALIZER) {
         return Ok(());
     }
@@ -110,11 +113,11 @@ pub async fn remove_finalizer(env: &IntegrationContext, wl: &Workload) -> Result
     Ok(())
 }
 
-/// Declares a Workload finished.
+/// Sets the Finished condition of a Workload.
 ///
 /// # Errors
-/// The server refuses, such as for a conflict.
-pub async fn finish_workload(
+/// The request fails, for example with a Conflict.
+pub(super) async fn finish_workload(
     env: &IntegrationContext,
     wl: &Workload,
     reason: &str,
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_merged_in_gives_the_new_version() {
+    fn applying_the_merge_patch_gives_the_new_version() {
         let before = json!({"a": 1, "b": {"x": [1, 2], "y": "k"}, "c": true, "e": {"f": 1}});
         let after =
             json!({"a": 1, "b": {"x": [1], "y": "k", "z": 0}, "d": {"n": 1}, "e": {"f": 1}});

@@ -1,5 +1,5 @@
-//! What a pod set gets beyond what its job says: merged into the pod template when the job is
-//! started, and taken out again when it is stopped.
+//! [`PodSetInfo`]: node selectors, tolerations and more that admission adds to a pod set: merged
+//! into the pod template when the job starts, and removed when it stops.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use kueue_lab_api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFla
 
 type Map = BTreeMap<String, String>;
 
-/// Why a job cannot be started with what its Workload says; trying again does not help.
+/// Why pod set infos cannot be applied to a job; retrying does not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PodSetInfoError {
-    /// Not as many pod sets as the job has.
+pub(crate) enum PodSetInfoError {
+    /// The number of pod sets differs.
     #[error("invalid podset infos: expecting {want} podset, got {got}")]
     Length {
         /// Pod sets of the job.
@@ -23,43 +23,43 @@ pub enum PodSetInfoError {
         /// Pod sets of the Workload.
         got: usize,
     },
-    /// No pod set for a pod of a group.
+    /// No info for the pod set of a group member.
     #[error("invalid podset infos: podSetInfo with the name '{0}' is not found")]
     NotFound(String),
-    /// Another value is there already.
+    /// A key has a different value.
     #[error(
         "invalid admission check PodSetUpdate: conflict for {field}: conflict for key={key}, value1={value1}, value2={value2}"
     )]
     Conflict {
-        /// Which map of the template.
+        /// The map of the template.
         field: &'static str,
         /// The key.
         key: String,
-        /// The value that is there.
+        /// The existing value.
         value1: String,
-        /// The value that was to be added.
+        /// The value to add.
         value2: String,
     },
-    /// The same, found in what a check asks for.
+    /// A conflict in a PodSetUpdate of an admission check.
     #[error("in admission check {check:?}: {source}")]
     InCheck {
-        /// Name of the check.
+        /// Name of the AdmissionCheck.
         check: String,
         /// The conflict.
         source: Box<PodSetInfoError>,
     },
 }
 
-/// What one pod set gets, or what it was.
+/// Additions to one pod set, or its original values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PodSetInfo {
+pub(crate) struct PodSetInfo {
     /// Name of the pod set.
     pub name: String,
-    /// How many pods.
+    /// Number of pods.
     pub count: i32,
-    /// Annotations of the template.
+    /// Annotations of the pod template.
     pub annotations: Map,
-    /// Labels of the template.
+    /// Labels of the pod template.
     pub labels: Map,
     /// Node selector.
     pub node_selector: Map,
@@ -70,9 +70,9 @@ pub struct PodSetInfo {
 }
 
 impl PodSetInfo {
-    /// What an assignment gives: node labels and tolerations of the flavors, in the order of the
-    /// resources, and the gate of topology-aware scheduling.
-    pub fn from_assignment<'f>(
+    /// The info of an assignment: node labels and tolerations of its flavors, in the order of
+    /// resources, and the topology scheduling gate.
+    pub(crate) fn from_assignment<'f>(
         assignment: &PodSetAssignment,
         pod_set: &PodSet,
         tas: bool,
@@ -84,10 +84,10 @@ impl PodSetInfo {
             ..Self::default()
         };
         if tas && assignment.topology_assignment.is_some() {
-            let asked = pod_set.topology_request.as_ref().is_some_and(|r| {
+            let requested = pod_set.topology_request.as_ref().is_some_and(|r| {
                 r.preferred.is_some() || r.required.is_some() || r.unconstrained.is_some()
             });
-            if !asked {
+            if !requested {
                 let key = c::POD_SET_UNCONSTRAINED_TOPOLOGY_ANNOTATION.to_owned();
                 info.annotations.insert(key, "true".to_owned());
             }
@@ -109,8 +109,8 @@ impl PodSetInfo {
         Ok(info)
     }
 
-    /// What an admission check asks for.
-    pub fn from_update(update: &PodSetUpdate) -> Self {
+    /// The info of a PodSetUpdate.
+    pub(crate) fn from_update(update: &PodSetUpdate) -> Self {
         Self {
             annotations: update.annotations.clone(),
             labels: update.labels.clone(),
@@ -120,8 +120,8 @@ impl PodSetInfo {
         }
     }
 
-    /// What the pod set was before anything was added.
-    pub fn from_pod_set(pod_set: &PodSet) -> Self {
+    /// The original values of a pod set.
+    pub(crate) fn from_pod_set(pod_set: &PodSet) -> Self {
         let meta = pod_set.template.metadata.clone().unwrap_or_default();
         let spec = pod_set.template.spec.clone().unwrap_or_default();
         Self {
@@ -135,11 +135,11 @@ impl PodSetInfo {
         }
     }
 
-    /// Adds what another one says.
+    /// Merges another info.
     ///
     /// # Errors
-    /// A key has another value already; nothing is changed then.
-    pub fn merge(&mut self, other: &Self) -> Result<(), PodSetInfoError> {
+    /// A key has a different value; then nothing is changed.
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), PodSetInfoError> {
         no_conflict("annotations", &self.annotations, &other.annotations)?;
         no_conflict("labels", &self.labels, &other.labels)?;
         no_conflict("nodeSelector", &self.node_selector, &other.node_selector)?;
@@ -164,7 +164,7 @@ impl PodSetInfo {
     }
 }
 
-/// Whether two tolerations tolerate the same; for how long does not matter.
+/// Whether two tolerations are equal except for `tolerationSeconds`.
 fn same_toleration(a: &Toleration, b: &Toleration) -> bool {
     let operator = |t: &Toleration| match t.operator.as_deref() {
         None | Some("") => "Equal".to_owned(),
@@ -177,16 +177,16 @@ fn same_toleration(a: &Toleration, b: &Toleration) -> bool {
         && text(&a.effect) == text(&b.effect)
 }
 
-/// A scheduling gate of a name.
-pub fn gate(name: &str) -> PodSchedulingGate {
+/// A scheduling gate.
+pub(crate) fn gate(name: &str) -> PodSchedulingGate {
     PodSchedulingGate {
         name: name.to_owned(),
     }
 }
 
-fn no_conflict(field: &'static str, here: &Map, there: &Map) -> Result<(), PodSetInfoError> {
-    for (key, value1) in here {
-        if let Some(value2) = there.get(key).filter(|v| *v != value1) {
+fn no_conflict(field: &'static str, existing: &Map, added: &Map) -> Result<(), PodSetInfoError> {
+    for (key, value1) in existing {
+        if let Some(value2) = added.get(key).filter(|v| *v != value1) {
             return Err(PodSetInfoError::Conflict {
                 field,
                 key: key.clone(),
@@ -198,11 +198,11 @@ fn no_conflict(field: &'static str, here: &Map, there: &Map) -> Result<(), PodSe
     Ok(())
 }
 
-/// Adds to a pod or a template.
+/// Merges an info into a pod or pod template.
 ///
 /// # Errors
-/// A key has another value already; nothing is changed then.
-pub fn merge_into(
+/// A key has a different value; then nothing is changed.
+pub(crate) fn merge_into(
     meta: &mut ObjectMeta,
     spec: &mut PodSpec,
     info: &PodSetInfo,
@@ -216,7 +216,7 @@ pub fn merge_into(
         scheduling_gates: spec.scheduling_gates.clone().unwrap_or_default(),
         ..PodSetInfo::default()
     };
-    // An elastic job may be admitted as another slice, or another chain of them, than last time.
+    // An elastic job may be admitted with another slice or chain of slices than before.
     if gates.enabled(Feature::ElasticJobsViaWorkloadSlices) {
         let elastic = info
             .annotations
@@ -232,8 +232,8 @@ pub fn merge_into(
     Ok(())
 }
 
-/// Puts a pod template back to what it was.
-pub fn restore_pod_spec(meta: &mut ObjectMeta, spec: &mut PodSpec, info: &PodSetInfo) {
+/// Restores a pod template.
+pub(crate) fn restore_pod_spec(meta: &mut ObjectMeta, spec: &mut PodSpec, info: &PodSetInfo) {
     put(meta, spec, info);
 }
 
@@ -245,16 +245,16 @@ fn put(meta: &mut ObjectMeta, spec: &mut PodSpec, info: &PodSetInfo) {
     put_list(&mut spec.scheduling_gates, &info.scheduling_gates);
 }
 
-/// An empty map that is there stays; one that is not, stays away.
-fn put_map(place: &mut Option<Map>, value: &Map) {
-    if place.as_ref().is_some_and(|m| m != value) || (place.is_none() && !value.is_empty()) {
-        *place = (!value.is_empty()).then(|| value.clone());
+/// Sets a map; an equal one, or an absent one for an empty value, is left as it is.
+fn put_map(field: &mut Option<Map>, value: &Map) {
+    if field.as_ref().is_some_and(|m| m != value) || (field.is_none() && !value.is_empty()) {
+        *field = (!value.is_empty()).then(|| value.clone());
     }
 }
 
-fn put_list<T: Clone + PartialEq>(place: &mut Option<Vec<T>>, value: &[T]) {
-    if place.as_ref().is_some_and(|l| l != value) || (place.is_none() && !value.is_empty()) {
-        *place = (!value.is_empty()).then(|| value.to_vec());
+fn put_list<T: Clone + PartialEq>(field: &mut Option<Vec<T>>, value: &[T]) {
+    if field.as_ref().is_some_and(|l| l != value) || (field.is_none() && !value.is_empty()) {
+        *field = (!value.is_empty()).then(|| value.to_vec());
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_in_can_be_taken_out_again() {
+    fn restore_reverts_merge() {
         let gates = FeatureGates::default();
         let mut meta = ObjectMeta {
             labels: Some(map(&[("a", "1")])),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn another_value_is_a_conflict_and_changes_nothing() {
+    fn conflicting_value_is_an_error_and_changes_nothing() {
         let gates = FeatureGates::default();
         let mut meta = ObjectMeta {
             labels: Some(map(&[("a", "1")])),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_workload_is_only_overwritten_on_elastic_jobs() {
+    fn workload_annotation_is_overwritten_only_on_elastic_jobs() {
         let gates = FeatureGates::default();
         let with = |pairs: &[(&str, &str)]| PodSetInfo {
             annotations: map(pairs),

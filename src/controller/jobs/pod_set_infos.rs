@@ -1,4 +1,4 @@
-//! What the pod sets of an admitted Workload get, and whether a job is like its Workload.
+//! The pod set infos of an admitted Workload, and the comparison of a job with its Workload.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use kueue_lab_api::name_validation::dns1123_label;
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::ObjectKey;
 
-/// What admission and checks give each pod set.
+/// The infos from the admission and the admission checks.
 ///
 /// # Errors
-/// A flavor does not exist, or two of them or of the checks contradict each other.
-pub fn pod_set_infos_from_status(
+/// A flavor does not exist, or infos conflict.
+pub(super) fn pod_set_infos_from_status(
     env: &IntegrationContext,
     wl: &Workload,
 ) -> Result<Vec<PodSetInfo>, JobError> {
@@ -109,13 +109,13 @@ fn assign_labels_and_annotations(
     }
 }
 
-/// What the pod sets were before anything was added.
-pub fn pod_set_infos_from_workload(wl: Option<&Workload>) -> Vec<PodSetInfo> {
+/// The original values of the pod sets.
+pub(super) fn pod_set_infos_from_workload(wl: Option<&Workload>) -> Vec<PodSetInfo> {
     let pod_sets = wl.into_iter().flat_map(|wl| &wl.spec.pod_sets);
     pod_sets.map(PodSetInfo::from_pod_set).collect()
 }
 
-/// The pod sets as they are while the job runs, where the Workload holds quota.
+/// The pod sets of the running job, if the Workload has a quota reservation.
 fn expected_running_pod_sets(env: &IntegrationContext, wl: &Workload) -> Option<Vec<PodSet>> {
     if !predicates::has_quota_reservation(wl) {
         return None;
@@ -136,11 +136,11 @@ fn expected_running_pod_sets(env: &IntegrationContext, wl: &Workload) -> Option<
     Some(running)
 }
 
-/// Whether a Workload is that of a job as the job is now.
+/// Whether a Workload matches the current job.
 ///
 /// # Errors
-/// The job says something that cannot be read.
-pub fn equivalent_to_workload(
+/// A field of the job cannot be parsed.
+pub(super) fn equivalent_to_workload(
     env: &IntegrationContext,
     job: &impl GenericJob,
     wl: &Workload,
@@ -163,7 +163,7 @@ pub fn equivalent_to_workload(
     let with_tolerations = !predicates::is_admitted(wl);
     let like_spec = || compare_pod_set_lists(&wanted, &wl.spec.pod_sets, with_tolerations);
     Ok(match expected_running_pod_sets(env, wl) {
-        // A job that is admitted but not yet started has still to be as it was.
+        // A job that is admitted but not started has its original pod sets.
         Some(running) => {
             compare_pod_set_lists(&wanted, &running, with_tolerations)
                 || (job.is_suspended() && like_spec())

@@ -1,22 +1,16 @@
-//! Pod sets: what a job's pod templates become in its Workload, and when two lists of them are the
-//! same work.
+//! Pod sets: sanitizing for the Workload's schema, and comparison.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::job_annotations::parse_bool;
 use kueue_lab_api::config::{Feature, FeatureGates};
-use kueue_lab_api::constants as c;
-use kueue_lab_api::v1beta2::{
-    PodSet, PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint,
-};
+use kueue_lab_api::v1beta2::PodSet;
 use kueue_lab_api::validation::semantically_equal;
 
-/// Leaves of each environment variable that is there twice only the last value, which is the one
-/// that counts: the Workload's schema does not allow two.
-pub fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
+/// Removes duplicate environment variables: the last value wins, in the position of the first. The
+/// schema of Workloads does not allow duplicates.
+pub(crate) fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
         if let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec {
             let init = spec.init_containers.iter_mut().flatten();
@@ -42,16 +36,15 @@ fn sanitize_container(container: &mut Container) {
     *env = kept;
 }
 
-/// Takes the smallest counts away where partial admission is off.
-pub fn clear_min_counts(pod_sets: &mut [PodSet], gates: &FeatureGates) {
+/// Clears `minCount` if partial admission is disabled.
+pub(crate) fn clear_min_counts(pod_sets: &mut [PodSet], gates: &FeatureGates) {
     if !gates.enabled(Feature::PartialAdmission) {
         pod_sets.iter_mut().for_each(|ps| ps.min_count = None);
     }
 }
 
-/// Whether two lists of pod sets are the same work: counts and containers, and tolerations where
-/// asked for.
-pub fn compare_pod_set_lists(a: &[PodSet], b: &[PodSet], with_tolerations: bool) -> bool {
+/// Whether two lists of pod sets are equal in counts and containers, and tolerations if requested.
+pub(crate) fn compare_pod_set_lists(a: &[PodSet], b: &[PodSet], with_tolerations: bool) -> bool {
     a.len() == b.len()
         && a.iter()
             .zip(b)
@@ -71,82 +64,6 @@ fn compare_pod_sets(a: &PodSet, b: &PodSet, with_tolerations: bool) -> bool {
         && (!with_tolerations || semantically_equal(&tolerations(sa), &tolerations(sb)))
         && semantically_equal(&init(sa), &init(sb))
         && semantically_equal(&sa.containers, &sb.containers)
-}
-
-/// Which labels number the pods of a set, where its kind of job has such.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TopologyIndexLabels<'a> {
-    /// The label that numbers the pods.
-    pub pod_index_label: Option<&'a str>,
-    /// The label that numbers groups of pods within the set.
-    pub sub_group_index_label: Option<&'a str>,
-    /// How many groups there are.
-    pub sub_group_count: Option<i32>,
-}
-
-/// What the annotations of a template ask of topology-aware scheduling.
-///
-/// # Errors
-/// An annotation cannot be read.
-pub fn pod_set_topology_request(
-    template: Option<&ObjectMeta>,
-    indexes: TopologyIndexLabels<'_>,
-    gates: &FeatureGates,
-) -> Result<Option<PodSetTopologyRequest>, String> {
-    if !gates.enabled(Feature::TopologyAwareScheduling) {
-        return Ok(None);
-    }
-    let annotations = template.and_then(|meta| meta.annotations.as_ref());
-    let get = |key: &str| annotations.and_then(|map| map.get(key)).cloned();
-    let mut request = PodSetTopologyRequest::default();
-    let slice_topology = get(c::POD_SET_SLICE_REQUIRED_TOPOLOGY_ANNOTATION);
-    let slice_size = get(c::POD_SET_SLICE_SIZE_ANNOTATION);
-    let layers = get(c::POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS_ANNOTATION);
-    if let Some(level) = get(c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION) {
-        request.required = Some(level);
-    } else if let Some(level) = get(c::POD_SET_PREFERRED_TOPOLOGY_ANNOTATION) {
-        request.preferred = Some(level);
-    } else if let Some(text) = get(c::POD_SET_UNCONSTRAINED_TOPOLOGY_ANNOTATION) {
-        let bad = || format!("strconv.ParseBool: parsing {text:?}: invalid syntax");
-        request.unconstrained = Some(parse_bool(&text).ok_or_else(bad)?);
-    } else {
-        let sliced = (slice_topology.is_some() && slice_size.is_some()) || layers.is_some();
-        let numbered = indexes.pod_index_label.is_some()
-            || indexes.sub_group_index_label.is_some()
-            || indexes.sub_group_count.is_some();
-        if !sliced && !numbered {
-            return Ok(None);
-        }
-    }
-    match (layers, slice_topology, slice_size) {
-        (Some(text), _, _) if gates.enabled(Feature::TASMultiLayerTopology) => {
-            request.podset_slice_required_topology_constraints = parse_layers(&text)?;
-        }
-        (_, Some(level), Some(text)) => {
-            let bad = || format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
-            request.pod_set_slice_size = Some(text.parse().map_err(|_| bad())?);
-            request.pod_set_slice_required_topology = Some(level);
-        }
-        _ => {}
-    }
-    request.pod_index_label = indexes.pod_index_label.map(str::to_owned);
-    request.sub_group_index_label = indexes.sub_group_index_label.map(str::to_owned);
-    request.sub_group_count = indexes.sub_group_count;
-    if request.required.is_some() || request.preferred.is_some() {
-        request.pod_set_group_name = get(c::POD_SET_GROUP_NAME_ANNOTATION);
-    }
-    Ok(Some(request))
-}
-
-fn parse_layers(text: &str) -> Result<Vec<PodsetSliceRequiredTopologyConstraint>, String> {
-    let layers: Vec<PodsetSliceRequiredTopologyConstraint> = serde_json::from_str(text)
-        .map_err(|e| format!("failed to parse multi-layer topology constraints annotation: {e}"))?;
-    match layers.len() {
-        1..=3 => Ok(layers),
-        n => Err(format!(
-            "topology constraints must contain between 1 and 3 entries: got {n}"
-        )),
-    }
 }
 
 #[cfg(test)]
@@ -187,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_of_a_variable_counts_at_the_place_of_the_first() {
+    fn duplicate_variables_keep_the_last_value() {
         let mut sets = [set("1")];
         let spec = Arc::make_mut(&mut sets[0].template).spec.as_mut().unwrap();
         spec.containers[0].env = Some(vec![env("a", "1"), env("b", "2"), env("a", "3")]);
@@ -200,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_compared_by_value_and_tolerations_where_asked() {
+    fn quantities_are_compared_by_value_and_tolerations_if_requested() {
         assert!(compare_pod_set_lists(&[set("1")], &[set("1000m")], true));
         assert!(!compare_pod_set_lists(&[set("1")], &[set("2")], true));
         let mut tolerant = set("1");
@@ -217,50 +134,5 @@ mod tests {
             ..set("1")
         };
         assert!(!compare_pod_set_lists(&[set("1")], &[fewer], false));
-    }
-
-    #[test]
-    fn topology_request_from_annotations() {
-        let gates = FeatureGates::default();
-        let of = |pairs: &[(&str, &str)], indexes: TopologyIndexLabels<'_>| {
-            let pairs = pairs
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-            let meta = ObjectMeta {
-                annotations: Some(pairs.collect()),
-                ..Default::default()
-            };
-            pod_set_topology_request(Some(&meta), indexes, &gates)
-        };
-        assert_eq!(of(&[], TopologyIndexLabels::default()), Ok(None));
-        let numbered = TopologyIndexLabels {
-            pod_index_label: Some("i"),
-            ..Default::default()
-        };
-        assert_eq!(
-            of(&[], numbered)
-                .unwrap()
-                .unwrap()
-                .pod_index_label
-                .as_deref(),
-            Some("i")
-        );
-        let required = of(
-            &[
-                (c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION, "rack"),
-                (c::POD_SET_GROUP_NAME_ANNOTATION, "g"),
-            ],
-            TopologyIndexLabels::default(),
-        );
-        let required = required.unwrap().unwrap();
-        assert_eq!(required.required.as_deref(), Some("rack"));
-        assert_eq!(required.pod_set_group_name.as_deref(), Some("g"));
-        assert!(
-            of(
-                &[(c::POD_SET_UNCONSTRAINED_TOPOLOGY_ANNOTATION, "perhaps")],
-                numbered
-            )
-            .is_err()
-        );
     }
 }

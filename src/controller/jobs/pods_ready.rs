@@ -13,8 +13,8 @@ use kueue_lab_api::v1beta2::Workload;
 const WAITING: &str = "At least one pod has failed, waiting for recovery";
 const READY: &str = "All pods reached readiness and the workload is running";
 
-/// The condition as it has to be now, where it is not.
-pub fn generate_pods_ready_condition(
+/// The condition, if it has to change.
+pub(super) fn generate_pods_ready_condition(
     env: &IntegrationContext,
     job: &dyn GenericJob,
     wl: &Workload,
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_starts_fails_and_recovers() {
+    fn pods_ready_reasons_of_start_failure_and_recovery() {
         let of = |admitted, old: Option<Condition>, ready| {
             pods_ready_status(admitted, old.as_ref(), || ready).1
         };

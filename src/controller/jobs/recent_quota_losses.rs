@@ -1,7 +1,8 @@
-//! [`RecentQuotaLosses`]: which Workloads lost their quota a moment ago.
+//! [`RecentQuotaLosses`]: the Workloads that recently lost their quota.
 //!
-//! Kueue's scheduler gives quota out again before the job's controller has written that the pods of a
-//! Workload will have to start anew. One that gets quota at its first attempt is recovered, not started.
+//! Upstream's scheduler reserves quota again before the job controller has written that the pods
+//! have to restart. A Workload that gets quota at its first attempt is therefore Recovered, not
+//! Started.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::Change;
 
-/// How long a loss is recent: Kueue takes about as long to write a Workload, and a scheduler that gets
-/// nowhere comes by every 10 ms.
-pub const RECENT_WINDOW: Duration = Duration::from_millis(25);
+/// How long a loss is recent: about the latency of upstream's Workload writes, during which the
+/// scheduler runs a cycle every 10 ms.
+pub(super) const RECENT_WINDOW: Duration = Duration::from_millis(25);
 
-/// Workloads by UID, with the moment until which their loss is recent. Clones share them.
+/// The end of the recent period by Workload UID. Clones share the map.
 #[derive(Clone, Debug, Default)]
-pub struct RecentQuotaLosses(Arc<Mutex<BTreeMap<String, Timestamp>>>);
+pub(crate) struct RecentQuotaLosses(Arc<Mutex<BTreeMap<String, Timestamp>>>);
 
 impl RecentQuotaLosses {
-    /// Takes note of a change; true when it is a loss of quota.
-    pub fn record_change(&self, change: &Change<Workload>, now: Timestamp) -> bool {
+    /// Records a change; true if the Workload lost its quota.
+    pub(crate) fn record_change(&self, change: &Change<Workload>, now: Timestamp) -> bool {
         let reserved = predicates::has_quota_reservation;
         let Change::Updated { old, new } = change else {
             return false;
@@ -40,10 +41,10 @@ impl RecentQuotaLosses {
         true
     }
 
-    /// How long the loss of a Workload that has not got any quota since will still be recent, where it
-    /// is. Whoever puts something off for it has to come back by then: that a look was asked for when the
-    /// quota was lost is not enough, since of several delays of a key the shortest counts.
-    pub fn recent_for_remaining(&self, wl: &Workload, now: Timestamp) -> Option<Duration> {
+    /// The remaining recent period of a Workload that has no quota since its loss. A caller that
+    /// defers work for it has to requeue with this delay: of several delays of a key the work queue
+    /// uses the shortest, so an earlier enqueue does not suffice.
+    pub(crate) fn recent_for_remaining(&self, wl: &Workload, now: Timestamp) -> Option<Duration> {
         if predicates::has_quota_reservation(wl) {
             return None;
         }
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_recent_for_a_moment() {
+    fn loss_is_recent_for_the_window() {
         let losses = RecentQuotaLosses::default();
         let (old, new) = (workload(true), workload(false));
         let now = Timestamp::UNIX_EPOCH;

@@ -1,4 +1,4 @@
-//! One reconciliation of a job: a Workload for it, and the job as its Workload says.
+//! The generic reconciler: syncs a job with its Workload.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use kueue_lab_api::constants::{self as c, event, evicted, finished, quota_reserv
 use kueue_lab_api::v1beta2::{CheckState, ReclaimablePod, Workload, WorkloadStatus};
 use kueue_lab_runtime::ReconcileResult;
 
-/// Brings a job and its Workload in line.
+/// Reconciles a job with its Workload.
 ///
 /// # Errors
-/// What is to be tried again.
-pub async fn reconcile_generic_job(
+/// The reconciliation has to be retried.
+pub(super) async fn reconcile_generic_job(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<ReconcileResult, JobError> {
@@ -72,13 +72,13 @@ async fn reconcile_steps(
     reconcile_job_with_workload(env, job, wl).await
 }
 
-/// Whether a job has a Workload of its own.
+/// How a job is managed.
 enum JobManagement {
-    /// It is none of Kueue's business.
+    /// Not by Kueue.
     Unmanaged,
-    /// It has.
+    /// With its own Workload.
     Managed,
-    /// It is part of this one.
+    /// As part of this ancestor.
     ChildOf(Box<AncestorJob>),
 }
 
@@ -144,7 +144,7 @@ fn should_suspend_child_job(
     };
     let elastic = |meta| job_annotations::is_elastic(meta, &env.gates);
     if elastic(job.meta()) || elastic(&ancestor.meta) {
-        // While one slice takes over from another there may be none that is admitted.
+        // While a slice is replaced, none may be admitted.
         return predicates::is_evicted(newest);
     }
     !predicates::is_admitted(newest)
@@ -318,7 +318,7 @@ async fn update_pods_ready_condition(
     if env.shared.settings.wait_for_pods_ready.is_none() || recently_lost {
         return Ok(false);
     }
-    // Whatever changed, it counts as a transition: what is applied does not know the condition of old.
+    // Any change counts as a transition: server-side apply does not see the previous condition.
     let Some(wanted) = pods_ready::generate_pods_ready_condition(env, job, wl) else {
         return Ok(false);
     };
@@ -359,8 +359,8 @@ async fn handle_evicted_workload(
     handle_workload_after_deactivated_policy(env, job, wl).await
 }
 
-/// Whether a workload may be queued again as soon as its quota is free: evicted for nothing it did,
-/// and with a job that will still be there.
+/// Whether a Workload may be requeued as soon as quota is released: its eviction was not caused by
+/// itself, and its job continues to exist.
 fn requeues_immediately(env: &IntegrationContext, wl: &Workload, reason: &str) -> bool {
     let innocent = [evicted::PREEMPTED, evicted::NODE_FAILURES].contains(&reason);
     let owners = wl.metadata.owner_references.as_deref().unwrap_or_default();
@@ -369,7 +369,7 @@ fn requeues_immediately(env: &IntegrationContext, wl: &Workload, reason: &str) -
     innocent && !(env.enabled(Feature::SkipReassignmentForPodOwnedWorkloads) && of_one_pod)
 }
 
-/// Deletes a job that Kueue deactivated, when it was kept long enough.
+/// Deletes a job that Kueue deactivated, after its retention.
 async fn handle_workload_after_deactivated_policy(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
@@ -426,9 +426,9 @@ async fn handle_suspended_job(
     }
     let queue = job_annotations::queue_name(job.meta());
     if job.syncs_queue_name() && wl.spec.queue_name != queue {
-        let mut moved = wl.clone();
-        moved.spec.queue_name = queue.to_owned();
-        update_workload(env, &moved).await?;
+        let mut updated = wl.clone();
+        updated.spec.queue_name = queue.to_owned();
+        update_workload(env, &updated).await?;
     }
     Ok(ReconcileResult::Done)
 }

@@ -1,9 +1,8 @@
-//! The role of a pod in its group: eight hexadecimal digits of a digest over what of its spec matters
-//! for admission. The pod set of a role is named by them.
+//! The role hash of a pod in its group: eight hexadecimal digits of a digest of the fields of its
+//! spec that matter for admission. The pod set of a role has it as name.
 //!
-//! The digest is over the JSON that Go writes of these parts, so the order of fields is that of
-//! Kubernetes' Go types, maps are ordered by key, what is empty is left out or `null` as there, and
-//! `<`, `>` and `&` are escaped.
+//! The digest covers the JSON that Go encodes: fields in the order of Kubernetes' Go types, maps
+//! sorted by key, empty values omitted or `null` as in Go, and `<`, `>` and `&` escaped.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use serde::Serialize;
@@ -12,21 +11,21 @@ use sha2::{Digest, Sha256};
 
 use kueue_lab_quantity::Quantity;
 
-/// How Go writes a value.
+/// How Go encodes a value.
 enum GoType {
-    /// As it is; maps ordered by key.
+    /// Unchanged; maps sorted by key.
     Scalar,
-    /// A quantity, in its canonical form.
+    /// A quantity in canonical form.
     Quantity,
-    /// A map of these, or `null`.
+    /// A map, or `null`.
     Map(&'static GoType),
-    /// A list of these, or `null` where it is empty.
+    /// A list, or `null` if it is empty.
     List(&'static GoType),
-    /// A struct: fields in order.
+    /// A struct with fields in order.
     Struct(&'static [Field]),
 }
 
-/// A field of a struct: its name, its shape, and whether it is left out when it is empty.
+/// A struct field: name, type, and whether it has `omitempty`.
 type Field = (&'static str, &'static GoType, bool);
 
 const ALWAYS: bool = false;
@@ -120,8 +119,8 @@ const CLAIM: GoType = GoType::Struct(&[
     ("resourceClaimTemplateName", &GoType::Scalar, UNLESS_EMPTY),
 ]);
 
-/// The role of pods with this spec.
-pub fn role_hash(spec: &PodSpec) -> String {
+/// The role hash of a pod spec.
+pub(crate) fn role_hash(spec: &PodSpec) -> String {
     let digest = Sha256::digest(shape_json(spec).as_bytes());
     digest
         .iter()
@@ -130,13 +129,13 @@ pub fn role_hash(spec: &PodSpec) -> String {
         .collect()
 }
 
-/// The parts of a spec that make a role.
-pub fn spec_shape(spec: &PodSpec) -> Value {
+/// The fields of a spec that the role hash covers.
+pub(crate) fn spec_shape(spec: &PodSpec) -> Value {
     let mut parsed: Value = serde_json::from_str(&shape_json(spec)).unwrap_or_default();
     parsed["spec"].take()
 }
 
-/// The parts of a spec that make a role, as Go writes them.
+/// The same fields as Go encodes them.
 fn shape_json(spec: &PodSpec) -> String {
     let mut out = String::from("{\"spec\":{");
     let mut first = true;
@@ -203,12 +202,12 @@ fn containers(out: &mut String, containers: &[Container]) {
     out.push(']');
 }
 
-fn put<T: Serialize>(out: &mut String, value: &T, shape: &GoType) {
-    write(out, &serde_json::to_value(value).unwrap_or_default(), shape);
+fn put<T: Serialize>(out: &mut String, value: &T, type_: &GoType) {
+    write(out, &serde_json::to_value(value).unwrap_or_default(), type_);
 }
 
-fn write(out: &mut String, value: &Value, shape: &GoType) {
-    match (shape, value) {
+fn write(out: &mut String, value: &Value, type_: &GoType) {
+    match (type_, value) {
         (GoType::Quantity, Value::String(quantity)) => {
             let parsed = Quantity::parse(quantity).map(|q| q.to_string());
             text(out, parsed.as_deref().unwrap_or(quantity));
@@ -227,14 +226,14 @@ fn write(out: &mut String, value: &Value, shape: &GoType) {
         (GoType::List(of), Value::Array(items)) => list(out, items, of),
         (GoType::Scalar, Value::Array(items)) => list(out, items, &GoType::Scalar),
         (GoType::Struct(fields), Value::Object(map)) => {
-            let there = fields.iter().filter_map(|(name, shape, omit)| {
+            let present = fields.iter().filter_map(|(name, type_, omit)| {
                 let value = map.get(*name).unwrap_or(&Value::Null);
                 let left_out = *omit && is_empty(value, name);
-                (!left_out).then_some((*name, value, *shape))
+                (!left_out).then_some((*name, value, *type_))
             });
-            // In the order of the struct, which is not that of the names.
+            // In the order of the struct fields, not of their names.
             out.push('{');
-            members(out, there);
+            members(out, present);
             out.push('}');
         }
         (_, Value::String(s)) => text(out, s),
@@ -279,17 +278,17 @@ fn members<'a>(
     out: &mut String,
     members: impl Iterator<Item = (&'a str, &'a Value, &'static GoType)>,
 ) {
-    for (i, (name, value, shape)) in members.enumerate() {
+    for (i, (name, value, type_)) in members.enumerate() {
         if i > 0 {
             out.push(',');
         }
         text(out, name);
         out.push(':');
-        write(out, value, shape);
+        write(out, value, type_);
     }
 }
 
-/// A string as Go's encoder writes it.
+/// Encodes a string as Go does.
 fn text(out: &mut String, value: &str) {
     let plain = serde_json::to_string(value).unwrap_or_default();
     for ch in plain.chars() {
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_are_written_as_go_writes_them() {
+    fn spec_shape_is_encoded_as_in_go() {
         let spec = spec(json!({
             "containers": [{"name": "c", "resources": {"requests": {"memory": "1024Mi", "cpu": "1000m"}},
                 "ports": [{"protocol": "TCP", "containerPort": 80, "name": "web"}]}],
@@ -336,8 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn the_role_of_a_pod_of_a_real_cluster() {
-        // From a run of upstream: a pod that asks for six CPUs, as the API server defaults it.
+    fn role_hash_equals_upstream() {
+        // From a run of upstream: a pod that requests six CPUs, with API server defaults.
         let spec = spec(json!({
             "containers": [{"name": "c", "resources": {"requests": {"cpu": "6"}}}],
             "priority": 0,

@@ -1,4 +1,4 @@
-//! [`SingleObjectJob`]: a job that is one object, as the reconciler sees it.
+//! [`SingleObjectJob`]: adapts a [`JobKind`] to the generic reconciler.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use kueue_lab_api::constants::event;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 use kueue_lab_runtime::{Api, Informer, ObjectKey};
 
-/// A job that is one object.
-pub struct SingleObjectJob<K: JobKind> {
+/// A job that is a single object.
+pub(crate) struct SingleObjectJob<K: JobKind> {
     gvk: Gvk,
     object: K::Object,
     deleted: bool,
@@ -34,8 +34,8 @@ impl<K: JobKind> SingleObjectJob<K>
 where
     K::Object: Default,
 {
-    /// The job of a name; one that is not there is gone.
-    pub fn load(informer: &Informer<K::Object>, key: &ObjectKey) -> Self {
+    /// Loads a job from the informer; one that is not found counts as deleted.
+    pub(crate) fn load(informer: &Informer<K::Object>, key: &ObjectKey) -> Self {
         let found = informer.get(key).map(|object| object.as_ref().clone());
         let deleted = found
             .as_ref()
@@ -63,7 +63,7 @@ impl<K: JobKind> SingleObjectJob<K> {
         )
     }
 
-    /// Writes what was changed; the rest of the reconciliation goes on with what the server made of it.
+    /// Patches the job; the reconciliation continues with the result.
     async fn patch_job(
         &mut self,
         env: &IntegrationContext,
@@ -76,11 +76,11 @@ impl<K: JobKind> SingleObjectJob<K> {
     }
 }
 
-/// The Workloads of a job that is one object: the first that is like it, and all others.
+/// The first Workload that matches the job, and all others.
 ///
 /// # Errors
-/// The job says something that cannot be read.
-pub fn find_matching_workloads(
+/// A field of the job cannot be parsed.
+pub(crate) fn find_matching_workloads(
     env: &IntegrationContext,
     job: &impl GenericJob,
 ) -> Result<MatchingWorkloads, JobError> {
@@ -95,11 +95,11 @@ pub fn find_matching_workloads(
     Ok(found)
 }
 
-/// Makes a job that is one object the owner of a Workload made beforehand.
+/// Sets the job as an owner of its prebuilt Workload.
 ///
 /// # Errors
-/// The server refuses.
-pub async fn ensure_prebuilt_workload_ownership(
+/// The request fails.
+pub(crate) async fn ensure_prebuilt_workload_ownership(
     env: &IntegrationContext,
     job: &impl GenericJob,
     wl: Arc<Workload>,
@@ -261,8 +261,9 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
     }
 }
 
-/// Whether an object of the trait's kinds can be looked up by owners.
-pub fn metadata_lookup<O: JobObject>(
+/// A lookup of owners of a kind in its informer, for
+/// [`AncestorFinder`](super::ancestor_job::AncestorFinder).
+pub(crate) fn metadata_lookup<O: JobObject>(
     informer: &Informer<O>,
 ) -> impl Fn(&str, &str) -> Option<ObjectMeta> + use<O> {
     let informer = informer.clone();

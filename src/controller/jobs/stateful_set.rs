@@ -1,5 +1,5 @@
-//! StatefulSets: the Workload is made of the set, its pods join as a group that is admitted as soon as
-//! the first is there and that never finishes.
+//! The StatefulSet integration: the Workload is constructed from the StatefulSet, and its pods join
+//! it as a serving pod group with fast admission.
 
 use std::sync::Arc;
 
@@ -10,17 +10,19 @@ use kube::api::PostParams;
 
 use super::construct_workload;
 use super::error::{JobError, ignore_not_found};
-use super::generic_reconciler::{changed_object, object_key};
+use super::generic_reconciler::object_key;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::{Gvk, controller_of};
+use super::integration_manager::Gvk;
 use super::job_annotations;
 use super::patching::{PatchTarget, patch_object, update_workload};
-use super::pod_sets::{TopologyIndexLabels, pod_set_topology_request, sanitize_pod_sets};
-use super::pods::{has_ended, ungate};
+use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_sets::sanitize_pod_sets;
+use super::stateful_set_pod_reconciler::{self, owner_stateful_set};
 use super::workload_names::workload_name;
 use super::workload_priority;
 use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
+use crate::pod_util::ungate;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::status::unset_quota_reservation;
 use kueue_lab_admission::workload::predicates;
@@ -29,31 +31,35 @@ use kueue_lab_api::constants::{self as c, event, quota_reserved};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// Name in the configuration.
-pub const FRAMEWORK: &str = "statefulset";
+/// The framework name in the configuration.
+pub(crate) const FRAMEWORK: &str = "statefulset";
+
 /// Group, version and kind.
-pub const GVK: Gvk = Gvk::new("apps", "v1", "StatefulSet");
-/// The label with the number of a pod.
-const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
-/// The label with the revision of a pod.
+pub(crate) const GVK: Gvk = Gvk::new("apps", "v1", "StatefulSet");
+
+/// The pod index label.
+pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
+
+/// The revision label of a pod.
 const REVISION: &str = "controller-revision-hash";
-/// New pods of a set are waited for this long, to look at them together.
+
+/// Batch period for new pods of a StatefulSet.
 const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Whether the template of a set says that another kind of job has it for its own.
-pub fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
+/// Whether the pod template is marked as suspended by another framework.
+pub(crate) fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
     let template = set.spec.as_ref().and_then(|s| s.template.metadata.as_ref());
     let parent = template
         .and_then(|meta| job_annotations::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
     parent.is_some_and(|parent| parent != FRAMEWORK)
 }
 
-fn replicas(set: &StatefulSet) -> i32 {
+pub(super) fn replicas(set: &StatefulSet) -> i32 {
     set.spec.as_ref().and_then(|s| s.replicas).unwrap_or(1)
 }
 
-/// Name of the Workload of a set, and the Workload where it is there.
-pub fn find_workload(
+/// The Workload name of a StatefulSet, and the Workload if it exists.
+pub(crate) fn find_workload(
     env: &IntegrationContext,
     set: &StatefulSet,
 ) -> (String, Option<Arc<Workload>>) {
@@ -68,11 +74,11 @@ pub fn find_workload(
     (name, found)
 }
 
-/// Starts the controllers of sets and of their pods.
-pub fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
+/// Starts the reconcilers of StatefulSets and of their pods.
+pub(crate) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let changed = queue.clone();
-    sets.add_event_handler(move |change| changed.add(object_key(&changed_object(change).metadata)));
+    sets.add_event_handler(move |change| changed.add(object_key(&change.object().metadata)));
     let joined = queue.clone();
     env.shared.informers.pods.add_event_handler(move |change| {
         if let Change::Added(pod) = change
@@ -91,103 +97,19 @@ pub fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
             }
         }
     });
-    let pods: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
-    let seen = pods.clone();
-    env.shared.informers.pods.add_event_handler(move |change| {
-        if !matches!(change, Change::Deleted(_))
-            && owner_stateful_set(changed_object(change)).is_some()
-        {
-            seen.add(object_key(&changed_object(change).metadata));
-        }
-    });
-    let (env_, sets_) = (env.clone(), sets.clone());
-    pods.run(&env.shared.ctx, "statefulset_pod", 5, move |key| {
-        let (env, sets) = (env_.clone(), sets_.clone());
-        async move {
-            // A set that was not seen yet looks like one that is gone.
-            sets.wait_for_cache_sync().await;
-            let joined = match env.shared.informers.pods.get(&key) {
-                Some(pod) => set_pod_defaults(&env, &sets, &pod).await,
-                None => Ok(()),
-            };
-            ignore_not_found(joined).map(|()| ReconcileResult::Done)
-        }
-    });
+    stateful_set_pod_reconciler::start(env, sets);
 }
 
-/// The set that a pod is held back for.
-fn owner_stateful_set(pod: &Pod) -> Option<ObjectKey> {
-    let parent = job_annotations::annotation(&pod.metadata, c::SUSPENDED_BY_PARENT_ANNOTATION);
-    let owner = controller_of(&pod.metadata).filter(|owner| GVK.matches_owner(owner))?;
-    (parent == Some(FRAMEWORK)).then(|| ObjectKey {
-        namespace: job_annotations::namespace(&pod.metadata).to_owned(),
-        name: owner.name.clone(),
-    })
-}
-
-async fn patch_pod(env: &IntegrationContext, before: &Pod, after: &Pod) -> Result<(), JobError> {
+pub(super) async fn patch_pod(
+    env: &IntegrationContext,
+    before: &Pod,
+    after: &Pod,
+) -> Result<(), JobError> {
     let namespace = job_annotations::namespace(&before.metadata);
     let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
     let written = patch_object(&api, before, after, PatchTarget::Object).await?;
     env.shared.informers.pods.observe_write(Arc::new(written));
     Ok(())
-}
-
-/// Makes a pod part of the group of its set.
-async fn set_pod_defaults(
-    env: &IntegrationContext,
-    sets: &Informer<StatefulSet>,
-    pod: &Pod,
-) -> Result<(), JobError> {
-    let Some(set) = owner_stateful_set(pod).and_then(|key| sets.get(&key)) else {
-        return Ok(());
-    };
-    if has_ended(pod) || pod.metadata.deletion_timestamp.is_some() {
-        return Ok(());
-    }
-    let queue = job_annotations::queue_name(&set.metadata);
-    let (group, _) = find_workload(env, &set);
-    let mut changed = pod.clone();
-    let labels = changed.metadata.labels.get_or_insert_default();
-    let mut label = |key: &str, value: &str| labels.insert(key.to_owned(), value.to_owned());
-    if !queue.is_empty() {
-        label(c::QUEUE_LABEL, queue);
-    }
-    if job_annotations::pod_group_name(&pod.metadata, &env.gates) == Some(group.as_str()) {
-        return patch_pod(env, pod, &changed).await;
-    }
-    if queue.is_empty() && !env.manage_jobs_without_queue_name() {
-        return Ok(());
-    }
-    label(c::MANAGED_LABEL, c::MANAGED_LABEL_VALUE);
-    let class = job_annotations::workload_priority_class_name(&set.metadata);
-    if !class.is_empty() {
-        label(c::PRIORITY_CLASS_LABEL, class);
-    }
-    let by_annotation = env.enabled(Feature::WorkloadIdentifierAnnotations);
-    if !by_annotation {
-        label(c::PREBUILT_WORKLOAD_LABEL, &group);
-        label(c::POD_GROUP_NAME_LABEL, &group);
-    }
-    let annotations = changed.metadata.annotations.get_or_insert_default();
-    let mut annotate =
-        |key: &str, value: &str| annotations.insert(key.to_owned(), value.to_owned());
-    if by_annotation {
-        annotate(c::PREBUILT_WORKLOAD_ANNOTATION, &group);
-        annotate(c::POD_GROUP_NAME_ANNOTATION, &group);
-    }
-    annotate(
-        c::POD_GROUP_TOTAL_COUNT_ANNOTATION,
-        &replicas(&set).to_string(),
-    );
-    annotate(
-        c::POD_GROUP_FAST_ADMISSION_ANNOTATION,
-        c::POD_GROUP_FAST_ADMISSION_VALUE,
-    );
-    annotate(c::POD_GROUP_SERVING_ANNOTATION, c::POD_GROUP_SERVING_VALUE);
-    annotate(c::POD_GROUP_POD_INDEX_LABEL_ANNOTATION, POD_INDEX);
-    annotate(c::ROLE_HASH_ANNOTATION, c::DEFAULT_POD_SET_NAME);
-    patch_pod(env, pod, &changed).await
 }
 
 async fn reconcile(
@@ -206,7 +128,7 @@ async fn reconcile(
     opened.and(kept).map(|()| ReconcileResult::Done)
 }
 
-/// Whether the set is managed by itself.
+/// Whether the StatefulSet is managed and has no managed ancestor.
 async fn is_managed(env: &IntegrationContext, set: &StatefulSet) -> Result<bool, JobError> {
     let found = env
         .ancestor_finder
@@ -248,7 +170,7 @@ async fn sync_queue_label(
     join_all(all).await.into_iter().collect()
 }
 
-/// Pods of a revision that is being replaced need no admission any more: they only have to go.
+/// Ungates pods of an outdated revision: they are about to be deleted and need no admission.
 async fn ungate_pods(
     env: &IntegrationContext,
     set: &StatefulSet,
@@ -391,7 +313,7 @@ async fn create_prebuilt_workload(
         &set.metadata,
         false,
     )]);
-    // What else the labels of the set may say is for its pods.
+    // Other labels of the StatefulSet apply to its pods.
     let (class, value) = workload_priority::extract_priority(
         env,
         &object_reference(set),

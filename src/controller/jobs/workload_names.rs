@@ -1,34 +1,33 @@
-//! Names of Workloads: the kind and name of the job, cut to fit, and a short hash that tells apart
-//! jobs of one name.
+//! Workload names: kind and name of the job, truncated, with a hash suffix.
 
 use sha1::{Digest, Sha1};
 
 use super::integration_manager::Gvk;
 
-/// Digits of the hash at the end of a name.
+/// The length of the hash suffix.
 const HASH_LENGTH: usize = 5;
 
-/// The longest name: of a label value where names are to be used as such, or of any object.
+/// The maximum length of a name: of a label value with short names, otherwise of an object name.
 fn longest(short: bool) -> usize {
     if short { 63 } else { 253 }
 }
 
-/// The name of the Workload of a job. `extra` tells apart several Workloads of one job; `short` is
-/// the gate ShortWorkloadNames.
+/// The Workload name of a job. `extra` distinguishes several Workloads of one job; `short` is the
+/// gate ShortWorkloadNames.
 pub fn workload_name(name: &str, uid: &str, gvk: &Gvk, extra: &str, short: bool) -> String {
     let prefix = format!("{}-{name}", gvk.kind.to_lowercase());
     named(&prefix, &hex(name, uid, gvk, extra), short)
 }
 
-/// The name of a variant of the Workload `parent` for a flavor; `gvk` is that of Workloads.
+/// The name of the variant of `parent` for a flavor; `gvk` is that of Workload.
 pub fn variant_name(parent: &str, uid: &str, gvk: &Gvk, flavor: &str, short: bool) -> String {
-    // Without the hash at its end.
+    // Without the hash suffix.
     let base = parent.rsplit_once('-').map_or(parent, |(base, _)| base);
     let prefix = format!("{base}-variant-{flavor}");
     named(&prefix, &hex(parent, uid, gvk, flavor), short)
 }
 
-/// A prefix, cut to fit, and the beginning of a hash.
+/// A truncated prefix with a hash suffix.
 fn named(prefix: &str, hash: &str, short: bool) -> String {
     let prefix = cut(prefix, longest(short) - 1 - HASH_LENGTH);
     format!("{prefix}-{}", cut(hash, HASH_LENGTH))
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_real_cluster() {
+    fn workload_name_equals_upstream() {
         // From a run of upstream.
         let uid = "98999376-692b-4124-b77d-58e60e751a3a";
         assert_eq!(
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_called_by_its_flavor() {
+    fn variant_name_contains_its_flavor() {
         let kind = Gvk::new("kueue.x-k8s.io", "v1beta2", "Workload");
         let name = |flavor: &str| variant_name("job-train-d0f05", "1", &kind, flavor, true);
         assert!(name("spot").starts_with("job-train-variant-spot-"));
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_and_stay_apart() {
+    fn long_names_are_truncated_and_distinct() {
         let long = "a".repeat(300);
         let name = workload_name(&long, "1", &job(), "", true);
         assert_eq!(name.len(), 63);

@@ -1,4 +1,4 @@
-//! The priority of a job's Workload, and keeping it in line with the job's label.
+//! The priority of a Workload, and its sync with the priority class label of the job.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -15,12 +15,12 @@ use kueue_lab_runtime::ObjectKey;
 
 type Priority = (Option<PriorityClassRef>, i32);
 
-/// The priority of a job: of its WorkloadPriorityClass, else of the PriorityClass of the job or its
-/// pods, else of the default class.
+/// The priority of a job: from its WorkloadPriorityClass, else from the PriorityClass of the job or
+/// its pods, else from the default PriorityClass.
 ///
 /// # Errors
 /// The class does not exist.
-pub fn extract_priority(
+pub(super) fn extract_priority(
     env: &IntegrationContext,
     job: &ObjectReference,
     meta: &ObjectMeta,
@@ -41,8 +41,8 @@ pub fn extract_priority(
                 event::WORKLOAD_PRIORITY_CLASS_NOT_FOUND,
                 message,
             );
-            let gone = format!("WorkloadPriorityClass.kueue.x-k8s.io {name:?} not found");
-            return Err(JobError::Retryable(gone));
+            let message = format!("WorkloadPriorityClass.kueue.x-k8s.io {name:?} not found");
+            return Err(JobError::Retryable(message));
         };
         return Ok((Some(PriorityClassRef::workload(name)), class.value));
     }
@@ -89,8 +89,8 @@ fn priority_class_name(wl: &Workload) -> &str {
         .map_or("", |class| class.name.as_str())
 }
 
-/// Whether the Workload follows the label of its job: its priority is of a WorkloadPriorityClass or
-/// of no class, and it could still be given one.
+/// Whether the priority of a Workload is synced with the label of its job: it has a
+/// WorkloadPriorityClass, or neither a class nor a quota reservation.
 fn follows_job_priority_label(wl: &Workload) -> bool {
     match &wl.spec.priority_class_ref {
         None => !predicates::has_quota_reservation(wl),
@@ -98,12 +98,11 @@ fn follows_job_priority_label(wl: &Workload) -> bool {
     }
 }
 
-/// Brings the priorities of a job's Workloads in line with its label. Gives them back as they are
-/// then.
+/// Syncs the priorities of a job's Workloads with its label. Returns the Workloads as written.
 ///
 /// # Errors
-/// The class does not exist, or the server refuses.
-pub async fn update_workload_priority(
+/// The class does not exist, or a request fails.
+pub(super) async fn update_workload_priority(
     env: &IntegrationContext,
     job: &ObjectReference,
     meta: &ObjectMeta,
@@ -119,7 +118,8 @@ pub async fn update_workload_priority(
         return Ok(workloads);
     };
     let (class, priority) = extract_priority(env, job, meta, own_class, &first.spec.pod_sets)?;
-    // Those that carry the name already come first, so that a failure in between is seen again.
+    // Workloads with the class of the label come first, so that a failure in between is detected by
+    // the next reconciliation.
     let mut order: Vec<usize> = (0..workloads.len())
         .filter(|i| follows_job_priority_label(&workloads[*i]))
         .collect();

@@ -1,7 +1,8 @@
-//! Elastic jobs: which of a job's Workloads is its present slice.
+//! Elastic jobs: Workload slices.
 //!
-//! A job that grows while it holds quota gets a new slice beside the old one, which stays until the
-//! new one has quota; a job that shrinks, or waits, has its counts changed in place.
+//! A job that scales up while it has a quota reservation gets a new slice, which replaces the old
+//! one when it is admitted. When a job scales down or is pending, the counts of its slice are
+//! updated in place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,19 +31,19 @@ fn has_fewer_pods_than(a: &PodSetsCounts<'_>, b: &PodSetsCounts<'_>) -> bool {
         .any(|(name, count)| b.get(name).is_some_and(|other| count < other))
 }
 
-/// What the slices say of the job's Workload.
-pub enum EnsuredSlice {
-    /// This one, or a new one.
+/// The result of [`ensure_workload_slices`].
+pub(super) enum EnsuredSlice {
+    /// The slice of the job, or none yet.
     Compatible(Option<Arc<Workload>>),
-    /// The job changed in other ways than its counts: it is treated as any other job.
+    /// The job changed in more than its counts and is treated as not elastic.
     Incompatible,
 }
 
-/// Finds the present slice of an elastic job.
+/// Finds or creates the slice of an elastic job.
 ///
 /// # Errors
-/// The job says something that cannot be read, or the server refuses.
-pub async fn ensure_workload_slices(
+/// A field of the job cannot be parsed, or a request fails.
+pub(super) async fn ensure_workload_slices(
     env: &IntegrationContext,
     job: &dyn GenericJob,
 ) -> Result<EnsuredSlice, JobError> {
@@ -78,8 +79,8 @@ pub async fn ensure_workload_slices(
     )))
 }
 
-/// Of several slices: one that holds quota and at most one that is to replace it stay, the others
-/// are finished. Gives the one that stands for the job.
+/// Keeps the slice with a quota reservation and at most one replacement; finishes the others.
+/// Returns the current slice.
 async fn normalize_active_slices(
     env: &IntegrationContext,
     slices: &[Arc<Workload>],
@@ -129,12 +130,12 @@ async fn normalize_active_slices(
     Ok(selected.cloned())
 }
 
-/// Brings the priorities of the present slice and of the one it waits behind in line with the job's
-/// label.
+/// Syncs the priorities of the current slice and of the slice it replaces with the label of the
+/// job.
 ///
 /// # Errors
-/// The class does not exist, or the server refuses.
-pub async fn sync_workload_slice_priority(
+/// The class does not exist, or a request fails.
+pub(super) async fn sync_workload_slice_priority(
     env: &IntegrationContext,
     job: &dyn GenericJob,
     present: Option<Arc<Workload>>,

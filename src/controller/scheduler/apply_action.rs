@@ -1,4 +1,4 @@
-//! Carries out one action of a cycle: writes the status, then tells.
+//! Applies one action of a scheduling cycle: patches the status, then records Events.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::api_errors::is_not_found;
 
-/// Carries out an action on the newest version of its Workload.
+/// Applies an action to the latest version of its Workload.
 pub(super) async fn apply_action(shared: &ControllerContext, action: &Action) -> ActionOutcome {
     let known = shared.engine().workload(&action.workload).cloned();
     let Some(before) = known.filter(|wl| predicates::uid(wl) == action.uid) else {
@@ -26,7 +26,7 @@ pub(super) async fn apply_action(shared: &ControllerContext, action: &Action) ->
         Ok(after) => (ActionOutcome::Done, after),
         Err(error) if is_not_found(&error) => (ActionOutcome::NotFound, None),
         Err(error) => {
-            tracing::debug!(workload = %action.workload, kind = ?action.kind, %error, "status not written");
+            tracing::debug!(workload = %action.workload, kind = ?action.kind, %error, "cannot patch the status");
             (ActionOutcome::Failed, None)
         }
     };
@@ -59,9 +59,9 @@ async fn patch_status(
     .await
 }
 
-/// Says that the pods of a Workload that was passed over will have to start anew. The job's controller
-/// says so of all that lost their quota, and does it while Kueue's scheduler writes why this one was
-/// passed over.
+/// Sets the reason WaitForStart in PodsReady of a Workload that lost its quota while recovering and
+/// was skipped. Upstream's job controller does so concurrently with the scheduler's write of the
+/// skip reason.
 fn reset_pods_ready(wl: &mut Workload, now: jiff::Timestamp) -> bool {
     let recovering = wl
         .condition(c::PODS_READY)
@@ -74,8 +74,8 @@ fn reset_pods_ready(wl: &mut Workload, now: jiff::Timestamp) -> bool {
     set_condition(&mut wl.status.conditions, cond)
 }
 
-/// Tells an Event of a cycle. What an eviction or admission says of itself is about the version it
-/// made; everything else about the one it found.
+/// Records an Event of a cycle. Events of an eviction or admission reference the version it wrote;
+/// others the version before.
 fn record_event(
     shared: &ControllerContext,
     event: &Event,
@@ -100,12 +100,12 @@ fn record_event(
             },
         }
     };
-    let telling = EventSpec {
+    let event = EventSpec {
         controller: c::ADMISSION_MANAGER,
         type_: event.type_,
         reason: &event.reason,
         action: &event.action,
         message: event.message.clone(),
     };
-    shared.recorder.record_for(regarding, telling);
+    shared.recorder.record_for(regarding, event);
 }

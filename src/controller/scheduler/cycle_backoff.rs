@@ -1,20 +1,20 @@
-//! [`CycleBackoff`]: how soon a cycle may follow the one before.
+//! [`CycleBackoff`]: the backoff between scheduling cycles.
 
 use jiff::{SignedDuration, Timestamp};
 
 const FIRST: SignedDuration = SignedDuration::from_millis(1);
 const MOST: SignedDuration = SignedDuration::from_millis(10);
 
-/// How soon a cycle may follow the one before: at once after one that got somewhere, otherwise after
-/// 1 ms, 2 ms and so on up to 10 ms.
+/// The backoff between scheduling cycles: none after a cycle with progress, otherwise 1 ms, 2 ms
+/// and so on up to 10 ms.
 #[derive(Debug, Default)]
-pub struct CycleBackoff {
+pub(super) struct CycleBackoff {
     delay: Option<SignedDuration>,
 }
 
 impl CycleBackoff {
-    /// When the cycle after the one that starts now may begin.
-    pub fn next_cycle_at(&mut self, now: Timestamp) -> Timestamp {
+    /// The earliest start of the cycle after the one that starts now.
+    pub(super) fn next_cycle_at(&mut self, now: Timestamp) -> Timestamp {
         let Some(wait) = self.delay else {
             return now;
         };
@@ -22,8 +22,8 @@ impl CycleBackoff {
         now.saturating_add(wait).unwrap_or(now)
     }
 
-    /// Takes note of whether a cycle got anywhere.
-    pub fn record_progress(&mut self, progress: bool) {
+    /// Records whether a cycle made progress.
+    pub(super) fn record_progress(&mut self, progress: bool) {
         if progress {
             self.delay = None;
         } else {
@@ -37,15 +37,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_without_progress_slow_down_to_ten_milliseconds() {
-        let mut pace = CycleBackoff::default();
+    fn backoff_grows_to_ten_milliseconds_without_progress() {
+        let mut backoff = CycleBackoff::default();
         let now = Timestamp::UNIX_EPOCH;
-        let mut waits = Vec::new();
+        let mut starts = Vec::new();
         for progress in [false, false, false, false, false, false, true, false] {
-            waits.push(pace.next_cycle_at(now).as_millisecond());
-            pace.record_progress(progress);
+            starts.push(backoff.next_cycle_at(now).as_millisecond());
+            backoff.record_progress(progress);
         }
-        waits.push(pace.next_cycle_at(now).as_millisecond());
-        assert_eq!(waits, [0, 1, 2, 4, 8, 10, 10, 0, 1]);
+        starts.push(backoff.next_cycle_at(now).as_millisecond());
+        assert_eq!(starts, [0, 1, 2, 4, 8, 10, 10, 0, 1]);
     }
 }

@@ -1,206 +1,23 @@
-//! The scheduler: runs the engine's cycles and writes what they decide.
+//! The scheduler: runs scheduling cycles of the engine and applies their actions.
 //!
-//! Knows nothing of how decisions are made. A cycle starts when a queue has a head; one that gave
-//! nobody quota is followed by the next one only after a little while, which grows up to 10 ms.
+//! A cycle starts when a ClusterQueue has a head. After a cycle that reserved no quota the next one
+//! is delayed, by up to 10 ms.
 
 mod apply_action;
 mod cycle_backoff;
+mod engine_timers;
+mod scheduling_loop;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use super::ControllerContext;
 
-use futures::future::join_all;
-use jiff::Timestamp;
-
-use super::{AdmissionAttempt, ControllerContext};
-use cycle_backoff::CycleBackoff;
-use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
-
-/// Starts the scheduler and the timers of the engine.
-pub fn start(shared: &ControllerContext) {
+/// Starts the scheduling loop and the timers of the engine.
+pub(crate) fn start(shared: &ControllerContext) {
     let s = shared.clone();
-    shared
-        .ctx
-        .tasks
-        .spawn("engine-timers", async move { run_engine_timers(&s).await });
-    let s = shared.clone();
-    shared
-        .ctx
-        .tasks
-        .spawn("scheduler", async move { run_scheduling_loop(&s).await });
-}
-
-/// Lets the engine do in time what is due.
-async fn run_engine_timers(shared: &ControllerContext) {
-    let mut changes = shared.engine_changes();
-    loop {
-        changes.mark_unchanged();
-        let now = shared.now();
-        let (moved, next) = {
-            let mut engine = shared.engine();
-            let moved = engine.advance(now);
-            (moved, engine.next_deadline())
-        };
-        if moved > 0 {
-            shared.wake_scheduler();
-            continue;
-        }
-        wait_for_engine_change(shared, &mut changes, next).await;
-    }
-}
-
-async fn wait_for_engine_change(
-    shared: &ControllerContext,
-    changes: &mut tokio::sync::watch::Receiver<()>,
-    deadline: Option<Timestamp>,
-) {
-    let due = async {
-        match deadline {
-            Some(at) => shared.ctx.clock.sleep_until(at).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        changed = changes.changed() => {
-            if changed.is_err() {
-                // Nobody can change anything any more: the controller is going down.
-                std::future::pending::<()>().await;
-            }
-        }
-        () = due => {}
-    }
-}
-
-async fn run_scheduling_loop(shared: &ControllerContext) {
-    let mut pace = CycleBackoff::default();
-    let mut changes = shared.engine_changes();
-    loop {
-        let next = pace.next_cycle_at(shared.now());
-        wait_for_heads(shared, &mut changes).await;
-        let progress = run_cycle(shared).await;
-        pace.record_progress(progress);
-        shared.ctx.clock.sleep_until(next).await;
-    }
-}
-
-/// Waits until a cycle would have heads. Once it waits it looks again only when the queues tell it
-/// to.
-async fn wait_for_heads(
-    shared: &ControllerContext,
-    changes: &mut tokio::sync::watch::Receiver<()>,
-) {
-    let mut heard = None;
-    loop {
-        changes.mark_unchanged();
-        {
-            let engine = shared.engine();
-            let told = Some(engine.broadcasts());
-            if std::mem::replace(&mut heard, told) != told && engine.has_heads() {
-                return;
-            }
-        }
-        wait_for_engine_change(shared, changes, None).await;
-    }
-}
-
-/// Runs one cycle; tells whether anybody got quota or was evicted by it.
-async fn run_cycle(shared: &ControllerContext) -> bool {
-    let started = shared.now();
-    let begun = shared.engine().begin_cycle(started);
-    let Some(mut open) = begun else {
-        return true;
-    };
-    let mut outcomes = BTreeMap::new();
-    let mut done = 0;
-    loop {
-        apply_actions(shared, &open, done, &mut outcomes).await;
-        if !open.waits_for_pods_ready {
-            break;
-        }
-        done = open.actions.len();
-        wait_for_pods_ready(shared).await;
-        let now = shared.now();
-        open = shared.engine().resume_cycle(open, now);
-    }
-    let admitted = open.actions.iter().any(|a| a.kind == ActionKind::Admit);
-    let now = shared.now();
-    shared.notify_admission_attempt(&AdmissionAttempt {
-        admitted,
-        duration: now.duration_since(started).unsigned_abs(),
-        counts: &open.counts,
+    shared.ctx.tasks.spawn("engine-timers", async move {
+        engine_timers::run_engine_timers(&s).await
     });
-    let cycle = shared.update_engine(|engine| engine.finish_cycle(open, &outcomes, now));
-    for action in &cycle.actions {
-        apply_action::apply_action(shared, action).await;
-    }
-    cycle.progress
-}
-
-/// Waits until the pods of all admitted workloads are ready.
-async fn wait_for_pods_ready(shared: &ControllerContext) {
-    let mut changes = shared.engine_changes();
-    loop {
-        changes.mark_unchanged();
-        if shared.engine().pods_ready_for_all_admitted_workloads() {
-            return;
-        }
-        wait_for_engine_change(shared, &mut changes, None).await;
-    }
-}
-
-/// Carries out the actions of a cycle from `done` on, in order; admissions are written while the
-/// cycle goes on.
-async fn apply_actions(
-    shared: &ControllerContext,
-    open: &DecidedCycle,
-    done: usize,
-    outcomes: &mut BTreeMap<usize, ActionOutcome>,
-) {
-    let mut together: Vec<&Action> = Vec::new();
-    for action in &open.actions[done.min(open.actions.len())..] {
-        if action.kind == ActionKind::Preempt {
-            together.push(action);
-            continue;
-        }
-        evictions(shared, std::mem::take(&mut together), outcomes).await;
-        if action.kind == ActionKind::Admit {
-            admit(shared, action.clone());
-        } else {
-            let outcome = apply_action::apply_action(shared, action).await;
-            outcomes.insert(action.id, outcome);
-        }
-    }
-    evictions(shared, together, outcomes).await;
-}
-
-/// Evicts the victims at once.
-async fn evictions(
-    shared: &ControllerContext,
-    actions: Vec<&Action>,
-    outcomes: &mut BTreeMap<usize, ActionOutcome>,
-) {
-    let results = join_all(
-        actions
-            .iter()
-            .map(|action| apply_action::apply_action(shared, action)),
-    )
-    .await;
-    outcomes.extend(actions.iter().map(|action| action.id).zip(results));
-}
-
-/// Writes an admission in a task of its own and tells the engine what came of it.
-fn admit(shared: &ControllerContext, action: Action) {
     let s = shared.clone();
-    let action = Arc::new(action);
-    shared.ctx.tasks.spawn("admit", async move {
-        let outcome = apply_action::apply_action(&s, &action).await;
-        let now = s.now();
-        s.update_engine(|engine| engine.finish_admission(&action.workload, outcome, now));
-        if outcome == ActionOutcome::Done
-            && let Some(then) = &action.then
-        {
-            apply_action::apply_action(&s, then).await;
-        }
+    shared.ctx.tasks.spawn("scheduler", async move {
+        scheduling_loop::run_scheduling_loop(&s).await
     });
 }

@@ -1,25 +1,25 @@
-//! Which gated pod goes to which domain: by rank where every pod has one, otherwise as they come.
-//! Pure.
+//! Assignment of gated pods to topology domains: by rank if all pods have one, otherwise greedily.
+//! Pure functions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::has_topology_gate;
+use super::pods::has_topology_gate;
 use kueue_lab_admission::topology_assignment::TopologyAssignment;
 use kueue_lab_api::v1beta2::PodSetTopologyRequest;
 
-/// The ranks of a pod set within the row it shares with others.
+/// The rank range of a pod set within its pod set group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RankRange {
-    /// The first.
+    /// The first rank.
     pub offset: i64,
-    /// One past the last.
+    /// One past the last rank.
     pub end: i64,
 }
 
-/// The gated pods that can go, each with its domain's place in the assignment.
+/// The gated pods that can be ungated, each with the index of its domain in the assignment.
 pub(super) fn assign_gated_pods_to_domains(
     assignment: &TopologyAssignment,
     pods: &[Arc<Pod>],
@@ -31,7 +31,7 @@ pub(super) fn assign_gated_pods_to_domains(
         .unwrap_or_else(|| assign_gated_pods_to_domains_greedy(assignment, pods))
 }
 
-/// The values a pod is bound to on the levels of the assignment.
+/// The values of a pod's node selector at the levels of the assignment.
 fn domain_values(pod: &Pod, levels: &[String]) -> Vec<String> {
     let selector = pod
         .spec
@@ -52,29 +52,29 @@ fn assign_gated_pods_to_domains_greedy(
 ) -> Vec<(Arc<Pod>, usize)> {
     let (gated, free): (Vec<&Arc<Pod>>, Vec<&Arc<Pod>>) =
         pods.iter().partition(|pod| has_topology_gate(pod));
-    let mut there: BTreeMap<Vec<String>, i64> = BTreeMap::new();
+    let mut assigned: BTreeMap<Vec<String>, i64> = BTreeMap::new();
     for pod in free {
-        *there
+        *assigned
             .entry(domain_values(pod, &assignment.levels))
             .or_default() += 1;
     }
     let mut gated = gated.into_iter();
     let mut chosen = Vec::new();
     for (i, domain) in assignment.domains.iter().enumerate() {
-        let taken = there.get(&domain.values).copied().unwrap_or(0);
-        let room = usize::try_from(i64::from(domain.count) - taken).unwrap_or(0);
-        chosen.extend(gated.by_ref().take(room).map(|pod| (pod.clone(), i)));
+        let taken = assigned.get(&domain.values).copied().unwrap_or(0);
+        let capacity = usize::try_from(i64::from(domain.count) - taken).unwrap_or(0);
+        chosen.extend(gated.by_ref().take(capacity).map(|pod| (pod.clone(), i)));
     }
     chosen
 }
 
-/// A number in a label of a pod, below a bound.
+/// The integer in a label of a pod, below a bound.
 fn number(pod: &Pod, label: &str, below: i64) -> Option<i64> {
     let value = pod.metadata.labels.as_ref()?.get(label)?;
     value.parse::<i64>().ok().filter(|n| (0..below).contains(n))
 }
 
-/// None where some pod has no rank, or ranks and pods that run already do not go together.
+/// None if a pod has no rank, or a running pod is not in the domain of its rank.
 fn assign_gated_pods_to_domains_by_ranks(
     assignment: &TopologyAssignment,
     pods: &[Arc<Pod>],

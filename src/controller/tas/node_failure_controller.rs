@@ -1,5 +1,6 @@
-//! Nodes that fail under placed Workloads: the failed node is noted in the Workload's status, so that
-//! the scheduler finds a replacement. A second failed node evicts it.
+//! The node failure controller: records failed nodes in `status.unhealthyNodes` of the Workloads
+//! with pods assigned to them, so that the scheduler replaces the node. A Workload with a second
+//! failed node is evicted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,14 +8,16 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
 use serde_json::json;
 
-use super::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, is_terminated};
+use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
 use crate::ControllerContext;
+use crate::core::update::patch_params;
 use crate::core::workload::evict;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD_SLICE};
+use crate::pod_util::is_terminated;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::kube::taints::{is_scheduling_taint, tolerates};
 use kueue_lab_admission::messages::EventType;
@@ -26,25 +29,25 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetAssignment, UnhealthyNode, Workload};
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
-/// A node that is not ready for this long has failed.
+/// A node that is not ready for this long counts as failed.
 const NODE_FAILURE_DELAY: SignedDuration = SignedDuration::from_secs(30);
-/// Changes of pods are gathered this long.
+/// Batch period for changes of pods.
 const RECONCILE_BATCH_PERIOD: Duration = Duration::from_millis(100);
 const REPORTING_CONTROLLER: &str = "tas-resource-flavor-controller";
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared.informers.nodes.add_event_handler(move |change| {
         let node = match change {
             Change::Updated { old, new } if !is_relevant_update(&s, old, new) => return,
             Change::Added(node) | Change::Updated { new: node, .. } | Change::Deleted(node) => node,
         };
-        told.add(ObjectKey::of(node.as_ref()));
+        queue_handle.add(ObjectKey::of(node.as_ref()));
     });
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared.informers.pods.add_event_handler(move |change| {
-        let (Change::Added(pod) | Change::Updated { new: pod, .. } | Change::Deleted(pod)) = change;
+        let pod = change.object();
         if !is_tas_pod(pod) {
             return;
         }
@@ -55,9 +58,11 @@ pub(super) fn start(shared: &ControllerContext) {
         let selected = spec.and_then(|spec| spec.node_selector.as_ref()?.get(HOSTNAME));
         match (bound, selected) {
             (Some(node), _) if pod.metadata.deletion_timestamp.is_some() || is_terminated(pod) => {
-                told.add_after(ObjectKey::cluster(node), RECONCILE_BATCH_PERIOD);
+                queue_handle.add_after(ObjectKey::cluster(node), RECONCILE_BATCH_PERIOD);
             }
-            (None, Some(node)) => told.add_after(ObjectKey::cluster(node), RECONCILE_BATCH_PERIOD),
+            (None, Some(node)) => {
+                queue_handle.add_after(ObjectKey::cluster(node), RECONCILE_BATCH_PERIOD)
+            }
             _ => {}
         }
     });
@@ -100,7 +105,7 @@ fn is_relevant_update(shared: &ControllerContext, old: &Node, new: &Node) -> boo
             && taints(old) != taints(new))
 }
 
-/// Whether the pods of a set are placed on a node.
+/// Whether the assignment of a pod set includes a node.
 fn is_assigned_to_node(psa: &PodSetAssignment, node: &str) -> bool {
     let Some(assignment) = psa.topology_assignment.as_ref().map(decode) else {
         return false;
@@ -122,16 +127,16 @@ fn pod_set_assignments(wl: &Workload) -> impl Iterator<Item = &PodSetAssignment>
         .flat_map(|a| &a.pod_set_assignments)
 }
 
-/// What is to be done about a Workload on a node.
+/// The result of checking a Workload on a node.
 #[derive(Default)]
 struct WorkloadHealthCheck {
-    /// It has to be moved off the node.
+    /// The node is unhealthy for the Workload.
     unhealthy: bool,
-    /// Pods that can never run on the node.
+    /// Pods that cannot run on the node.
     pods_to_terminate: Vec<Arc<Pod>>,
 }
 
-/// A node that may have failed.
+/// A node to reconcile.
 struct NodeReconciler<'a> {
     shared: &'a ControllerContext,
     node: &'a str,
@@ -179,7 +184,7 @@ impl NodeReconciler<'_> {
         Ok(ReconcileResult::Done)
     }
 
-    /// The admitted Workloads with pods placed on the node.
+    /// The admitted Workloads with an assignment to the node.
     fn workloads_on_node_from_tas_assignment(&self) -> BTreeSet<ObjectKey> {
         let all = self.shared.informers.workloads.list().into_iter();
         let here = all.filter(|wl| {
@@ -189,7 +194,7 @@ impl NodeReconciler<'_> {
         here.map(|wl| ObjectKey::of(wl.as_ref())).collect()
     }
 
-    /// Pods that were told to run on the node, by Workload.
+    /// The pods whose node selector names the node, by Workload.
     fn pods_assigned_by_node_selector(&self) -> BTreeMap<ObjectKey, Vec<Arc<Pod>>> {
         let mut pods: BTreeMap<ObjectKey, Vec<Arc<Pod>>> = BTreeMap::new();
         for pod in self
@@ -258,7 +263,7 @@ impl NodeReconciler<'_> {
             pods_to_terminate: Vec::new(),
         };
         if !pod_set_assignments(wl).any(|psa| is_assigned_to_node(psa, self.node)) {
-            // Pods that came late to a node their Workload left.
+            // Pods created for a node that was replaced.
             return WorkloadHealthCheck {
                 unhealthy: false,
                 pods_to_terminate: unbound_pending_pods(sent),
@@ -282,7 +287,7 @@ impl NodeReconciler<'_> {
         }
     }
 
-    /// The Workload has to go when none of its pods runs on the node any more.
+    /// The node is unhealthy for a Workload when none of its pods runs on it.
     fn check_pods_on_node(&self, wl: &Workload, sent: &[Arc<Pod>]) -> WorkloadHealthCheck {
         let slice = predicates::annotation(wl, c::WORKLOAD_SLICE_NAME_ANNOTATION);
         let slice = slice.unwrap_or(predicates::name(wl));
@@ -304,7 +309,7 @@ impl NodeReconciler<'_> {
         }
     }
 
-    /// How the pods placed on the node take its taints.
+    /// How the pods of a Workload tolerate the taints of the node.
     fn classify_taints(&self, node: &Node, wl: &Workload) -> TaintToleration {
         let sets: Vec<Vec<Toleration>> = pod_set_assignments(wl)
             .filter(|psa| is_assigned_to_node(psa, self.node))
@@ -328,7 +333,7 @@ impl NodeReconciler<'_> {
         worst
     }
 
-    /// What the pods of a set tolerate: by themselves, by their flavors and by checks.
+    /// The tolerations of a pod set: of its template, its flavors and its admission checks.
     fn effective_tolerations(&self, wl: &Workload, psa: &PodSetAssignment) -> Vec<Toleration> {
         let set = wl.spec.pod_sets.iter().find(|ps| ps.name == psa.name);
         let own = set.and_then(|ps| ps.template.spec.as_ref()?.tolerations.clone());
@@ -353,8 +358,8 @@ impl NodeReconciler<'_> {
         all
     }
 
-    /// Notes the failed node on Workloads; those that lost another one before are evicted, which
-    /// are given back.
+    /// Adds the node to `unhealthyNodes`; Workloads with another unhealthy node are evicted and
+    /// returned.
     async fn handle_unhealthy_node(
         &self,
         affected: &BTreeSet<ObjectKey>,
@@ -404,7 +409,7 @@ impl NodeReconciler<'_> {
         Ok(evicted)
     }
 
-    /// Ends a pod that can never run.
+    /// Marks a pod as Failed.
     async fn mark_pod_failed(&self, pod: &Pod) -> kube::Result<()> {
         let message = "Pod terminated by Kueue NodeController due to node taint";
         let now = self.shared.ctx.clock.time();
@@ -428,33 +433,31 @@ impl NodeReconciler<'_> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let api = Api::<Pod>::namespaced(self.shared.ctx.client.clone(), namespace);
-        let params = PatchParams {
-            field_manager: Some(c::KUEUE_NAME.to_owned()),
-            ..Default::default()
-        };
-        let written = api.patch_status(name, &params, &Patch::Merge(&body)).await;
+        let written = api
+            .patch_status(name, &patch_params(), &Patch::Merge(&body))
+            .await;
         if let Some(written) = workload_patching::ignore_not_found(written)? {
             let reason = c::event::POD_TERMINATED_BY_KUEUE;
-            let telling = EventSpec {
+            let event = EventSpec {
                 action: "PodTerminated",
                 ..EventSpec::new(REPORTING_CONTROLLER, EventType::Normal, reason, message)
             };
-            self.shared.recorder.record(&written, telling);
+            self.shared.recorder.record(&written, event);
         }
         Ok(())
     }
 }
 
-/// How pods take the taints of their node.
+/// How pods tolerate the taints of a node.
 enum TaintToleration {
     Untolerated,
     ToleratedTemporarily,
     ToleratedPermanently,
 }
 
-/// Pods that are told to run on a node and are not bound to it.
+/// The pending, ungated pods that are not bound to a node.
 fn unbound_pending_pods(sent: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
-    let waits = |pod: &&Arc<Pod>| {
+    let is_unbound = |pod: &&Arc<Pod>| {
         let bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
         let phase = pod
             .status
@@ -462,5 +465,5 @@ fn unbound_pending_pods(sent: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
             .and_then(|status| status.phase.as_deref());
         bound.unwrap_or_default().is_empty() && phase == Some("Pending") && !has_topology_gate(pod)
     };
-    sent.iter().filter(waits).cloned().collect()
+    sent.iter().filter(is_unbound).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! Removing the kinds, and everything else that carries our label.
+//! Deletes the CRDs and all other objects with the lab's label.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -26,7 +26,7 @@ fn crd_objects_resource(crd: &Crd) -> Option<ApiResource> {
     Some(ApiResource::from_gvk_with_plural(&gvk, crd.plural))
 }
 
-/// Stops the controller inside the cluster, if it is there.
+/// Deletes the Deployment of the controller, if it exists.
 pub(super) async fn delete_controller_deployment(
     client: &Client,
     namespace: &str,
@@ -44,36 +44,38 @@ pub(super) async fn delete_controller_deployment(
     Ok(())
 }
 
-/// Takes the finalizers off and removes the definitions that are ours.
+/// Removes finalizers and deletes the CRDs managed by the lab.
 pub(super) async fn delete_crds(
     client: &Client,
     clock: &Clock,
     report: &mut UninstallReport,
 ) -> Result<(), InstallError> {
-    let mut going = Vec::new();
+    let mut to_delete = Vec::new();
     for crd in CRDS {
-        let there =
+        let existing =
             dynamic_objects::get(client, &crds::crd_api_resource(), None, &crd.name()).await?;
-        let Some(there) = there.filter(dynamic_objects::is_managed_by_lab) else {
+        let Some(existing) = existing.filter(dynamic_objects::is_managed_by_lab) else {
             continue;
         };
-        let notes = there.metadata.annotations.as_ref();
-        if notes.is_some_and(|notes| notes.contains_key(CONVERSION_BEFORE_ANNOTATION)) {
-            crds::restore_adopted_crd(client, &there).await?;
+        let annotations = existing.metadata.annotations.as_ref();
+        if annotations
+            .is_some_and(|annotations| annotations.contains_key(CONVERSION_BEFORE_ANNOTATION))
+        {
+            crds::restore_adopted_crd(client, &existing).await?;
             report.kept.push(format!(
-                "kind {} and its objects: it was there before kueue-lab",
+                "kind {} and its objects: it existed before kueue-lab",
                 crd.name()
             ));
             continue;
         }
-        going.push(crd);
+        to_delete.push(crd);
     }
-    for crd in &going {
+    for crd in &to_delete {
         dynamic_objects::delete(client, &crds::crd_api_resource(), None, &crd.name()).await?;
     }
-    // Objects are on their way now and no new ones can come; what holds them is taken off until
-    // none is left.
-    for crd in going {
+    // The objects are terminating and no new ones can be created; finalizers are removed until none
+    // is left.
+    for crd in to_delete {
         wait_for_crd_deletion(client, clock, crd, report).await?;
         report.definitions.push(crd.name());
     }
@@ -103,13 +105,13 @@ async fn wait_for_crd_deletion(
         verb: "remove",
         what: format!("the kind {name}"),
         message: format!(
-            "some of its objects do not go within {} s; `kubectl get {name} -A -o yaml` shows their finalizers",
+            "some of its objects are not deleted within {} s; `kubectl get {name} -A -o yaml` shows their finalizers",
             dynamic_objects::DELETION_TIMEOUT.as_secs()
         ),
     })
 }
 
-/// Removes everything else that carries our label; the namespace itself if it is ours.
+/// Deletes all other objects with the lab's label, and the namespace if it has the label.
 pub(super) async fn delete_managed_objects(
     client: &Client,
     clock: &Clock,
@@ -130,10 +132,10 @@ pub(super) async fn delete_managed_objects(
         }
     }
     let kind = dynamic_objects::api_resource::<Namespace>();
-    let there = dynamic_objects::get(client, &kind, None, namespace).await?;
-    if there.is_some_and(|there| dynamic_objects::is_managed_by_lab(&there)) {
+    let existing = dynamic_objects::get(client, &kind, None, namespace).await?;
+    if existing.is_some_and(|existing| dynamic_objects::is_managed_by_lab(&existing)) {
         dynamic_objects::delete(client, &kind, None, namespace).await?;
-        // Whoever installs next shall not find one that is about to go.
+        // Waits, so that the next install does not find a terminating namespace.
         dynamic_objects::ensure_deleted(client, clock, &kind, namespace).await?;
         report.objects.push(format!("namespace {namespace}"));
         return Ok(());

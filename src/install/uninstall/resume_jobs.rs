@@ -1,4 +1,4 @@
-//! Jobs and pods that Kueue holds back, let go.
+//! Resumes suspended jobs and ungates pods.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::dynamic_objects::{self, MAX_CONCURRENT_WRITES};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// The gates that only Kueue takes off.
+/// The scheduling gates that only Kueue removes.
 const SCHEDULING_GATES: [&str; 3] = [
     c::ADMISSION_SCHEDULING_GATE,
     c::TOPOLOGY_SCHEDULING_GATE,
     c::ELASTIC_JOB_SCHEDULING_GATE,
 ];
 
-/// What Workloads say of the jobs and pods they are for.
+/// The Workloads by their owners.
 struct WorkloadsByOwner {
-    /// By the uid of an owner: the Workload's name, and whether somebody stopped it on purpose.
+    /// By owner UID: the Workload's name, and whether a user stopped it.
     by_owner: BTreeMap<String, (String, bool)>,
 }
 
@@ -43,7 +43,7 @@ impl WorkloadsByOwner {
             let name = wl.metadata.name.clone().unwrap_or_default();
             let stopped = wl.data["spec"]["active"] == false;
             for owner in wl.metadata.owner_references.into_iter().flatten() {
-                // Of several slices the one that may run counts.
+                // Of several slices the active one counts.
                 let entry = by_owner.entry(owner.uid).or_insert((name.clone(), stopped));
                 entry.1 &= stopped;
             }
@@ -55,7 +55,7 @@ impl WorkloadsByOwner {
         self.by_owner.get(object.metadata.uid.as_deref()?)
     }
 
-    /// The Workload that keeps an object from running because somebody wanted it so.
+    /// The Workload by which a user stopped an object.
     fn stopped(&self, object: &DynamicObject) -> Option<&str> {
         let (name, stopped) = self.workload_of(object)?;
         stopped.then_some(name)
@@ -88,7 +88,7 @@ fn shown(object: &DynamicObject) -> String {
     )
 }
 
-/// Objects of a kind that are suspended, where Kueue does that.
+/// Resumes the jobs of a kind that Kueue suspended.
 async fn unsuspend_jobs(
     client: &Client,
     kind: &ApiResource,
@@ -122,8 +122,8 @@ async fn unsuspend_jobs(
     let all = futures::stream::iter(held).map(|job| {
         let change = &change;
         async move {
-            let there = dynamic_objects::merge_patch(client, kind, &job, change).await?;
-            Ok::<_, InstallError>(there.then(|| format!("{} {}", kind.kind, shown(&job))))
+            let exists = dynamic_objects::merge_patch(client, kind, &job, change).await?;
+            Ok::<_, InstallError>(exists.then(|| format!("{} {}", kind.kind, shown(&job))))
         }
     });
     let done: Vec<_> = all.buffered(MAX_CONCURRENT_WRITES).try_collect().await?;
@@ -131,8 +131,8 @@ async fn unsuspend_jobs(
     Ok(())
 }
 
-/// What takes Kueue's gates and finalizer off a pod, if it has them; the gates stay where it is
-/// `stopped`. Tells besides whether the pod had gates that go.
+/// The patch that removes Kueue's gates and finalizer from a pod, if it has any; with `stopped` the
+/// gates stay. Also whether gates are removed.
 fn ungate_patch(pod: &DynamicObject, stopped: bool) -> Option<(Value, bool)> {
     let mut change = json!({});
     let gates = pod.data["spec"]["schedulingGates"].as_array();
@@ -168,7 +168,7 @@ async fn ungate_pods(
             stopped.filter(|_| ungate_patch(&pod, false).is_some_and(|(_, g)| g))
         {
             report.kept.push(format!(
-                "pod {} keeps its scheduling gates: its Workload {workload} was deactivated; delete the pod and create it anew to run it",
+                "pod {} keeps its scheduling gates: its Workload {workload} was deactivated; recreate the pod to run it",
                 shown(&pod)
             ));
         }
@@ -179,9 +179,9 @@ async fn ungate_pods(
     let all = futures::stream::iter(releases).map(|(pod, change, gated)| {
         let kind = &kind;
         async move {
-            let there = dynamic_objects::merge_patch(client, kind, &pod, &change).await?;
+            let exists = dynamic_objects::merge_patch(client, kind, &pod, &change).await?;
             let finalizer = change["metadata"]["finalizers"].is_array();
-            Ok::<_, InstallError>(there.then(|| (gated.then(|| shown(&pod)), finalizer)))
+            Ok::<_, InstallError>(exists.then(|| (gated.then(|| shown(&pod)), finalizer)))
         }
     });
     let done: Vec<_> = all.buffered(MAX_CONCURRENT_WRITES).try_collect().await?;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_kueues_gates_and_finalizer_go() {
+    fn only_kueues_gates_and_finalizer_are_removed() {
         let held = pod(
             &[
                 "example.com/other",

@@ -33,7 +33,7 @@ pub async fn the_api_server_is_restarted(context: &FaultContext) {
     .await;
     ns.assert_consistent().await;
     assert!(
-        !lab.log().contains("does not lead any more"),
+        !lab.log().contains("lost leadership"),
         "a short outage does not change the leader"
     );
     for n in 0..12 {
@@ -96,8 +96,8 @@ pub async fn the_leader_is_partitioned(context: &FaultContext) {
     proxy.resume();
     crate::wait::eventually("the first sees the new leader", || async {
         let log = first.log();
-        let after = log.split("does not lead any more").nth(1);
-        match after.is_some_and(|log| log.contains("leads; waiting")) {
+        let after = log.split("lost leadership").nth(1);
+        match after.is_some_and(|log| log.contains("is the leader; waiting")) {
             true => Ok(()),
             false => Err(log),
         }

@@ -1,10 +1,11 @@
-//! Whether a provisioning check can be judged: its settings have to be there.
+//! The AdmissionCheck reconciler of provisioning: sets Active according to whether the
+//! ProvisioningRequestConfig exists.
 
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kube::api::PostParams;
 
+use crate::core::update::post_params;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_api::constants as c;
@@ -12,15 +13,15 @@ use kueue_lab_api::constants::active::BAD_PARAMETERS_REF;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, AdmissionCheckParametersReference, ProvisioningRequestConfig,
 };
-use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, ObjectKey, ReconcileResult, WorkQueue};
 
-/// Why settings cannot be had, in upstream's words.
+/// Why `spec.parameters` of an AdmissionCheck does not resolve, with upstream's messages.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadParametersRef {
-    /// No reference.
+    /// No `spec.parameters`.
     #[error("missing parameters reference")]
     Missing,
-    /// No name.
+    /// The name is empty.
     #[error("empty name: bad parameters reference")]
     NoName,
     /// Another API group.
@@ -29,10 +30,10 @@ pub(super) enum BadParametersRef {
     /// Another kind.
     #[error("wrong kind {0:?}, expecting \"ProvisioningRequestConfig\": bad parameters reference")]
     Kind(String),
-    /// The settings are not there.
+    /// The ProvisioningRequestConfig does not exist.
     #[error("ProvisioningRequestConfig.kueue.x-k8s.io {0:?} not found")]
     NotFound(String),
-    /// The check is not there.
+    /// The AdmissionCheck does not exist.
     #[error("AdmissionCheck.kueue.x-k8s.io {0:?} not found")]
     NoCheck(String),
 }
@@ -65,7 +66,7 @@ fn config_from_reference(
     config.ok_or_else(|| BadParametersRef::NotFound(name.to_owned()))
 }
 
-/// The settings of a check.
+/// The ProvisioningRequestConfig of an AdmissionCheck.
 pub(super) fn config_for_check(
     shared: &ControllerContext,
     check: &str,
@@ -78,7 +79,7 @@ pub(super) fn config_for_check(
     config_from_reference(shared, &check)
 }
 
-/// The provisioning checks with these settings.
+/// The provisioning checks that reference a ProvisioningRequestConfig.
 pub(super) fn checks_using_config(shared: &ControllerContext, config: &str) -> Vec<String> {
     let checks = shared.informers.admission_checks.list().into_iter();
     let users = checks.filter(|check| {
@@ -90,29 +91,25 @@ pub(super) fn checks_using_config(shared: &ControllerContext, config: &str) -> V
         .collect()
 }
 
-/// Keeps the Active condition of the checks.
+/// Starts the reconciler of the Active condition.
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let told = queue.clone();
+    let queue_handle = queue.clone();
     shared
         .informers
         .admission_checks
         .add_event_handler(move |change| {
-            let (Change::Added(check)
-            | Change::Updated { new: check, .. }
-            | Change::Deleted(check)) = change;
-            told.add(ObjectKey::of(check.as_ref()));
+            let check = change.object();
+            queue_handle.add(ObjectKey::of(check.as_ref()));
         });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .provisioning_request_configs
         .add_event_handler(move |change| {
-            let (Change::Added(config)
-            | Change::Updated { new: config, .. }
-            | Change::Deleted(config)) = change;
+            let config = change.object();
             for check in checks_using_config(&s, &ObjectKey::of(config.as_ref()).name) {
-                told.add(ObjectKey::cluster(check));
+                queue_handle.add(ObjectKey::cluster(check));
             }
         });
     let s = shared.clone();
@@ -156,11 +153,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     };
     set_condition(&mut after.status.conditions, condition);
     let api = Api::<AdmissionCheck>::all(shared.ctx.client.clone());
-    let params = PostParams {
-        field_manager: Some(c::KUEUE_NAME.to_owned()),
-        ..Default::default()
-    };
-    let written = api.replace_status(&key.name, &params, &after).await;
+    let written = api.replace_status(&key.name, &post_params(), &after).await;
     if let Some(written) = workload_patching::ignore_not_found(written)? {
         shared
             .informers

@@ -1,4 +1,4 @@
-//! What a ProvisioningRequest asks for: names, attempts, pod sets. Pure.
+//! The content of a ProvisioningRequest: name, attempt, pod sets and parameters. Pure functions.
 
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
 use sha1::{Digest, Sha1};
@@ -9,14 +9,15 @@ use kueue_lab_api::v1beta2::{
     PodSet, PodSetAssignment, PodSetMergePolicy, ProvisioningRequestConfigSpec, Workload,
 };
 
-/// Names are cut to this many characters, to which a hash is added.
+/// Longer names are truncated to this many characters and get a hash suffix.
 const LONGEST_PREFIX: usize = 247;
+
 const HASH_LENGTH: usize = 5;
 
-/// The pod sets of a Workload and its admission do not go together.
+/// A pod set has no assignment in the admission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("inconsistent podSet assignments: missing assignment for PodSet {0:?}")]
-pub struct InconsistentPodSetAssignments(pub String);
+pub(super) struct InconsistentPodSetAssignments(pub String);
 
 fn limit_object_name(name: String) -> String {
     if name.len() <= LONGEST_PREFIX {
@@ -31,7 +32,7 @@ fn limit_object_name(name: String) -> String {
     format!("{}-{}", &name[..end], &hash[..HASH_LENGTH])
 }
 
-/// The name of a request.
+/// The name of a ProvisioningRequest.
 pub(super) fn provisioning_request_name(workload: &str, check: &str, attempt: i32) -> String {
     limit_object_name(format!("{workload}-{check}-{attempt}"))
 }
@@ -41,7 +42,7 @@ pub(super) fn pod_template_name(request: &str, pod_set: &str) -> String {
     limit_object_name(format!("ppt-{request}-{pod_set}"))
 }
 
-/// Which attempt a request is for a check of a Workload; none when it is for something else.
+/// The attempt number from the name of a request; None for a request of another Workload or check.
 pub(super) fn request_attempt(
     pr: &ProvisioningRequest,
     workload: &str,
@@ -53,7 +54,7 @@ pub(super) fn request_attempt(
     plain.then(|| digits.parse().unwrap_or(1))
 }
 
-/// Whether a request asks for what the settings say.
+/// Whether a request matches its ProvisioningRequestConfig.
 pub(super) fn is_synced_with_config(
     pr: &ProvisioningRequest,
     spec: &ProvisioningRequestConfigSpec,
@@ -78,7 +79,7 @@ fn pod_uses(spec: &PodSpec, resources: &[String]) -> bool {
         .any(asks)
 }
 
-/// Whether a pod set has pods that need what is provisioned.
+/// Whether a pod set requests a managed resource.
 fn is_required_pod_set(pod_set: &PodSet, managed: &[String]) -> bool {
     let spec = pod_set.template.spec.as_ref();
     pod_set.count > 0 && (managed.is_empty() || spec.is_some_and(|spec| pod_uses(spec, managed)))
@@ -99,7 +100,7 @@ fn pod_set_assignment<'a>(
         .ok_or_else(|| InconsistentPodSetAssignments(pod_set.name.clone()))
 }
 
-/// Whether a Workload needs anything provisioned.
+/// Whether a Workload needs a ProvisioningRequest.
 pub(super) fn request_is_needed(
     wl: &Workload,
     spec: &ProvisioningRequestConfigSpec,
@@ -118,17 +119,17 @@ pub(super) fn request_is_needed(
     Ok(false)
 }
 
-/// Pod sets that are asked for together.
+/// Pod sets merged into one pod set of the request.
 pub(super) struct MergedPodSet<'a> {
-    /// The first of them, which stands for all.
+    /// The first of the merged pod sets, whose template is used.
     pub pod_set: &'a PodSet,
-    /// What it was assigned.
+    /// The assignment of the first pod set.
     pub assignment: &'a PodSetAssignment,
-    /// How many pods they have.
+    /// The sum of their counts.
     pub count: i32,
 }
 
-/// The pod sets to ask for.
+/// The pod sets of the request, merged by the policy of the config.
 pub(super) fn merge_pod_sets<'a>(
     wl: &'a Workload,
     spec: &ProvisioningRequestConfigSpec,
@@ -194,7 +195,7 @@ fn have_equal_scheduling_requirements(a: &PodSpec, b: &PodSpec) -> bool {
         && a.resource_claims == b.resource_claims
 }
 
-/// The parameters of a request: those of the settings, and those the Workload's annotations give.
+/// The parameters of a request: from the config, overridden by annotations of the Workload.
 pub(super) fn request_parameters(
     wl: &Workload,
     spec: &ProvisioningRequestConfigSpec,
@@ -206,6 +207,16 @@ pub(super) fn request_parameters(
         }
     }
     parameters
+}
+
+/// The message of a condition of a request, if its status is True.
+pub(super) fn true_condition_message<'a>(
+    pr: &'a ProvisioningRequest,
+    type_: &str,
+) -> Option<&'a str> {
+    let mut conditions = pr.status.conditions.iter();
+    let cond = conditions.find(|cond| cond.type_ == type_)?;
+    (cond.status == "True").then_some(cond.message.as_str())
 }
 
 #[cfg(test)]

@@ -1,15 +1,12 @@
-//! Judges the checks by what became of their requests.
+//! Sets the states of provisioning checks from the conditions of their ProvisioningRequests.
 
 use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::json;
 
-use super::{
-    ActiveRequests, CheckConfigs, ProvisioningController, provisioning_request,
-    sync_provisioning_requests,
-};
-use crate::event_recorder::EventSpec;
+use super::controller::{ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError};
+use super::provisioning_request::{self, true_condition_message};
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
@@ -20,20 +17,10 @@ use kueue_lab_api::v1beta2::{
     ProvisioningRequestRetryStrategy, Workload,
 };
 
-/// Chance adds at most this part to a backoff.
+/// Backoffs are extended by at most this fraction.
 const JITTER: f64 = 0.0001;
 
-/// Whether a condition of a request is true, and its message.
-pub(super) fn true_condition_message<'a>(
-    pr: &'a ProvisioningRequest,
-    type_: &str,
-) -> Option<&'a str> {
-    let mut conditions = pr.status.conditions.iter();
-    let cond = conditions.find(|cond| cond.type_ == type_)?;
-    (cond.status == "True").then_some(cond.message.as_str())
-}
-
-/// What a judgement needs to know besides the request.
+/// The inputs of a check state besides the ProvisioningRequest.
 struct CheckSync<'a> {
     wl: &'a Workload,
     check: &'a str,
@@ -41,14 +28,14 @@ struct CheckSync<'a> {
     jitter: f64,
 }
 
-/// Sets the state of a check; true when it was another.
+/// Sets the state of a check; true if it changed.
 fn update_check_state(check: &mut AdmissionCheckState, state: CheckState) -> bool {
     let changed = check.state != state;
     check.state = state;
     changed
 }
 
-/// Sets the message of a check; true when it was another.
+/// Sets the message of a check; true if it changed.
 fn update_check_message(check: &mut AdmissionCheckState, message: &str) -> bool {
     let changed = check.message != message;
     if changed {
@@ -58,7 +45,7 @@ fn update_check_message(check: &mut AdmissionCheckState, message: &str) -> bool 
 }
 
 impl CheckSync<'_> {
-    /// Brings a check up to date with its request; true when anything changed.
+    /// Syncs a check with its request; true if anything changed.
     fn sync_check_state(&self, check: &mut AdmissionCheckState, pr: &ProvisioningRequest) -> bool {
         if let Some(message) = true_condition_message(pr, p::FAILED) {
             return self.retry_or_reject(check, pr, message, "Retrying after failure");
@@ -95,7 +82,7 @@ impl CheckSync<'_> {
         update_check_message(check, "") | update_check_state(check, CheckState::Pending)
     }
 
-    /// A request came to nothing: it is tried again as long as that is allowed.
+    /// Sets Retry, or Rejected once `backoffLimitCount` is exceeded.
     fn retry_or_reject(
         &self,
         check: &mut AdmissionCheckState,
@@ -115,7 +102,7 @@ impl CheckSync<'_> {
         let changed = update_check_message(check, &format!("{retrying}: {message}"));
         let tried = check.retry_count.unwrap_or(0);
         if attempt <= tried {
-            // A request of before.
+            // A request of an earlier attempt.
             return changed;
         }
         check.state = CheckState::Retry;
@@ -123,7 +110,7 @@ impl CheckSync<'_> {
         true
     }
 
-    /// What the pods of a provisioned Workload are given.
+    /// The PodSetUpdates of a provisioned Workload.
     fn pod_set_updates(&self, pr: &ProvisioningRequest) -> Vec<PodSetUpdate> {
         let request = pr.metadata.name.clone().unwrap_or_default();
         let selectors = self
@@ -161,28 +148,25 @@ impl CheckSync<'_> {
     }
 }
 
-/// Whole seconds until a Workload is tried for the `count`-th time; `jitter` is in `[0, 1)`.
-fn backoff(retry: &ProvisioningRequestRetryStrategy, count: i32, chance: f64) -> i32 {
+/// Seconds before retry number `count`; `jitter` is in `[0, 1)`.
+fn backoff(retry: &ProvisioningRequestRetryStrategy, count: i32, jitter: f64) -> i32 {
     let base = f64::from(retry.backoff_base_seconds());
     let most = f64::from(retry.backoff_max_seconds());
     let plain = (base * 2f64.powi(count.saturating_sub(1))).min(most);
-    let wait = SignedDuration::try_from_secs_f64(plain * (1.0 + chance * JITTER));
+    let wait = SignedDuration::try_from_secs_f64(plain * (1.0 + jitter * JITTER));
     i32::try_from(wait.map_or(0, |wait| wait.as_secs())).unwrap_or(i32::MAX)
 }
 
 impl ProvisioningController {
-    /// Writes the states the checks should have. Gives the Workload as it is then, and its checks.
+    /// Writes the states of the checks. Returns the Workload and its checks as written.
     pub(super) async fn sync_check_states(
         &self,
         wl: &Arc<Workload>,
         configs: &CheckConfigs,
         current: &ActiveRequests,
-    ) -> Result<
-        (Arc<Workload>, Vec<AdmissionCheckState>),
-        sync_provisioning_requests::ProvisioningError,
-    > {
+    ) -> Result<(Arc<Workload>, Vec<AdmissionCheckState>), ProvisioningError> {
         let mut checks = wl.status.admission_checks.clone();
-        let mut news = Vec::new();
+        let mut messages = Vec::new();
         let mut changed = false;
         for (name, config) in configs {
             let Some(known) = checks.iter_mut().find(|check| check.name == *name) else {
@@ -203,15 +187,15 @@ impl ProvisioningController {
                 }
                 Some(config) => {
                     let Some(pr) = current.get(name) else {
-                        // It has yet to be made; nothing is said before.
+                        // The request is not created yet; the check stays as it is.
                         return Ok((wl.clone(), wl.status.admission_checks.clone()));
                     };
-                    let chance = self.shared.ctx.entropy.unit();
+                    let jitter = self.shared.ctx.entropy.unit();
                     let case = CheckSync {
                         wl,
                         check: name,
                         spec: &config.spec,
-                        jitter: chance,
+                        jitter,
                     };
                     changed |= case.sync_check_state(known, pr);
                 }
@@ -224,7 +208,7 @@ impl ProvisioningController {
                 if !known.message.is_empty() {
                     message.push_str(&format!(" with message: {}", known.message));
                 }
-                news.push(message);
+                messages.push(message);
             }
         }
         if !changed {
@@ -240,7 +224,7 @@ impl ProvisioningController {
             StatusApplyMode::Strict,
         )
         .await?;
-        for message in news {
+        for message in messages {
             self.record_event(
                 &written,
                 EventType::Normal,
@@ -251,23 +235,7 @@ impl ProvisioningController {
         let checks = written.status.admission_checks.clone();
         Ok((written, checks))
     }
-
-    pub(super) fn record_event(
-        &self,
-        wl: &Workload,
-        type_: EventType,
-        reason: &str,
-        message: String,
-    ) {
-        self.shared.recorder.record(
-            wl,
-            EventSpec::new(REPORTING_CONTROLLER, type_, reason, message),
-        );
-    }
 }
-
-/// The name Events are told under.
-pub(super) const REPORTING_CONTROLLER: &str = "kueue-provisioning-request-controller";
 
 #[cfg(test)]
 mod tests {
@@ -289,7 +257,7 @@ mod tests {
         pr
     }
 
-    fn judged(check: &mut AdmissionCheckState, pr: &ProvisioningRequest) -> bool {
+    fn synced(check: &mut AdmissionCheckState, pr: &ProvisioningRequest) -> bool {
         let spec = ProvisioningRequestConfigSpec {
             retry_strategy: Some(ProvisioningRequestRetryStrategy {
                 backoff_limit_count: Some(1),
@@ -314,13 +282,13 @@ mod tests {
             name: "check".into(),
             ..Default::default()
         };
-        assert!(judged(&mut check, &pr(1, p::FAILED, "no room")));
+        assert!(synced(&mut check, &pr(1, p::FAILED, "no room")));
         assert_eq!(check.state, CheckState::Retry);
         assert_eq!(check.message, "Retrying after failure: no room");
         assert_eq!(check.requeue_after_seconds, Some(6));
         check.retry_count = Some(1);
         check.state = CheckState::Pending;
-        assert!(judged(&mut check, &pr(2, p::FAILED, "no room")));
+        assert!(synced(&mut check, &pr(2, p::FAILED, "no room")));
         assert_eq!(
             (check.state, check.message.as_str()),
             (CheckState::Rejected, "no room")
@@ -328,16 +296,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_provisioned_is_ready() {
+    fn provisioned_request_sets_ready() {
         let mut check = AdmissionCheckState {
             name: "check".into(),
             ..Default::default()
         };
-        assert!(judged(&mut check, &pr(1, p::PROVISIONED, "there")));
+        assert!(synced(&mut check, &pr(1, p::PROVISIONED, "there")));
         assert_eq!(
             (check.state, check.message.as_str()),
             (CheckState::Ready, "there")
         );
-        assert!(!judged(&mut check, &pr(1, p::PROVISIONED, "there")));
+        assert!(!synced(&mut check, &pr(1, p::PROVISIONED, "there")));
     }
 }

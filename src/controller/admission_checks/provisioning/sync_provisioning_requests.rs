@@ -1,19 +1,20 @@
-//! Makes ProvisioningRequests and the PodTemplates they name.
+//! Creates ProvisioningRequests and the PodTemplates they reference.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::Resource;
-use kube::api::PostParams;
 use kueue_lab_runtime::Api;
 use serde_json::json;
 
-use super::{
-    ActiveRequests, CheckConfigs, ProvisioningController, provisioning_request, sync_check_states,
+use super::controller::{
+    ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError, REPORTING_CONTROLLER,
 };
+use super::provisioning_request;
+use crate::core::update::post_params;
 use crate::event_recorder::EventSpec;
-use crate::jobs::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
+use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::kube::limit_range::use_limits_as_missing_requests;
 use kueue_lab_admission::messages::{EventType, truncate_condition};
@@ -26,23 +27,6 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, ProvisioningRequestConfigSpec, ResourceFlavor, Workload,
 };
 use kueue_lab_runtime::ObjectKey;
-
-/// Why a request was not made or judged.
-#[derive(Debug, thiserror::Error)]
-pub enum ProvisioningError {
-    /// The API server.
-    #[error(transparent)]
-    Kube(#[from] kube::Error),
-    /// The Workload.
-    #[error(transparent)]
-    Inconsistent(#[from] provisioning_request::InconsistentPodSetAssignments),
-    /// A flavor of the Workload.
-    #[error("{0}")]
-    Flavor(String),
-    /// The flavors do not go with the pods.
-    #[error(transparent)]
-    PodSet(#[from] PodSetInfoError),
-}
 
 fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     let meta = owner.meta();
@@ -66,15 +50,8 @@ fn metadata(namespace: &str, name: String, owner: OwnerReference) -> ObjectMeta 
     }
 }
 
-fn params() -> PostParams {
-    PostParams {
-        field_manager: Some(c::KUEUE_NAME.to_owned()),
-        ..Default::default()
-    }
-}
-
 impl ProvisioningController {
-    /// Makes the requests that are missing, or a further one where the last came to nothing.
+    /// Creates missing requests, and the next attempt of failed ones.
     pub(super) async fn sync_owned_provisioning_requests(
         &self,
         wl: &Arc<Workload>,
@@ -98,13 +75,13 @@ impl ProvisioningController {
                     None => pr.clone(),
                 },
                 None => {
-                    let tried = check.and_then(|check| check.retry_count).unwrap_or(0);
+                    let retries = check.and_then(|check| check.retry_count).unwrap_or(0);
                     self.create_provisioning_request(
                         wl,
                         check,
                         name,
                         &config.spec,
-                        tried.saturating_add(1),
+                        retries.saturating_add(1),
                     )
                     .await?
                 }
@@ -153,20 +130,20 @@ impl ProvisioningController {
             ..Default::default()
         };
         let api = Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
-        match api.create(&params(), &pr).await {
+        match api.create(&post_params(), &pr).await {
             Ok(made) => {
                 let made = Arc::new(made);
                 self.requests.observe_write(made.clone());
-                let telling = EventSpec {
+                let event = EventSpec {
                     action: "Created",
                     ..EventSpec::new(
-                        sync_check_states::REPORTING_CONTROLLER,
+                        REPORTING_CONTROLLER,
                         EventType::Normal,
                         c::event::PROVISIONING_REQUEST_CREATED,
                         format!("Created ProvisioningRequest: {request:?}"),
                     )
                 };
-                self.shared.recorder.record(wl.as_ref(), telling);
+                self.shared.recorder.record(wl.as_ref(), event);
                 Ok(made)
             }
             Err(error) => {
@@ -176,7 +153,7 @@ impl ProvisioningController {
         }
     }
 
-    /// Makes the PodTemplate of a pod set, unless it is there.
+    /// Creates the PodTemplate of a pod set, unless it exists.
     async fn create_pod_template(
         &self,
         wl: &Arc<Workload>,
@@ -228,12 +205,12 @@ impl ProvisioningController {
             template: Some(template),
         };
         let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
-        let made = api.create(&params(), &object).await?;
+        let made = api.create(&post_params(), &object).await?;
         self.templates.observe_write(Arc::new(made));
         Ok(())
     }
 
-    /// Says on the check that something could not be made; gives the error back.
+    /// Records a failed creation as an Event and in the message of the check; returns the error.
     async fn handle_error(
         &self,
         wl: &Arc<Workload>,
@@ -243,7 +220,7 @@ impl ProvisioningController {
     ) -> ProvisioningError {
         if matches!(&error, ProvisioningError::Kube(kube::Error::Api(status)) if status.code == 409)
         {
-            // It is there, only the informer has not seen it yet.
+            // The object exists, but the informer has not received it yet.
             return error;
         }
         self.record_event(
@@ -271,13 +248,14 @@ impl ProvisioningController {
         {
             Ok(_) => error,
             Err(second) => {
-                tracing::debug!(%second, "the check does not say what failed");
+                tracing::debug!(%second, "cannot write the message of the check");
                 error
             }
         }
     }
 
-    /// Makes the request the owner of its templates, so that they go with it.
+    /// Sets the request as the controller of its PodTemplates, so that they are garbage collected
+    /// with it.
     async fn sync_pod_template_owners(
         &self,
         wl: &Workload,
@@ -301,24 +279,25 @@ impl ProvisioningController {
             let others = owners.filter(|o| o.uid != predicates::uid(wl)).cloned();
             after.metadata.owner_references = Some(others.chain([owner.clone()]).collect());
             let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
-            let written = api.replace(&key.name, &params(), &after).await?;
+            let written = api.replace(&key.name, &post_params(), &after).await?;
             self.templates.observe_write(Arc::new(written));
         }
         Ok(())
     }
 }
 
-/// The number of the next attempt, where the last one came to nothing and another one may be made.
+/// The number of the next attempt, if the last one failed or its booking expired and the check is
+/// Pending.
 fn next_attempt(
     wl: &Workload,
     name: &str,
     check: Option<&AdmissionCheckState>,
     pr: &ProvisioningRequest,
 ) -> Option<i32> {
-    let expired = sync_check_states::true_condition_message(pr, p::BOOKING_EXPIRED).is_some()
+    let expired = provisioning_request::true_condition_message(pr, p::BOOKING_EXPIRED).is_some()
         && !predicates::is_admitted(wl);
-    let over = sync_check_states::true_condition_message(pr, p::FAILED).is_some() || expired;
-    let waits = check.is_some_and(|check| check.state == CheckState::Pending);
+    let failed = provisioning_request::true_condition_message(pr, p::FAILED).is_some() || expired;
+    let pending = check.is_some_and(|check| check.state == CheckState::Pending);
     let last = provisioning_request::request_attempt(pr, predicates::name(wl), name).unwrap_or(1);
-    (over && waits).then(|| last.saturating_add(1))
+    (failed && pending).then(|| last.saturating_add(1))
 }

@@ -1,22 +1,25 @@
-//! Admission checks of a Workload: which it has, and what follows when one fails.
+//! Admission checks of a Workload: syncs the list of checks and evicts on Retry or Rejected.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::super::update;
-use super::WorkloadQueues;
+use super::deactivation::set_deactivation_target;
+use super::evict::evict;
+use super::workload_controller::record_event;
+use super::workload_queues::WorkloadQueues;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::status::{Eviction, admission_checks_for_workload, set_condition};
+use kueue_lab_admission::status::{Eviction, admission_checks_for_workload};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, CheckState, Workload};
 
-/// The latest time at which a check that asked for another try wants it.
+/// The latest retry time that a check in state Retry requests.
 fn retry_time(wl: &Workload) -> Option<Timestamp> {
     let retries = wl
         .status
@@ -35,7 +38,7 @@ fn retry_time(wl: &Workload) -> Option<Timestamp> {
     times.max()
 }
 
-/// Notes when the Workload is to be queued again because a check said so. True when that was news.
+/// Sets `requeueState.requeueAt` from checks in state Retry. True if it was written.
 pub(super) async fn set_requeue_time(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -60,7 +63,7 @@ pub(super) async fn set_requeue_time(
     Ok(true)
 }
 
-/// Lists the checks the Workload needs, as its ClusterQueue says. True when the list changed.
+/// Syncs the list of checks with the ClusterQueue. True if it was written.
 pub(super) async fn sync_admission_checks(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -85,7 +88,7 @@ pub(super) async fn sync_admission_checks(
     Ok(true)
 }
 
-/// The list of checks as it should be; none when it is.
+/// The synced list of checks; None if it is unchanged.
 fn synced_check_states(
     known: &[AdmissionCheckState],
     needed: &BTreeSet<String>,
@@ -143,8 +146,8 @@ fn build_admission_checks_message(wl: &Workload, state: CheckState) -> String {
     format!("{noun} in {state} state: {}", parts.join("; "))
 }
 
-/// Evicts a Workload one of whose checks failed; one that was rejected is to be deactivated. True
-/// when something was done.
+/// Evicts a Workload with a check in state Retry, and sets DeactivationTarget on one with a
+/// Rejected check. True if either was written.
 pub(super) async fn reconcile_check_based_eviction(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -165,7 +168,7 @@ pub(super) async fn reconcile_check_based_eviction(
         let message = build_admission_checks_message(wl, CheckState::Rejected);
         set_deactivation_target(shared, wl, c::evicted::ADMISSION_CHECK, &message, |_| {}).await?;
         let message = format!("Deactivated due to {message}");
-        super::record_event(
+        record_event(
             shared,
             wl,
             EventType::Warning,
@@ -179,35 +182,8 @@ pub(super) async fn reconcile_check_based_eviction(
         build_admission_checks_message(wl, CheckState::Retry)
     );
     let eviction = Eviction::new(c::evicted::ADMISSION_CHECK, message);
-    super::evict(shared, wl, &eviction, |_| {}).await?;
+    evict(shared, wl, &eviction, |_| {}).await?;
     Ok(true)
-}
-
-/// Says that a Workload is about to be deactivated, after `also` changed what else has to change.
-pub(super) async fn set_deactivation_target(
-    shared: &ControllerContext,
-    wl: &Workload,
-    reason: &str,
-    message: &str,
-    also: impl FnOnce(&mut Workload),
-) -> kube::Result<()> {
-    let now = shared.now();
-    workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        let before = wl.status.accumulated_past_execution_time_seconds;
-        also(wl);
-        let cond = Condition {
-            type_: c::DEACTIVATION_TARGET.to_owned(),
-            status: "True".to_owned(),
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            last_transition_time: Time(now),
-            observed_generation: wl.metadata.generation.filter(|g| *g != 0),
-        };
-        let changed = set_condition(&mut wl.status.conditions, cond);
-        changed || before != wl.status.accumulated_past_execution_time_seconds
-    })
-    .await?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -224,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_checks_are_listed_by_name() {
+    fn failed_checks_are_sorted_by_name() {
         let mut wl = Workload::named("wl");
         wl.status.admission_checks = vec![
             check("b", CheckState::Retry, "no room"),
@@ -242,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_follow_the_queue() {
+    fn checks_are_synced_with_the_cluster_queue() {
         let now = Timestamp::UNIX_EPOCH;
         let needed = |names: &[&str]| {
             names

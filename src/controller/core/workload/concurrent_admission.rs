@@ -1,4 +1,4 @@
-//! What is different about Workloads of concurrent admission.
+//! Parents and variants of concurrent admission, as the Workload controller treats them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// Labels a Workload whose ClusterQueue has it stand for variants. True when that was done.
+/// Labels a Workload as a parent, if its ClusterQueue has a concurrent admission policy. True if it
+/// was written.
 pub(super) async fn label_concurrent_admission_parent(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -32,12 +33,12 @@ pub(super) async fn label_concurrent_admission_parent(
     Ok(true)
 }
 
-/// Whether a Workload only stands for its variants: these have the admission checks.
+/// Whether a Workload is a parent: its variants have the admission checks.
 pub(super) fn is_concurrent_admission_parent(shared: &ControllerContext, wl: &Workload) -> bool {
     shared.settings.enabled(Feature::ConcurrentAdmission) && concurrent_admission::is_parent(wl)
 }
 
-/// Whether a Workload is a variant of another, which has the pods.
+/// Whether a Workload is a variant: its parent has the pods.
 pub(super) fn is_concurrent_admission_variant(shared: &ControllerContext, wl: &Workload) -> bool {
     shared.settings.enabled(Feature::ConcurrentAdmission) && concurrent_admission::is_variant(wl)
 }

@@ -1,10 +1,10 @@
-//! Workloads that use devices of dynamic resource allocation: counted before they are queued, or
-//! told why that cannot be done.
+//! Workloads that request devices through dynamic resource allocation: their devices are counted
+//! before they are queued.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::set_requeued_condition;
+use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::dra::{has_resource_claims, requests_extended_resource};
@@ -16,32 +16,30 @@ use kueue_lab_api::field::{FieldErrorKind, aggregate};
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
-/// Workloads are looked at so long after a DeviceClass changed.
+/// Batch period for changes of a DeviceClass.
 const DEVICE_CLASS_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// Looks at pending Workloads again whose devices may count differently now.
+/// Enqueues pending Workloads whose devices may be counted differently.
 pub(super) fn add_event_handlers(shared: &ControllerContext, queue: &WorkQueue<ObjectKey>) {
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .limit_ranges
         .add_event_handler(move |change| {
-            let (Change::Added(range)
-            | Change::Updated { new: range, .. }
-            | Change::Deleted(range)) = change;
+            let range = change.object();
             let namespace = ObjectKey::of(range.as_ref()).namespace;
-            enqueue_pending_dra_workloads(&s, &told, |wl| predicates::namespace(wl) == &*namespace);
+            enqueue_pending_dra_workloads(&s, &queue_handle, |wl| {
+                predicates::namespace(wl) == &*namespace
+            });
         });
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers
         .runtime_classes
         .add_event_handler(move |change| {
-            let (Change::Added(class)
-            | Change::Updated { new: class, .. }
-            | Change::Deleted(class)) = change;
+            let class = change.object();
             let name = class.metadata.name.as_deref();
-            enqueue_pending_dra_workloads(&s, &told, |wl| {
+            enqueue_pending_dra_workloads(&s, &queue_handle, |wl| {
                 let specs = wl.spec.pod_sets.iter();
                 let mut specs = specs.filter_map(|set| set.template.spec.as_ref());
                 specs.any(|spec| spec.runtime_class_name.as_deref() == name)
@@ -50,7 +48,7 @@ pub(super) fn add_event_handlers(shared: &ControllerContext, queue: &WorkQueue<O
     let Some(devices) = &shared.informers.dra else {
         return;
     };
-    let (told, s) = (queue.clone(), shared.clone());
+    let (queue_handle, s) = (queue.clone(), shared.clone());
     devices.device_classes.add_event_handler(move |change| {
         let versions = match change {
             Change::Updated { old, new } => vec![old, new],
@@ -60,7 +58,7 @@ pub(super) fn add_event_handlers(shared: &ControllerContext, queue: &WorkQueue<O
         let names = names.filter_map(|class| class.spec.extended_resource_name.as_deref());
         for name in names.filter(|name| !name.is_empty()) {
             for wl in pending_workloads(&s).filter(|wl| requests_extended_resource(wl, name)) {
-                told.add_after(ObjectKey::of(wl.as_ref()), DEVICE_CLASS_BATCH_PERIOD);
+                queue_handle.add_after(ObjectKey::of(wl.as_ref()), DEVICE_CLASS_BATCH_PERIOD);
             }
         }
     });
@@ -83,15 +81,15 @@ fn enqueue_pending_dra_workloads(
     }
 }
 
-/// What becomes of a Workload after its devices were counted.
+/// The result of counting the devices of a Workload.
 pub(super) enum DraOutcome {
-    /// Everything else that is due.
+    /// Continue the reconciliation.
     Continue(Arc<Workload>),
-    /// Nothing else.
+    /// Stop the reconciliation.
     Stop(ReconcileResult),
 }
 
-/// Counts the devices of a pending Workload and queues it, or says why that cannot be done.
+/// Counts the devices of a pending Workload and queues it, or sets the reason it is inadmissible.
 pub(super) async fn count(
     shared: &ControllerContext,
     wl: Arc<Workload>,
@@ -117,7 +115,7 @@ pub(super) async fn count(
         Ok(counted) => counted,
         Err(errors) => {
             let message = aggregate(&errors);
-            tracing::debug!(workload = %predicates::key(&wl), message, "devices not counted");
+            tracing::debug!(workload = %predicates::key(&wl), message, "cannot count devices");
             mark_dra_inadmissible(shared, &wl, &message, &message, RequeuedUpdate::IfChanged)
                 .await?;
             let passing = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
@@ -137,7 +135,7 @@ pub(super) async fn count(
     });
     match queued {
         Ok(()) => Ok(DraOutcome::Continue(wl)),
-        // Its queue is not there yet.
+        // The queue does not exist yet.
         Err(_) => Ok(DraOutcome::Stop(ReconcileResult::Requeue)),
     }
 }
@@ -146,11 +144,11 @@ pub(super) async fn count(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RequeuedUpdate {
     Always,
-    /// Where something else is to be said too.
+    /// Together with another change.
     IfChanged,
 }
 
-/// Says that a Workload cannot be admitted, and that it is not queued.
+/// Sets QuotaReserved and Requeued to False on a Workload whose devices cannot be counted.
 async fn mark_dra_inadmissible(
     shared: &ControllerContext,
     wl: &Workload,
@@ -165,25 +163,25 @@ async fn mark_dra_inadmissible(
     };
     let now = shared.now();
     workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        let news = unset_quota_reservation(wl, reason, message, now, &gates);
-        let with = when == RequeuedUpdate::Always || news;
+        let unset = unset_quota_reservation(wl, reason, message, now, &gates);
+        let with = when == RequeuedUpdate::Always || unset;
         let requeued = with && set_requeued_condition(wl, q::INADMISSIBLE, requeued, false, now);
-        news || requeued
+        unset || requeued
     })
     .await?;
     Ok(())
 }
 
-/// The Workload without what was said against it. It is written where its devices could not be
-/// counted before; otherwise whoever writes next leaves it out.
+/// Clears the conditions set by [`mark_dra_inadmissible`]. Written at once if the devices could not
+/// be counted before; otherwise with the next write.
 async fn clear_dra_inadmissible(
     shared: &ControllerContext,
     wl: Arc<Workload>,
 ) -> kube::Result<Arc<Workload>> {
-    let said = [c::QUOTA_RESERVED, c::REQUEUED]
+    let is_set = [c::QUOTA_RESERVED, c::REQUEUED]
         .into_iter()
         .any(|type_| predicates::false_condition(&wl, type_).is_some());
-    if !said {
+    if !is_set {
         return Ok(wl);
     }
     let refused = predicates::false_condition(&wl, c::REQUEUED)

@@ -1,18 +1,20 @@
-//! Evicting a Workload outside of a cycle.
+//! Eviction of a Workload outside a scheduling cycle.
 
 use std::sync::Arc;
 
+use super::workload_controller::record_event;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::{self, Eviction};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Evicts a Workload, after `prepare` changed what else has to change; tells it if it had quota.
+/// Evicts a Workload, together with the changes made by `prepare`; records Events and metrics if it
+/// held quota.
 ///
 /// # Errors
-/// When the API server refuses, such as for a conflict, or is not there.
-pub async fn evict(
+/// The API server rejects the request, for example with a Conflict, or is unavailable.
+pub(crate) async fn evict(
     shared: &ControllerContext,
     wl: &Workload,
     eviction: &Eviction,
@@ -30,7 +32,7 @@ pub async fn evict(
         && wl.status.admission.is_some()
     {
         let message = eviction.message.clone();
-        super::record_event(
+        record_event(
             shared,
             written,
             EventType::Normal,

@@ -1,12 +1,15 @@
-//! What follows for a Workload when its queues stop and start, and when it is gated.
+//! Stop policies of the LocalQueue and the ClusterQueue of a Workload.
 
 use std::sync::Arc;
 
-use super::{WorkloadQueues, set_requeued_condition};
+use super::evict::evict;
+use super::unadmitted_conditions::{
+    granular_or_legacy_reason, patch_quota_reservation_unset, set_requeued_condition,
+};
+use super::workload_queues::WorkloadQueues;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
-use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::status::{self, Eviction};
+use kueue_lab_admission::status::Eviction;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
@@ -16,13 +19,13 @@ fn is_disabled_requeued_by_reason(wl: &Workload, reason: &str) -> bool {
     predicates::false_condition(wl, c::REQUEUED).is_some_and(|cond| cond.reason == reason)
 }
 
-/// Whether a Workload is out of its queue because that was stopped.
+/// Whether Requeued is False because a queue was stopped.
 pub(super) fn is_disabled_requeued_by_stopped_queue(wl: &Workload) -> bool {
     is_disabled_requeued_by_reason(wl, c::evicted::LOCAL_QUEUE_STOPPED)
         || is_disabled_requeued_by_reason(wl, c::evicted::CLUSTER_QUEUE_STOPPED)
 }
 
-/// Says that a Workload is queued again because its queue runs again. True when it was said.
+/// Sets Requeued to True after the queue was restarted. True if it was written.
 pub(super) async fn sync_requeued_on_queue_restart(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -49,84 +52,8 @@ pub(super) async fn sync_requeued_on_queue_restart(
     Ok(true)
 }
 
-/// Says why a Workload has no quota.
-async fn patch_quota_reservation_unset(
-    shared: &ControllerContext,
-    wl: &Workload,
-    reason: &str,
-    message: &str,
-) -> kube::Result<()> {
-    let gates = shared.engine().config().gates.clone();
-    let now = shared.now();
-    workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        status::unset_quota_reservation(wl, reason, message, now, &gates)
-    })
-    .await?;
-    Ok(())
-}
-
-/// The reason, or the one of old where reasons are not told apart.
-fn granular_or_legacy_reason(
-    shared: &ControllerContext,
-    granular: &'static str,
-    of_old: &'static str,
-) -> &'static str {
-    if shared
-        .engine()
-        .config()
-        .gates
-        .unadmitted_workloads_observability
-    {
-        granular
-    } else {
-        of_old
-    }
-}
-
-/// Says that an annotation holds a Workload back, or no longer does. True when it was said.
-pub(super) async fn sync_admission_gated_by(
-    shared: &ControllerContext,
-    wl: &Arc<Workload>,
-) -> kube::Result<bool> {
-    let gates = shared.engine().config().gates.clone();
-    let has_gate = predicates::has_admission_gate(wl, &gates);
-    let on = gates.admission_gated_by;
-    let said = wl
-        .condition(c::QUOTA_RESERVED)
-        .is_some_and(|cond| cond.reason == q::ADMISSION_GATED);
-    if !on || has_gate == said {
-        return Ok(false);
-    }
-    if has_gate {
-        let by = predicates::annotation(wl, c::ADMISSION_GATED_BY_ANNOTATION).unwrap_or_default();
-        let message = format!("Admission is gated by: {by}");
-        patch_quota_reservation_unset(shared, wl, q::ADMISSION_GATED, &message).await?;
-        let message = format!("Workload admission is gated by: {by}");
-        super::record_event(
-            shared,
-            wl,
-            EventType::Normal,
-            c::event::ADMISSION_GATED,
-            message,
-        );
-    } else {
-        let reason = granular_or_legacy_reason(shared, q::PENDING_EVALUATION, q::PENDING);
-        let message = "AdmissionGatedBy cleared, waiting for quota reservation";
-        patch_quota_reservation_unset(shared, wl, reason, message).await?;
-        let message = "Admission gate cleared, workload is now admissible";
-        super::record_event(
-            shared,
-            wl,
-            EventType::Normal,
-            c::event::ADMISSION_GATE_CLEARED,
-            message,
-        );
-    }
-    Ok(true)
-}
-
-/// Evicts a Workload with quota whose queues are stopped or gone; one that is not admitted yet just
-/// loses its quota. True when something was done.
+/// Evicts an admitted Workload of a drained queue, and releases the quota of one that is not
+/// admitted when a queue is stopped or missing. True if it was written.
 pub(super) async fn stopped(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -134,10 +61,10 @@ pub(super) async fn stopped(
 ) -> kube::Result<bool> {
     let local = queues.local_queue.as_ref();
     let policy = local.map_or(StopPolicy::None, |lq| lq.spec.stop_policy());
-    let there = local.is_some_and(|lq| lq.metadata.deletion_timestamp.is_none());
+    let exists = local.is_some_and(|lq| lq.metadata.deletion_timestamp.is_none());
     let of_local = QueueActiveState {
         policy,
-        exists: there,
+        exists,
         what: format!("LocalQueue {}", wl.spec.queue_name),
         reason: c::evicted::LOCAL_QUEUE_STOPPED,
         message: "The LocalQueue is stopped",
@@ -147,10 +74,10 @@ pub(super) async fn stopped(
     }
     let cluster = queues.cluster_queue.as_ref();
     let policy = cluster.map_or(StopPolicy::None, |cq| cq.spec.stop_policy());
-    let there = cluster.is_some_and(|cq| cq.metadata.deletion_timestamp.is_none());
+    let exists = cluster.is_some_and(|cq| cq.metadata.deletion_timestamp.is_none());
     let of_cluster = QueueActiveState {
         policy,
-        exists: there,
+        exists,
         what: format!(
             "ClusterQueue {}",
             queues.cluster_queue_name.as_deref().unwrap_or_default()
@@ -161,7 +88,7 @@ pub(super) async fn stopped(
     of_cluster.reconcile(shared, wl).await
 }
 
-/// A queue, as far as it may be stopped or gone.
+/// A queue of a Workload with the reason and messages for its stop policy.
 struct QueueActiveState {
     policy: StopPolicy,
     exists: bool,
@@ -181,7 +108,7 @@ impl QueueActiveState {
                 return Ok(false);
             }
             let eviction = Eviction::new(self.reason, self.message);
-            super::evict(shared, wl, &eviction, |_| {}).await?;
+            evict(shared, wl, &eviction, |_| {}).await?;
             return Ok(true);
         }
         if !self.exists {

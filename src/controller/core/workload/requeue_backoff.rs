@@ -1,21 +1,19 @@
-//! Workloads that are active, and those that are not: deactivation, backoff, requeueing.
+//! Requeueing of an active Workload after its backoff.
 
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use serde_json::json;
 
 use super::super::update;
-use super::set_requeued_condition;
+use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
-use kueue_lab_admission::status::Eviction;
 use kueue_lab_admission::workload::predicates::{self, Status};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ReconcileResult;
 
-/// How long the backoff of a Workload still lasts.
+/// The remaining backoff of a Workload; negative once it elapsed.
 fn backoff_remaining(wl: &Workload, now: jiff::Timestamp) -> Option<SignedDuration> {
     let at = wl.status.requeue_state.as_ref()?.requeue_at.as_ref()?;
     Some(at.0.duration_since(now))
@@ -27,7 +25,8 @@ fn clear_requeue_at(wl: &mut Workload) {
     }
 }
 
-/// Does what is due of an active Workload. None when nothing is.
+/// Deactivates a Workload with DeactivationTarget and requeues one after its backoff. None if
+/// neither applies.
 pub(super) async fn reconcile_active(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -53,7 +52,7 @@ pub(super) async fn reconcile_active(
     set_requeued_after_backoff(shared, wl).await
 }
 
-/// Queues a Workload again whose backoff is over.
+/// Requeues a Workload whose backoff elapsed.
 async fn requeue_after_backoff(shared: &ControllerContext, wl: &Arc<Workload>) -> kube::Result<()> {
     let written =
         workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
@@ -71,7 +70,7 @@ async fn requeue_after_backoff(shared: &ControllerContext, wl: &Arc<Workload>) -
     Ok(())
 }
 
-/// Says that a Workload is queued again, after it was reactivated or waited long enough.
+/// Sets Requeued to True after a reactivation or an elapsed backoff.
 async fn set_requeued_after_backoff(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -103,41 +102,5 @@ async fn set_requeued_after_backoff(
         true
     })
     .await?;
-    Ok(Some(ReconcileResult::Done))
-}
-
-/// Evicts a deactivated Workload and forgets its requeue state. None when that is done.
-pub(super) async fn reconcile_deactivated(
-    shared: &ControllerContext,
-    wl: &Arc<Workload>,
-) -> kube::Result<Option<ReconcileResult>> {
-    let target = wl.condition(c::DEACTIVATION_TARGET).cloned();
-    if !predicates::is_evicted(wl) {
-        let mut eviction = Eviction::new(c::evicted::DEACTIVATED, "The workload is deactivated");
-        if let Some(target) = &target {
-            eviction.cause.clone_from(&target.reason);
-            eviction.message = format!("{} due to {}", eviction.message, target.message);
-        }
-        super::evict(shared, wl, &eviction, |wl| {
-            wl.status
-                .conditions
-                .retain(|cond| cond.type_ != c::DEACTIVATION_TARGET);
-            wl.status.requeue_state = None;
-        })
-        .await?;
-        return Ok(Some(ReconcileResult::Done));
-    }
-    if wl.status.requeue_state.is_none() {
-        return Ok(None);
-    }
-    let conditions = wl.status.conditions.iter();
-    let conditions: Vec<_> = conditions
-        .filter(|cond| cond.type_ != c::DEACTIVATION_TARGET)
-        .collect();
-    let mut status = json!({ "requeueState": null });
-    if target.is_some() {
-        status["conditions"] = json!(conditions);
-    }
-    workload_patching::merge_patch_workload_status(shared, wl, status).await?;
     Ok(Some(ReconcileResult::Done))
 }

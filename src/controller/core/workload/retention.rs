@@ -1,4 +1,5 @@
-//! Workloads that are over: finished ones past their retention, ones without an owner.
+//! Workload retention: finished Workloads are deleted after their retention, orphaned ones are
+//! finished.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kube::api::DeleteParams;
 
-use super::super::update;
+use super::super::{finalizer, update};
+use super::workload_controller::record_event;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
@@ -17,7 +19,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ReconcileResult;
 
-/// Whether a Workload lost its owner: it has none, and either it is going or it belonged to a job.
+/// Whether a Workload is orphaned: it has no owner, and it is terminating or belonged to a job.
 fn is_orphaned_workload(shared: &ControllerContext, wl: &Workload) -> bool {
     let owned = wl
         .metadata
@@ -29,7 +31,7 @@ fn is_orphaned_workload(shared: &ControllerContext, wl: &Workload) -> bool {
     !owned && (wl.metadata.deletion_timestamp.is_some() || (finishes && of_job))
 }
 
-/// Finishes a Workload without owner and lets it go. None when nothing else is to be done.
+/// Finishes an orphaned Workload and removes its finalizer. None if the reconciliation ends here.
 pub(super) async fn finish_orphaned(
     shared: &ControllerContext,
     mut wl: Arc<Workload>,
@@ -38,8 +40,8 @@ pub(super) async fn finish_orphaned(
         return Ok(Some(wl));
     }
     let finishes = shared.settings.enabled(Feature::FinishOrphanedWorkloads);
-    let going = wl.metadata.deletion_timestamp.is_some();
-    if finishes && !going {
+    let terminating = wl.metadata.deletion_timestamp.is_some();
+    if finishes && !terminating {
         let now = shared.now();
         let message = "The workload's owner no longer exists";
         let written =
@@ -50,16 +52,16 @@ pub(super) async fn finish_orphaned(
         wl = written.unwrap_or(wl);
     }
     let wl = remove_finalizer(shared, wl).await?;
-    Ok((finishes && !going).then_some(wl))
+    Ok((finishes && !terminating).then_some(wl))
 }
 
-/// Takes Kueue's finalizer off a Workload.
+/// Removes Kueue's finalizer from a Workload.
 async fn remove_finalizer(
     shared: &ControllerContext,
     wl: Arc<Workload>,
 ) -> kube::Result<Arc<Workload>> {
     let mut after = Workload::clone(&wl);
-    if !update::remove_finalizer(&mut after.metadata) {
+    if !finalizer::remove_finalizer(&mut after.metadata) {
         return Ok(wl);
     }
     let api = workload_patching::workload_api(shared, predicates::namespace(&wl));
@@ -70,7 +72,7 @@ async fn remove_finalizer(
     Ok(written)
 }
 
-/// Deletes a finished Workload when its time has come. None when it is not finished.
+/// Deletes a finished Workload after its retention. None if it is not finished.
 pub(super) async fn delete_after_retention(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -106,6 +108,6 @@ pub(super) async fn delete_after_retention(
     api.delete(predicates::name(&wl), &DeleteParams::default())
         .await?;
     let message = "Deleted finished workload due to elapsed retention";
-    super::record_event(shared, &wl, EventType::Normal, c::event::DELETED, message);
+    record_event(shared, &wl, EventType::Normal, c::event::DELETED, message);
     Ok(Some(ReconcileResult::Done))
 }

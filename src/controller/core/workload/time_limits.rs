@@ -1,4 +1,4 @@
-//! Time limits of an admitted Workload: until its pods are ready, and for which it may run.
+//! Time limits of an admitted Workload: the PodsReady timeout and the maximum execution time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::admission_checks::set_deactivation_target;
+use super::deactivation::set_deactivation_target;
+use super::evict::evict;
+use super::workload_controller::record_event;
 use crate::ControllerContext;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::Eviction;
@@ -15,15 +17,15 @@ use kueue_lab_api::config::{RequeuingStrategy, WaitForPodsReady};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// What chance adds to a backoff at most, as a part of it.
+/// Backoffs are extended by at most this fraction.
 const JITTER: f64 = 0.0001;
 
 fn signed(span: kueue_lab_api::config::Duration) -> SignedDuration {
     SignedDuration::from_nanos(span.as_nanos())
 }
 
-/// Why an admitted Workload's pods are not ready, and how long they still have. None when they are
-/// or nothing limits them.
+/// The reason a Workload's pods are not ready and the time left until the timeout. None if they are
+/// ready or there is no timeout.
 fn admitted_not_ready_workload(
     wl: &Workload,
     waiting: &WaitForPodsReady,
@@ -54,7 +56,7 @@ fn admitted_not_ready_workload(
     }
 }
 
-/// Evicts a Workload whose pods are not ready in time; gives when to look again.
+/// Evicts a Workload after the PodsReady timeout; returns the time left until then.
 pub(super) async fn reconcile_not_ready_timeout(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -102,7 +104,7 @@ pub(super) async fn reconcile_not_ready_timeout(
         .now()
         .saturating_add(delay)
         .unwrap_or(jiff::Timestamp::MAX);
-    super::evict(shared, wl, &eviction, |wl| {
+    evict(shared, wl, &eviction, |wl| {
         let state = wl.status.requeue_state.get_or_insert_default();
         if state.requeue_at.as_ref().is_none_or(|known| known.0 < at) {
             state.requeue_at = Some(Time(at));
@@ -113,16 +115,16 @@ pub(super) async fn reconcile_not_ready_timeout(
     Ok(None)
 }
 
-/// How long a Workload waits before it is queued for the `count`-th time; `jitter` is in `[0, 1)`.
-fn requeue_backoff(strategy: &RequeuingStrategy, count: i32, chance: f64) -> SignedDuration {
+/// The backoff before requeue number `count`; `jitter` is in `[0, 1)`.
+fn requeue_backoff(strategy: &RequeuingStrategy, count: i32, jitter: f64) -> SignedDuration {
     let base = f64::from(strategy.backoff_base_seconds());
     let most = f64::from(strategy.backoff_max_seconds());
     let plain = (base * 2f64.powi(count.saturating_sub(1))).min(most);
-    SignedDuration::try_from_secs_f64(plain * (1.0 + chance * JITTER))
+    SignedDuration::try_from_secs_f64(plain * (1.0 + jitter * JITTER))
         .unwrap_or(SignedDuration::MAX)
 }
 
-/// Deactivates a Workload that was admitted for longer than it may be; gives when to look again.
+/// Deactivates a Workload after its maximum execution time; returns the time left until then.
 pub(super) async fn reconcile_max_execution_time(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
@@ -150,7 +152,7 @@ pub(super) async fn reconcile_max_execution_time(
     })
     .await?;
     let message = format!("The maximum execution time ({limit}s) exceeded");
-    super::record_event(shared, wl, EventType::Warning, reason, message);
+    record_event(shared, wl, EventType::Warning, reason, message);
     Ok(None)
 }
 
@@ -159,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_backoff_is_twice_as_long_up_to_a_limit() {
+    fn backoff_doubles_up_to_the_maximum() {
         let strategy = RequeuingStrategy {
             backoff_base_seconds: Some(60),
             backoff_max_seconds: Some(300),

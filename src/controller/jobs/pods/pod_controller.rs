@@ -1,10 +1,8 @@
-//! Running the controller of pods.
+//! The controller of pods and pod groups: event handlers and work queue.
 
 use std::time::Duration;
 
-use crate::jobs::generic_reconciler::{
-    changed_object, controlling_job, group_kind_concurrency, object_key,
-};
+use crate::jobs::generic_reconciler::{controlling_job, group_kind_concurrency, object_key};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::job_annotations;
 use crate::jobs::reconciler::reconcile_generic_job;
@@ -13,17 +11,16 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
-use super::expectations::ExcessPodExpectations;
-use super::{GVK, PodJob};
+use super::pod_job::{GVK, PodJob};
+use crate::expectations::UidExpectations;
 use k8s_openapi::api::core::v1::Pod;
 
-/// How long Kueue takes to write a Workload, about. So much later a group is looked at for what its
-/// Workload says than for what its pods do, and after its finished members were counted: those that
-/// end together with them are seen before anybody counts again, or asks whether those that are left are
-/// ready.
+/// The approximate latency of upstream's Workload writes. Events of a Workload enqueue its group
+/// after this delay, and so do writes of reclaimable pods, so that pods that terminate together are
+/// observed before they are counted or checked for readiness.
 pub(super) const WORKLOAD_WRITE_LATENCY: Duration = Duration::from_millis(25);
 
-/// A pod of its own, or a group.
+/// The key of a plain pod or of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum PodOrGroupKey {
     Pod(ObjectKey),
@@ -57,31 +54,31 @@ fn key_of_workload(wl: &Workload) -> Option<PodOrGroupKey> {
 }
 
 /// Starts the controller.
-pub fn start(env: &IntegrationContext) {
+pub(crate) fn start(env: &IntegrationContext) {
     let queue: WorkQueue<PodOrGroupKey> = WorkQueue::new(&env.shared.ctx);
-    let expectations = ExcessPodExpectations::default();
+    let expectations = UidExpectations::default();
     let (pods, expected, gates) = (queue.clone(), expectations.clone(), env.gates);
     env.shared.informers.pods.add_event_handler(move |change| {
-        let pod = changed_object(change);
+        let pod = change.object();
         let key = key_of_pod(pod, &gates);
         if let PodOrGroupKey::Group(group) = &key {
-            let gone = matches!(change, Change::Deleted(_));
-            if gone || !job_annotations::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
+            let deleted = matches!(change, Change::Deleted(_));
+            if deleted || !job_annotations::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
                 expected.observed_uid(group, job_annotations::uid(&pod.metadata));
             }
         }
         pods.add(key);
     });
     let workloads = queue.clone();
-    let guards = env.enabled(Feature::PodIntegrationValidateGroupOwner);
+    let validates_owner = env.enabled(Feature::PodIntegrationValidateGroupOwner);
     env.shared
         .informers
         .workloads
         .add_event_handler(move |change| {
-            let wl = changed_object(change);
+            let wl = change.object();
             let key = key_of_workload(wl);
-            // A Workload of another kind kept a group of its name waiting.
-            if guards
+            // Pod groups wait while a Workload of another owner has their name.
+            if validates_owner
                 && matches!(change, Change::Deleted(_))
                 && !matches!(key, Some(PodOrGroupKey::Group(_)))
             {

@@ -1,4 +1,4 @@
-//! Groups: their pod sets by role, their Workload, and which of their pods are too many.
+//! Pod groups: pod sets by role, the Workload of a group, and excess pods.
 
 use std::sync::Arc;
 
@@ -8,12 +8,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::DeleteParams;
 use kueue_lab_runtime::Api;
 
+use super::pod_job::{GVK, PodJob, construct_pod_set};
 use super::pod_state::{
-    compare_active_pods, compare_inactive_pods, is_runnable_or_succeeded, is_terminating, phase,
+    compare_active_pods, compare_inactive_pods, is_runnable_or_succeeded, is_terminating,
     pod_role_hash,
 };
-use super::{GVK, PodJob, construct_pod_set, start_stop};
+use super::start_stop;
 use crate::event_recorder::object_reference;
+use crate::informers::BY_POD_GROUP;
 use crate::jobs::construct_workload;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::generic_job::{GenericJob, MatchingWorkloads};
@@ -21,14 +23,15 @@ use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::controller_of;
 use crate::jobs::job_annotations;
 use crate::jobs::patching::update_workload;
+use crate::pod_util::phase;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::ObjectKey;
 
-/// How many pods a group is to have, as one of its pods says.
-pub fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
+/// The total count of a group from the annotation of one of its pods.
+pub(super) fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
     if job_annotations::pod_group_name(meta, gates).is_none() {
         return Err(
             match gates.enabled(Feature::WorkloadIdentifierAnnotations) {
@@ -49,7 +52,7 @@ pub fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usiz
     })
 }
 
-/// The place of a pod in its group, where its label tells one, has to be below the count.
+/// Validates that the pod index label, if set, is below the total count.
 fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
     let labels = meta.labels.as_ref();
     let Some(text) = labels.and_then(|m| m.get(c::POD_GROUP_POD_INDEX_LABEL)) else {
@@ -67,8 +70,8 @@ fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
     ))
 }
 
-/// One pod set per role, ordered by name.
-pub fn construct_group_pod_sets(
+/// One pod set per role hash, ordered by name.
+pub(super) fn construct_group_pod_sets(
     pods: &[Pod],
     gates: &FeatureGates,
 ) -> Result<Vec<PodSet>, JobError> {
@@ -87,8 +90,8 @@ pub fn construct_group_pod_sets(
     Ok(sets)
 }
 
-/// The pod set of a group that does not wait for all its pods: all are taken to be like the first.
-pub fn construct_group_pod_sets_fast(
+/// The pod set of a group with fast admission: all pods are assumed to equal the first.
+pub(super) fn construct_group_pod_sets_fast(
     pods: &[Pod],
     total: usize,
     gates: &FeatureGates,
@@ -109,8 +112,11 @@ fn is_group_workload(wl: &Workload) -> bool {
         == Some(c::IS_GROUP_WORKLOAD_VALUE)
 }
 
-/// The Workload of a group. One of the same name that another object controls is none.
-pub fn list_group_workloads(env: &IntegrationContext, group: &ObjectKey) -> Vec<Arc<Workload>> {
+/// The Workload of a group, unless another object controls it.
+pub(super) fn list_group_workloads(
+    env: &IntegrationContext,
+    group: &ObjectKey,
+) -> Vec<Arc<Workload>> {
     let found = env.workload(&group.namespace, &group.name);
     let foreign = |wl: &Workload| {
         env.enabled(Feature::PodIntegrationValidateGroupOwner)
@@ -120,14 +126,14 @@ pub fn list_group_workloads(env: &IntegrationContext, group: &ObjectKey) -> Vec<
     found.into_iter().filter(|wl| !foreign(wl)).collect()
 }
 
-/// Whether a Workload still has room for all roles of a group.
-pub fn equivalent_to_workload(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
+/// Whether the counts of a Workload cover all roles of a group.
+pub(super) fn equivalent_to_workload(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
     let finished = wl.is_condition_true(c::FINISHED);
     let theirs = &wl.spec.pod_sets;
     if wl.metadata.name.as_deref() != Some(name) || (!finished && theirs.len() < pod_sets.len()) {
         return false;
     }
-    // Both are in the same order.
+    // Both lists are sorted.
     let mut theirs = theirs.iter();
     pod_sets.iter().all(|set| {
         let found = theirs.find(|their| their.name == set.name);
@@ -146,7 +152,7 @@ impl PodJob {
             .unwrap_or_default()
     }
 
-    /// Makes all pods of the group owners of its Workload.
+    /// Adds all pods of the group as owners of its Workload.
     pub(super) async fn ensure_workload_owned_by_all_members(
         &self,
         env: &IntegrationContext,
@@ -157,8 +163,8 @@ impl PodJob {
         let before = owners.len();
         for pod in self.pods() {
             let name = job_annotations::name(&pod.metadata);
-            // One that was made anew under the name of an owner is no further owner: nothing is written
-            // for it alone, and the garbage collector takes the old reference away.
+            // A recreated pod with the name of an owner is not added alone: the garbage collector
+            // removes the stale reference.
             match owners
                 .iter_mut()
                 .find(|o| GVK.matches_owner(o) && o.name == name)
@@ -185,7 +191,7 @@ impl PodJob {
         Ok(written)
     }
 
-    /// The group's Workload, where it still fits. Pods that are too many go.
+    /// The Workload of the group, if it matches. Removes excess pods.
     pub(super) async fn find_matching_group_workload(
         &mut self,
         env: &IntegrationContext,
@@ -235,7 +241,8 @@ impl PodJob {
         })
     }
 
-    /// A Workload of the group's name is somebody else's: the group has to wait until it is gone.
+    /// Records that another object owns the Workload of the group's name; the group waits until it
+    /// is deleted.
     async fn report_workload_name_conflict(
         &self,
         env: &IntegrationContext,
@@ -299,7 +306,7 @@ impl PodJob {
         out
     }
 
-    /// Lets pods go and deletes them.
+    /// Finalizes and deletes excess pods.
     async fn remove_excess_pods(
         &self,
         env: &IntegrationContext,
@@ -324,7 +331,7 @@ impl PodJob {
         join_all(all).await.into_iter().collect()
     }
 
-    /// Lets pods go.
+    /// Removes the finalizer of pods.
     async fn finalize_pods(&self, env: &IntegrationContext, pods: &[Pod]) -> Result<(), JobError> {
         let Some(group) = &self.group else {
             return Ok(());
@@ -345,7 +352,7 @@ impl PodJob {
         join_all(all).await.into_iter().collect()
     }
 
-    /// A Workload for the group, when it is complete.
+    /// Constructs the Workload of a complete group.
     pub(super) async fn construct_group_workload(
         &mut self,
         env: &IntegrationContext,
@@ -387,7 +394,7 @@ impl PodJob {
         Ok(wl)
     }
 
-    /// Labels are taken over from all pods, which may not contradict each other.
+    /// Copies the configured labels of all pods; conflicting values are an error.
     fn copy_labels(&self, env: &IntegrationContext, wl: &mut Workload) -> Result<(), JobError> {
         let integrations = env.shared.settings.configuration.integrations.as_ref();
         let keys = integrations
@@ -412,7 +419,7 @@ impl PodJob {
         Ok(())
     }
 
-    /// Whether the pods of the group agree, and how many they are to be.
+    /// Validates that queue name and total count are equal in all pods; returns the total count.
     fn validate_pod_group_metadata(
         &self,
         env: &IntegrationContext,
@@ -460,15 +467,15 @@ impl PodJob {
     }
 }
 
-/// The pods of a group against the counts of its Workload.
+/// The pods of a group compared with the counts of its Workload.
 #[derive(Default)]
 struct SelectedPods {
     kept: Vec<Pod>,
-    /// Active pods that are too many.
+    /// Active pods beyond the count.
     excess: Vec<Pod>,
-    /// Inactive pods whose place another one has taken.
+    /// Inactive pods that were replaced.
     replaced: Vec<Pod>,
-    /// How many active pods are missing.
+    /// The number of missing active pods.
     absent: i64,
 }
 
@@ -494,12 +501,19 @@ async fn delete_excess_pod(env: &IntegrationContext, pod: &Pod) -> Result<(), Jo
     Ok(())
 }
 
+/// The pods of a group, by name.
+pub(super) fn pods_of_group(env: &IntegrationContext, group: &ObjectKey) -> Vec<Pod> {
+    let key = format!("{}/{}", group.namespace, group.name);
+    let found = env.shared.informers.pods.by_index(BY_POD_GROUP, &key);
+    found.iter().map(|pod| pod.as_ref().clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_pod_index_is_below_the_group_total_count() {
+    fn pod_index_must_be_below_the_total_count() {
         let labelled = |text: &str| {
             let labels = [(c::POD_GROUP_POD_INDEX_LABEL.to_owned(), text.to_owned())];
             ObjectMeta {

@@ -1,4 +1,4 @@
-//! What can be told from a Pod alone.
+//! Predicates of a single Pod, as upstream's `util/pod`.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -7,49 +7,26 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
 use crate::jobs::job_annotations::{annotation, has_finalizer};
 use crate::jobs::role_hash::role_hash;
+use crate::pod_util::{has_gate, is_terminated, phase};
 use kueue_lab_api::constants as c;
 
-/// The phase, empty where there is none yet.
-pub fn phase(pod: &Pod) -> &str {
-    pod.status
-        .as_ref()
-        .and_then(|s| s.phase.as_deref())
-        .unwrap_or_default()
+/// Whether the pod has the admission scheduling gate.
+pub(super) fn is_gated(pod: &Pod) -> bool {
+    has_gate(pod, c::ADMISSION_SCHEDULING_GATE)
 }
 
-/// Whether the pod has ended.
-pub fn is_terminated(pod: &Pod) -> bool {
-    matches!(phase(pod), "Failed" | "Succeeded")
-}
-
-/// Whether the pod waits for admission.
-pub fn is_gated(pod: &Pod) -> bool {
-    let mut gates = pod
-        .spec
-        .iter()
-        .flat_map(|s| s.scheduling_gates.iter().flatten());
-    gates.any(|gate| gate.name == c::ADMISSION_SCHEDULING_GATE)
-}
-
-/// Whether the pod does not run for lack of admission, or any more.
-pub fn is_suspended(pod: &Pod) -> bool {
+/// Whether the pod is gated or terminated.
+pub(super) fn is_suspended(pod: &Pod) -> bool {
     is_terminated(pod) || is_gated(pod)
 }
 
-/// Takes a scheduling gate away.
-pub fn ungate(spec: &mut PodSpec, name: &str) {
-    if let Some(gates) = &mut spec.scheduling_gates {
-        gates.retain(|gate| gate.name != name);
-    }
-}
-
-/// Whether the pod is being deleted.
-pub fn is_terminating(pod: &Pod) -> bool {
+/// Whether the pod is terminating.
+pub(super) fn is_terminating(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Whether the pod can still run, runs, or succeeded.
-pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
+/// Whether the pod is not Failed, and not terminating unless it is bound to a node.
+pub(super) fn is_runnable_or_succeeded(pod: &Pod) -> bool {
     let bound = pod
         .spec
         .as_ref()
@@ -58,8 +35,8 @@ pub fn is_runnable_or_succeeded(pod: &Pod) -> bool {
     (bound || !is_terminating(pod)) && phase(pod) != "Failed"
 }
 
-/// Whether the pod runs and is not overdue in ending.
-pub fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
+/// Whether the pod is running and within its termination grace period.
+pub(super) fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
     if phase(pod) != "Running" {
         return false;
     }
@@ -78,8 +55,8 @@ pub fn is_active(pod: &Pod, now: Timestamp, fast_release: bool) -> bool {
     end.is_ok_and(|end| now <= end)
 }
 
-/// Whether the pod is ready.
-pub fn is_ready(pod: &Pod) -> bool {
+/// Whether the Ready condition is True.
+pub(super) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod
         .status
         .iter()
@@ -88,8 +65,8 @@ pub fn is_ready(pod: &Pod) -> bool {
     ready.next().is_some_and(|c| c.status == "True")
 }
 
-/// The pod's role in its group.
-pub fn pod_role_hash(pod: &Pod) -> String {
+/// The role hash of the pod.
+pub(super) fn pod_role_hash(pod: &Pod) -> String {
     let known = pod
         .metadata
         .annotations
@@ -99,8 +76,8 @@ pub fn pod_role_hash(pod: &Pod) -> String {
     known.cloned().unwrap_or_else(of_spec)
 }
 
-/// Whether the pod says that its group is not to be retried.
-pub fn is_unretriable_pod(pod: &Pod) -> bool {
+/// Whether the pod has the annotation that its group is not retriable.
+pub(super) fn is_unretriable_pod(pod: &Pod) -> bool {
     annotation(&pod.metadata, c::RETRIABLE_IN_GROUP_ANNOTATION) == Some(c::RETRIABLE_IN_GROUP_FALSE)
 }
 
@@ -115,7 +92,7 @@ fn created(pod: &Pod) -> Timestamp {
         .map_or(Timestamp::MIN, |t| t.0)
 }
 
-/// When the pod was last seen to do something: until it failed or was deleted.
+/// The time of the last activity: failure, deletion, or now.
 fn last_active_time(pod: &Pod, now: Timestamp) -> Timestamp {
     let conditions = pod
         .status
@@ -132,8 +109,9 @@ fn last_active_time(pod: &Pod, now: Timestamp) -> Timestamp {
         .min(deleted.map_or(now, |t| t.0))
 }
 
-/// The order in which inactive pods are kept: those Kueue still holds first, then those active last.
-pub fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
+/// The order in which inactive pods are kept: those with the finalizer first, then by latest
+/// activity.
+pub(super) fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
     let rank = |pod: &Pod| {
         (
             !has_pod_finalizer(pod),
@@ -144,9 +122,9 @@ pub fn compare_inactive_pods(a: &Pod, b: &Pod, now: Timestamp) -> Ordering {
     rank(a).cmp(&rank(b))
 }
 
-/// The order in which active pods are kept: those Kueue holds first, then those that run, then the
-/// oldest.
-pub fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
+/// The order in which active pods are kept: those with the finalizer first, then ungated ones, then
+/// the oldest.
+pub(super) fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
     let rank = |pod: &Pod| (!has_pod_finalizer(pod), is_gated(pod), created(pod));
     rank(a).cmp(&rank(b))
 }
@@ -161,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_should_have_ended_counts_no_longer() {
+    fn overdue_pod_is_not_active() {
         let pod = pod(
             json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30},
             "status": {"phase": "Running"}}),

@@ -1,4 +1,4 @@
-//! What is written to pods: started, marked and deleted, let go.
+//! Writes to pods: start, stop and removal of the finalizer.
 
 use std::sync::Arc;
 
@@ -7,16 +7,17 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kueue_lab_runtime::Api;
 use serde_json::json;
 
-use super::pod_state::{is_gated, ungate};
+use super::pod_state::is_gated;
 use crate::event_recorder::object_reference;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::job_annotations;
 use crate::jobs::patching::{PatchTarget, patch_object};
 use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
+use crate::pod_util::ungate;
 use kueue_lab_api::constants::{self as c, event};
 
-/// How often a pod is let go anew when others write to it at the same time.
+/// Attempts to remove the finalizer on conflicts.
 const TRIES: usize = 5;
 
 fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
@@ -26,11 +27,11 @@ fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
     )
 }
 
-/// Gives a pod what its pod set gets and opens its gate. Nothing where it has none.
+/// Merges the pod set info into a gated pod and removes its gate.
 ///
 /// # Errors
-/// What it gets does not go with what it says, or the server refuses.
-pub async fn start_pod(
+/// The info conflicts with the pod, or the request fails.
+pub(super) async fn start_pod(
     env: &IntegrationContext,
     pod: &mut Pod,
     info: &PodSetInfo,
@@ -43,7 +44,7 @@ pub async fn start_pod(
     let spec = pod.spec.get_or_insert_default();
     merge_into(&mut pod.metadata, spec, info, &env.gates)?;
     ungate(spec, c::ADMISSION_SCHEDULING_GATE);
-    // Without a topology there is nothing that would open its gate later.
+    // Without a topology assignment the ungater would never remove the topology gate.
     if info
         .scheduling_gates
         .iter()
@@ -60,11 +61,11 @@ pub async fn start_pod(
     Ok(())
 }
 
-/// Says on a pod why it goes, and deletes it.
+/// Sets the TerminationTarget condition of a pod and deletes it.
 ///
 /// # Errors
-/// The server refuses.
-pub async fn stop_pod(
+/// A request fails.
+pub(super) async fn stop_pod(
     env: &IntegrationContext,
     pod: &Pod,
     reason: &str,
@@ -94,11 +95,14 @@ pub async fn stop_pod(
     ignore_not_found(deleted.map(drop).map_err(JobError::from))
 }
 
-/// Lets a pod be deleted. True when it was held until now.
+/// Removes Kueue's finalizer from a pod. True if it was present.
 ///
 /// # Errors
-/// The server refuses.
-pub async fn remove_pod_finalizer(env: &IntegrationContext, pod: &Pod) -> Result<bool, JobError> {
+/// The request fails.
+pub(super) async fn remove_pod_finalizer(
+    env: &IntegrationContext,
+    pod: &Pod,
+) -> Result<bool, JobError> {
     let api = api(env, pod);
     let mut pod = pod.clone();
     for attempt in 1.. {
@@ -110,14 +114,14 @@ pub async fn remove_pod_finalizer(env: &IntegrationContext, pod: &Pod) -> Result
         finalizers.for_each(|list| list.retain(|f| f != c::POD_FINALIZER));
         match patch_object(&api, &pod, &without, PatchTarget::Object).await {
             Ok(written) => {
-                // The last finalizer of a pod that is being deleted: it is gone with that.
-                let going = written.metadata.deletion_timestamp.is_some();
+                // Removing the last finalizer of a terminating pod deletes it.
+                let terminating = written.metadata.deletion_timestamp.is_some();
                 let held = written
                     .metadata
                     .finalizers
                     .as_ref()
                     .is_some_and(|f| !f.is_empty());
-                if !going || held {
+                if !terminating || held {
                     env.shared.informers.pods.observe_write(Arc::new(written));
                 }
                 return Ok(true);

@@ -1,4 +1,4 @@
-//! The condition that says that pods of a group have to be replaced.
+//! The WaitingForReplacementPods condition of a pod group.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -9,8 +9,8 @@ use kueue_lab_api::v1beta2::Workload;
 
 const PODS_FAILED: &str = "PodsFailed";
 
-/// The condition as it has to be, where it is not.
-pub fn waiting_for_replacement_pods_condition(
+/// The condition, if it has to change.
+pub(super) fn waiting_for_replacement_pods_condition(
     wl: &Workload,
     missing: bool,
     now: Timestamp,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_comes_with_the_first_missing_pod_and_goes_with_the_last() {
+    fn condition_follows_missing_pods() {
         let now = Timestamp::UNIX_EPOCH;
         let mut wl = Workload::default();
         assert_eq!(

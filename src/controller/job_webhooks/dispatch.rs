@@ -1,0 +1,158 @@
+//! Dispatch of a request to the webhook of its kind.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::kinds::KINDS;
+use super::request::{Denial, Operation, Warnings, WebhookRequest};
+use super::{deployment, job, job_set, pod, stateful_set};
+use crate::ControllerContext;
+use crate::jobs::ancestor_job::AncestorFinder;
+use crate::jobs::create_merge_patch;
+use crate::jobs::integration_context::IntegrationContext;
+use kueue_lab_api::field::FieldErrors;
+
+/// The mutating and validating webhooks of jobs.
+#[derive(Clone)]
+pub struct JobWebhooks {
+    env: IntegrationContext,
+}
+
+impl JobWebhooks {
+    /// Webhooks that share the informers of the controller.
+    pub(crate) fn new(shared: &ControllerContext, owners: &AncestorFinder) -> Self {
+        Self {
+            env: IntegrationContext::new(shared, owners, "webhook"),
+        }
+    }
+
+    /// Whether a webhook is registered for a resource.
+    pub fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
+        subresource.is_empty()
+            && KINDS.iter().any(|kind| {
+                (kind.group, kind.resource) == (group, resource)
+                    && self.env.integrations.is_enabled(kind.framework)
+            })
+    }
+
+    /// Whether an integration is enabled, by its framework name.
+    pub fn is_integration_enabled(&self, framework: &str) -> bool {
+        self.env.integrations.is_enabled(framework)
+    }
+
+    /// The webhook name of a kind, such as `vjob.kb.io`.
+    pub fn webhook_name(group: &str, kind: &str, mutating: bool) -> String {
+        let found = KINDS.iter().find(|k| (k.group, k.kind) == (group, kind));
+        let prefix = if mutating { 'm' } else { 'v' };
+        format!("{prefix}{}.kb.io", found.map_or(kind, |k| k.name))
+    }
+
+    /// Defaults a job.
+    ///
+    /// # Errors
+    /// The object cannot be decoded, or its owners cannot be read.
+    pub async fn mutate(
+        &self,
+        request: &WebhookRequest<'_>,
+        object: &mut Value,
+    ) -> Result<(), Denial> {
+        let (env, ns) = (&self.env, request.namespace);
+        let new = request.operation == Operation::Create;
+        match request.kind {
+            _ if request.operation == Operation::Delete => Ok(()),
+            "Job" if new => {
+                mutate_typed(object, async |job| job::default(env, ns, job).await).await
+            }
+            "Pod" if new => {
+                mutate_typed(object, async |pod| pod::default(env, ns, pod).await).await
+            }
+            "JobSet" if new => {
+                mutate_typed(object, async |set| job_set::default(env, ns, set).await).await
+            }
+            "Deployment" => {
+                mutate_typed(object, async |d| deployment::default(env, ns, d).await).await
+            }
+            "StatefulSet" => {
+                mutate_typed(object, async |s| stateful_set::default(env, ns, s).await).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Validates a job.
+    ///
+    /// # Errors
+    /// The object is denied.
+    pub async fn validate(
+        &self,
+        request: &WebhookRequest<'_>,
+        object: &Value,
+    ) -> Result<Warnings, Denial> {
+        if request.operation == Operation::Delete {
+            return Ok(Warnings::new());
+        }
+        let env = &self.env;
+        let old = request
+            .old
+            .filter(|_| request.operation == Operation::Update);
+        let ns = request.namespace;
+        let (errors, warnings) = match request.kind {
+            "Pod" => pod::validate(env, ns, &decode(object)?, decode_old(old)?.as_ref()),
+            "Job" => without(job::validate(
+                env,
+                ns,
+                &decode(object)?,
+                decode_old(old)?.as_ref(),
+            )),
+            "JobSet" => without(job_set::validate(
+                env,
+                ns,
+                &decode(object)?,
+                decode_old(old)?.as_ref(),
+            )),
+            "Deployment" => without(deployment::validate(
+                env,
+                &decode(object)?,
+                decode_old(old)?.as_ref(),
+            )),
+            "StatefulSet" => {
+                let (new, old) = (decode(object)?, decode_old(old)?);
+                without(stateful_set::validate(env, ns, &new, old.as_ref()).await?)
+            }
+            _ => return Ok(Warnings::new()),
+        };
+        match errors.is_empty() {
+            true => Ok(warnings),
+            false => Err(errors.into()),
+        }
+    }
+}
+
+fn without(errors: FieldErrors) -> (FieldErrors, Warnings) {
+    (errors, Warnings::new())
+}
+
+fn decode_old<K: DeserializeOwned>(old: Option<&Value>) -> Result<Option<K>, Denial> {
+    old.map(decode).transpose()
+}
+
+fn decode<K: DeserializeOwned>(object: &Value) -> Result<K, Denial> {
+    K::deserialize(object).map_err(|error| Denial::Other(error.to_string()))
+}
+
+/// Defaults a typed object and merges the changes into `object`, which keeps unknown fields.
+async fn mutate_typed<K: DeserializeOwned + Serialize>(
+    object: &mut Value,
+    default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,
+) -> Result<(), Denial> {
+    let mut typed: K = decode(object)?;
+    let value = |typed: &K| serde_json::to_value(typed).unwrap_or_default();
+    let before = value(&typed);
+    default(&mut typed).await?;
+    let changes = create_merge_patch(&before, &value(&typed));
+    if changes.as_object().is_some_and(|map| !map.is_empty()) {
+        json_patch::merge(object, &changes);
+    }
+    Ok(())
+}

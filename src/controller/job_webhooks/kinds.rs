@@ -1,0 +1,68 @@
+//! The kinds of jobs with webhooks.
+
+/// A kind with a mutating and a validating webhook.
+#[derive(Debug)]
+pub struct JobWebhookKind {
+    /// API group, empty for core.
+    pub group: &'static str,
+    /// The API version the webhook decodes.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Plural resource name.
+    pub resource: &'static str,
+    /// The framework name of its integration.
+    pub framework: &'static str,
+    /// The stem of the webhook names.
+    pub name: &'static str,
+    /// Whether the kind is a serving workload, whose pods are queued instead of itself.
+    pub is_serving: bool,
+}
+
+const fn kind(
+    (group, version, kind): (&'static str, &'static str, &'static str),
+    resource: &'static str,
+    framework: &'static str,
+    name: &'static str,
+) -> JobWebhookKind {
+    JobWebhookKind {
+        group,
+        version,
+        kind,
+        resource,
+        framework,
+        name,
+        is_serving: false,
+    }
+}
+
+const fn serving(kind: JobWebhookKind) -> JobWebhookKind {
+    JobWebhookKind {
+        is_serving: true,
+        ..kind
+    }
+}
+
+/// The kinds with webhooks.
+pub const KINDS: [JobWebhookKind; 5] = [
+    kind(("batch", "v1", "Job"), "jobs", "batch/job", "job"),
+    kind(("", "v1", "Pod"), "pods", "pod", "pod"),
+    serving(kind(
+        ("apps", "v1", "Deployment"),
+        "deployments",
+        "deployment",
+        "deployment",
+    )),
+    serving(kind(
+        ("apps", "v1", "StatefulSet"),
+        "statefulsets",
+        "statefulset",
+        "statefulset",
+    )),
+    kind(
+        ("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+        "jobsets",
+        "jobset.x-k8s.io/jobset",
+        "jobset",
+    ),
+];

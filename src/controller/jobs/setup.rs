@@ -1,0 +1,98 @@
+//! Starts the controllers of the enabled integrations.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher;
+
+use super::ancestor_job::AncestorFinder;
+use super::batch_job::BatchJobKind;
+use super::generic_job::JobKind;
+use super::integration_context::IntegrationContext;
+use super::integration_manager::IntegrationManager;
+use super::job_set::{JobSet, JobSetKind};
+use super::{elastic_job_ungater, generic_reconciler, pods, single_object_job, stateful_set};
+use crate::ControllerContext;
+use kueue_lab_api::config::Feature;
+use kueue_lab_runtime::{Api, Change, Informer};
+
+/// Starts the controllers of enabled integrations. Returns the ancestor finder, which the webhooks
+/// use.
+pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
+    let frameworks = IntegrationManager::new(&shared.settings.configuration);
+    let ctx = &shared.ctx;
+    let jobs = Informer::builder(Api::<Job>::all(ctx.client.clone()))
+        .index(
+            generic_reconciler::BY_OWNER_UID,
+            generic_reconciler::owner_uids::<Job>,
+        )
+        .start(ctx);
+    let mut owners = AncestorFinder::new(ctx.client.clone())
+        .with_lookup(BatchJobKind::GVK, single_object_job::metadata_lookup(&jobs));
+    let sets = frameworks
+        .is_enabled(stateful_set::FRAMEWORK)
+        .then(|| Informer::builder(Api::<StatefulSet>::all(ctx.client.clone())).start(ctx));
+    if let Some(sets) = &sets {
+        owners = owners.with_lookup(stateful_set::GVK, single_object_job::metadata_lookup(sets));
+    }
+    if frameworks.is_enabled(BatchJobKind::FRAMEWORK) {
+        generic_reconciler::start::<BatchJobKind>(
+            &IntegrationContext::new(shared, &owners, BatchJobKind::FRAMEWORK),
+            &jobs,
+        );
+    }
+    if frameworks.is_enabled("pod") {
+        pods::start(&IntegrationContext::new(shared, &owners, "pod"));
+    }
+    if shared
+        .settings
+        .enabled(Feature::ElasticJobsViaWorkloadSlices)
+    {
+        elastic_job_ungater::start(&IntegrationContext::new(shared, &owners, "elastic-job"));
+    }
+    if let Some(sets) = &sets {
+        stateful_set::start(
+            &IntegrationContext::new(shared, &owners, stateful_set::FRAMEWORK),
+            sets,
+        );
+    }
+    if frameworks.is_enabled(JobSetKind::FRAMEWORK) {
+        start_when_crd_exists(shared, "jobsets.jobset.x-k8s.io", {
+            let (shared, owners) = (shared.clone(), owners.clone());
+            move || {
+                let sets = Informer::builder(Api::<JobSet>::all(shared.ctx.client.clone()))
+                    .index(
+                        generic_reconciler::BY_OWNER_UID,
+                        generic_reconciler::owner_uids::<JobSet>,
+                    )
+                    .start(&shared.ctx);
+                generic_reconciler::start::<JobSetKind>(
+                    &IntegrationContext::new(&shared, &owners, JobSetKind::FRAMEWORK),
+                    &sets,
+                );
+            }
+        });
+    }
+    owners
+}
+
+/// Calls `start` once a CRD exists.
+fn start_when_crd_exists(
+    shared: &ControllerContext,
+    name: &str,
+    start: impl Fn() + Send + Sync + 'static,
+) {
+    // Only metadata: CRDs are large.
+    let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(shared.ctx.client.clone());
+    let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let definitions = Informer::builder(api).config(only).start(&shared.ctx);
+    let started = AtomicBool::new(false);
+    definitions.add_event_handler(move |change| {
+        if !matches!(change, Change::Deleted(_)) && !started.swap(true, Ordering::Relaxed) {
+            start();
+        }
+    });
+}

@@ -1,0 +1,169 @@
+//! The scheduling loop: waits for heads, runs one cycle of the engine at a time and applies its actions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+
+use super::apply_action;
+use super::cycle_backoff::CycleBackoff;
+use crate::{AdmissionAttempt, ControllerContext};
+use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
+
+pub(super) async fn wait_for_engine_change(
+    shared: &ControllerContext,
+    changes: &mut tokio::sync::watch::Receiver<()>,
+    deadline: Option<Timestamp>,
+) {
+    let due = async {
+        match deadline {
+            Some(at) => shared.ctx.clock.sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        changed = changes.changed() => {
+            if changed.is_err() {
+                // No sender is left: the controller is shutting down.
+                std::future::pending::<()>().await;
+            }
+        }
+        () = due => {}
+    }
+}
+
+pub(super) async fn run_scheduling_loop(shared: &ControllerContext) {
+    let mut backoff = CycleBackoff::default();
+    let mut changes = shared.engine_changes();
+    loop {
+        let next = backoff.next_cycle_at(shared.now());
+        wait_for_heads(shared, &mut changes).await;
+        let progress = run_cycle(shared).await;
+        backoff.record_progress(progress);
+        shared.ctx.clock.sleep_until(next).await;
+    }
+}
+
+/// Waits until a cycle would have heads. Checks again only after a broadcast of the queues.
+async fn wait_for_heads(
+    shared: &ControllerContext,
+    changes: &mut tokio::sync::watch::Receiver<()>,
+) {
+    let mut seen_broadcasts = None;
+    loop {
+        changes.mark_unchanged();
+        {
+            let engine = shared.engine();
+            let broadcasts = Some(engine.broadcasts());
+            if std::mem::replace(&mut seen_broadcasts, broadcasts) != broadcasts
+                && engine.has_heads()
+            {
+                return;
+            }
+        }
+        wait_for_engine_change(shared, changes, None).await;
+    }
+}
+
+/// Runs one cycle; returns whether it reserved quota or evicted a Workload.
+async fn run_cycle(shared: &ControllerContext) -> bool {
+    let started = shared.now();
+    let begun = shared.engine().begin_cycle(started);
+    let Some(mut open) = begun else {
+        return true;
+    };
+    let mut outcomes = BTreeMap::new();
+    let mut done = 0;
+    loop {
+        apply_actions(shared, &open, done, &mut outcomes).await;
+        if !open.waits_for_pods_ready {
+            break;
+        }
+        done = open.actions.len();
+        wait_for_pods_ready(shared).await;
+        let now = shared.now();
+        open = shared.engine().resume_cycle(open, now);
+    }
+    let admitted = open.actions.iter().any(|a| a.kind == ActionKind::Admit);
+    let now = shared.now();
+    shared.notify_admission_attempt(&AdmissionAttempt {
+        admitted,
+        duration: now.duration_since(started).unsigned_abs(),
+        counts: &open.counts,
+    });
+    let cycle = shared.update_engine(|engine| engine.finish_cycle(open, &outcomes, now));
+    for action in &cycle.actions {
+        apply_action::apply_action(shared, action).await;
+    }
+    cycle.progress
+}
+
+/// Waits until the pods of all admitted Workloads are ready.
+async fn wait_for_pods_ready(shared: &ControllerContext) {
+    let mut changes = shared.engine_changes();
+    loop {
+        changes.mark_unchanged();
+        if shared.engine().pods_ready_for_all_admitted_workloads() {
+            return;
+        }
+        wait_for_engine_change(shared, &mut changes, None).await;
+    }
+}
+
+/// Applies the actions of a cycle from index `done` on, in order; admissions are written
+/// concurrently with the cycle.
+async fn apply_actions(
+    shared: &ControllerContext,
+    open: &DecidedCycle,
+    done: usize,
+    outcomes: &mut BTreeMap<usize, ActionOutcome>,
+) {
+    let mut preemptions: Vec<&Action> = Vec::new();
+    for action in &open.actions[done.min(open.actions.len())..] {
+        if action.kind == ActionKind::Preempt {
+            preemptions.push(action);
+            continue;
+        }
+        issue_preemptions(shared, std::mem::take(&mut preemptions), outcomes).await;
+        if action.kind == ActionKind::Admit {
+            admit(shared, action.clone());
+        } else {
+            let outcome = apply_action::apply_action(shared, action).await;
+            outcomes.insert(action.id, outcome);
+        }
+    }
+    issue_preemptions(shared, preemptions, outcomes).await;
+}
+
+/// Evicts preemption targets concurrently.
+async fn issue_preemptions(
+    shared: &ControllerContext,
+    actions: Vec<&Action>,
+    outcomes: &mut BTreeMap<usize, ActionOutcome>,
+) {
+    let results = join_all(
+        actions
+            .iter()
+            .map(|action| apply_action::apply_action(shared, action)),
+    )
+    .await;
+    outcomes.extend(actions.iter().map(|action| action.id).zip(results));
+}
+
+/// Writes an admission in its own task and reports the outcome to the engine.
+fn admit(shared: &ControllerContext, action: Action) {
+    let s = shared.clone();
+    let action = Arc::new(action);
+    shared.ctx.tasks.spawn("admit", async move {
+        let outcome = apply_action::apply_action(&s, &action).await;
+        let now = s.now();
+        s.update_engine(|engine| engine.finish_admission(&action.workload, outcome, now));
+        if outcome == ActionOutcome::Done
+            && let Some(then) = &action.then
+        {
+            apply_action::apply_action(&s, then).await;
+        }
+    });
+}

@@ -1,0 +1,49 @@
+//! The health checks and metrics that an instance serves.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::health;
+use super::instance::InstanceRole;
+use super::operator::OperatorError;
+use kueue_lab_controller::Controller;
+use kueue_lab_metrics::{self as metrics, Metrics};
+use kueue_lab_webhooks::AdmissionHandler;
+
+/// The state that the health checks report.
+pub(super) struct OperatorHealth {
+    pub(super) role: watch::Receiver<InstanceRole>,
+    pub(super) failed: watch::Receiver<Option<Arc<OperatorError>>>,
+    pub(super) policy: Option<Arc<AdmissionHandler>>,
+    pub(super) metrics: Option<Metrics>,
+}
+
+impl health::HealthChecker for OperatorHealth {
+    fn live(&self) -> Result<(), String> {
+        match &*self.failed.borrow() {
+            Some(error) => Err(error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        self.live()?;
+        match &self.policy {
+            Some(policy) if !policy.is_ready() => {
+                Err("the informers are not synced yet".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn metrics(&self) -> (&'static str, String) {
+        let controller = match &*self.role.borrow() {
+            InstanceRole::Leader(controller) => Some(controller.clone()),
+            _ => None,
+        };
+        let shared = controller.as_ref().map(Controller::shared);
+        let text = self.metrics.as_ref().map(|metrics| metrics.text(shared));
+        (metrics::CONTENT_TYPE, text.unwrap_or_default())
+    }
+}
