@@ -1,14 +1,13 @@
 //! `kueue-lab tui`
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::kubeconfig_args::{KubeconfigArgs, error_message};
-use super::tui_session::{EngineExplainer, TuiArgs};
+use super::tui_session::{TuiArgs, backend};
 use super::{CliError, logging, runtime};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_tui::{ClusterOperations, Colours, Exit, TuiConfig, screen_dump};
+use kueue_lab_tui::{Colours, Exit, TuiConfig, screen_dump};
 
 /// Seconds a cluster has to show its objects before a picture is given up.
 const CAPTURE_TIMEOUT_SECONDS: u64 = 10;
@@ -65,13 +64,11 @@ async fn show(args: Args) -> Result<(), CliError> {
     let version = client.apiserver_version().await;
     version.map_err(|e| CliError::Failed(format!("{name}: {}", error_message(&e))))?;
     let clock = Clock::real();
-    let actions = Arc::new(ClusterOperations::new(client.clone()));
-    let asked = EngineExplainer::new(client.clone(), clock.clone(), EngineConfig::default());
+    let backend = backend(client, &clock, EngineConfig::default());
     let config = TuiConfig {
         cluster: name,
         read_only: args.read_only,
-        explainer: Some(Arc::new(asked)),
-        ..args.tui_args.config(client, clock, actions)
+        ..args.tui_args.config(backend, clock)
     };
     match args.picture {
         Some(file) => write_picture(config, &file, args.size, &args.press).await,

@@ -1,11 +1,8 @@
 //! What the UI is started with, and how it ends.
 
-use std::sync::Arc;
-
-use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::operations::{Explainer, Operations};
+use super::backend::Backend;
 use kueue_lab_clock::Clock;
 
 /// Whether to use colours.
@@ -37,15 +34,11 @@ impl Colours {
 
 /// What the UI is started with.
 pub struct TuiConfig {
-    /// The cluster to watch.
-    pub client: Client,
-    /// The lab's time; `Clock::real()` for any other cluster.
+    /// The cluster and the capabilities of its lab.
+    pub backend: Backend,
+    /// The lab clock; `Clock::real()` for a cluster without a lab.
     pub clock: Clock,
-    /// What can be had done. For a bare UI: `ClusterOperations`.
-    pub operations: Arc<dyn Operations>,
-    /// Who explains decisions, if anybody.
-    pub explainer: Option<Arc<dyn Explainer>>,
-    /// What the cluster is called: `embedded`, or the name of a kubeconfig context.
+    /// Name of the cluster: `embedded`, or the name of a kubeconfig context.
     pub cluster: String,
     /// The only namespace to watch, for people who may not see all.
     pub namespace: Option<String>,
@@ -67,12 +60,10 @@ pub struct TuiConfig {
 
 impl TuiConfig {
     /// A window on a cluster, with everything else at its default.
-    pub fn new(client: Client, clock: Clock, operations: Arc<dyn Operations>) -> Self {
+    pub fn new(backend: Backend, clock: Clock) -> Self {
         Self {
-            client,
+            backend,
             clock,
-            operations,
-            explainer: None,
             cluster: String::new(),
             namespace: None,
             read_only: false,

@@ -7,19 +7,25 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::describe::describe;
-use super::model::Kind;
 use super::model::event::EventRow;
-use super::msg::FetchedObject;
-use super::operations::ObjectRef;
+use super::model::{Kind, ObjectRef};
 
 /// The most Events in a description.
 const MAX_EVENTS: u32 = 50;
+
+/// An object as text.
+pub(crate) struct FetchedObject {
+    /// As YAML.
+    pub(crate) yaml: String,
+    /// As `kubectl describe` shows it.
+    pub(crate) description: String,
+}
 
 /// Fetches an object.
 ///
 /// # Errors
 /// A sentence on why it cannot be had.
-pub async fn fetch_object(
+pub(crate) async fn fetch_object(
     client: Client,
     object: ObjectRef,
     now: Timestamp,

@@ -1,9 +1,9 @@
 //! The presets of a lab as the UI shows them.
 
 use kueue_lab_presets::{Finding, PresetInfo, PresetsState, SyncStatus};
-use kueue_lab_tui::operations::{Diagnostic, Preset, PresetList, PresetState};
+use kueue_lab_tui::backend::{Diagnostic, Preset, PresetList, PresetState};
 
-/// The board for a state of the presets.
+/// Converts the state of the presets.
 pub(super) fn preset_list(state: &PresetsState) -> PresetList {
     PresetList {
         folder: state.origin.clone(),

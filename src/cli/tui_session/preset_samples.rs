@@ -1,5 +1,4 @@
-//! Submitting the samples of a preset: SkyPilot tasks through the managed jobs, anything else as the
-//! objects it says.
+//! Submission of preset samples: SkyPilot tasks become managed jobs, manifests their objects.
 
 use kube::api::{DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
@@ -14,10 +13,10 @@ use kueue_lab_presets::Sample;
 use kueue_lab_skypilot::Task;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 
-/// Submits a sample; says what was done.
+/// Submits a sample; returns one sentence about the created objects.
 ///
 /// # Errors
-/// A sentence on what is wrong with the sample or why the cluster refuses it.
+/// The sample is invalid, or the API server rejects its objects.
 pub(super) async fn submit_preset_sample(
     client: &Client,
     jobs: &ManagedJobs,
@@ -43,8 +42,8 @@ pub(super) async fn submit_preset_sample(
     Ok(format!("created {}", made.join(", ")))
 }
 
-/// Creates an object. A name that is taken becomes the beginning of a new one, so that the same
-/// sample can be submitted again.
+/// Creates an object. If the name exists, the object gets a generated name with it as prefix, so that
+/// the same sample can be submitted again.
 async fn create(client: &Client, object: Value) -> Result<String, String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let (api_version, kind) = (

@@ -1,13 +1,13 @@
-//! How a running story is shown: the steps of the UI follow those of the run.
+//! The progress of a scenario for the UI.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use kueue_lab_scenario::{self as scenario, Observer, Progress, TimelineEntry};
-use kueue_lab_tui::operations::{ScenarioProgress, StepProgress, StepState};
+use kueue_lab_tui::backend::{ScenarioProgress, StepProgress, StepState};
 
-/// Passes the progress of a run on to the UI.
+/// Sends the progress of a scenario to the UI.
 pub(super) struct ProgressReporter {
     pub(super) progress: watch::Sender<Arc<ScenarioProgress>>,
 }
@@ -40,11 +40,11 @@ fn scenario_progress(progress: &Progress) -> ScenarioProgress {
         outcome: progress
             .outcome
             .clone()
-            .map(|ended| ended.map(|told| strip_name(&told, &progress.name))),
+            .map(|outcome| outcome.map(|text| strip_name(&text, &progress.name))),
     }
 }
 
-/// A sentence about a story that is shown under its name, so without the name.
+/// The outcome without the name of the scenario, which the UI shows before it.
 fn strip_name(sentence: &str, name: &str) -> String {
     let rest = sentence.strip_prefix(name).map(str::trim_start);
     rest.unwrap_or(sentence).to_owned()

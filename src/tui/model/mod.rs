@@ -12,6 +12,7 @@ pub mod import;
 pub mod meta;
 mod namespaced_name;
 pub mod node;
+mod object_ref;
 pub mod pod;
 pub mod queues;
 mod store;
@@ -22,6 +23,7 @@ pub mod workload;
 mod reference_tests;
 
 pub use namespaced_name::{Kind, NamespacedName};
+pub use object_ref::ObjectRef;
 pub use store::{Delta, Row, Store};
 
 use std::collections::BTreeMap;

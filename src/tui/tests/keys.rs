@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use super::fixture::{busy, empty, presets, scenario};
 use super::press;
-use crate::model::NamespacedName;
+use crate::actions::{
+    DeleteObjects, ExplainWorkload, FetchObject, SampleJob, StartDemo, SubmitJob,
+};
+use crate::backend::PresetState;
 use crate::model::cohort_tree::QuotaNode;
+use crate::model::{NamespacedName, ObjectRef};
 use crate::msg::{Cmd, Msg};
-use crate::operations::{ObjectRef, PresetState, SampleJob};
-use crate::ui_state::{PageKind, RowId, ViewId};
+use crate::operation::Operation;
+use crate::ui_state::PageKind;
 use crate::update::update;
+use crate::views::{QueueRow, QueuesView, RowId, ViewId, WorkloadsView};
 
 #[test]
 fn quitting_asks_only_where_the_lab_would_stop() {
@@ -33,7 +38,7 @@ fn deleting_a_workload_deletes_what_it_was_made_for() {
         kind: "Job".to_owned(),
         key: NamespacedName::new("ml", "train-a"),
     };
-    assert_eq!(cmds, [Cmd::Delete(vec![job])]);
+    assert_eq!(cmds, [Cmd::operation(DeleteObjects(vec![job]))]);
 }
 
 #[test]
@@ -66,11 +71,11 @@ fn read_only_changes_nothing() {
 fn one_key_runs_the_first_demo() {
     let mut state = busy();
     let demo = "skypilot-priority-preemption".to_owned();
-    assert_eq!(press(&mut state, &["D"]), [Cmd::RunDemo(demo)]);
+    assert_eq!(press(&mut state, &["D"]), [Cmd::operation(StartDemo(demo))]);
     let other = "cohort-borrow-and-reclaim".to_owned();
     assert_eq!(
         press(&mut state, &[":", "demo coh", "tab", "enter"]),
-        [Cmd::RunDemo(other)]
+        [Cmd::operation(StartDemo(other))]
     );
 }
 
@@ -107,31 +112,51 @@ fn the_form_asks_for_what_the_queue_has_quota_for() {
         seconds: 60,
         copies: 1,
     };
-    assert_eq!(cmds, [Cmd::SubmitJob(sample)]);
+    assert_eq!(cmds, [Cmd::operation(SubmitJob(sample))]);
 }
 
 #[test]
 fn pages_open_over_views_and_close_back() {
     let mut state = busy();
     press(&mut state, &["2", "enter"]);
-    let Some(PageKind::Details(RowId::Workload(key))) =
-        state.ui.page.as_ref().map(|p| p.kind.clone())
-    else {
-        panic!("no details");
-    };
+    let page = state.ui.page.clone().unwrap();
+    assert_eq!(page.kind, PageKind::Details);
+    let key = workload(page.row.as_ref()).unwrap();
     let cmds = press(&mut state, &["y"]);
-    let [Cmd::Fetch(object)] = cmds.as_slice() else {
-        panic!("{cmds:?}");
-    };
-    assert_eq!(object.key, key);
+    let fetch = operation::<FetchObject>(&cmds);
+    assert_eq!(fetch.object.key, key);
     press(&mut state, &["esc"]);
-    assert!(matches!(
-        state.ui.page.as_ref().map(|p| &p.kind),
-        Some(PageKind::Details(_))
-    ));
+    let page = state.ui.page.clone().unwrap();
+    assert_eq!(page.kind, PageKind::Details);
     press(&mut state, &["esc"]);
     assert!(state.ui.page.is_none());
     assert_eq!(state.ui.view, ViewId::Workloads);
+}
+
+#[test]
+fn keys_on_a_page_act_on_its_row() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "train-a", "enter", "y"]);
+    let row = state.current_row().cloned();
+    let key = workload(row.as_ref()).unwrap();
+    let explained: ExplainWorkload = operation(&press(&mut state, &["x"]));
+    assert_eq!(explained.0, key);
+    let described: FetchObject = operation(&press(&mut state, &["d"]));
+    assert_eq!(described.object.key, key);
+    let deleted: DeleteObjects = operation(&press(&mut state, &["ctrl-d", "y"]));
+    assert_eq!(deleted.0[0].key.name, "train-a");
+}
+
+#[test]
+fn the_prompt_is_edited_at_its_cursor() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "tain", "home", "right", "r"]);
+    let prompt = state.ui.prompt.clone().unwrap();
+    assert_eq!((prompt.text(), prompt.cursor()), ("train", 2));
+    assert_eq!(state.ui.list().rows.len(), 2);
+    press(&mut state, &["end", "s", "left", "del", "ctrl-a", "ctrl-k"]);
+    let prompt = state.ui.prompt.clone().unwrap();
+    assert_eq!((prompt.text(), prompt.cursor()), ("", 0));
 }
 
 #[test]
@@ -178,9 +203,12 @@ fn a_namespace_narrows_every_view() {
     let mut state = busy();
     press(&mut state, &[":", "ns ml", "enter", "2"]);
     let only_ml = |state: &crate::state::State| {
-        state.ui.list().rows.iter().all(|row| match row {
-            RowId::Workload(key) | RowId::LocalQueue(key) => key.namespace == "ml",
-            _ => true,
+        state.ui.list().rows.iter().all(|row| {
+            let key = workload(Some(row)).or_else(|| match row.get::<QueuesView>()? {
+                QueueRow::LocalQueue(key) => Some(key.clone()),
+                _ => None,
+            });
+            key.is_none_or(|key| key.namespace == "ml")
         })
     };
     assert!(only_ml(&state) && !state.ui.list().rows.is_empty());
@@ -197,7 +225,7 @@ fn a_paste_types_into_a_line_and_presses_no_keys() {
     assert!(state.ui.dialog.is_none());
     press(&mut state, &[":"]);
     update(&mut state, Msg::Paste("ns ml\nq".to_owned()));
-    assert_eq!(state.ui.prompt.as_ref().unwrap().text, "ns mlq");
+    assert_eq!(state.ui.prompt.as_ref().unwrap().text(), "ns mlq");
 }
 
 #[test]
@@ -217,14 +245,24 @@ fn the_mouse_selects_and_opens() {
 fn explaining_asks_the_engine() {
     let mut state = busy();
     let cmds = press(&mut state, &["2", "x"]);
-    let [Cmd::Explain(key)] = cmds.as_slice() else {
-        panic!("{cmds:?}");
-    };
-    update(
-        &mut state,
-        Msg::Explained(key.clone(), Ok("because\nof this".to_owned())),
-    );
+    let ExplainWorkload(key) = operation(&cmds);
+    let page = PageKind::Explain(key);
+    let text = Ok("because\nof this".to_owned());
+    update(&mut state, Msg::PageLoaded(page, text));
     assert_eq!(state.ui.page.as_ref().unwrap().content.len(), 2);
+}
+
+/// The Workload of a row of the view of workloads.
+fn workload(row: Option<&RowId>) -> Option<NamespacedName> {
+    row?.get::<WorkloadsView>().cloned()
+}
+
+/// The only command, which has to be an operation of this type.
+fn operation<O: Operation>(cmds: &[Cmd]) -> O {
+    match cmds {
+        [Cmd::Operation(operation)] => operation.get::<O>().unwrap().clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn selected(state: &crate::state::State) -> Option<&RowId> {
@@ -237,10 +275,11 @@ fn a_queue_leads_to_its_workloads_and_back() {
     press(&mut state, &["/", "product", "enter", "G", "w"]);
     assert_eq!(state.ui.view, ViewId::Workloads);
     let rows = &state.ui.list().rows;
-    let of_web = |id: &RowId| matches!(id, RowId::Workload(key) if key.namespace == "web");
+    let of_web = |id: &RowId| workload(Some(id)).is_some_and(|key| key.namespace == "web");
     assert!(!rows.is_empty() && rows.iter().all(of_web), "{rows:?}");
     press(&mut state, &["u"]);
-    let product = RowId::QuotaNode(QuotaNode::ClusterQueue("product".to_owned()));
+    let product = QuotaNode::ClusterQueue("product".to_owned());
+    let product = RowId::new::<QueuesView>(QueueRow::Node(product));
     assert_eq!(selected(&state), Some(&product));
 }
 
@@ -249,13 +288,13 @@ fn a_cohort_leads_to_the_workloads_of_all_its_queues() {
     let mut state = busy();
     press(&mut state, &["g", "w"]);
     let rows = &state.ui.list().rows;
-    let in_cohort = |id: &RowId| matches!(id, RowId::Workload(key) if key.namespace != "default");
+    let in_cohort = |id: &RowId| workload(Some(id)).is_some_and(|key| key.namespace != "default");
     assert!(rows.len() > 4 && rows.iter().all(in_cohort), "{rows:?}");
 }
 
 #[test]
 fn evictions_and_events_lead_to_their_workload() {
-    let sweep = RowId::Workload(NamespacedName::new("ml", "job-sweep-9d1e0"));
+    let sweep = RowId::new::<WorkloadsView>(NamespacedName::new("ml", "job-sweep-9d1e0"));
     let mut state = busy();
     press(&mut state, &["3", "g", "w"]);
     assert_eq!(selected(&state), Some(&sweep));
@@ -264,7 +303,7 @@ fn evictions_and_events_lead_to_their_workload() {
         &mut state,
         &["6", "/", "^job serve|Started", "enter", "g", "w"],
     );
-    let serve = RowId::Workload(NamespacedName::new("web", "job-serve-77aa0"));
+    let serve = RowId::new::<WorkloadsView>(NamespacedName::new("web", "job-serve-77aa0"));
     assert_eq!(selected(&state), Some(&serve));
     let mut state = busy();
     press(&mut state, &["6", "/", "old-4d4d4", "enter", "w"]);

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use super::fixture::{busy, scenario, state_of};
 use super::press;
 use crate::glyphs::ASCII;
-use crate::keymap::BINDINGS;
+use crate::keymap::Scope;
 use crate::msg::Msg;
 use crate::screen_dump::render_once;
 use crate::text::width;
 use crate::update::update;
 
 fn any_key() -> impl Strategy<Value = &'static str> {
-    let keys: Vec<&'static str> = BINDINGS
-        .iter()
+    let keys: Vec<&'static str> = Scope::all()
+        .flat_map(Scope::bindings)
         .flat_map(|b| b.keys.iter().copied())
         .chain([
             "backspace",

@@ -6,11 +6,12 @@ use serde_json::json;
 
 use super::fixture::{busy, empty, scenario, state_of};
 use super::press;
+use crate::actions::FetchObject;
+use crate::backend::OperationError;
 use crate::glyphs::ASCII;
 use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::model::{Kind, WatchUpdate};
-use crate::msg::{FetchedObject, Msg};
-use crate::operations::OperationError;
+use crate::msg::{Cmd, Msg};
 use crate::screen_dump::{render, render_once};
 use crate::state::State;
 use crate::theme::Theme;
@@ -159,18 +160,16 @@ fn yaml_and_its_absence() {
     press(&mut state, &["2"]);
     let cmds = press(&mut state, &["y"]);
     shot("yaml-awaited", &state, SMALL);
-    let crate::msg::Cmd::Fetch(object) = cmds[0].clone() else {
+    let Cmd::Operation(operation) = &cmds[0] else {
         panic!("{cmds:?}");
     };
-    let fetched = FetchedObject {
-        yaml: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: \"a: b\"\nspec:\n  podSets:\n  - name: main\n\u{1b}[31mred\n".to_owned(),
-        description: String::new(),
-    };
-    update(&mut state, Msg::Fetched(object.clone(), Ok(fetched)));
+    let page = operation.get::<FetchObject>().unwrap().page.clone();
+    let yaml = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: \"a: b\"\nspec:\n  podSets:\n  - name: main\n\u{1b}[31mred\n".to_owned();
+    update(&mut state, Msg::PageLoaded(page.clone(), Ok(yaml)));
     shot("yaml", &state, SMALL);
     update(
         &mut state,
-        Msg::Fetched(object, Err("workloads \"x\" not found".to_owned())),
+        Msg::PageLoaded(page, Err("workloads \"x\" not found".to_owned())),
     );
     shot("yaml-failed", &state, SMALL);
 }
@@ -264,7 +263,7 @@ fn a_cluster_without_kueue() {
 fn an_error_waits_to_be_read() {
     let mut state = busy();
     press(&mut state, &["esc"]);
-    let error = OperationError::Failed(
+    let error = OperationError(
         "admission webhook denied the request: spec.queueName: Invalid value: \"x y\"".to_owned(),
     );
     update(&mut state, Msg::OperationFinished(Err(error)));

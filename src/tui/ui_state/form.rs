@@ -1,7 +1,7 @@
 //! The form for sample workloads: fields with choices or numbers.
 
+use crate::actions::SampleJob;
 use crate::model::{ClusterData, NamespacedName, Row};
-use crate::operations::SampleJob;
 
 /// The fields of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::text::{truncate, width, wrap};
 use crate::theme::{Role, Theme};
 
 /// A buffer to draw on.
-pub(super) struct Canvas<'a> {
+pub(crate) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     theme: Theme,
     /// The signs to draw with.
@@ -19,7 +19,7 @@ pub(super) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(buffer: &'a mut Buffer, theme: Theme, glyphs: &'static Glyphs) -> Self {
+    pub(crate) fn new(buffer: &'a mut Buffer, theme: Theme, glyphs: &'static Glyphs) -> Self {
         Self {
             buffer,
             theme,
@@ -28,23 +28,23 @@ impl<'a> Canvas<'a> {
     }
 
     /// The look of a role.
-    pub(super) fn style(&self, role: Role) -> Style {
+    pub(crate) fn style(&self, role: Role) -> Style {
         self.theme.style(role)
     }
 
     /// Text in the look of a role.
-    pub(super) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+    pub(crate) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
     }
 
     /// Writes text into at most `room` columns; says how many it took.
-    pub(super) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, role: Role) -> u16 {
+    pub(crate) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, role: Role) -> u16 {
         let style = self.style(role);
         self.styled(x, y, room, text, style)
     }
 
     /// Writes text in a style into at most `room` columns; says how many it took.
-    pub(super) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
+    pub(crate) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
         if !self.contains(x, y) || room == 0 {
             return 0;
         }
@@ -54,12 +54,12 @@ impl<'a> Canvas<'a> {
     }
 
     /// Writes pieces of text one after the other into at most `room` columns.
-    pub(super) fn line(&mut self, x: u16, y: u16, room: u16, line: &Line<'_>) -> u16 {
+    pub(crate) fn line(&mut self, x: u16, y: u16, room: u16, line: &Line<'_>) -> u16 {
         self.spans(x, y, room, &line.spans)
     }
 
     /// Writes pieces of text one after the other into at most `room` columns.
-    pub(super) fn spans(&mut self, x: u16, y: u16, room: u16, spans: &[Span<'_>]) -> u16 {
+    pub(crate) fn spans(&mut self, x: u16, y: u16, room: u16, spans: &[Span<'_>]) -> u16 {
         let mut used = 0;
         for span in spans {
             if used >= room {
@@ -71,7 +71,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Writes text over several lines.
-    pub(super) fn wrapped(&mut self, area: Rect, text: &str, role: Role) {
+    pub(crate) fn wrapped(&mut self, area: Rect, text: &str, role: Role) {
         for (line, y) in wrap(text, area.width.into())
             .iter()
             .zip(area.top()..area.bottom())
@@ -81,7 +81,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Makes an area empty.
-    pub(super) fn clear(&mut self, area: Rect) {
+    pub(crate) fn clear(&mut self, area: Rect) {
         let area = area.intersection(self.buffer.area);
         for y in area.top()..area.bottom() {
             for x in area.left()..area.right() {
@@ -93,7 +93,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Marks a line as selected: one look for all of it, so that it stands out on any background.
-    pub(super) fn select(&mut self, area: Rect) {
+    pub(crate) fn select(&mut self, area: Rect) {
         let style = self.style(Role::Selected);
         let area = area.intersection(self.buffer.area);
         for x in area.left()..area.right() {
@@ -107,7 +107,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// A box with a title; gives what is inside.
-    pub(super) fn bordered(&mut self, area: Rect, title: &str) -> Rect {
+    pub(crate) fn bordered(&mut self, area: Rect, title: &str) -> Rect {
         use ratatui::widgets::{Block, Widget};
         self.clear(area);
         let area = area.intersection(self.buffer.area);
@@ -121,7 +121,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// A thin bar at the right edge that shows where the window is, if not all is in it.
-    pub(super) fn scrollbar(&mut self, area: Rect, offset: usize, total: usize) {
+    pub(crate) fn scrollbar(&mut self, area: Rect, offset: usize, total: usize) {
         let height = usize::from(area.height);
         if total <= height || height < 2 || area.width == 0 {
             return;
@@ -135,7 +135,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Replaces everything that is not ASCII.
-    pub(super) fn replace_non_ascii(&mut self) {
+    pub(crate) fn replace_non_ascii(&mut self) {
         for cell in &mut self.buffer.content {
             if !cell.symbol().is_ascii() {
                 cell.set_symbol("?");
@@ -149,6 +149,6 @@ impl<'a> Canvas<'a> {
 }
 
 /// How many columns pieces of text take.
-pub(super) fn spans_width(spans: &[Span<'_>]) -> usize {
+pub(crate) fn spans_width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|s| width(&s.content)).sum()
 }

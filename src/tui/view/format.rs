@@ -11,7 +11,7 @@ use crate::theme::Role;
 use kueue_lab_api::constants::ACTIVE;
 
 /// The role of a workload's state.
-pub(super) fn state_role(state: WorkloadState) -> Role {
+pub(crate) fn state_role(state: WorkloadState) -> Role {
     match state {
         WorkloadState::Evicted => Role::Warning,
         WorkloadState::Pending => Role::Waiting,
@@ -23,7 +23,7 @@ pub(super) fn state_role(state: WorkloadState) -> Role {
 }
 
 /// The reason of a workload with its outlook.
-pub(super) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<'static>> {
+pub(crate) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<'static>> {
     let role = match why.kind {
         ReasonKind::Never | ReasonKind::Unhealthy => Role::Error,
         ReasonKind::OnHold => Role::Warning,
@@ -47,7 +47,7 @@ pub(super) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<
 }
 
 /// A kind as people write it who type it often.
-pub(super) fn short_kind(kind: &str) -> String {
+pub(crate) fn short_kind(kind: &str) -> String {
     match kind {
         "Workload" => "wl".to_owned(),
         "ClusterQueue" => "cq".to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn short_kind(kind: &str) -> String {
 }
 
 /// Whether a ClusterQueue admits, or why not, in a few words.
-pub(super) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
+pub(crate) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
     if let Some(policy) = cq.stopped() {
         return (format!("Stopped ({policy})"), Role::Warning);
     }
@@ -78,7 +78,7 @@ pub(super) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
 }
 
 /// Whether a LocalQueue admits, or why not, in a few words.
-pub(super) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
+pub(crate) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
     if let Some(policy) = lq.stopped() {
         return (format!("Stopped ({policy})"), Role::Warning);
     }
@@ -90,7 +90,7 @@ pub(super) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
 }
 
 /// The weighted share, with the weight where it is not one.
-pub(super) fn share_text(share: &FairShare, endless: &str) -> String {
+pub(crate) fn share_text(share: &FairShare, endless: &str) -> String {
     let Some(weighted) = share.weighted_share else {
         return String::new();
     };
@@ -107,7 +107,7 @@ pub(super) fn share_text(share: &FairShare, endless: &str) -> String {
 }
 
 /// Amounts in one line: `6 cpu, 2 gpu`.
-pub(super) fn requests_text(requests: &Requests) -> String {
+pub(crate) fn requests_text(requests: &Requests) -> String {
     let parts: Vec<String> = requests
         .iter()
         .filter(|(_, amount)| !amount.is_zero())

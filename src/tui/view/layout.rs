@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::chrome;
 use crate::state::State;
-use crate::ui_state::ViewId;
+use crate::views::ViewId;
 
 /// Columns from which details fit beside the list.
 const SIDE_PANEL_MIN_WIDTH: u16 = 140;
@@ -52,17 +52,15 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
     let tabs = take(&mut left, 1, 5);
     let footer = take(&mut left, 1, 4);
     let message = take(&mut left, chrome::message_height(state, width, height), 3);
-    let rows = state.ui.list().rows.len();
-    let free = match state.ui.view {
-        _ if state.ui.page.is_some() => 0,
-        // What is free below the tree shows who waits.
-        ViewId::Queues => 0,
-        _ => left.saturating_sub(u16::try_from(rows + 1).unwrap_or(u16::MAX)),
+    let view = state.ui.view.view();
+    let free = match &state.ui.page {
+        Some(_) => 0,
+        None => view.free_lines(state.ui.list().rows.len(), left),
     };
-    let story = match state.visible_scenario() {
-        Some(story) => take(
+    let scenario = match state.visible_scenario() {
+        Some(progress) => take(
             &mut left,
-            chrome::scenario_panel_height(story, height, free),
+            chrome::scenario_panel_height(progress, height, free),
             12,
         ),
         None => 0,
@@ -77,16 +75,15 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
     let top = header + tabs;
     let bottom = top + body;
     let first = u16::from(body > 1);
-    let side =
-        (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && state.ui.view != ViewId::Events).then(|| {
-            let side = (width * 9 / 20).min(110);
-            Rect {
-                x: width - side,
-                y: top,
-                width: side,
-                height: body,
-            }
-        });
+    let side = (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && view.side_panel()).then(|| {
+        let side = (width * 9 / 20).min(110);
+        Rect {
+            x: width - side,
+            y: top,
+            width: side,
+            height: body,
+        }
+    });
     let list_width = width - side.map_or(0, |s| s.width);
     ScreenLayout {
         all: line(0, height),
@@ -103,9 +100,9 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
         side_panel: side,
         page_title: line(top, first),
         page: line(top + first, body - first),
-        scenario: line(bottom, story),
-        message: line(bottom + story, message),
-        footer: line(bottom + story + message, footer),
+        scenario: line(bottom, scenario),
+        message: line(bottom + scenario, message),
+        footer: line(bottom + scenario + message, footer),
     }
 }
 

@@ -6,11 +6,12 @@ use ratatui::text::Span;
 use super::canvas::{Canvas, spans_width};
 use crate::text::truncate_middle;
 use crate::theme::Role;
-use crate::ui_state::{ListState, RowId, SortBy};
+use crate::ui_state::SortBy;
+use crate::views::{ListArea, TypedList};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
+pub(crate) struct Column {
     /// Its heading.
     pub title: &'static str,
     /// The least room it is of use in.
@@ -36,7 +37,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    pub(super) const fn new(title: &'static str, min: u16, max: u16, priority: u8) -> Self {
+    pub(crate) const fn new(title: &'static str, min: u16, max: u16, priority: u8) -> Self {
         Self {
             title,
             min,
@@ -53,7 +54,7 @@ impl Column {
     }
 
     /// A column that is shown whole or not at all.
-    pub(super) const fn no_truncate(self) -> Self {
+    pub(crate) const fn no_truncate(self) -> Self {
         Self {
             no_truncate: true,
             ..self
@@ -61,7 +62,7 @@ impl Column {
     }
 
     /// A column of names.
-    pub(super) const fn name(self) -> Self {
+    pub(crate) const fn name(self) -> Self {
         Self {
             truncate_middle: true,
             ..self
@@ -69,7 +70,7 @@ impl Column {
     }
 
     /// A column that should have so much room before others get any.
-    pub(super) const fn preferred(self, wish: u16) -> Self {
+    pub(crate) const fn preferred(self, wish: u16) -> Self {
         Self {
             preferred: wish,
             ..self
@@ -77,21 +78,21 @@ impl Column {
     }
 
     /// A column that should have one part in `fraction` of the room.
-    pub(super) const fn fraction(self, part: u16) -> Self {
+    pub(crate) const fn fraction(self, part: u16) -> Self {
         Self {
             fraction: part,
             ..self
         }
     }
 
-    pub(super) const fn right(self) -> Self {
+    pub(crate) const fn right(self) -> Self {
         Self {
             right: true,
             ..self
         }
     }
 
-    pub(super) const fn sort_by(self, sort: SortBy) -> Self {
+    pub(crate) const fn sort_by(self, sort: SortBy) -> Self {
         Self {
             sort: Some(sort),
             ..self
@@ -100,7 +101,7 @@ impl Column {
 }
 
 /// One cell.
-pub(super) type Cell = Vec<Span<'static>>;
+pub(crate) type Cell = Vec<Span<'static>>;
 
 /// Blanks between columns where there is little room.
 const NARROW: u16 = 1;
@@ -111,20 +112,21 @@ const WIDE_GAP_MIN_WIDTH: u16 = 100;
 /// Columns in front of the first one, for the sign at the selected row.
 const MARGIN: u16 = 2;
 
-/// Draws heading and window. `row` is asked only for rows in the window, and gives one cell for
-/// each column.
-pub(super) fn draw(
+/// Draws the headings and the visible rows. `row` is called for visible rows only and returns one
+/// cell for each column, or `None` if the object is gone.
+pub(crate) fn draw<R: 'static>(
     canvas: &mut Canvas<'_>,
-    heading: Rect,
-    rows: Rect,
+    area: ListArea,
     columns: &[Column],
-    list: &ListState,
-    row: impl Fn(&Canvas<'_>, &RowId) -> Vec<Cell>,
+    list: TypedList<'_, R>,
+    row: impl Fn(&Canvas<'_>, &R) -> Option<Vec<Cell>>,
 ) {
+    let ListArea { heading, rows } = area;
     let cells: Vec<(usize, Vec<Cell>)> = list
         .visible_rows()
-        .map(|(at, id)| (at, row(canvas, id)))
+        .map(|(at, id)| (at, row(canvas, id).unwrap_or_default()))
         .collect();
+    let list = list.state;
     let needed: Vec<u16> = columns
         .iter()
         .enumerate()

@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use crate::state::State;
 use crate::text::{width, wrap};
 use crate::theme::Role;
-use crate::ui_state::{PromptMode, Severity};
+use crate::ui_state::{Prompt, PromptMode, Severity};
+use crate::view::Cursor;
 use crate::view::canvas::Canvas;
-use crate::view::{Cursor, caption};
 
 /// The line being typed, or the message that waits to be read.
 pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
@@ -15,24 +15,10 @@ pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_
         return None;
     }
     if let Some(prompt) = &state.ui.prompt {
-        let text = format!("{}{}", prompt.kind.sign(), prompt.text);
-        // The end of what is typed stays visible.
-        let mut shown = text.as_str();
-        while width(shown) + 2 > usize::from(area.width) && !shown.is_empty() {
-            let skip = shown.chars().next().map_or(1, char::len_utf8);
-            shown = &shown[skip..];
-        }
-        let used = canvas.text(area.x + 1, area.y, area.width, shown, Role::Input);
-        let end = area.x + 1 + used;
-        let others: Vec<&str> = prompt.completions.iter().map(String::as_str).collect();
-        if prompt.kind == PromptMode::Command && prompt.completion_index.is_none() {
-            let room = area.width.saturating_sub(end + 3);
-            canvas.text(end + 3, area.y, room, &others.join("  "), Role::Dim);
-        }
-        return Some((end.min(area.right().saturating_sub(1)), area.y));
+        return draw_prompt(prompt, area, canvas);
     }
     let Some(said) = CurrentNotification::of(state) else {
-        let caption = caption::caption(state);
+        let caption = caption(state).unwrap_or_default();
         canvas.text(
             area.x + 1,
             area.y,
@@ -57,6 +43,36 @@ pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_
         draw_right_aligned(canvas, area, &said.hint);
     }
     None
+}
+
+/// Draws the prompt, scrolled so that the cursor is visible.
+fn draw_prompt(prompt: &Prompt, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
+    let text = format!("{}{}", prompt.kind.sign(), prompt.text());
+    let mut characters = text.char_indices().skip(prompt.cursor() + 1);
+    let (before, after) = text.split_at(characters.next().map_or(text.len(), |(at, _)| at));
+    let mut visible = before;
+    while width(visible) + 2 > usize::from(area.width) && !visible.is_empty() {
+        let skip = visible.chars().next().map_or(1, char::len_utf8);
+        visible = &visible[skip..];
+    }
+    let cursor = area.x + 1 + canvas.text(area.x + 1, area.y, area.width, visible, Role::Input);
+    let room = area.right().saturating_sub(cursor);
+    let end = cursor + canvas.text(cursor, area.y, room, after, Role::Input);
+    if prompt.kind == PromptMode::Command && prompt.completion_index.is_none() {
+        let room = area.width.saturating_sub(end + 3);
+        let completions = prompt.completions.join("  ");
+        canvas.text(end + 3, area.y, room, &completions, Role::Dim);
+    }
+    Some((cursor.min(area.right().saturating_sub(1)), area.y))
+}
+
+/// The line about the selected row.
+fn caption(state: &State) -> Option<String> {
+    if state.ui.page.is_some() {
+        return None;
+    }
+    let row = state.ui.list().selected()?;
+    row.view().caption(state, row)
 }
 
 /// Writes at the right end of the last line.

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::operations::{ScenarioProgress, StepState};
+use crate::backend::{ScenarioProgress, StepState};
 use crate::state::State;
 use crate::text::{clock_time, sanitize};
 use crate::theme::Role;

@@ -7,7 +7,7 @@ use crate::text::{age, clock_time};
 use crate::theme::Role;
 
 /// Writes the details.
-pub(super) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {
+pub(crate) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {
     let (word, role) = if e.warning {
         ("Warning", Role::Error)
     } else {

@@ -8,7 +8,7 @@ use crate::theme::Role;
 use crate::view::format::requests_text;
 
 /// Writes the details.
-pub(super) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {
+pub(crate) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {
     let ago = age(state.data.now, Some(e.at));
     doc.field(
         "When",

@@ -15,7 +15,7 @@ use crate::view::format::requests_text;
 const MAX_DEVICES: usize = 64;
 
 /// Writes the details.
-pub(super) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
+pub(crate) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
     let name = &node.key().name;
     let role = if node.ready {
         Role::Success

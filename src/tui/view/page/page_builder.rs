@@ -12,7 +12,7 @@ use crate::theme::Role;
 const LABEL_WIDTH: usize = 13;
 
 /// A page being written.
-pub(super) struct PageBuilder<'a> {
+pub(crate) struct PageBuilder<'a> {
     state: &'a State,
     width: usize,
     lines: Vec<Line<'static>>,
@@ -21,10 +21,10 @@ pub(super) struct PageBuilder<'a> {
 }
 
 /// One cell of a small table: its text and role.
-pub(super) type TableCell = (String, Role);
+pub(crate) type TableCell = (String, Role);
 
 impl<'a> PageBuilder<'a> {
-    pub(super) fn new(state: &'a State, width: u16) -> Self {
+    pub(crate) fn new(state: &'a State, width: u16) -> Self {
         Self {
             state,
             width: usize::from(width.saturating_sub(2)).max(1),
@@ -33,45 +33,45 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Line<'static>> {
+    pub(crate) fn finish(self) -> Vec<Line<'static>> {
         self.lines
     }
 
     /// How others reach the cluster.
-    pub(super) fn kubectl_command(&self) -> Option<String> {
+    pub(crate) fn kubectl_command(&self) -> Option<String> {
         self.state.env.kubectl_command.as_deref().map(sanitize)
     }
 
     /// Columns a line may take.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    pub(super) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+    pub(crate) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
         Span::styled(text.into(), self.state.env.theme.style(role))
     }
 
     /// A line of pieces.
-    pub(super) fn line(&mut self, spans: Vec<Span<'static>>) {
+    pub(crate) fn line(&mut self, spans: Vec<Span<'static>>) {
         self.lines.push(Line::from(spans));
     }
 
     /// An empty line, unless the page is empty.
-    pub(super) fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
     }
 
     /// A heading, after an empty line.
-    pub(super) fn section(&mut self, title: &str) {
+    pub(crate) fn section(&mut self, title: &str) {
         self.blank();
         let span = self.span(title, Role::Title);
         self.line(vec![span]);
     }
 
     /// A paragraph.
-    pub(super) fn text(&mut self, text: &str, role: Role) {
+    pub(crate) fn text(&mut self, text: &str, role: Role) {
         for line in wrap(text, self.width) {
             let span = self.span(line, role);
             self.line(vec![span]);
@@ -79,7 +79,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// A paragraph two columns to the right.
-    pub(super) fn indented(&mut self, text: &str, role: Role) {
+    pub(crate) fn indented(&mut self, text: &str, role: Role) {
         for line in wrap(text, self.width.saturating_sub(2)) {
             let span = self.span(format!("  {line}"), role);
             self.line(vec![span]);
@@ -87,7 +87,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// A label with a value, which may take several lines.
-    pub(super) fn field(&mut self, label: &str, value: &str, role: Role) {
+    pub(crate) fn field(&mut self, label: &str, value: &str, role: Role) {
         let room = self.width.saturating_sub(LABEL_WIDTH).max(8);
         for (n, line) in wrap(value, room).into_iter().enumerate() {
             let label = if n == 0 { label } else { "" };
@@ -98,14 +98,14 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// A label with pieces on one line.
-    pub(super) fn field_of(&mut self, label: &str, spans: Vec<Span<'static>>) {
+    pub(crate) fn field_of(&mut self, label: &str, spans: Vec<Span<'static>>) {
         let mut line = vec![self.span(pad(label, LABEL_WIDTH, false), Role::Dim)];
         line.extend(spans);
         self.line(line);
     }
 
     /// A table of things that may be many: only those that are shown are turned into cells.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         titles: &[&str],
         mut things: impl Iterator<Item = T>,
@@ -122,7 +122,7 @@ impl<'a> PageBuilder<'a> {
 
     /// A small table. The last column may be cut; columns with a title that begins with `>` stand
     /// to the right.
-    pub(super) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
+    pub(crate) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
         let widths: Vec<usize> = titles
             .iter()
             .enumerate()
@@ -170,12 +170,12 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Says that the object is gone.
-    pub(super) fn not_found(&mut self, kind: &str, name: &str) {
+    pub(crate) fn not_found(&mut self, kind: &str, name: &str) {
         self.text(&format!("{kind} {name} is gone."), Role::Warning);
     }
 
     /// Conditions, the latest change first.
-    pub(super) fn conditions(&mut self, conds: &Conditions) {
+    pub(crate) fn conditions(&mut self, conds: &Conditions) {
         let all = conds.latest_first();
         if all.is_empty() {
             return;
@@ -211,7 +211,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Events about an object, newest first.
-    pub(super) fn events(&mut self, kind: &str, key: &crate::model::NamespacedName, most: usize) {
+    pub(crate) fn events(&mut self, kind: &str, key: &crate::model::NamespacedName, most: usize) {
         let state = self.state;
         let mut about = state.data.events.events_for(kind, key).peekable();
         if about.peek().is_none() {

@@ -1,13 +1,13 @@
 //! Details of a preset: state, faults with their places, what it teaches, what is applied of it.
 
 use super::page_builder::PageBuilder;
-use crate::operations::PresetState;
+use crate::backend::PresetState;
 use crate::state::State;
 use crate::text::{age, sanitize, sanitize_lines, wrap, wrap_indented};
 use crate::theme::Role;
 
 /// Writes the details.
-pub(super) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
+pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let mut all = state.presets.iter().flat_map(|b| &b.presets);
     let Some(preset) = all.find(|p| p.name == name) else {
         doc.not_found("preset", name);

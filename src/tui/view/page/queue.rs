@@ -12,7 +12,7 @@ use crate::view::format::{cluster_queue_status, local_queue_status, requests_tex
 use kueue_lab_api::constants::ACTIVE;
 
 /// A ClusterQueue: whether it admits, its quota, its rules, its line, who holds its quota.
-pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
+pub(crate) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
     let name = &cq.key().name;
     let member = QuotaNode::ClusterQueue(name.clone());
     let (status, role) = cluster_queue_status(cq);
@@ -232,7 +232,7 @@ fn quota_holders(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
 }
 
 /// A Cohort: its place, its members, its quota.
-pub(super) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
+pub(crate) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let forest = &state.derived.cohort_tree;
     let member = QuotaNode::Cohort(name.to_owned());
     let path = forest.path(&member).join("/");
@@ -275,7 +275,7 @@ pub(super) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
 }
 
 /// A LocalQueue.
-pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut PageBuilder<'_>) {
+pub(crate) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut PageBuilder<'_>) {
     let (status, role) = local_queue_status(lq);
     doc.field("Status", &status, role);
     if let Some(c) = lq.conds.when_false(ACTIVE) {

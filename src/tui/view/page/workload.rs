@@ -13,7 +13,7 @@ use crate::view::format::{requests_text, state_role};
 use kueue_lab_api::v1beta2::CheckState;
 
 /// Writes the story.
-pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+pub(crate) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let at = wl.state();
     status(state, wl, at, doc);
     identity(state, wl, at, doc);

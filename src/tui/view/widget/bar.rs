@@ -9,7 +9,7 @@ use crate::view::canvas::Canvas;
 
 /// A bar of one's own quota up to a mark and of what can be borrowed beyond it: used, unused, lent
 /// to others; borrowed.
-pub(in crate::view) fn quota_bar(
+pub(crate) fn quota_bar(
     canvas: &Canvas<'_>,
     standing: &QuotaStatus,
     width: u16,
@@ -53,7 +53,7 @@ pub(in crate::view) fn quota_bar(
 }
 
 /// The numbers of such a bar in words: used of nominal, borrowed, lent, the most it may use.
-pub(in crate::view) fn quota_status_text(resource: &str, s: &QuotaStatus) -> String {
+pub(crate) fn quota_status_text(resource: &str, s: &QuotaStatus) -> String {
     let text = |amount| amount_text(resource, amount);
     let mut parts = vec![format!("{}/{}", text(s.usage), text(s.nominal))];
     if !s.borrowed.is_zero() {
@@ -73,7 +73,7 @@ pub(in crate::view) fn quota_status_text(resource: &str, s: &QuotaStatus) -> Str
 }
 
 /// A plain bar: so much of so much.
-pub(in crate::view) fn usage_bar(
+pub(crate) fn usage_bar(
     canvas: &Canvas<'_>,
     used: Amount,
     full: Amount,

@@ -10,7 +10,7 @@ const MAX_DEVICES: usize = 16;
 
 /// Devices that one holder has.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::view) struct DeviceSlot {
+pub(crate) struct DeviceSlot {
     /// How many.
     pub count: usize,
     /// The letter for its holder; none draws the sign for a device in use.
@@ -18,7 +18,7 @@ pub(in crate::view) struct DeviceSlot {
 }
 
 /// Devices in use, holder by holder, then those not in use.
-pub(in crate::view) fn device_slots(
+pub(crate) fn device_slots(
     canvas: &Canvas<'_>,
     used: &[DeviceSlot],
     total: usize,

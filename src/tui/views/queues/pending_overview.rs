@@ -2,15 +2,14 @@
 
 use ratatui::layout::Rect;
 
-use super::canvas::Canvas;
-use super::format::reason_spans;
-use super::is_available;
-use crate::keymap::ActionId;
+use crate::actions::{OpenPresetMenu, OpenSubmitForm, RunDemo, is_supported};
 use crate::model::Row;
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
 use crate::state::State;
 use crate::text::{clock_time, pad, sanitize, truncate_middle};
 use crate::theme::Role;
+use crate::view::canvas::Canvas;
+use crate::view::format::reason_spans;
 
 /// The least lines it is drawn in.
 const MIN_HEIGHT: u16 = 6;
@@ -18,7 +17,7 @@ const MIN_HEIGHT: u16 = 6;
 const NAME: usize = 34;
 
 /// Draws groups of pods that are no workloads yet, and says how many lines that took.
-pub(super) fn draw_incomplete_pod_groups(
+pub(in crate::views) fn draw_incomplete_pod_groups(
     state: &State,
     area: Rect,
     canvas: &mut Canvas<'_>,
@@ -138,14 +137,14 @@ fn draw_getting_started(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         .env
         .demos
         .first()
-        .filter(|_| is_available(state, ActionId::RunDemo))
+        .filter(|_| is_supported(state, &RunDemo))
     {
         lines.push(("D", format!("runs the demo {}", sanitize(&demo.name))));
     }
-    if is_available(state, ActionId::SubmitJob) {
+    if is_supported(state, &OpenSubmitForm) {
         lines.push(("s", "submits sample workloads".to_owned()));
     }
-    if is_available(state, ActionId::Presets) {
+    if is_supported(state, &OpenPresetMenu) {
         lines.push((
             "p",
             "switches preset; save a file of it to change queues".to_owned(),

@@ -1,24 +1,24 @@
-//! The view of queues: the cohort tree with bars of quota.
+//! Draws the cohort tree with quota bars.
 
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-use super::canvas::{Canvas, spans_width};
-use super::format::{cluster_queue_status, local_queue_status, share_text};
-use super::pending_overview;
-use super::widget::{quota_bar, quota_status_text};
+use super::QueueRow;
 use crate::model::NamespacedName;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::{FlavorResource, WorkloadCounts};
 use crate::state::State;
 use crate::text::{pad, truncate_middle};
 use crate::theme::Role;
-use crate::ui_state::RowId;
+use crate::view::canvas::{Canvas, spans_width};
+use crate::view::format::{cluster_queue_status, local_queue_status, share_text};
+use crate::view::widget::{quota_bar, quota_status_text};
+use crate::views::{ListArea, TypedList};
 
 /// Columns of a count.
 const COUNT: usize = 5;
 
-/// Where the parts of a line stand.
+/// The widths of the parts of a line.
 struct LineLayout {
     name: u16,
     bar: u16,
@@ -38,36 +38,42 @@ impl LineLayout {
     }
 }
 
-/// Draws the window on the tree.
-pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
-    let plan = LineLayout::of(state, rows.width);
-    let share = if plan.shares { "    SHARE" } else { "" };
+/// Draws the column headings and the visible rows.
+pub(super) fn draw(
+    state: &State,
+    area: ListArea,
+    tree: TypedList<'_, QueueRow>,
+    canvas: &mut Canvas<'_>,
+) {
+    let ListArea { heading, rows } = area;
+    let layout = LineLayout::of(state, rows.width);
+    let share = if layout.shares { "    SHARE" } else { "" };
     canvas.text(
         heading.x + 2,
         heading.y,
-        plan.name.saturating_sub(3),
+        layout.name.saturating_sub(3),
         &pad(
             "COHORT / QUEUE",
-            usize::from(plan.name.saturating_sub(3)),
+            usize::from(layout.name.saturating_sub(3)),
             false,
         ),
         Role::Heading,
     );
     canvas.text(
-        heading.x + plan.name,
+        heading.x + layout.name,
         heading.y,
-        rows.width.saturating_sub(plan.name + 1),
+        rows.width.saturating_sub(layout.name + 1),
         &format!(" PEND  RESV   ADM {share}  STATUS"),
         Role::Heading,
     );
-    legend(canvas, heading, plan.name + 26 + share.len() as u16);
-    let list = state.ui.list();
-    for ((at, id), y) in list.visible_rows().zip(rows.top()..rows.bottom()) {
-        let (name, rest) = line(state, canvas, id, &plan);
-        let room = plan.name.saturating_sub(3);
+    legend(canvas, heading, layout.name + 26 + share.len() as u16);
+    let list = tree.state;
+    for ((at, row), y) in tree.visible_rows().zip(rows.top()..rows.bottom()) {
+        let (name, rest) = line(state, canvas, row, &layout);
+        let room = layout.name.saturating_sub(3);
         canvas.spans(rows.x + 2, y, room, &name);
-        let x = rows.x + plan.name;
-        canvas.spans(x, y, rows.width.saturating_sub(plan.name + 1), &rest);
+        let x = rows.x + layout.name;
+        canvas.spans(x, y, rows.width.saturating_sub(layout.name + 1), &rest);
         if at == list.selected_index {
             canvas.text(rows.x, y, 1, canvas.glyphs.highlight, Role::Bold);
             canvas.select(Rect {
@@ -78,18 +84,9 @@ pub(super) fn draw(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas
         }
     }
     canvas.scrollbar(rows, list.offset, list.rows.len());
-    let used = (list.rows.len() as u16).min(rows.height);
-    if list.rows.len() < usize::from(rows.height) {
-        let below = Rect {
-            y: rows.y + used,
-            height: rows.height - used,
-            ..rows
-        };
-        pending_overview::draw(state, below, canvas);
-    }
 }
 
-/// What the signs in bars mean, at the right of the headings where those leave room.
+/// The legend of the quota bars, at the right of the headings if it fits.
 fn legend(canvas: &mut Canvas<'_>, heading: Rect, taken: u16) {
     let g = canvas.glyphs;
     let mut spans = Vec::new();
@@ -111,58 +108,57 @@ fn legend(canvas: &mut Canvas<'_>, heading: Rect, taken: u16) {
 fn line(
     state: &State,
     canvas: &Canvas<'_>,
-    id: &RowId,
-    plan: &LineLayout,
+    row: &QueueRow,
+    layout: &LineLayout,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-    match id {
-        RowId::QuotaNode(member) => (
-            name_spans(state, canvas, member, plan),
-            status_spans(state, canvas, member, plan),
+    match row {
+        QueueRow::Node(node) => (
+            name_spans(state, canvas, node, layout),
+            status_spans(state, canvas, node, layout),
         ),
-        RowId::Quota(member, fr) => quota(state, canvas, member, fr, plan),
-        RowId::LocalQueue(key) => local_queue(state, canvas, key, plan),
-        _ => (Vec::new(), Vec::new()),
+        QueueRow::Quota(node, fr) => quota(state, canvas, node, fr, layout),
+        QueueRow::LocalQueue(key) => local_queue(state, canvas, key, layout),
     }
 }
 
-fn indent(state: &State, member: &QuotaNode) -> String {
-    "  ".repeat(state.derived.cohort_tree.path(member).len().min(8))
+fn indent(state: &State, node: &QuotaNode) -> String {
+    "  ".repeat(state.derived.cohort_tree.path(node).len().min(8))
 }
 
 fn name_spans(
     state: &State,
     canvas: &Canvas<'_>,
-    member: &QuotaNode,
-    plan: &LineLayout,
+    node: &QuotaNode,
+    layout: &LineLayout,
 ) -> Vec<Span<'static>> {
     let g = canvas.glyphs;
-    let sign = if state.ui.folded.contains(member) {
+    let sign = if state.ui.folded.contains(node) {
         g.collapsed
     } else {
         g.expanded
     };
-    let lead = format!("{}{sign} ", indent(state, member));
-    let word = match member {
+    let lead = format!("{}{sign} ", indent(state, node));
+    let word = match node {
         QuotaNode::Cohort(_) => "cohort ",
         QuotaNode::ClusterQueue(_) => "",
     };
-    let room = usize::from(plan.name).saturating_sub(4 + lead.chars().count() + word.len());
+    let room = usize::from(layout.name).saturating_sub(4 + lead.chars().count() + word.len());
     vec![
         canvas.span(lead, Role::Text),
         canvas.span(word, Role::Dim),
-        canvas.span(truncate_middle(member.name(), room, g.ellipsis), Role::Bold),
+        canvas.span(truncate_middle(node.name(), room, g.ellipsis), Role::Bold),
     ]
 }
 
 fn status_spans(
     state: &State,
     canvas: &Canvas<'_>,
-    member: &QuotaNode,
-    plan: &LineLayout,
+    node: &QuotaNode,
+    layout: &LineLayout,
 ) -> Vec<Span<'static>> {
-    let forest = &state.derived.cohort_tree;
+    let tree = &state.derived.cohort_tree;
     let endless = canvas.glyphs.infinity;
-    let (counts, share, status, role) = match member {
+    let (counts, share, status, role) = match node {
         QuotaNode::ClusterQueue(name) => {
             let Some(cq) = state.data.cluster_queues.named(name) else {
                 return Vec::new();
@@ -172,7 +168,7 @@ fn status_spans(
         }
         QuotaNode::Cohort(name) => {
             let mut sum = WorkloadCounts::default();
-            for queue in forest.descendant_cluster_queues(member) {
+            for queue in tree.descendant_cluster_queues(node) {
                 if let Some(cq) = state.data.cluster_queues.named(queue) {
                     sum.pending += cq.counts.pending;
                     sum.reserving += cq.counts.reserving;
@@ -181,9 +177,9 @@ fn status_spans(
             }
             let cohort = state.data.cohorts.named(name);
             let share = cohort.map(|c| share_text(&c.share, endless));
-            let (status, role) = if forest.in_cycle(member) {
+            let (status, role) = if tree.in_cycle(node) {
                 ("in a circle of cohorts: admits nothing", Role::Error)
-            } else if forest.exists(member) {
+            } else if tree.exists(node) {
                 ("", Role::Text)
             } else {
                 ("implicit", Role::Dim)
@@ -192,7 +188,7 @@ fn status_spans(
         }
     };
     let mut spans = count_spans(canvas, counts);
-    if plan.shares {
+    if layout.shares {
         spans.push(canvas.span(format!(" {share:>8}"), Role::Text));
     }
     spans.push(canvas.span(format!("  {status}"), role));
@@ -216,15 +212,15 @@ fn count_spans(canvas: &Canvas<'_>, counts: WorkloadCounts) -> Vec<Span<'static>
 fn quota(
     state: &State,
     canvas: &Canvas<'_>,
-    member: &QuotaNode,
+    node: &QuotaNode,
     fr: &FlavorResource,
-    plan: &LineLayout,
+    layout: &LineLayout,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-    let standing = state.derived.cohort_tree.quota_status(member, fr);
-    let lead = format!("{}    ", indent(state, member));
+    let status = state.derived.cohort_tree.quota_status(node, fr);
+    let lead = format!("{}    ", indent(state, node));
     let label = crate::text::resource_label(&fr.resource);
     let taken = 4 + lead.len() + crate::text::width(label);
-    let room = usize::from(plan.name).saturating_sub(taken);
+    let room = usize::from(layout.name).saturating_sub(taken);
     let name = vec![
         canvas.span(lead, Role::Text),
         canvas.span(format!("{label} "), Role::Text),
@@ -233,10 +229,10 @@ fn quota(
             Role::Dim,
         ),
     ];
-    let mut rest = quota_bar(canvas, &standing, plan.bar);
-    let blank = usize::from(plan.bar).saturating_sub(spans_width(&rest));
+    let mut rest = quota_bar(canvas, &status, layout.bar);
+    let blank = usize::from(layout.bar).saturating_sub(spans_width(&rest));
     rest.push(canvas.span(" ".repeat(blank + 1), Role::Text));
-    rest.push(canvas.span(quota_status_text(&fr.resource, &standing), Role::Text));
+    rest.push(canvas.span(quota_status_text(&fr.resource, &status), Role::Text));
     (name, rest)
 }
 
@@ -244,14 +240,14 @@ fn local_queue(
     state: &State,
     canvas: &Canvas<'_>,
     key: &NamespacedName,
-    plan: &LineLayout,
+    layout: &LineLayout,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let Some(lq) = state.data.local_queues.get(key) else {
         return (Vec::new(), Vec::new());
     };
-    let member = QuotaNode::ClusterQueue(lq.cluster_queue.clone());
-    let lead = format!("{}    ", indent(state, &member));
-    let room = usize::from(plan.name).saturating_sub(7 + lead.len());
+    let node = QuotaNode::ClusterQueue(lq.cluster_queue.clone());
+    let lead = format!("{}    ", indent(state, &node));
+    let room = usize::from(layout.name).saturating_sub(7 + lead.len());
     let name = vec![
         canvas.span(format!("{lead}{} ", canvas.glyphs.arrow), Role::Dim),
         canvas.span(
@@ -261,7 +257,7 @@ fn local_queue(
     ];
     let (status, role) = local_queue_status(lq);
     let mut rest = count_spans(canvas, lq.counts);
-    if plan.shares {
+    if layout.shares {
         rest.push(canvas.span(" ".repeat(9), Role::Text));
     }
     rest.push(canvas.span(format!("  {status}"), role));

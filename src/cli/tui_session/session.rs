@@ -1,0 +1,111 @@
+//! Runs the UI on a lab or on another cluster.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+
+use kube::Client;
+
+use super::engine_explainer::EngineExplainer;
+use super::lab_demos::LabDemos;
+use super::lab_presets::LabPresets;
+use crate::cli::CliError;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_clock::Clock;
+use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
+use kueue_lab_scenario::Scenario;
+use kueue_lab_tui::backend::Backend;
+use kueue_lab_tui::{Colours, Exit, TuiConfig, TuiError};
+
+/// Flags of the terminal UI.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(in crate::cli) struct TuiArgs {
+    /// Draw with plain ASCII characters only.
+    #[arg(long)]
+    ascii: bool,
+    /// Take the mouse: click and scroll in the UI instead of selecting text.
+    #[arg(long)]
+    mouse: bool,
+}
+
+impl TuiArgs {
+    /// The configuration of the UI.
+    pub(in crate::cli) fn config(self, backend: Backend, clock: Clock) -> TuiConfig {
+        TuiConfig {
+            ascii: self.ascii.then_some(true),
+            mouse: self.mouse,
+            colours: Colours::Auto,
+            ..TuiConfig::new(backend, clock)
+        }
+    }
+
+    /// Runs a read-only UI of a cluster with its own Kueue until it is quit or a signal arrives.
+    pub(in crate::cli) async fn observe(self, remote: &RemoteCluster) -> Result<(), CliError> {
+        let clock = Clock::real();
+        let backend = backend(remote.client(), &clock, EngineConfig::default());
+        let config = TuiConfig {
+            cluster: remote.name().to_owned(),
+            read_only: true,
+            ..self.config(backend, clock)
+        };
+        exit_result(kueue_lab_tui::run(config).await)
+    }
+
+    /// Runs the UI of a lab until it is quit or a signal arrives. Starts `scenario` before, and shows
+    /// the `kubectl` command line for `kubeconfig`.
+    pub(in crate::cli) async fn show(
+        self,
+        lab: &Lab,
+        files: &FileSource,
+        scenario: Option<Scenario>,
+        kubeconfig: Option<&Path>,
+    ) -> Result<(), CliError> {
+        let demos = Arc::new(LabDemos::new(lab, files.clone()));
+        if let Some(scenario) = scenario {
+            demos.start_scenario(scenario).map_err(CliError::Failed)?;
+        }
+        let clock = lab.clock().clone();
+        let engine = lab.controller().shared().settings.engine();
+        let backend = Backend {
+            presets: Some(Arc::new(LabPresets::new(lab))),
+            demos: Some(demos.clone()),
+            ..backend(lab.client(), &clock, engine)
+        };
+        let config = TuiConfig {
+            cluster: match lab.cluster() {
+                Cluster::Embedded(_) => "embedded".to_owned(),
+                Cluster::Remote(remote) => remote.name().to_owned(),
+            },
+            stops_lab: true,
+            kubectl_command: kubeconfig
+                .map(|path| format!("kubectl --kubeconfig {}", path.display())),
+            ..self.config(backend, clock)
+        };
+        let exit = kueue_lab_tui::run(config).await;
+        demos.shutdown().await;
+        exit_result(exit)
+    }
+}
+
+/// The result of the command for an exit of the UI.
+fn exit_result(exit: Result<Exit, TuiError>) -> Result<(), CliError> {
+    match exit {
+        Ok(_) => Ok(()),
+        Err(error @ TuiError::Terminal(_)) => Err(CliError::usage(error)),
+        Err(error) => Err(CliError::failed(error)),
+    }
+}
+
+/// Whether stdin and stdout are terminals.
+pub(in crate::cli) fn has_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// A cluster without a lab, with explanations by an engine of this configuration.
+pub(in crate::cli) fn backend(client: Client, clock: &Clock, engine: EngineConfig) -> Backend {
+    let explainer = EngineExplainer::new(client.clone(), clock.clone(), engine);
+    Backend {
+        explainer: Some(Arc::new(explainer)),
+        ..Backend::of_cluster(client)
+    }
+}
