@@ -60,7 +60,7 @@ async fn show(args: Args) -> Result<(), CliError> {
         return Err(CliError::Usage(message.into()));
     }
     let (client, name) = args.target.connect().await?;
-    // A cluster that cannot be reached is told before the screen is taken.
+    // Reports an unreachable cluster before the terminal is set up.
     let version = client.apiserver_version().await;
     version.map_err(|e| CliError::Failed(format!("{name}: {}", error_message(&e))))?;
     let clock = Clock::real();

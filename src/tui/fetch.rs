@@ -1,4 +1,4 @@
-//! Fetching one object as text: as YAML, and as a description in the manner of `kubectl describe`.
+//! Fetching an object as YAML and as a description in the format of `kubectl describe`.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -24,7 +24,7 @@ pub(crate) struct FetchedObject {
 /// Fetches an object.
 ///
 /// # Errors
-/// A sentence on why it cannot be had.
+/// Why the object cannot be fetched, one sentence.
 pub(crate) async fn fetch_object(
     client: Client,
     object: ObjectRef,
@@ -47,7 +47,7 @@ pub(crate) async fn fetch_object(
     })
 }
 
-/// What an error says to a person: the API server's own sentence where it is one of its.
+/// The message of an error; for a Status of the API server its message.
 pub(super) fn error_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
@@ -55,11 +55,10 @@ pub(super) fn error_message(error: &kube::Error) -> String {
     }
 }
 
-/// The API of an object's kind in its namespace. Kinds that are watched are known; for others the
-/// cluster is asked.
+/// The API of the kind of an object in its namespace. Kinds that are not watched are discovered.
 ///
 /// # Errors
-/// A sentence on why there is none.
+/// Why there is none, one sentence.
 pub(super) async fn api_for(
     client: &Client,
     object: &ObjectRef,
@@ -88,7 +87,7 @@ pub(super) async fn api_for(
     })
 }
 
-/// Events about an object, oldest first; none where they cannot be had.
+/// Events about an object, oldest first; empty if they cannot be listed.
 async fn events_about(client: &Client, object: &ObjectRef) -> Vec<EventRow> {
     let api: Api<Event> = if object.key.namespace.is_empty() {
         Api::all(client.clone())

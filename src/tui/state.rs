@@ -1,4 +1,4 @@
-//! Everything the screen is drawn from.
+//! The state of the UI.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use super::theme::Theme;
 use super::ui_state::UiState;
 use super::views::RowId;
 
-/// What does not change while the UI runs.
+/// The environment of the UI; only the speed changes while it runs.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// What the cluster is called.
+    /// Name of the cluster.
     pub cluster: String,
-    /// Whether nothing may be changed.
+    /// Whether the window is read-only.
     pub read_only: bool,
-    /// Lab seconds in a second.
+    /// Lab seconds per second.
     pub speed: f64,
-    /// Looks.
+    /// The theme.
     pub theme: Theme,
-    /// Signs.
+    /// The glyphs.
     pub glyphs: &'static Glyphs,
-    /// Zone in which times of day are shown.
+    /// Time zone of displayed times.
     pub zone: TimeZone,
-    /// Demos that can be run.
+    /// The available demos.
     pub demos: Vec<Demo>,
-    /// Whether somebody explains decisions.
+    /// Whether decisions can be explained.
     pub can_explain: bool,
     /// Whether the speed of lab time can be changed.
     pub can_set_speed: bool,
-    /// Whether leaving the UI stops the lab.
+    /// Whether quitting stops the lab.
     pub stops_lab: bool,
-    /// How others reach the cluster, such as a command line for `kubectl`.
+    /// The `kubectl` command line for the cluster.
     pub kubectl_command: Option<String>,
 }
 
@@ -57,25 +57,25 @@ impl Default for Env {
     }
 }
 
-/// Everything the screen is drawn from.
+/// The state of the UI.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// What is known of the cluster.
+    /// The watched objects.
     pub data: ClusterData,
-    /// What follows from it.
+    /// Data derived from them.
     pub derived: DerivedData,
-    /// What the person looks at.
+    /// The state of the user interface.
     pub ui: UiState,
-    /// What does not change.
+    /// The environment.
     pub env: Env,
-    /// Presets, where there is a presets folder.
+    /// The presets, if the lab has a presets folder.
     pub presets: Option<Arc<PresetList>>,
-    /// The demo that runs or ran last.
+    /// Progress of the running or last demo.
     pub scenario: Option<Arc<ScenarioProgress>>,
 }
 
 impl State {
-    /// A state that knows nothing yet.
+    /// A state without objects.
     pub fn new(env: Env) -> Self {
         Self {
             env,
@@ -83,13 +83,13 @@ impl State {
         }
     }
 
-    /// The demo that runs, or the one that ran last until the person closes it.
+    /// The running demo, or the last one until its panel is closed.
     pub fn visible_scenario(&self) -> Option<&ScenarioProgress> {
         let progress = self.scenario.as_deref().filter(|s| !s.name.is_empty())?;
         (progress.outcome.is_none() || !self.ui.scenario_closed).then_some(progress)
     }
 
-    /// The preset that is in force.
+    /// The applied preset.
     pub fn applied_preset(&self) -> Option<&Preset> {
         let mut all = self.presets.iter().flat_map(|b| &b.presets);
         all.find(|p| match p.state {
@@ -109,7 +109,7 @@ impl State {
         }
     }
 
-    /// Namespaces that queues or workloads are in.
+    /// The namespaces of LocalQueues and Workloads.
     pub fn namespaces(&self) -> Vec<String> {
         let queues = self.data.local_queues.iter().map(Row::key);
         let workloads = self.data.workloads.iter().map(Row::key);

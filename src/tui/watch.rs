@@ -1,7 +1,7 @@
-//! Watching the cluster: one task for each kind, which turns objects into rows and news.
+//! Watches of the cluster: one task for each kind converts objects to rows and sends watch updates.
 //!
-//! The tasks feed a bounded channel; when the UI is behind, they wait, and the API server's watch
-//! cache holds what comes meanwhile.
+//! The tasks send to a bounded channel, so they wait for a slow UI; the watch cache of the API server
+//! buffers events meanwhile.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -31,11 +31,11 @@ use super::model::{Delta, Kind, WatchUpdate};
 use super::msg::Msg;
 use super::text::sanitize;
 
-/// Objects asked for in one page of a list.
+/// Objects in one page of a list.
 const PAGE_SIZE: u32 = 500;
 
-/// Starts watching all kinds; dropping the set stops it. With a namespace, kinds that live in
-/// namespaces are watched in that one only.
+/// Starts the watches of all kinds; dropping the set stops them. With a namespace, namespaced kinds
+/// are watched in that namespace only.
 pub fn start_watches(client: &Client, namespace: Option<&str>, out: &Sender<Msg>) -> JoinSet<()> {
     let mut w = Watcher {
         client,
@@ -67,7 +67,7 @@ pub fn start_watches(client: &Client, namespace: Option<&str>, out: &Sender<Msg>
     w.tasks
 }
 
-/// An object as it can be watched.
+/// A kind of object that can be watched.
 trait WatchableObject:
     Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + 'static
 {
@@ -78,7 +78,7 @@ impl<K> WatchableObject for K where
 {
 }
 
-/// What all watches have in common.
+/// The configuration of all watches.
 struct Watcher<'a> {
     client: &'a Client,
     namespace: Option<&'a str>,
@@ -87,7 +87,7 @@ struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    /// Watches a kind everywhere.
+    /// Watches a cluster-scoped kind, or all namespaces.
     fn cluster_scoped<K: WatchableObject, R: Send + 'static>(
         &mut self,
         kind: Kind,
@@ -99,7 +99,7 @@ impl Watcher<'_> {
         self.spawn(strict, lenient, RowMapper { kind, row, news });
     }
 
-    /// Watches a kind in the namespace that is asked for.
+    /// Watches a namespaced kind in the configured namespace.
     fn namespaced<K, R>(&mut self, kind: Kind, row: fn(&K) -> R, news: fn(Delta<R>) -> WatchUpdate)
     where
         K: WatchableObject + Resource<Scope = NamespaceResourceScope>,
@@ -115,8 +115,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Watches in the fast way, and after an object that cannot be read in the way that passes
-    /// over such objects.
+    /// Watches with typed decoding, and after a decoding error with a decoder that skips invalid
+    /// objects.
     #[allow(clippy::result_large_err, reason = "the error is kube's own, and rare")]
     fn spawn<K: WatchableObject, R: Send + 'static>(
         &mut self,
@@ -135,7 +135,7 @@ impl Watcher<'_> {
     }
 }
 
-/// How objects of a kind become news.
+/// Converts changes of a kind to watch updates.
 struct RowMapper<K, R> {
     kind: Kind,
     row: fn(&K) -> R,
@@ -145,13 +145,13 @@ struct RowMapper<K, R> {
 /// Why a watch ended.
 #[derive(PartialEq, Eq)]
 enum WatchEnd {
-    /// Nobody listens any more.
+    /// The receiver was dropped.
     ReceiverClosed,
-    /// Some object cannot be read.
+    /// An object cannot be decoded.
     InvalidObject,
 }
 
-/// Watches one kind for as long as somebody listens, or until an object cannot be read.
+/// Watches one kind until the receiver is dropped or an object cannot be decoded.
 async fn run_watch<W: WatchableObject, K, R>(
     api: Api<W>,
     read: fn(W) -> Result<K, InvalidObject>,
@@ -216,7 +216,7 @@ async fn run_watch<W: WatchableObject, K, R>(
     WatchEnd::ReceiverClosed
 }
 
-/// Whether an error says that an object is not of the form its kind should have.
+/// Whether the error is a decoding error of an object.
 fn is_decode_error(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
     matches!(
@@ -227,7 +227,7 @@ fn is_decode_error(error: &watcher::Error) -> bool {
     )
 }
 
-/// What is behind an error of a watch.
+/// Classifies an error of a watch.
 fn watch_failure(error: &watcher::Error) -> WatchFailure {
     let status: Option<&Status> = match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -244,7 +244,7 @@ fn watch_failure(error: &watcher::Error) -> WatchFailure {
     }
 }
 
-/// Waits between tries: short at first, never long, because a person is watching.
+/// The backoff between retries; short, because the UI is interactive.
 #[derive(Debug, Default)]
 struct WatchBackoff {
     tries: u32,

@@ -60,7 +60,7 @@ impl PresetBackend for LabPresets {
 
     async fn switch(&self, name: &str) -> Result<String, OperationError> {
         match self.presets.switch(name).await {
-            Ok(()) => Ok(format!("preset {name} is in force")),
+            Ok(()) => Ok(format!("preset {name} is active")),
             Err(findings) => {
                 let findings: Vec<_> = findings.iter().map(ToString::to_string).collect();
                 Err(OperationError(findings.join("; ")))

@@ -79,14 +79,14 @@ mod tests {
             ],
             ..PresetsState::default()
         };
-        let board = preset_list(&state);
-        assert_eq!(board.presets[0].state, PresetState::Idle);
+        let list = preset_list(&state);
+        assert_eq!(list.presets[0].state, PresetState::Idle);
         let PresetState::Invalid {
             diagnostics: faults,
             last_good_applied: last_good_in_force,
-        } = &board.presets[1].state
+        } = &list.presets[1].state
         else {
-            panic!("not broken: {:?}", board.presets[1].state);
+            panic!("not broken: {:?}", list.presets[1].state);
         };
         assert!(last_good_in_force);
         assert_eq!(faults[0].location(), "b/x.yaml:1:1");

@@ -12,7 +12,7 @@ use crate::ui_state::PageKind;
 use crate::update::navigation;
 
 const NO_EXPLAINER: &str =
-    "no explanation here: decisions are made by another controller; enter shows what it says";
+    "no explanation here: another controller decides; enter shows its conditions";
 
 /// Shows why the Workload of the current row is not admitted.
 #[derive(Debug)]

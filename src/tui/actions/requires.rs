@@ -37,5 +37,5 @@ pub(super) fn row(state: &State) -> Result<&RowId, UnavailableReason> {
 pub(super) fn object(state: &State) -> Result<ObjectRef, UnavailableReason> {
     let row = state.current_row();
     row.and_then(|row| row.view().object(state, row))
-        .ok_or_else(|| UnavailableReason::because("there is no object behind this"))
+        .ok_or_else(|| UnavailableReason::because("this row has no API object"))
 }

@@ -19,7 +19,7 @@ impl Action for OpenSampleMenu {
         requires::writable(state, "submit workloads")?;
         let preset = preset(state).map(|_| ());
         preset.ok_or_else(|| {
-            UnavailableReason::because("the preset in force has no samples; s submits any workload")
+            UnavailableReason::because("the active preset has no samples; s submits any workload")
         })
     }
 

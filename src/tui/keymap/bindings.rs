@@ -36,7 +36,7 @@ pub(super) static GLOBAL: LazyLock<Vec<Binding>> = LazyLock::new(|| {
 const ANYWHERE: &[Binding] = &[
     key(&["tab"], &StepView(1), "next view").hint(12, "next view"),
     key(&["shift-tab"], &StepView(-1), "previous view"),
-    key(&["-"], &LastView, "the view before this one"),
+    key(&["-"], &LastView, "last view"),
     key(&["["], &GoInHistory::Back, "back in history"),
     key(&["]"], &GoInHistory::Forward, "forward in history"),
     key(&["?"], &ShowHelp, "this help").hint(1, "help"),
@@ -47,7 +47,7 @@ const ANYWHERE: &[Binding] = &[
     key(&["m"], &ShowNotifications, "all messages").hint(14, "messages"),
     key(&["0"], &ChooseNamespace, "all namespaces"),
     key(&["q", "ctrl-c"], &Quit, "quit").hint(9, "quit"),
-    key(&["esc"], &Back, "back; forget a message or the filter"),
+    key(&["esc"], &Back, "back; clear the message or the filter"),
 ];
 
 /// Keys of all lists.
@@ -64,7 +64,7 @@ pub(super) const LIST: &[Binding] = &[
     key(&["d"], &Describe, "describe").hint(10, "describe"),
     key(&["y"], &ShowYaml, "YAML").hint(11, "yaml"),
     key(&["c"], &CopyName, "copy the name"),
-    key(&["ctrl-d"], &Delete, "delete, after asking").hint(13, "delete"),
+    key(&["ctrl-d"], &Delete, "delete, after confirmation").hint(13, "delete"),
     key(&["N"], &SortRows(SortBy::Name), "sort by name"),
 ];
 
@@ -85,9 +85,9 @@ pub(super) const TEXT_PAGE: &[Binding] = &[
 pub(super) const OBJECT_PAGE: &[Binding] = &[
     key(&["d"], &Describe, "describe").hint(3, "describe"),
     key(&["y"], &ShowYaml, "YAML").hint(3, "yaml"),
-    key(&["x"], &Explain, "ask the engine why").hint(3, "explain"),
+    key(&["x"], &Explain, "explain why it is not admitted").hint(3, "explain"),
     key(&["c"], &CopyName, "copy the name, or all of a fetched page"),
-    key(&["ctrl-d"], &Delete, "delete, after asking"),
+    key(&["ctrl-d"], &Delete, "delete, after confirmation"),
 ];
 
 /// Keys of confirmations.
@@ -95,7 +95,7 @@ pub(super) const OBJECT_PAGE: &[Binding] = &[
 pub(super) const CONFIRM: &[Binding] = &[
     input(&["enter", "y"], InputKey::Yes, "yes").hint(1, "yes"),
     input(&["esc", "n", "q"], InputKey::No, "no").hint(2, "no"),
-    input(&["ctrl-c"], InputKey::Quit, "quit, if that is the question"),
+    input(&["ctrl-c"], InputKey::Quit, "quit, in the confirmation to quit"),
 ];
 
 /// Keys of menus.
@@ -112,8 +112,8 @@ pub(super) const MENU: &[Binding] = &[
 pub(super) const FORM: &[Binding] = &[
     input(&["down", "tab"], InputKey::NextField, "next field").hint(2, "next field"),
     input(&["up", "shift-tab"], InputKey::PreviousField, "previous field"),
-    input(&["left"], InputKey::Left, "the choice before, or one less").hint(3, "less"),
-    input(&["right"], InputKey::Right, "the next choice, or one more").hint(3, "more"),
+    input(&["left"], InputKey::Left, "previous choice, or one less").hint(3, "less"),
+    input(&["right"], InputKey::Right, "next choice, or one more").hint(3, "more"),
     input(&["enter"], InputKey::Accept, "submit").hint(1, "submit"),
     input(&["esc", "ctrl-c"], InputKey::Cancel, "close").hint(4, "close"),
 ];
@@ -122,9 +122,9 @@ pub(super) const FORM: &[Binding] = &[
 #[rustfmt::skip]
 pub(super) const PROMPT: &[Binding] = &[
     input(&["enter"], InputKey::Accept, "accept").hint(1, "accept"),
-    input(&["esc", "ctrl-c"], InputKey::Cancel, "leave as it was").hint(2, "cancel"),
+    input(&["esc", "ctrl-c"], InputKey::Cancel, "cancel").hint(2, "cancel"),
     input(&["tab"], InputKey::NextField, "complete").hint(3, "complete"),
-    input(&["shift-tab"], InputKey::PreviousField, "complete the other way"),
-    input(&["up"], InputKey::Up, "what was typed before"),
-    input(&["down"], InputKey::Down, "what was typed after"),
+    input(&["shift-tab"], InputKey::PreviousField, "previous completion"),
+    input(&["up"], InputKey::Up, "previous command"),
+    input(&["down"], InputKey::Down, "next command"),
 ];

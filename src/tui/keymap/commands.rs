@@ -64,7 +64,7 @@ const COMMANDS: &[Command] = &[
     command(&["demo"], "[NAME]", "run a demo", &RunDemo),
     command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", &ChooseNamespace),
     command(&["submit", "run"], "", "submit sample workloads", &OpenSubmitForm),
-    command(&["speed"], "N", "let lab time pass N times as fast", &SetSpeed),
+    command(&["speed"], "N", "set the speed of lab time", &SetSpeed),
     command(&["messages", "notes"], "", "all messages", &ShowNotifications),
     command(&["help", "h"], "", "keys and commands", &ShowHelp),
     command(&["quit", "q", "exit"], "", "quit", &Quit),

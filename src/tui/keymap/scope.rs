@@ -47,12 +47,12 @@ impl Scope {
             Self::Global => "Everywhere",
             Self::List => "Lists",
             Self::View(id) => id.view().title(),
-            Self::ObjectPage => "Pages about an object",
-            Self::TextPage => "Pages of text",
-            Self::Confirm => "Questions",
+            Self::ObjectPage => "Object pages",
+            Self::TextPage => "Text pages",
+            Self::Confirm => "Confirmations",
             Self::Menu => "Menus",
             Self::Form => "Forms",
-            Self::Prompt => "Typing",
+            Self::Prompt => "Prompt",
         }
     }
 

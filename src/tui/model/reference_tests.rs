@@ -1,4 +1,4 @@
-//! The model on what a real cluster with upstream Kueue said, where those recordings are at hand.
+//! The model on recordings of a cluster with upstream Kueue, if they are present.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::import::import_objects;
 use super::workload::{WorkloadState, status_reason};
 use super::{ClusterData, Row};
 
-/// The picture of one moment of a reference run; nothing where the recordings are absent.
+/// The objects of a reference run; `None` if the recordings are absent.
 fn moment(file: &str) -> Option<(ClusterData, DerivedData)> {
     let dir = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -43,11 +43,11 @@ fn line(data: &ClusterData, derived: &DerivedData, job: &str) -> String {
         .iter()
         .find(|wl| wl.owners.iter().any(|o| o.name == job))
         .unwrap_or_else(|| panic!("no workload of {job}"));
-    let place = derived
+    let position = derived
         .position(wl.key())
         .map_or(String::new(), |p| format!(" #{}/{}", p.number, p.of));
     format!(
-        "{}{place}: {}",
+        "{}{position}: {}",
         wl.state().as_str(),
         status_reason(wl, data, derived).line()
     )
@@ -90,7 +90,7 @@ fn never_is_not_taken_for_not_now() {
         .map(|wl| status_reason(wl, &data, &derived).line())
         .collect();
     assert!(
-        lines.contains(&"never: asks 20 cpu, default-flavor gives at most 12".to_owned()),
+        lines.contains(&"never: requests 20 cpu, default-flavor has at most 12".to_owned()),
         "{lines:?}"
     );
     assert!(lines.iter().any(|l| l.starts_with("waits: ")), "{lines:?}");

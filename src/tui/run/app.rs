@@ -1,4 +1,4 @@
-//! The state with everything that feeds it and does what it wishes.
+//! The state with its inputs and operations.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::theme::Theme;
 use crate::update::{refresh, update};
 use crate::{view, watch};
 
-/// Messages that may wait for the UI.
+/// The capacity of the message channel.
 const MESSAGE_BUFFER: usize = 1024;
 
-/// The longest a finished UI waits for what it asked for last.
+/// The longest wait for running operations on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The state with everything that feeds it and does what it wishes.
+/// The state with its inputs and operations.
 pub(super) struct App<'a> {
     config: &'a TuiConfig,
     pub(super) state: State,
     pub(super) inbox: mpsc::Receiver<Msg>,
     outbox: mpsc::Sender<Msg>,
-    /// Watches and followers; they go on until the UI ends.
+    /// Tasks that forward changes of the backend until the UI ends.
     followers: JoinSet<()>,
     _watches: JoinSet<()>,
-    /// Wishes under way.
+    /// Running operations.
     tasks: JoinSet<()>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Takes in a message and has its wishes done; says whether to leave.
+    /// Handles a message and runs its commands; returns whether to quit.
     pub(super) fn handle(&mut self, msg: Msg, screen: &Screen) -> bool {
         for cmd in update(&mut self.state, msg) {
             match cmd {
@@ -113,7 +113,7 @@ impl<'a> App<'a> {
         });
     }
 
-    /// Shows the state as it is.
+    /// Draws the state.
     pub(super) fn draw(&mut self, screen: &Screen) {
         refresh(&mut self.state);
         let ui = &self.state.ui;
@@ -122,7 +122,7 @@ impl<'a> App<'a> {
         screen.show(frame, cursor);
     }
 
-    /// Waits a little for wishes under way, so that what was asked for last is done.
+    /// Waits for running operations, up to a timeout.
     pub(super) async fn shutdown(&mut self) {
         self.inbox.close();
         let done = async { while self.tasks.join_next().await.is_some() {} };
@@ -131,7 +131,7 @@ impl<'a> App<'a> {
     }
 }
 
-/// Sends every new value of something watched.
+/// Sends each new value of a watch channel as a message.
 async fn forward_changes<T: Clone + Send + Sync + 'static>(
     mut values: watched::Receiver<T>,
     msg: fn(T) -> Msg,

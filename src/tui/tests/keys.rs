@@ -1,4 +1,4 @@
-//! Keys and what they lead to.
+//! Keys and commands.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::update::update;
 use crate::views::{QueueRow, QueuesView, RowId, ViewId, WorkloadsView};
 
 #[test]
-fn quitting_asks_only_where_the_lab_would_stop() {
+fn quitting_asks_only_if_it_stops_the_lab() {
     let mut state = busy();
     assert_eq!(press(&mut state, &["q"]), []);
     assert_eq!(press(&mut state, &["n", "q", "y"]), [Cmd::Quit]);
@@ -27,7 +27,7 @@ fn quitting_asks_only_where_the_lab_would_stop() {
 }
 
 #[test]
-fn deleting_a_workload_deletes_what_it_was_made_for() {
+fn deleting_a_workload_deletes_its_owners() {
     let mut state = busy();
     let cmds = press(
         &mut state,
@@ -80,7 +80,7 @@ fn one_key_runs_the_first_demo() {
 }
 
 #[test]
-fn absent_things_are_said_to_be_absent() {
+fn unavailable_actions_show_their_reason() {
     let mut state = empty();
     state.env.demos.clear();
     state.env.can_explain = false;
@@ -92,7 +92,7 @@ fn absent_things_are_said_to_be_absent() {
 }
 
 #[test]
-fn the_form_asks_for_what_the_queue_has_quota_for() {
+fn the_form_has_the_resources_of_the_queue() {
     let mut state = busy();
     let cmds = press(
         &mut state,
@@ -173,7 +173,7 @@ fn history_goes_back_and_forward() {
 }
 
 #[test]
-fn escape_forgets_the_message_then_the_filter() {
+fn escape_clears_the_message_then_the_filter() {
     let mut state = busy();
     press(
         &mut state,
@@ -190,7 +190,7 @@ fn escape_forgets_the_message_then_the_filter() {
 }
 
 #[test]
-fn a_filter_that_is_given_up_is_as_before() {
+fn a_cancelled_filter_is_restored() {
     let mut state = busy();
     press(&mut state, &["2", "/", "train", "enter", "/", "xyz"]);
     assert!(state.ui.list().rows.is_empty());
@@ -219,7 +219,7 @@ fn a_namespace_narrows_every_view() {
 }
 
 #[test]
-fn a_paste_types_into_a_line_and_presses_no_keys() {
+fn a_paste_goes_to_the_prompt_only() {
     let mut state = busy();
     assert_eq!(update(&mut state, Msg::Paste("qy\n".to_owned())), []);
     assert!(state.ui.dialog.is_none());
@@ -242,7 +242,7 @@ fn the_mouse_selects_and_opens() {
 }
 
 #[test]
-fn explaining_asks_the_engine() {
+fn explaining_runs_the_explainer() {
     let mut state = busy();
     let cmds = press(&mut state, &["2", "x"]);
     let ExplainWorkload(key) = operation(&cmds);
@@ -270,7 +270,7 @@ fn selected(state: &crate::state::State) -> Option<&RowId> {
 }
 
 #[test]
-fn a_queue_leads_to_its_workloads_and_back() {
+fn from_a_queue_to_its_workloads_and_back() {
     let mut state = busy();
     press(&mut state, &["/", "product", "enter", "G", "w"]);
     assert_eq!(state.ui.view, ViewId::Workloads);
@@ -284,7 +284,7 @@ fn a_queue_leads_to_its_workloads_and_back() {
 }
 
 #[test]
-fn a_cohort_leads_to_the_workloads_of_all_its_queues() {
+fn from_a_cohort_to_the_workloads_of_its_queues() {
     let mut state = busy();
     press(&mut state, &["g", "w"]);
     let rows = &state.ui.list().rows;
@@ -293,7 +293,7 @@ fn a_cohort_leads_to_the_workloads_of_all_its_queues() {
 }
 
 #[test]
-fn evictions_and_events_lead_to_their_workload() {
+fn from_evictions_and_events_to_their_workload() {
     let sweep = RowId::new::<WorkloadsView>(NamespacedName::new("ml", "job-sweep-9d1e0"));
     let mut state = busy();
     press(&mut state, &["3", "g", "w"]);
@@ -312,39 +312,45 @@ fn evictions_and_events_lead_to_their_workload() {
 }
 
 #[test]
-fn a_demo_that_ended_can_be_closed_and_a_running_one_cannot() {
+fn only_a_finished_demo_can_be_closed() {
     let mut state = busy();
-    let mut tale = scenario();
-    update(&mut state, Msg::ScenarioProgress(Arc::new(tale.clone())));
+    let mut progress = scenario();
+    update(
+        &mut state,
+        Msg::ScenarioProgress(Arc::new(progress.clone())),
+    );
     press(&mut state, &["esc", "esc", "esc", "esc"]);
     assert!(state.visible_scenario().is_some());
-    tale.outcome = Some(Ok("as told".to_owned()));
-    update(&mut state, Msg::ScenarioProgress(Arc::new(tale.clone())));
+    progress.outcome = Some(Ok("as expected".to_owned()));
+    update(
+        &mut state,
+        Msg::ScenarioProgress(Arc::new(progress.clone())),
+    );
     press(&mut state, &["esc", "esc"]);
     assert!(state.visible_scenario().is_none());
-    tale.outcome = None;
-    update(&mut state, Msg::ScenarioProgress(Arc::new(tale)));
+    progress.outcome = None;
+    update(&mut state, Msg::ScenarioProgress(Arc::new(progress)));
     assert!(state.visible_scenario().is_some());
 }
 
 #[test]
-fn a_mended_preset_takes_back_its_error() {
+fn a_fixed_preset_resolves_its_error() {
     let mut state = busy();
-    let broken = "preset spot-and-on-demand: queues.yaml:17:11";
-    let said = state
+    let error = "preset spot-and-on-demand: queues.yaml:17:11";
+    let shown = state
         .ui
         .notifications
         .current()
         .map(|(n, _)| n.text.clone());
-    assert!(said.is_some_and(|text| text.starts_with(broken)));
-    let mut board = presets();
-    board.presets[1].state = PresetState::Active;
-    board.presets[1].revision += 1;
-    board.presets[1].summary = "1 changed".to_owned();
-    update(&mut state, Msg::Presets(Arc::new(board)));
-    let said = state.ui.notifications.current();
+    assert!(shown.is_some_and(|text| text.starts_with(error)));
+    let mut list = presets();
+    list.presets[1].state = PresetState::Active;
+    list.presets[1].revision += 1;
+    list.presets[1].summary = "1 changed".to_owned();
+    update(&mut state, Msg::Presets(Arc::new(list)));
+    let shown = state.ui.notifications.current();
     assert_eq!(
-        said.map(|(n, more)| (n.text.as_str(), more)),
+        shown.map(|(n, more)| (n.text.as_str(), more)),
         Some(("preset spot-and-on-demand: 1 changed", 0))
     );
 }

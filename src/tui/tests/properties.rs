@@ -1,4 +1,4 @@
-//! Laws that hold for any cluster, any keys and any size.
+//! Properties for any cluster, any keys and any size.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn fits(picture: &str, columns: u16, rows: u16) {
     }
 }
 
-/// Objects whose text and amounts are anything.
+/// Objects with arbitrary text and amounts.
 fn any_objects() -> impl Strategy<Value = Vec<Value>> {
     let name = "[a-z]{1,3}|\\PC{0,12}|漢{1,30}";
     let amount = prop::sample::select(vec![

@@ -1,4 +1,4 @@
-//! Pictures of the screens.
+//! Snapshots of the screens.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::theme::Theme;
 use crate::update::update;
 
-/// Compares the screen in several sizes with its pictures.
+/// Compares the screen in several sizes with its snapshots.
 fn shot(name: &str, state: &State, sizes: &[(u16, u16)]) {
     for (columns, rows) in sizes {
         let picture = render_once(state, *columns, *rows);
@@ -155,7 +155,7 @@ fn details_of_an_eviction() {
 }
 
 #[test]
-fn yaml_and_its_absence() {
+fn yaml_loading_loaded_and_failed() {
     let mut state = busy();
     press(&mut state, &["2"]);
     let cmds = press(&mut state, &["y"]);
@@ -209,13 +209,13 @@ fn typing_a_command() {
 fn a_demo_under_way() {
     let mut state = busy();
     update(&mut state, Msg::ScenarioProgress(Arc::new(scenario())));
-    shot("story", &state, BOTH);
+    shot("scenario", &state, BOTH);
     press(&mut state, &["2"]);
-    shot("story-workloads", &state, SMALL);
+    shot("scenario-workloads", &state, SMALL);
 }
 
 #[test]
-fn nothing_yet() {
+fn an_empty_cluster() {
     let mut state = empty();
     shot("empty-queues", &state, SMALL);
     press(&mut state, &["2"]);
@@ -225,7 +225,7 @@ fn nothing_yet() {
 }
 
 #[test]
-fn a_window_that_only_looks_offers_nothing_else() {
+fn a_read_only_window_offers_no_changes() {
     let mut state = empty();
     state.env.read_only = true;
     shot("only-looks-queues", &state, SMALL);
@@ -260,7 +260,7 @@ fn a_cluster_without_kueue() {
 }
 
 #[test]
-fn an_error_waits_to_be_read() {
+fn an_error_is_not_replaced_by_a_result() {
     let mut state = busy();
     press(&mut state, &["esc"]);
     let error = OperationError(
@@ -312,7 +312,7 @@ fn colours_add_nothing_to_the_text() {
 }
 
 #[test]
-fn a_pod_group_without_all_its_pods_is_no_workload_yet() {
+fn an_incomplete_pod_group_has_no_workload() {
     let pod = |name: &str| {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ml", "name": name,
             "labels": {"kueue.x-k8s.io/pod-group-name": "gang", "kueue.x-k8s.io/queue-name": "research"},

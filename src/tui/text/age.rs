@@ -1,4 +1,4 @@
-//! Times and durations as people who use `kubectl` read them.
+//! Times and durations in the format of `kubectl`.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -36,7 +36,7 @@ pub fn human_duration(seconds: i64) -> String {
     }
 }
 
-/// How long ago a moment was; a dash where it is not known.
+/// The age of an object; a dash if unknown.
 pub fn age(now: Timestamp, then: Option<Timestamp>) -> String {
     match then {
         Some(then) => human_duration(now.duration_since(then).as_secs()),
@@ -44,7 +44,7 @@ pub fn age(now: Timestamp, then: Option<Timestamp>) -> String {
     }
 }
 
-/// The time of day of a moment, to the second, in a time zone.
+/// The time of day in a time zone, to the second.
 pub fn clock_time(at: Timestamp, zone: &TimeZone) -> String {
     zone.to_datetime(at).time().strftime("%H:%M:%S").to_string()
 }

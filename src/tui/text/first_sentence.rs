@@ -2,7 +2,7 @@
 
 use super::sanitize;
 
-/// The first sentence of the first paragraph, clean, in one line; empty where there is none.
+/// The first sentence of the first paragraph, sanitized, on one line; empty if there is none.
 pub fn first_sentence(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let paragraph: Vec<&str> = lines

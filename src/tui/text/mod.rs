@@ -1,7 +1,5 @@
-//! Text for a terminal: cleaning what came from outside, measuring and cutting it, and saying
-//! ages and amounts the way `kubectl` does.
-//!
-//! Must not know what the text is about.
+//! Text for a terminal: sanitizing, measuring and truncating it, and the formats of ages and
+//! amounts.
 
 mod age;
 mod amount;

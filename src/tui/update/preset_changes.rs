@@ -52,7 +52,7 @@ pub(super) fn notify_preset_changes(state: &mut State, list: &PresetList) {
                     n => format!(" (and {} more, see Presets)", n - 1),
                 };
                 let kept = if *last_good_applied {
-                    "; the last good state stays in force"
+                    "; the last valid revision stays applied"
                 } else {
                     ""
                 };

@@ -1,5 +1,4 @@
-//! A buffer to draw on, with looks and signs at hand. Whatever is drawn outside of the buffer or
-//! the given room is dropped.
+//! A buffer with theme and glyphs. Output outside of the buffer or the given columns is dropped.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,11 +9,11 @@ use crate::glyphs::Glyphs;
 use crate::text::{truncate, width, wrap};
 use crate::theme::{Role, Theme};
 
-/// A buffer to draw on.
+/// A buffer with theme and glyphs.
 pub(crate) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     theme: Theme,
-    /// The signs to draw with.
+    /// The glyphs.
     pub glyphs: &'static Glyphs,
 }
 
@@ -27,23 +26,23 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// The look of a role.
+    /// The style of a role.
     pub(crate) fn style(&self, role: Role) -> Style {
         self.theme.style(role)
     }
 
-    /// Text in the look of a role.
+    /// Text in the style of a role.
     pub(crate) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
     }
 
-    /// Writes text into at most `room` columns; says how many it took.
+    /// Writes text in at most `room` columns; returns the used columns.
     pub(crate) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, role: Role) -> u16 {
         let style = self.style(role);
         self.styled(x, y, room, text, style)
     }
 
-    /// Writes text in a style into at most `room` columns; says how many it took.
+    /// Writes text with a style in at most `room` columns; returns the used columns.
     pub(crate) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
         if !self.contains(x, y) || room == 0 {
             return 0;
@@ -53,12 +52,12 @@ impl<'a> Canvas<'a> {
         end.saturating_sub(x)
     }
 
-    /// Writes pieces of text one after the other into at most `room` columns.
+    /// Writes spans in at most `room` columns; returns the used columns.
     pub(crate) fn line(&mut self, x: u16, y: u16, room: u16, line: &Line<'_>) -> u16 {
         self.spans(x, y, room, &line.spans)
     }
 
-    /// Writes pieces of text one after the other into at most `room` columns.
+    /// Writes spans in at most `room` columns; returns the used columns.
     pub(crate) fn spans(&mut self, x: u16, y: u16, room: u16, spans: &[Span<'_>]) -> u16 {
         let mut used = 0;
         for span in spans {
@@ -70,7 +69,7 @@ impl<'a> Canvas<'a> {
         used
     }
 
-    /// Writes text over several lines.
+    /// Writes wrapped text.
     pub(crate) fn wrapped(&mut self, area: Rect, text: &str, role: Role) {
         for (line, y) in wrap(text, area.width.into())
             .iter()
@@ -80,7 +79,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Makes an area empty.
+    /// Clears an area.
     pub(crate) fn clear(&mut self, area: Rect) {
         let area = area.intersection(self.buffer.area);
         for y in area.top()..area.bottom() {
@@ -92,7 +91,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Marks a line as selected: one look for all of it, so that it stands out on any background.
+    /// Marks a line as selected with one style for the whole line.
     pub(crate) fn select(&mut self, area: Rect) {
         let style = self.style(Role::Selected);
         let area = area.intersection(self.buffer.area);
@@ -106,7 +105,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A box with a title; gives what is inside.
+    /// Draws a box with a title; returns the area inside.
     pub(crate) fn bordered(&mut self, area: Rect, title: &str) -> Rect {
         use ratatui::widgets::{Block, Widget};
         self.clear(area);
@@ -120,7 +119,7 @@ impl<'a> Canvas<'a> {
         inner
     }
 
-    /// A thin bar at the right edge that shows where the window is, if not all is in it.
+    /// Draws a scroll bar at the right edge, if the window does not show everything.
     pub(crate) fn scrollbar(&mut self, area: Rect, offset: usize, total: usize) {
         let height = usize::from(area.height);
         if total <= height || height < 2 || area.width == 0 {
@@ -134,7 +133,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Replaces everything that is not ASCII.
+    /// Replaces characters that are not ASCII.
     pub(crate) fn replace_non_ascii(&mut self) {
         for cell in &mut self.buffer.content {
             if !cell.symbol().is_ascii() {
@@ -148,7 +147,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// How many columns pieces of text take.
+/// The columns of spans.
 pub(crate) fn spans_width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|s| width(&s.content)).sum()
 }

@@ -1,4 +1,4 @@
-//! Small pieces of text that several views use.
+//! Formats that several views share.
 
 use ratatui::text::Span;
 
@@ -10,7 +10,7 @@ use crate::text::{amount_text, resource_label};
 use crate::theme::Role;
 use kueue_lab_api::constants::ACTIVE;
 
-/// The role of a workload's state.
+/// The role of a workload state.
 pub(crate) fn state_role(state: WorkloadState) -> Role {
     match state {
         WorkloadState::Evicted => Role::Warning,
@@ -22,7 +22,7 @@ pub(crate) fn state_role(state: WorkloadState) -> Role {
     }
 }
 
-/// The reason of a workload with its outlook.
+/// The status reason of a workload, with its prefix.
 pub(crate) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<'static>> {
     let role = match why.kind {
         ReasonKind::Never | ReasonKind::Unhealthy => Role::Error,
@@ -46,7 +46,7 @@ pub(crate) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<
     ]
 }
 
-/// A kind as people write it who type it often.
+/// The short name of a kind.
 pub(crate) fn short_kind(kind: &str) -> String {
     match kind {
         "Workload" => "wl".to_owned(),
@@ -58,12 +58,12 @@ pub(crate) fn short_kind(kind: &str) -> String {
     }
 }
 
-/// Whether a ClusterQueue admits, or why not, in a few words.
+/// The status of a ClusterQueue.
 pub(crate) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
     if let Some(policy) = cq.stopped() {
         return (format!("Stopped ({policy})"), Role::Warning);
     }
-    match cq.conds.get(ACTIVE) {
+    match cq.conditions.get(ACTIVE) {
         Some(c) if c.status == "True" => {
             let strict = if cq.is_strict_fifo() {
                 ", StrictFIFO"
@@ -77,19 +77,19 @@ pub(crate) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
     }
 }
 
-/// Whether a LocalQueue admits, or why not, in a few words.
+/// The status of a LocalQueue.
 pub(crate) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
     if let Some(policy) = lq.stopped() {
         return (format!("Stopped ({policy})"), Role::Warning);
     }
-    match lq.conds.get(ACTIVE) {
+    match lq.conditions.get(ACTIVE) {
         Some(c) if c.status == "True" => ("Active".to_owned(), Role::Success),
         Some(c) => (format!("Inactive: {}", c.reason), Role::Error),
         None => ("not seen yet".to_owned(), Role::Dim),
     }
 }
 
-/// The weighted share, with the weight where it is not one.
+/// The weighted share, with the weight if it is not 1.
 pub(crate) fn share_text(share: &FairShare, endless: &str) -> String {
     let Some(weighted) = share.weighted_share else {
         return String::new();
@@ -106,7 +106,7 @@ pub(crate) fn share_text(share: &FairShare, endless: &str) -> String {
     }
 }
 
-/// Amounts in one line: `6 cpu, 2 gpu`.
+/// Requests on one line: `6 cpu, 2 gpu`.
 pub(crate) fn requests_text(requests: &Requests) -> String {
     let parts: Vec<String> = requests
         .iter()

@@ -1,4 +1,4 @@
-//! Where things go on the screen, from its size and what is open.
+//! The layout of the screen.
 
 use ratatui::layout::Rect;
 
@@ -6,37 +6,37 @@ use super::chrome;
 use crate::state::State;
 use crate::views::ViewId;
 
-/// Columns from which details fit beside the list.
+/// Columns from which the side panel is shown.
 const SIDE_PANEL_MIN_WIDTH: u16 = 140;
 
-/// The areas of the screen. Areas for which there is no room are empty.
+/// The areas of the screen; areas that do not fit are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScreenLayout {
     /// The whole screen.
     pub all: Rect,
     /// Cluster, clock, totals.
     pub header: Rect,
-    /// The views.
+    /// The tabs of the views.
     pub tabs: Rect,
     /// Column headings of the list.
     pub heading: Rect,
-    /// The window on the list.
+    /// The visible rows of the list.
     pub rows: Rect,
     /// Details beside the list.
     pub side_panel: Option<Rect>,
-    /// Title of an open page.
+    /// The title of the page.
     pub page_title: Rect,
-    /// The window on an open page.
+    /// The visible lines of the page.
     pub page: Rect,
     /// The running demo.
     pub scenario: Rect,
-    /// Messages, and the line being typed.
+    /// Notifications or the prompt.
     pub message: Rect,
-    /// Keys.
+    /// Key hints.
     pub footer: Rect,
 }
 
-/// The areas for a state.
+/// The layout for a state.
 pub fn screen_layout(state: &State) -> ScreenLayout {
     let (width, height) = (state.ui.width, state.ui.height);
     let mut left = height;
@@ -111,11 +111,11 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
 pub enum ClickTarget {
     /// A tab.
     Tab(ViewId),
-    /// A line of the window on the list.
+    /// A visible row of the list, by line.
     Row(usize),
 }
 
-/// What is at a column and row.
+/// The target at a column and row.
 pub fn click_target(state: &State, x: u16, y: u16) -> Option<ClickTarget> {
     let frame = screen_layout(state);
     let at = (x, y).into();

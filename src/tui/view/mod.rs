@@ -1,4 +1,4 @@
-//! Drawing: pure functions from state to a buffer. Nothing here changes anything.
+//! Drawing: pure functions from the state to a buffer.
 
 pub(crate) mod canvas;
 mod chrome;
@@ -95,7 +95,7 @@ fn empty_text(state: &State) -> String {
     let (view, list) = (state.ui.view.view(), state.ui.list());
     if let Some(filter) = list.filter.as_ref().filter(|_| list.unfiltered > 0) {
         return format!(
-            "Nothing among {} passes the filter /{} (esc forgets it).",
+            "Nothing among {} passes the filter /{} (esc clears it).",
             list.unfiltered, filter.text
         );
     }

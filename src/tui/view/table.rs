@@ -1,4 +1,4 @@
-//! Tables of which only the window is drawn. Columns give way by rank when there is little room.
+//! Tables of the visible rows. Columns that do not fit are left out by priority.
 
 use ratatui::layout::Rect;
 use ratatui::text::Span;
@@ -14,25 +14,25 @@ use crate::views::{ListArea, TypedList};
 pub(crate) struct Column {
     /// Its heading.
     pub title: &'static str,
-    /// The least room it is of use in.
+    /// Its minimum width.
     pub min: u16,
-    /// The most room it can use.
+    /// Its maximum width.
     pub max: u16,
-    /// Columns of a higher rank go first when there is little room.
+    /// Columns of a higher number are left out first.
     pub priority: u8,
-    /// Whether its text stands to the right.
+    /// Whether its text is aligned to the right.
     pub right: bool,
-    /// Whether it is of use only where all of its text fits.
+    /// Whether it is left out unless all of its text fits.
     pub no_truncate: bool,
-    /// Whether text that does not fit is cut in the middle, as names should be.
+    /// Whether text is truncated in the middle, as for names.
     pub truncate_middle: bool,
-    /// The room it should have before others get any, where it can use it.
+    /// The width it gets before lower priorities get any.
     pub preferred: u16,
-    /// The share of the room it should have at least, as one part in so many; 0 for no share.
+    /// Its minimum share of the table width, as 1/n; 0 for none.
     pub fraction: u16,
-    /// Whether it is left out.
+    /// Whether it is hidden.
     pub hidden: bool,
-    /// What sorting by it means.
+    /// The sort key that it shows.
     pub sort: Option<SortBy>,
 }
 
@@ -53,7 +53,7 @@ impl Column {
         }
     }
 
-    /// A column that is shown whole or not at all.
+    /// A column that is left out unless all of its text fits.
     pub(crate) const fn no_truncate(self) -> Self {
         Self {
             no_truncate: true,
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// A column that should have so much room before others get any.
+    /// A column with a preferred width.
     pub(crate) const fn preferred(self, wish: u16) -> Self {
         Self {
             preferred: wish,
@@ -77,7 +77,7 @@ impl Column {
         }
     }
 
-    /// A column that should have one part in `fraction` of the room.
+    /// A column with a minimum share of the table width.
     pub(crate) const fn fraction(self, part: u16) -> Self {
         Self {
             fraction: part,
@@ -103,13 +103,13 @@ impl Column {
 /// One cell.
 pub(crate) type Cell = Vec<Span<'static>>;
 
-/// Blanks between columns where there is little room.
+/// Blanks between columns of narrow tables.
 const NARROW: u16 = 1;
-/// Blanks between columns elsewhere.
+/// Blanks between columns of wide tables.
 const GAP: u16 = 2;
-/// Columns of the table from which there is room enough.
+/// Width from which a table is wide.
 const WIDE_GAP_MIN_WIDTH: u16 = 100;
-/// Columns in front of the first one, for the sign at the selected row.
+/// Blanks before the first column, for the mark of the selected row.
 const MARGIN: u16 = 2;
 
 /// Draws the headings and the visible rows. `row` is called for visible rows only and returns one
@@ -192,8 +192,8 @@ pub(crate) fn draw<R: 'static>(
     canvas.scrollbar(rows, list.offset, list.rows.len());
 }
 
-/// The width of each column, or nothing for those that gave way. Every column gets the least it
-/// needs by rank; what is left goes to those that can use more, by rank too.
+/// The width of each column, `None` for those left out. By priority, each column gets its minimum
+/// first; the rest goes to columns that need more.
 fn column_widths(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<u16>> {
     let mut order: Vec<usize> = (0..columns.len()).filter(|i| !columns[*i].hidden).collect();
     order.sort_by_key(|i| columns[*i].priority);

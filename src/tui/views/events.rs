@@ -32,7 +32,7 @@ const COLUMNS: [Column; 7] = [
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["w"], &GoToWorkloads, "to the workload it is about"),
+    key(&["w"], &GoToWorkloads, "go to its workload"),
     key(&["W"], &SortRows(SortBy::Warning), "warnings first"),
 ];
 
@@ -116,7 +116,7 @@ impl View for EventsView {
     }
 
     fn empty_text(&self, _: &State) -> String {
-        "No events so far.".to_owned()
+        "No events yet.".to_owned()
     }
 
     fn row_title(&self, _: &NamespacedName) -> String {
@@ -143,9 +143,7 @@ impl View for EventsView {
     }
 
     fn deletion(&self, _: &State, _: &NamespacedName) -> Result<Deletion, UnavailableReason> {
-        Err(UnavailableReason::because(
-            "what happened cannot be deleted",
-        ))
+        Err(UnavailableReason::because("Events cannot be deleted here"))
     }
 
     fn related_workloads(&self, state: &State, key: &NamespacedName) -> Option<RelatedWorkloads> {

@@ -23,9 +23,9 @@ const COLUMNS: [Column; 9] = [
     Column::new("TIME", 8, 8, 0).no_truncate(),
     Column::new("EVICTED", 16, 44, 1).preferred(22).name(),
     Column::new("PRI", 4, 8, 5).right().no_truncate(),
-    Column::new("FOR", 16, 44, 2).preferred(22).name(),
+    Column::new("PREEMPTOR", 16, 44, 2).preferred(22).name(),
     Column::new("PRI", 4, 8, 6).right().no_truncate(),
-    Column::new("WHICH ASKED", 8, 24, 7),
+    Column::new("REQUESTS", 8, 24, 7),
     Column::new("CAUSE", 12, 30, 3).no_truncate(),
     Column::new("POLICY", 18, 52, 4).no_truncate(),
     Column::new("QUEUES", 12, 50, 8).name(),
@@ -42,9 +42,9 @@ pub(crate) struct EvictionRow {
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["w"], &GoToWorkloads, "to the one evicted"),
-    key(&["u"], &GoToClusterQueue, "to the ClusterQueue that took the quota"),
-    key(&["x"], &Explain, "ask the engine about the one evicted"),
+    key(&["w"], &GoToWorkloads, "go to the evicted workload"),
+    key(&["u"], &GoToClusterQueue, "go to the ClusterQueue of the preemptor"),
+    key(&["x"], &Explain, "explain the evicted workload"),
 ];
 
 /// The view of evictions and preemptions.
@@ -58,7 +58,7 @@ impl View for EvictionsView {
     }
 
     fn help(&self) -> &'static str {
-        "who evicted whom"
+        "evictions and preemptions"
     }
 
     fn command_names(&self) -> &'static [&'static str] {
@@ -117,7 +117,7 @@ impl View for EvictionsView {
     }
 
     fn empty_text(&self, _: &State) -> String {
-        "Nobody was evicted so far.".to_owned()
+        "No evictions yet.".to_owned()
     }
 
     fn row_title(&self, _: &EvictionRow) -> String {
@@ -132,9 +132,9 @@ impl View for EvictionsView {
         let e = find(state, row)?;
         let mut text = e.victim.display_name();
         if let Some(p) = &e.preemptor {
-            text = format!("{text} left for {}", p.display_name());
+            text = format!("{text} preempted by {}", p.display_name());
             if !p.requests.is_empty() {
-                text = format!("{text}, which asked for {}", requests_text(&p.requests));
+                text = format!("{text}, which requests {}", requests_text(&p.requests));
             }
         }
         let policy = if e.policy.is_empty() {
@@ -158,9 +158,7 @@ impl View for EvictionsView {
     }
 
     fn deletion(&self, _: &State, _: &EvictionRow) -> Result<Deletion, UnavailableReason> {
-        Err(UnavailableReason::because(
-            "what happened cannot be deleted",
-        ))
+        Err(UnavailableReason::because("evictions cannot be deleted"))
     }
 
     fn workload(&self, state: &State, row: &EvictionRow) -> Option<NamespacedName> {

@@ -44,7 +44,7 @@ const MAX_NAMES: usize = 40;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["w"], &GoToWorkloads, "to the workloads on it").hint(9, "workloads"),
+    key(&["w"], &GoToWorkloads, "go to the workloads on it").hint(9, "workloads"),
     key(&["U"], &SortRows(SortBy::DevicesUsed), "sort by devices in use"),
     key(&["A"], &SortRows(SortBy::Age), "sort by age"),
 ];

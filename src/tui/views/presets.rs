@@ -22,7 +22,7 @@ const COLUMNS: [Column; 4] = [
         .sort_by(SortBy::Name),
     Column::new("STATE", 10, 22, 1).no_truncate(),
     Column::new("APPLIED", 7, 8, 3).right().no_truncate(),
-    Column::new("WHAT IT TEACHES, OR WHAT IS WRONG", 20, 160, 2).fraction(2),
+    Column::new("DESCRIPTION OR ERROR", 20, 160, 2).fraction(2),
 ];
 
 #[rustfmt::skip]
@@ -148,7 +148,7 @@ impl View for PresetsView {
     }
 }
 
-/// State in words, with its sign and role.
+/// The state with its glyph and role.
 fn state_text(c: &Canvas<'_>, preset: &Preset) -> (String, Role) {
     let g = c.glyphs;
     match &preset.state {
@@ -161,7 +161,7 @@ fn state_text(c: &Canvas<'_>, preset: &Preset) -> (String, Role) {
         PresetState::Invalid {
             last_good_applied: true,
             ..
-        } => (format!("{} broken, last good", g.failed), Role::Error),
+        } => (format!("{} broken, last valid", g.failed), Role::Error),
         PresetState::Invalid { .. } => (format!("{} broken", g.failed), Role::Error),
     }
 }

@@ -46,7 +46,7 @@ const COLUMNS: [Column; 11] = [
         .right()
         .no_truncate()
         .sort_by(SortBy::Age),
-    Column::new("WHY", 22, 120, 2),
+    Column::new("REASON", 22, 120, 2),
 ];
 
 /// Columns of the list from which names are shown in full before more columns are shown.
@@ -54,13 +54,13 @@ const WIDE_NAMES_MIN_WIDTH: u16 = 100;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["x"], &Explain, "ask the engine why").hint(9, "explain"),
-    key(&["u"], &GoToClusterQueue, "to its ClusterQueue"),
-    key(&["t"], &ToggleFinished, "show or hide what has ended").hint(8, "ended"),
+    key(&["x"], &Explain, "explain why it is not admitted").hint(9, "explain"),
+    key(&["u"], &GoToClusterQueue, "go to its ClusterQueue"),
+    key(&["t"], &ToggleFinished, "show or hide finished workloads").hint(8, "finished"),
     key(&["S"], &SortRows(SortBy::State), "sort by state"),
     key(&["Q"], &SortRows(SortBy::Queue), "sort by queue"),
     key(&["P"], &SortRows(SortBy::Priority), "sort by priority"),
-    key(&["O"], &SortRows(SortBy::Position), "sort by place in line"),
+    key(&["O"], &SortRows(SortBy::Position), "sort by position"),
     key(&["A"], &SortRows(SortBy::Age), "sort by age"),
 ];
 

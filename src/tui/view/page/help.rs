@@ -15,7 +15,7 @@ const COMMAND: usize = 32;
 /// Writes the help.
 pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {
     if let Some(access) = doc.kubectl_command() {
-        doc.section("From outside");
+        doc.section("kubectl");
         doc.text(&access, Role::Text);
     }
     for scope in Scope::all() {
@@ -41,13 +41,17 @@ pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {
             doc.line(vec![aliases]);
         }
     }
-    doc.section("Signs in bars of quota");
+    doc.section("Quota bars");
     let g = doc.glyphs;
     for (sign, role, meaning) in [
-        (g.used, Role::Used, "used, within the queue's own quota"),
-        (g.free, Role::Free, "its own, not used"),
-        (g.lent, Role::Lent, "its own, used by others in the cohort"),
-        (g.nominal_mark, Role::Bold, "where its own quota ends"),
+        (g.used, Role::Used, "used, within the nominal quota"),
+        (g.free, Role::Free, "nominal quota, unused"),
+        (
+            g.lent,
+            Role::Lent,
+            "nominal quota, lent to others in the cohort",
+        ),
+        (g.nominal_mark, Role::Bold, "end of the nominal quota"),
         (g.borrowed, Role::Borrowed, "borrowed from the cohort"),
         (g.device_used, Role::Used, "a device in use"),
         (g.device_free, Role::Free, "a device not in use"),

@@ -1,4 +1,4 @@
-//! Pages of text: details of a row made from what is watched, fetched documents, messages, help.
+//! Pages: details of a row from watched objects, fetched documents, notifications, help.
 
 pub(crate) mod event;
 pub(crate) mod eviction;
@@ -48,13 +48,13 @@ fn title(page: &Page) -> String {
         (PageKind::Details, None) => String::new(),
         (PageKind::Describe(object), _) => format!("{object} (described)"),
         (PageKind::Yaml(object), _) => format!("{object} (YAML)"),
-        (PageKind::Explain(key), _) => format!("Why Workload {key} stands where it stands"),
+        (PageKind::Explain(key), _) => format!("Workload {key} (explained)"),
         (PageKind::Notifications, _) => "Messages".to_owned(),
         (PageKind::Help, _) => "Keys and commands".to_owned(),
     }
 }
 
-/// Draws the window on an open page.
+/// Draws the title and the visible lines of a page.
 pub(super) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'_>) {
     let total = page.content.len();
     let mut shown = format!(" {} ", title(page));
@@ -88,7 +88,7 @@ pub(super) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'
     canvas.scrollbar(area, page.offset, total);
 }
 
-/// A line of a fetched document; what stands before its first colon is a key.
+/// Draws a line of a fetched document; the text before the first colon is a key.
 fn fetched_line(canvas: &mut Canvas<'_>, area: Rect, y: u16, line: &str) {
     let room = area.width.saturating_sub(2);
     let body = line.trim_start_matches([' ', '-']);

@@ -1,4 +1,4 @@
-//! Writing a page: sections, fields, paragraphs and small tables.
+//! Builder of pages: sections, fields, paragraphs and tables.
 
 use ratatui::text::{Line, Span};
 
@@ -8,19 +8,19 @@ use crate::state::State;
 use crate::text::{clock_time, pad, sanitize, truncate, truncate_middle, width, wrap};
 use crate::theme::Role;
 
-/// Columns of a field's label.
+/// Columns of a label.
 const LABEL_WIDTH: usize = 13;
 
-/// A page being written.
+/// A builder of a page.
 pub(crate) struct PageBuilder<'a> {
     state: &'a State,
     width: usize,
     lines: Vec<Line<'static>>,
-    /// The signs to draw with.
+    /// The glyphs.
     pub glyphs: &'static Glyphs,
 }
 
-/// One cell of a small table: its text and role.
+/// A cell of a table: text and role.
 pub(crate) type TableCell = (String, Role);
 
 impl<'a> PageBuilder<'a> {
@@ -37,12 +37,12 @@ impl<'a> PageBuilder<'a> {
         self.lines
     }
 
-    /// How others reach the cluster.
+    /// The `kubectl` command line for the cluster.
     pub(crate) fn kubectl_command(&self) -> Option<String> {
         self.state.env.kubectl_command.as_deref().map(sanitize)
     }
 
-    /// Columns a line may take.
+    /// Columns of a line.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -51,26 +51,26 @@ impl<'a> PageBuilder<'a> {
         Span::styled(text.into(), self.state.env.theme.style(role))
     }
 
-    /// A line of pieces.
+    /// Adds a line.
     pub(crate) fn line(&mut self, spans: Vec<Span<'static>>) {
         self.lines.push(Line::from(spans));
     }
 
-    /// An empty line, unless the page is empty.
+    /// Adds an empty line, unless the page is empty.
     pub(crate) fn blank(&mut self) {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
     }
 
-    /// A heading, after an empty line.
+    /// Adds a heading after an empty line.
     pub(crate) fn section(&mut self, title: &str) {
         self.blank();
         let span = self.span(title, Role::Title);
         self.line(vec![span]);
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub(crate) fn text(&mut self, text: &str, role: Role) {
         for line in wrap(text, self.width) {
             let span = self.span(line, role);
@@ -78,7 +78,7 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// A paragraph two columns to the right.
+    /// Adds a paragraph indented by two columns.
     pub(crate) fn indented(&mut self, text: &str, role: Role) {
         for line in wrap(text, self.width.saturating_sub(2)) {
             let span = self.span(format!("  {line}"), role);
@@ -86,7 +86,7 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// A label with a value, which may take several lines.
+    /// Adds a label with a value, which is wrapped.
     pub(crate) fn field(&mut self, label: &str, value: &str, role: Role) {
         let room = self.width.saturating_sub(LABEL_WIDTH).max(8);
         for (n, line) in wrap(value, room).into_iter().enumerate() {
@@ -97,14 +97,14 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// A label with pieces on one line.
+    /// Adds a label with spans on one line.
     pub(crate) fn field_of(&mut self, label: &str, spans: Vec<Span<'static>>) {
         let mut line = vec![self.span(pad(label, LABEL_WIDTH, false), Role::Dim)];
         line.extend(spans);
         self.line(line);
     }
 
-    /// A table of things that may be many: only those that are shown are turned into cells.
+    /// Adds a table of at most `most` items; only those are converted to cells.
     pub(crate) fn list<T>(
         &mut self,
         titles: &[&str],
@@ -120,8 +120,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// A small table. The last column may be cut; columns with a title that begins with `>` stand
-    /// to the right.
+    /// Adds a table. The last column may be truncated; columns whose title begins with `>` are
+    /// aligned to the right.
     pub(crate) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
         let widths: Vec<usize> = titles
             .iter()
@@ -169,19 +169,19 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Says that the object is gone.
+    /// Adds the note that the object is gone.
     pub(crate) fn not_found(&mut self, kind: &str, name: &str) {
         self.text(&format!("{kind} {name} is gone."), Role::Warning);
     }
 
-    /// Conditions, the latest change first.
+    /// Adds a table of conditions, the latest transition first.
     pub(crate) fn conditions(&mut self, conds: &Conditions) {
         let all = conds.latest_first();
         if all.is_empty() {
             return;
         }
         self.section("Conditions, latest change first");
-        let mut said = String::new();
+        let mut previous = String::new();
         for c in all {
             let role = match (c.type_.as_str(), c.status.as_str()) {
                 ("Evicted" | "Preempted" | "DeactivationTarget", "True") => Role::Warning,
@@ -196,7 +196,7 @@ impl<'a> PageBuilder<'a> {
                 self.span(format!("  {}", c.reason), Role::Bold),
             ];
             self.line(head);
-            if c.message == said && !said.is_empty() {
+            if c.message == previous && !previous.is_empty() {
                 let span = self.span("          the same message", Role::Dim);
                 self.line(vec![span]);
             } else if !c.message.is_empty() {
@@ -206,11 +206,11 @@ impl<'a> PageBuilder<'a> {
                     self.line(vec![span]);
                 }
             }
-            said.clone_from(&c.message);
+            previous.clone_from(&c.message);
         }
     }
 
-    /// Events about an object, newest first.
+    /// Adds Events about an object, newest first.
     pub(crate) fn events(&mut self, kind: &str, key: &crate::model::NamespacedName, most: usize) {
         let state = self.state;
         let mut about = state.data.events.events_for(kind, key).peekable();

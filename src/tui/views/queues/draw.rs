@@ -178,7 +178,7 @@ fn status_spans(
             let cohort = state.data.cohorts.named(name);
             let share = cohort.map(|c| share_text(&c.share, endless));
             let (status, role) = if tree.in_cycle(node) {
-                ("in a circle of cohorts: admits nothing", Role::Error)
+                ("in a cycle of Cohorts: admits nothing", Role::Error)
             } else if tree.exists(node) {
                 ("", Role::Text)
             } else {

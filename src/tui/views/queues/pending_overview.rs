@@ -1,4 +1,4 @@
-//! What fills the room below a short tree of queues: who waits and why, and who was evicted.
+//! The lines below the cohort tree: pending workloads with their reasons, and latest evictions.
 
 use ratatui::layout::Rect;
 
@@ -11,12 +11,12 @@ use crate::theme::Role;
 use crate::view::canvas::Canvas;
 use crate::view::format::reason_spans;
 
-/// The least lines it is drawn in.
+/// The minimum lines.
 const MIN_HEIGHT: u16 = 6;
 /// Columns of a name.
 const NAME: usize = 34;
 
-/// Draws groups of pods that are no workloads yet, and says how many lines that took.
+/// Draws pod groups without a Workload; returns the used lines.
 pub(in crate::views) fn draw_incomplete_pod_groups(
     state: &State,
     area: Rect,
@@ -31,14 +31,20 @@ pub(in crate::views) fn draw_incomplete_pod_groups(
         return 0;
     }
     let mut y = area.y + 1;
-    canvas.text(area.x + 2, y, area.width, "Not workloads yet", Role::Title);
+    canvas.text(
+        area.x + 2,
+        y,
+        area.width,
+        "Incomplete pod groups",
+        Role::Title,
+    );
     for (key, group) in groups {
         y += 1;
         if y >= area.bottom() {
             break;
         }
         let text = format!(
-            "pod group {key}: {} of {} pods exist, and Kueue waits for all",
+            "pod group {key}: {} of {} pods exist, Kueue waits for all",
             group.pods, group.of
         );
         let room = area.width.saturating_sub(3);
@@ -47,18 +53,18 @@ pub(in crate::views) fn draw_incomplete_pod_groups(
     (y + 1).min(area.bottom()) - area.y
 }
 
-/// Draws as much as there is room for.
+/// Draws as much as fits.
 pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height < MIN_HEIGHT {
         return;
     }
-    let taken = draw_incomplete_pod_groups(state, area, canvas);
+    let used = draw_incomplete_pod_groups(state, area, canvas);
     let area = Rect {
-        y: area.y + taken,
-        height: area.height - taken,
+        y: area.y + used,
+        height: area.height - used,
         ..area
     };
-    let waiting: Vec<&WorkloadRow> = {
+    let pending: Vec<&WorkloadRow> = {
         let mut all: Vec<(usize, &WorkloadRow)> = state
             .data
             .workloads
@@ -66,20 +72,20 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             .filter(|wl| state.shows_namespace(&wl.key().namespace))
             .filter(|wl| wl.state() == WorkloadState::Pending)
             .map(|wl| {
-                let place = state.derived.position(wl.key());
-                (place.map_or(usize::MAX, |p| p.number), wl)
+                let position = state.derived.position(wl.key());
+                (position.map_or(usize::MAX, |p| p.number), wl)
             })
             .collect();
-        all.sort_by_key(|(place, wl)| (*place, wl.meta.created));
+        all.sort_by_key(|(position, wl)| (*position, wl.meta.created));
         all.into_iter().map(|(_, wl)| wl).collect()
     };
-    let feed: Vec<_> = state
+    let evictions: Vec<_> = state
         .data
         .evictions
         .newest_first()
         .filter(|e| state.shows_namespace(&e.victim.key.namespace))
         .collect();
-    let sections = u16::from(!waiting.is_empty()) + u16::from(!feed.is_empty());
+    let sections = u16::from(!pending.is_empty()) + u16::from(!evictions.is_empty());
     if sections == 0 {
         if state.data.workloads.is_empty() {
             draw_getting_started(state, area, canvas);
@@ -88,11 +94,11 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let each = usize::from(area.height / sections).saturating_sub(2);
     let mut y = area.y + 1;
-    if !waiting.is_empty() {
-        let title = format!("Waiting ({})", waiting.len());
+    if !pending.is_empty() {
+        let title = format!("Pending ({})", pending.len());
         canvas.text(area.x + 2, y, area.width, &title, Role::Title);
         y += 1;
-        for wl in waiting.iter().take(each) {
+        for wl in pending.iter().take(each) {
             let name =
                 truncate_middle(&wl.key().to_string(), NAME, canvas.glyphs.ellipsis).into_owned();
             let mut spans = vec![canvas.span(pad(&name, NAME + 1, false), Role::Text)];
@@ -105,10 +111,10 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         }
         y += 1;
     }
-    if !feed.is_empty() && y + 1 < area.bottom() {
+    if !evictions.is_empty() && y + 1 < area.bottom() {
         canvas.text(area.x + 2, y, area.width, "Latest evictions", Role::Title);
         y += 1;
-        for e in feed
+        for e in evictions
             .into_iter()
             .take(usize::from(area.bottom().saturating_sub(y)))
         {
@@ -130,7 +136,7 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// What can be done in a cluster in which nothing was done yet.
+/// Draws the first steps in an empty cluster.
 fn draw_getting_started(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let mut lines: Vec<(&str, String)> = Vec::new();
     if let Some(demo) = state
@@ -155,7 +161,7 @@ fn draw_getting_started(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         area.x + 2,
         area.y + 1,
         area.width,
-        "Nothing is submitted yet",
+        "No workloads yet",
         Role::Title,
     );
     let mut y = area.y + 2;

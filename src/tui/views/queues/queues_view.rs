@@ -34,10 +34,10 @@ pub(crate) enum QueueRow {
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["space"], &Fold::Toggle, "open or close a branch"),
-    key(&["w"], &GoToWorkloads, "to its workloads").hint(9, "workloads"),
-    key(&["left", "h"], &Fold::Close, "close, or to the branch above"),
-    key(&["right", "l"], &Fold::Open, "open"),
+    key(&["space"], &Fold::Toggle, "fold or unfold a branch"),
+    key(&["w"], &GoToWorkloads, "go to its workloads").hint(9, "workloads"),
+    key(&["left", "h"], &Fold::Close, "fold, or go to the parent"),
+    key(&["right", "l"], &Fold::Open, "unfold"),
 ];
 
 /// The view of queues as a cohort tree.
@@ -145,7 +145,7 @@ impl View for QueuesView {
         Some(match row {
             QueueRow::Node(QuotaNode::ClusterQueue(name)) => {
                 let cq = state.data.cluster_queues.named(name)?;
-                match cq.conds.when_false(ACTIVE) {
+                match cq.conditions.when_false(ACTIVE) {
                     Some(c) => format!("{name}: {}", c.message),
                     None => format!(
                         "{name}: preempts within the queue: {}, reclaims in the cohort: {}",
@@ -161,9 +161,9 @@ impl View for QueuesView {
             QueueRow::Quota(node, fr) => quota_caption(state, node, fr),
             QueueRow::LocalQueue(key) => {
                 let lq = state.data.local_queues.get(key)?;
-                let inactive = lq.conds.when_false(ACTIVE);
+                let inactive = lq.conditions.when_false(ACTIVE);
                 let message = inactive.map_or(String::new(), |c| format!(": {}", c.message));
-                format!("{key} leads to ClusterQueue {}{message}", lq.cluster_queue)
+                format!("{key}: ClusterQueue {}{message}", lq.cluster_queue)
             }
         })
     }
@@ -211,7 +211,9 @@ impl View for QueuesView {
         };
         let object = self.object(state, row).ok_or_else(|| {
             let name = self.row_name(state, row).unwrap_or_default();
-            UnavailableReason::Because(format!("{name} is no object, only a name its members use"))
+            UnavailableReason::Because(format!(
+                "Cohort {name} is implicit: there is no object to delete"
+            ))
         })?;
         Ok(Deletion {
             objects: vec![object],

@@ -10,8 +10,8 @@ pub(super) fn quota_caption(state: &State, node: &QuotaNode, fr: &FlavorResource
     let s = state.derived.cohort_tree.quota_status(node, fr);
     let text = |amount| amount_text(&fr.resource, amount);
     let own = match node {
-        QuotaNode::ClusterQueue(_) => "its own",
-        QuotaNode::Cohort(_) => "all",
+        QuotaNode::ClusterQueue(_) => "nominal",
+        QuotaNode::Cohort(_) => "subtree",
     };
     let mut parts = vec![format!(
         "uses {} of {own} {}",
@@ -27,11 +27,11 @@ pub(super) fn quota_caption(state: &State, node: &QuotaNode, fr: &FlavorResource
         } else {
             format!("{} to ", text(s.lent_min))
         };
-        parts.push(format!("others use {least}{} of its own", text(s.lent_max)));
+        parts.push(format!("{least}{} lent to others", text(s.lent_max)));
     }
-    parts.push(format!("{} free now", text(s.available.max(Amount::ZERO))));
+    parts.push(format!("{} available", text(s.available.max(Amount::ZERO))));
     if s.potential_available != s.nominal {
-        parts.push(format!("never more than {}", text(s.potential_available)));
+        parts.push(format!("at most {}", text(s.potential_available)));
     }
     format!(
         "{}, {} of {}: {}",
