@@ -124,7 +124,7 @@ async fn created_objects_are_shown_with_their_reason() {
     let buffer = screen(&client, &["2"]).await;
     let picture = text(&buffer);
     assert!(
-        picture.contains("never: requests 16 gpu, h100 has at most 8"),
+        picture.contains("never: 16 gpu > maximum 8 in h100"),
         "{picture}"
     );
     let picture = svg(&buffer);

@@ -58,7 +58,7 @@ pub struct Glyphs {
 }
 
 /// Glyphs for terminals with UTF-8.
-pub const UNICODE: Glyphs = Glyphs {
+pub(crate) const UNICODE: Glyphs = Glyphs {
     ascii: false,
     ellipsis: "…",
     highlight: "▶",
@@ -87,7 +87,7 @@ pub const UNICODE: Glyphs = Glyphs {
 };
 
 /// Glyphs for other terminals.
-pub const ASCII: Glyphs = Glyphs {
+pub(crate) const ASCII: Glyphs = Glyphs {
     ascii: true,
     ellipsis: "~",
     highlight: ">",
@@ -126,7 +126,7 @@ pub const ASCII: Glyphs = Glyphs {
 
 /// Whether the locale uses UTF-8: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set and not
 /// empty decides.
-pub fn utf8_locale(var: impl Fn(&str) -> Option<String>) -> bool {
+pub(crate) fn utf8_locale(var: impl Fn(&str) -> Option<String>) -> bool {
     ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| var(name).filter(|value| !value.is_empty()))

@@ -9,12 +9,14 @@
 //! A view is one file in `views/`, an action one file in `actions/`; key bindings and commands name
 //! them in `keymap/`.
 
+#![warn(unreachable_pub)]
+
 mod actions;
 pub mod backend;
 mod config;
 mod describe;
 mod fetch;
-pub mod glyphs;
+mod glyphs;
 pub mod keymap;
 pub mod model;
 pub mod msg;
@@ -23,13 +25,13 @@ mod run;
 mod screen;
 pub mod screen_dump;
 pub mod state;
-pub mod text;
-pub mod theme;
-pub mod ui_state;
+mod text;
+mod theme;
+mod ui_state;
 pub mod update;
 pub mod view;
-pub mod views;
-pub mod watch;
+mod views;
+mod watch;
 
 pub use actions::{SampleJob, delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};

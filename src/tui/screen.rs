@@ -30,7 +30,7 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal, set up for the UI.
 #[derive(Debug)]
-pub struct Screen {
+pub(crate) struct Screen {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
@@ -55,7 +55,7 @@ impl Screen {
     ///
     /// # Errors
     /// Standard input or output is not a terminal, or the setup fails.
-    pub fn open(mouse: bool) -> io::Result<Self> {
+    pub(crate) fn open(mouse: bool) -> io::Result<Self> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
             return Err(io::Error::new(
                 io::ErrorKind::NotConnected,
@@ -86,24 +86,24 @@ impl Screen {
     }
 
     /// Queues a frame; it is written after the previous one.
-    pub fn show(&self, frame: Buffer, cursor: Cursor) {
+    pub(crate) fn show(&self, frame: Buffer, cursor: Cursor) {
         self.shared.inbox.lock().frame = Some((frame, cursor));
         self.shared.wakeup.notify_one();
     }
 
     /// Puts text on the clipboard of the terminal (OSC 52).
-    pub fn copy(&self, text: String) {
+    pub(crate) fn copy(&self, text: String) {
         self.shared.inbox.lock().clipboard = Some(text);
         self.shared.wakeup.notify_one();
     }
 
     /// Whether the terminal is gone.
-    pub fn is_disconnected(&self) -> bool {
+    pub(crate) fn is_disconnected(&self) -> bool {
         self.shared.disconnected.load(Ordering::SeqCst)
     }
 
     /// Whether anything in the process panicked since the setup.
-    pub fn panicked() -> bool {
+    pub(crate) fn panicked() -> bool {
         PANICKED.load(Ordering::SeqCst)
     }
 }

@@ -36,7 +36,11 @@ const PAGE_SIZE: u32 = 500;
 
 /// Starts the watches of all kinds; dropping the set stops them. With a namespace, namespaced kinds
 /// are watched in that namespace only.
-pub fn start_watches(client: &Client, namespace: Option<&str>, out: &Sender<Msg>) -> JoinSet<()> {
+pub(crate) fn start_watches(
+    client: &Client,
+    namespace: Option<&str>,
+    out: &Sender<Msg>,
+) -> JoinSet<()> {
     let mut w = Watcher {
         client,
         namespace,
@@ -92,25 +96,29 @@ impl Watcher<'_> {
         &mut self,
         kind: Kind,
         row: fn(&K) -> R,
-        news: fn(Delta<R>) -> WatchUpdate,
+        update: fn(Delta<R>) -> WatchUpdate,
     ) {
         let strict = Api::all(self.client.clone());
         let lenient = Api::all(self.client.clone());
-        self.spawn(strict, lenient, RowMapper { kind, row, news });
+        self.spawn(strict, lenient, RowMapper { kind, row, update });
     }
 
     /// Watches a namespaced kind in the configured namespace.
-    fn namespaced<K, R>(&mut self, kind: Kind, row: fn(&K) -> R, news: fn(Delta<R>) -> WatchUpdate)
-    where
+    fn namespaced<K, R>(
+        &mut self,
+        kind: Kind,
+        row: fn(&K) -> R,
+        update: fn(Delta<R>) -> WatchUpdate,
+    ) where
         K: WatchableObject + Resource<Scope = NamespaceResourceScope>,
         R: Send + 'static,
     {
         match self.namespace {
-            None => self.cluster_scoped(kind, row, news),
+            None => self.cluster_scoped(kind, row, update),
             Some(namespace) => {
                 let strict = Api::namespaced(self.client.clone(), namespace);
                 let lenient = Api::namespaced(self.client.clone(), namespace);
-                self.spawn(strict, lenient, RowMapper { kind, row, news });
+                self.spawn(strict, lenient, RowMapper { kind, row, update });
             }
         }
     }
@@ -122,14 +130,14 @@ impl Watcher<'_> {
         &mut self,
         strict: Api<K>,
         lenient: Api<DeserializeGuard<K>>,
-        teller: RowMapper<K, R>,
+        mapper: RowMapper<K, R>,
     ) {
         let out = self.out.clone();
         self.tasks.spawn(async move {
             let read = |object: K| Ok(object);
-            if run_watch(strict, read, &teller, &out, true).await == WatchEnd::InvalidObject {
+            if run_watch(strict, read, &mapper, &out, true).await == WatchEnd::InvalidObject {
                 let read = |object: DeserializeGuard<K>| object.0;
-                run_watch(lenient, read, &teller, &out, false).await;
+                run_watch(lenient, read, &mapper, &out, false).await;
             }
         });
     }
@@ -139,7 +147,7 @@ impl Watcher<'_> {
 struct RowMapper<K, R> {
     kind: Kind,
     row: fn(&K) -> R,
-    news: fn(Delta<R>) -> WatchUpdate,
+    update: fn(Delta<R>) -> WatchUpdate,
 }
 
 /// Why a watch ended.
@@ -155,59 +163,59 @@ enum WatchEnd {
 async fn run_watch<W: WatchableObject, K, R>(
     api: Api<W>,
     read: fn(W) -> Result<K, InvalidObject>,
-    teller: &RowMapper<K, R>,
+    mapper: &RowMapper<K, R>,
     out: &Sender<Msg>,
     strict: bool,
 ) -> WatchEnd {
-    let kind = teller.kind;
+    let kind = mapper.kind;
     let config = watcher::Config::default().page_size(PAGE_SIZE);
     let mut stream = watch_kind(api, config)
         .backoff(WatchBackoff::default())
         .boxed();
     let mut listed: Vec<R> = Vec::new();
-    let mut live = false;
+    let mut synced = false;
     while let Some(event) = stream.next().await {
-        let mut tell = Vec::new();
-        let row = |object: W, tell: &mut Vec<Msg>| match read(object) {
-            Ok(object) => Some((teller.row)(&object)),
+        let mut messages = Vec::new();
+        let row = |object: W, messages: &mut Vec<Msg>| match read(object) {
+            Ok(object) => Some((mapper.row)(&object)),
             Err(invalid) => {
                 let key = namespaced_name(&invalid.metadata);
-                tell.push(Msg::InvalidObject(kind, key, sanitize(&invalid.error)));
+                messages.push(Msg::InvalidObject(kind, key, sanitize(&invalid.error)));
                 None
             }
         };
-        let told = |change| Msg::WatchUpdate((teller.news)(change));
+        let changed = |change| Msg::WatchUpdate((mapper.update)(change));
         match event {
             Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitApply(object)) => listed.extend(row(object, &mut tell)),
+            Ok(Event::InitApply(object)) => listed.extend(row(object, &mut messages)),
             Ok(Event::InitDone) => {
-                tell.push(told(Delta::Replaced(std::mem::take(&mut listed))));
+                messages.push(changed(Delta::Replaced(std::mem::take(&mut listed))));
             }
             Ok(Event::Apply(object)) => {
-                let row = row(object, &mut tell);
-                tell.extend(row.map(|row| told(Delta::Updated(Box::new(row)))));
+                let row = row(object, &mut messages);
+                messages.extend(row.map(|row| changed(Delta::Updated(Box::new(row)))));
             }
             Ok(Event::Delete(object)) => {
-                tell.push(told(Delta::Deleted(namespaced_name(object.meta()))))
+                messages.push(changed(Delta::Deleted(namespaced_name(object.meta()))))
             }
             Err(error) if strict && is_decode_error(&error) => return WatchEnd::InvalidObject,
             Err(error) => {
-                live = false;
-                let health = WatchStatus::Failing(watch_failure(&error));
-                tell.push(Msg::WatchUpdate(WatchUpdate::Status(kind, health)));
+                synced = false;
+                let status = WatchStatus::Failing(watch_failure(&error));
+                messages.push(Msg::WatchUpdate(WatchUpdate::Status(kind, status)));
             }
         }
-        let has_rows = tell.iter().any(
-            |msg| matches!(msg, Msg::WatchUpdate(news) if !matches!(news, WatchUpdate::Status(..))),
+        let has_rows = messages.iter().any(
+            |msg| matches!(msg, Msg::WatchUpdate(update) if !matches!(update, WatchUpdate::Status(..))),
         );
-        if has_rows && !live {
-            live = true;
-            tell.push(Msg::WatchUpdate(WatchUpdate::Status(
+        if has_rows && !synced {
+            synced = true;
+            messages.push(Msg::WatchUpdate(WatchUpdate::Status(
                 kind,
                 WatchStatus::Synced,
             )));
         }
-        for msg in tell {
+        for msg in messages {
             if out.send(msg).await.is_err() {
                 return WatchEnd::ReceiverClosed;
             }

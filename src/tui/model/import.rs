@@ -50,7 +50,7 @@ pub fn import_objects(
         }
     }
     let mut take = |kind: Kind| by_kind.remove(kind.name()).unwrap_or_default();
-    let mut news = vec![
+    let mut updates = vec![
         WatchUpdate::Flavor(rows(
             take(Kind::ResourceFlavor),
             |o: kueue::ResourceFlavor| ResourceFlavorRow::of(&o),
@@ -77,15 +77,15 @@ pub fn import_objects(
     let (new, old) = take(Kind::Event)
         .into_iter()
         .partition(|event| event["apiVersion"] == "events.k8s.io/v1");
-    news.push(WatchUpdate::Event(rows(old, |o: core::Event| {
+    updates.push(WatchUpdate::Event(rows(old, |o: core::Event| {
         EventRow::of(&o)
     })?));
     if let Delta::Replaced(events) = rows(new, |o: events::Event| EventRow::from_events_v1(&o))? {
         let put = |row| WatchUpdate::Event(Delta::Updated(Box::new(row)));
-        news.extend(events.into_iter().map(put));
+        updates.extend(events.into_iter().map(put));
     }
-    news.extend(Kind::ALL.map(|kind| WatchUpdate::Status(kind, WatchStatus::Synced)));
-    Ok(news)
+    updates.extend(Kind::ALL.map(|kind| WatchUpdate::Status(kind, WatchStatus::Synced)));
+    Ok(updates)
 }
 
 fn rows<K: DeserializeOwned, R>(

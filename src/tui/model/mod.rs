@@ -94,8 +94,8 @@ pub struct ClusterData {
 
 impl ClusterData {
     /// Applies a watch event.
-    pub fn apply(&mut self, news: WatchUpdate) {
-        match news {
+    pub fn apply(&mut self, update: WatchUpdate) {
+        match update {
             WatchUpdate::Workload(change) => {
                 match &change {
                     Delta::Replaced(rows) => {

@@ -29,8 +29,8 @@ fn moment(file: &str) -> Option<(ClusterData, DerivedData)> {
         now: "2026-11-20T21:30:00Z".parse().unwrap(),
         ..ClusterData::default()
     };
-    for news in import_objects(objects).unwrap() {
-        data.apply(news);
+    for update in import_objects(objects).unwrap() {
+        data.apply(update);
     }
     let mut derived = DerivedData::default();
     derived.refresh(&data);
@@ -90,14 +90,14 @@ fn never_is_not_taken_for_not_now() {
         .map(|wl| status_reason(wl, &data, &derived).line())
         .collect();
     assert!(
-        lines.contains(&"never: requests 20 cpu, default-flavor has at most 12".to_owned()),
+        lines.contains(&"never: 20 cpu > maximum 12 in default-flavor".to_owned()),
         "{lines:?}"
     );
     assert!(lines.iter().any(|l| l.starts_with("waits: ")), "{lines:?}");
 }
 
 #[test]
-fn every_cause_of_waiting_is_told_apart() {
+fn every_pending_reason_is_distinguished() {
     let Some((data, derived)) = moment("pending-reasons-and-strict-fifo/2-strictfifo") else {
         return;
     };

@@ -46,7 +46,10 @@ fn rows_of_other_views_have_no_properties() {
 
 #[test]
 fn unavailable_actions_change_nothing() {
-    for (id, read_only) in ViewId::ALL.into_iter().flat_map(|id| [(id, false), (id, true)]) {
+    for (id, read_only) in ViewId::ALL
+        .into_iter()
+        .flat_map(|id| [(id, false), (id, true)])
+    {
         let mut state = state_with(id);
         state.env.read_only = read_only;
         let scopes = keymap::scopes(&state);

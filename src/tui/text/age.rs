@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 /// A number of seconds in at most two units, as `kubectl get` prints ages: `45s`, `5m10s`, `3h12m`,
 /// `2d4h`, `400d`, `3y10d`. Negative durations are shown as `0s`.
-pub fn human_duration(seconds: i64) -> String {
+pub(crate) fn human_duration(seconds: i64) -> String {
     let s = seconds.max(0);
     let (m, h, d) = (s / 60, s / 3_600, s / 86_400);
     let two = |a: i64, unit_a: char, b: i64, unit_b: char| {
@@ -37,7 +37,7 @@ pub fn human_duration(seconds: i64) -> String {
 }
 
 /// The age of an object; a dash if unknown.
-pub fn age(now: Timestamp, then: Option<Timestamp>) -> String {
+pub(crate) fn age(now: Timestamp, then: Option<Timestamp>) -> String {
     match then {
         Some(then) => human_duration(now.duration_since(then).as_secs()),
         None => "-".to_owned(),
@@ -45,7 +45,7 @@ pub fn age(now: Timestamp, then: Option<Timestamp>) -> String {
 }
 
 /// The time of day in a time zone, to the second.
-pub fn clock_time(at: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn clock_time(at: Timestamp, zone: &TimeZone) -> String {
     zone.to_datetime(at).time().strftime("%H:%M:%S").to_string()
 }
 

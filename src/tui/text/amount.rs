@@ -97,7 +97,7 @@ impl std::iter::Sum for Amount {
 
 /// The amount as text: cores with a fraction, bytes with a binary suffix, other resources as a
 /// count.
-pub fn amount_text(resource: &str, amount: Amount) -> String {
+pub(crate) fn amount_text(resource: &str, amount: Amount) -> String {
     let sign = if amount.0 < 0 { "-" } else { "" };
     let size = amount.0.unsigned_abs();
     if is_bytes(resource) {
@@ -114,14 +114,8 @@ pub fn amount_text(resource: &str, amount: Amount) -> String {
     }
 }
 
-/// The amount with a sign.
-pub fn signed_text(resource: &str, amount: Amount) -> String {
-    let plus = if amount.0 >= 0 { "+" } else { "" };
-    format!("{plus}{}", amount_text(resource, amount))
-}
-
 /// The short name of a resource: the part after the domain.
-pub fn resource_label(resource: &str) -> &str {
+pub(crate) fn resource_label(resource: &str) -> &str {
     resource.rsplit('/').next().unwrap_or(resource)
 }
 
@@ -168,7 +162,6 @@ mod tests {
         assert_eq!(amount_text("memory", of("1500Mi")), "1.4Gi");
         assert_eq!(amount_text("memory", of("0")), "0");
         assert_eq!(amount_text("nvidia.com/gpu", of("8")), "8");
-        assert_eq!(signed_text("cpu", of("2").minus(of("3"))), "-1");
         assert_eq!(resource_label("nvidia.com/gpu"), "gpu");
     }
 

@@ -5,7 +5,7 @@ const MAX_CHARS: usize = 4096;
 
 /// The text on one line, without control, zero-width and bidirectional characters. Line breaks with
 /// surrounding white space become single blanks; text is cut after 4096 characters.
-pub fn sanitize(text: &str) -> String {
+pub(crate) fn sanitize(text: &str) -> String {
     if text.len() <= MAX_CHARS && text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
         return text.to_owned();
     }
@@ -24,7 +24,7 @@ pub fn sanitize(text: &str) -> String {
 
 /// The lines of a text, each sanitized as by [`sanitize`], with tabs as two blanks: at most `limit`
 /// lines and one with the number of omitted lines.
-pub fn sanitize_lines(text: &str, limit: usize) -> Vec<String> {
+pub(crate) fn sanitize_lines(text: &str, limit: usize) -> Vec<String> {
     let mut lines: Vec<String> = text
         .lines()
         .take(limit)

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The columns of a text.
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// The text in at most `room` columns; truncated text ends in `mark`.
-pub fn truncate<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
+pub(crate) fn truncate<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
     }
@@ -24,7 +24,7 @@ pub fn truncate<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
 
 /// The text in at most `room` columns, truncated in the middle with `mark`: the end of a Kubernetes
 /// name distinguishes it as much as the start.
-pub fn truncate_middle<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
+pub(crate) fn truncate_middle<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
     }
@@ -39,7 +39,7 @@ pub fn truncate_middle<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, st
 }
 
 /// The text padded to `room` columns; `right` aligns it to the right.
-pub fn pad(text: &str, room: usize, right: bool) -> String {
+pub(crate) fn pad(text: &str, room: usize, right: bool) -> String {
     let blanks = room.saturating_sub(width(text));
     if right {
         format!("{}{text}", " ".repeat(blanks))
@@ -49,7 +49,7 @@ pub fn pad(text: &str, room: usize, right: bool) -> String {
 }
 
 /// The text wrapped at blanks to lines of at most `room` columns; longer words are split.
-pub fn wrap(text: &str, room: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     if room == 0 {
         return Vec::new();
     }
@@ -109,7 +109,7 @@ fn tail(text: &str, room: usize) -> &str {
 }
 
 /// A line of an indented document, wrapped; continuation lines are indented by two more columns.
-pub fn wrap_indented(line: &str, room: usize) -> Vec<String> {
+pub(crate) fn wrap_indented(line: &str, room: usize) -> Vec<String> {
     if width(line) <= room {
         return vec![line.to_owned()];
     }

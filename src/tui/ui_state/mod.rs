@@ -12,13 +12,13 @@ mod notifications;
 mod page;
 mod prompt;
 
-pub use dialog::{Confirmation, Dialog, Menu};
-pub use filter::{Filter, FilterError};
-pub use form::{Field, FieldId, SubmitForm};
-pub use list::{ListState, Sort, SortBy};
-pub use notifications::{Notification, Notifications, Severity};
-pub use page::{Page, PageContent, PageKind, WrappedLines};
-pub use prompt::{Prompt, PromptMode};
+pub(crate) use dialog::{Confirmation, Dialog, Menu};
+pub(crate) use filter::Filter;
+pub(crate) use form::{FieldId, SubmitForm};
+pub(crate) use list::{ListState, Sort, SortBy};
+pub(crate) use notifications::{Notifications, Severity};
+pub(crate) use page::{Page, PageContent, PageKind, WrappedLines};
+pub(crate) use prompt::{Prompt, PromptMode};
 
 use std::collections::BTreeSet;
 

@@ -23,26 +23,26 @@ pub(crate) fn state_role(state: WorkloadState) -> Role {
 }
 
 /// The status reason of a workload, with its prefix.
-pub(crate) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<'static>> {
-    let role = match why.kind {
+pub(crate) fn reason_spans(canvas: &Canvas<'_>, reason: &StatusReason) -> Vec<Span<'static>> {
+    let role = match reason.kind {
         ReasonKind::Never | ReasonKind::Unhealthy => Role::Error,
         ReasonKind::OnHold => Role::Warning,
         ReasonKind::Waiting => Role::Waiting,
         ReasonKind::Healthy => Role::Text,
     };
-    let word_role = if why.kind.prefix().is_empty() {
+    let word_role = if reason.kind.prefix().is_empty() {
         Role::Text
     } else {
         role
     };
-    let text_role = if why.kind == ReasonKind::Unhealthy {
+    let text_role = if reason.kind == ReasonKind::Unhealthy {
         role
     } else {
         Role::Text
     };
     vec![
-        canvas.span(why.kind.prefix(), word_role),
-        canvas.span(why.text.clone(), text_role),
+        canvas.span(reason.kind.prefix(), word_role),
+        canvas.span(reason.text.clone(), text_role),
     ]
 }
 

@@ -18,7 +18,7 @@ pub(crate) use any_view::AnyView;
 #[cfg(test)]
 pub(crate) use nodes::NodesView;
 pub(crate) use queues::{QueueRow, QueuesView};
-pub use row_id::RowId;
+pub(crate) use row_id::RowId;
 pub(crate) use typed_list::TypedList;
 pub(crate) use view::{Deletion, ListArea, RelatedWorkloads, View, ViewRows};
 pub(crate) use workloads::WorkloadsView;

@@ -56,7 +56,7 @@ const WIDE_NAMES_MIN_WIDTH: u16 = 100;
 const BINDINGS: &[Binding] = &[
     key(&["x"], &Explain, "explain why it is not admitted").hint(9, "explain"),
     key(&["u"], &GoToClusterQueue, "go to its ClusterQueue"),
-    key(&["t"], &ToggleFinished, "show or hide finished workloads").hint(8, "finished"),
+    key(&["t"], &ToggleFinished, "show or hide finished workloads").hint(8, "ended"),
     key(&["S"], &SortRows(SortBy::State), "sort by state"),
     key(&["Q"], &SortRows(SortBy::Queue), "sort by queue"),
     key(&["P"], &SortRows(SortBy::Priority), "sort by priority"),

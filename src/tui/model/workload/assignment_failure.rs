@@ -72,7 +72,7 @@ impl AssignmentFailure {
                 requested,
                 maximum,
             } => format!(
-                "requests {} {}, {flavor} has at most {}",
+                "{} {} > maximum {} in {flavor}",
                 amount_text(resource, *requested),
                 resource_label(resource),
                 amount_text(resource, *maximum)
@@ -169,7 +169,7 @@ mod tests {
             texts,
             [
                 "3 more gpu in spot",
-                "requests 20 cpu, big has at most 12",
+                "20 cpu > maximum 12 in big",
                 "no quota for memory",
                 "does not tolerate a taint of tainted",
                 "selects other nodes than on-demand's",

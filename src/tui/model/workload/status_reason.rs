@@ -176,9 +176,9 @@ fn unevaluated_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedDat
             derived,
             derived.pending_workloads_of(&lq.cluster_queue),
         ) {
-            Some((other, why)) => {
-                let text = format!("{} (as {})", why.text, other.key().name);
-                StatusReason::new(why.kind, text)
+            Some((other, reason)) => {
+                let text = format!("{} (as {})", reason.text, other.key().name);
+                StatusReason::new(reason.kind, text)
             }
             None => StatusReason::new(
                 ReasonKind::Waiting,
@@ -296,7 +296,7 @@ fn evicted_reason(wl: &WorkloadRow, data: &ClusterData) -> StatusReason {
 }
 
 /// The assigned flavors, without duplicates.
-pub fn flavors(wl: &WorkloadRow) -> String {
+pub(super) fn flavors(wl: &WorkloadRow) -> String {
     let mut names: Vec<&str> = wl
         .admission
         .iter()
@@ -388,8 +388,8 @@ mod tests {
             workload("other", 3, "2", None),
         ];
         let mut data = ClusterData::default();
-        for news in import_objects(objects).unwrap() {
-            data.apply(news);
+        for update in import_objects(objects).unwrap() {
+            data.apply(update);
         }
         let mut derived = DerivedData::default();
         derived.refresh(&data);

@@ -54,8 +54,8 @@ fn involved_workload(state: &State, p: &InvolvedWorkload, doc: &mut PageBuilder<
     }
     let now = match state.data.workloads.get(&p.key) {
         Some(wl) if wl.meta.uid == p.uid => {
-            let why = crate::model::workload::status_reason(wl, &state.data, &state.derived);
-            format!("{}: {}", wl.state().as_str(), why.line())
+            let reason = crate::model::workload::status_reason(wl, &state.data, &state.derived);
+            format!("{}: {}", wl.state().as_str(), reason.line())
         }
         _ => "gone".to_owned(),
     };

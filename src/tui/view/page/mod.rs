@@ -78,9 +78,9 @@ pub(super) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'
         PageContent::Loading => {
             canvas.text(area.x + 1, area.y, area.width, "Fetching ...", Role::Dim);
         }
-        PageContent::Failed(why) => {
+        PageContent::Failed(error) => {
             let room = usize::from(area.width.saturating_sub(2));
-            for (line, y) in wrap(why, room).iter().zip(area.top()..area.bottom()) {
+            for (line, y) in wrap(error, room).iter().zip(area.top()..area.bottom()) {
                 canvas.text(area.x + 1, y, area.width, line, Role::Error);
             }
         }

@@ -291,7 +291,7 @@ fn pods(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
                 () => (pod.phase.clone(), Role::Text),
             };
             let node = match (&pod.unschedulable, pod.node.as_str()) {
-                (Some(why), "") => why.clone(),
+                (Some(message), "") => message.clone(),
                 (_, "") => "-".to_owned(),
                 (_, node) => node.to_owned(),
             };
